@@ -43,19 +43,6 @@ $$;
 comment on function tsql.assigned(anyelement, text, boolean) is
   'The value, where its type converts by itself to those of a class; error 206 or 257 otherwise.';
 
-create or replace function tsql.no_bytes(value text, error integer, source text, target text) returns bytea
-language plpgsql immutable parallel safe
-as $$
-begin
-  if value is not null then
-    perform tsql.fail_assignment(error, source, target);
-  end if;
-  return null;
-end
-$$;
-comment on function tsql.no_bytes(text, integer, text, text) is
-  'Null of null, which drivers send as a varchar for image columns too; the error of an assignment for any other text.';
-
 do $$
 declare
   source record;
@@ -111,12 +98,12 @@ begin
         volatility := 'immutable';
         body := null;
         refused := tsql.assignment_error(source.class, target.class, dialect.sybase);
+        -- bytea is image too, which takes a text by itself ('' before a writetext), where varbinary wants CONVERT
+        if (source.class, target.type) = ('varchar', 'bytea') then
+          refused := tsql.assignment_error(source.class, 'image', dialect.sybase);
+        end if;
         if refused is not null then
-          body := case
-            when (source.class, target.type) = ('varchar', 'bytea')
-              then format('tsql.no_bytes((carried).value, %s, %L, %L)', refused, source.class, target.class)
-            else format('tsql.fail_assignment(%s, %L, %L)::%s', refused, source.class, target.class, target.type)
-          end;
+          body := format('tsql.fail_assignment(%s, %L, %L)::%s', refused, source.class, target.class, target.type);
         elsif source.type = target.type then
           body := '(carried).value';
         elsif target.type = 'timestamptz' and source.type in ('timestamp', 'date', 'text', 'character') then

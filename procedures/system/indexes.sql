@@ -4,7 +4,11 @@ select
   relations.oid as relation,
   relations.name as table_name,
   indexes.indexrelid as oid,
-  classes.relname as name,
+  -- those of `create index` have their table's name in front: in PostgreSQL an index stands beside the tables
+  case
+    when starts_with(classes.relname, relations.name || '.') then substr(classes.relname, length(relations.name) + 2)
+    else classes.relname
+  end::name as name,
   (1 + row_number() over (
     partition by indexes.indrelid order by indexes.indisprimary desc, indexes.indexrelid
   ))::integer as number,

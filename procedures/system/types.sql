@@ -32,7 +32,7 @@ comment on function sys.base_of(oid) is 'What a domain stands for in the end; an
 
 -- SQL Server's system types. Numbers, lengths, precisions: sys.types of SQL Server's documentation; usertype and
 -- storage type: systypes of ASE's (Reference Manual: Tables), where SQL Server has none of its own or 0.
--- ASE has no datetimeoffset and no sql_variant: their usertypes are numbers that it does not use.
+-- ASE has no datetimeoffset, sql_variant or xml: their usertypes are numbers that it does not use.
 -- odbc, odbc_precision, odbc_length, odbc_scale, radix, sub: ODBC's Appendix D (data types, column size, transfer
 -- octet length, decimal digits); ss_type and ss_nullable: SS_DATA_TYPE of sp_columns.
 create view sys.system_types as
@@ -81,6 +81,7 @@ from (values
   ('binary', 173, 173, 3, 45, 8000, 0, 0, -2, 8000, 8000, null, null, null, 45, 37),
   ('char', 175, 175, 1, 47, 8000, 0, 0, 1, 8000, 8000, null, null, null, 47, 39),
   ('timestamp', 189, 189, 80, 45, 8, 0, 0, -2, 8, 8, null, null, null, 45, 37),
+  ('xml', 241, 241, 54, 0, -1, 0, 0, -152, 0, 2147483646, null, null, null, 0, 0),
   ('nvarchar', 231, 231, 25, 155, 8000, 0, 0, -9, 4000, 8000, null, null, null, 39, 39),
   ('sysname', 231, 256, 18, 155, 256, 0, 0, -9, 128, 256, null, null, null, 39, 39),
   ('nchar', 239, 239, 24, 135, 8000, 0, 0, -8, 4000, 8000, null, null, null, 47, 39)
@@ -117,6 +118,7 @@ from (values
   ('pg_catalog.name', 'nvarchar', 'varchar', 12, 63, 63, null, null, 2, 63),
   ('pg_catalog."char"', 'nvarchar', 'varchar', 12, 1, 1, null, null, 2, 1),
   ('pg_catalog.text', 'nvarchar', 'text', -1, 2147483647, 2147483647, null, null, 19, -1),
+  ('pg_catalog.xml', 'xml', 'text', -1, 2147483647, 2147483647, null, null, 19, null),
   ('pg_catalog.bytea', 'varbinary', 'image', -4, 2147483647, 2147483647, null, null, 20, -1),
   ('pg_catalog.date', 'date', 'date', 91, 10, 4, 0, null, 37, null),
   ('pg_catalog.time', 'time', 'bigtime', 92, 15, 8, 6, null, 51, null),

@@ -143,6 +143,57 @@ def test_every_statement_has_an_end_that_says_what_it_was(server: RunningServer)
         assert client.receive()[-13:] == struct.pack("<BHHQ", 0xFD, counted, 0xC1, 1)
 
 
+def test_a_statement_that_a_catch_gets_ends_as_without_its_error(
+    clients: Clients, server: RunningServer, author: Login
+) -> None:
+    """`begin try … select 4/0 …` gives a column and "(0 row(s) affected)" (SQL Server Programmability Blog,
+    2006-03-30; microsoft/mssql-jdbc, #659: an empty result set where an insert with OUTPUT fails in TRY).
+    """
+    more, counted = 1, 0x10
+    caught = "begin try {} end try begin catch update #c set a = 5 end catch"
+    with RawClient(server.host, server.port) as client:
+        client.log_in7(author)
+        for text in (
+            "use answers",
+            "create table #c (a int primary key) insert #c values (5)",
+            "create table kept (a int primary key) insert kept values (5)",
+        ):
+            client.send(BATCH7, batch7(text))
+            client.receive()
+        for statement, command in (
+            ("insert #c values (5)", 0xC3),
+            ("update #c set a = a / 0", 0xC5),
+            ("delete #c where a / 0 = 1", 0xC4),
+        ):
+            client.send(BATCH7, batch7(caught.format(statement)))
+            assert ends(client.receive()) == [(more | counted, command, 0), (counted, 0xC5, 1)], statement
+        # a name that is not there ends the text: nothing had begun
+        client.send(BATCH7, batch7(caught.format("exec ('insert no_such_table values (1)')")))
+        assert ends(client.receive()) == [(counted, 0xC5, 1)]
+        for procedure in (
+            "create procedure compiled as "
+            "begin try insert kept values (5) end try begin catch return 1 end catch",
+            "create procedure run as declare @i int set @i = @@spid "
+            "begin try insert kept values (5) end try begin catch return 1 end catch",
+        ):
+            client.send(BATCH7, batch7(procedure))
+            client.receive()
+        for name in ("compiled", "run"):
+            client.send(RPC7, rpc7(f"answers..{name}"))
+            answer = client.receive()
+            last = struct.pack("<BHHQ", 0xFF, more | counted, 0xC5 if name == "compiled" else 0xC3, 0)
+            # the return status follows
+            assert last + b"\x79" in answer
+    rows = "(values (3), (2), (0)) t (a)"
+    with clients.pymssql(author) as connection, connection.cursor() as cursor:
+        for query, expected in (("select 4 / 0 as q", []), (f"select 6 / a as q from {rows}", [(2,), (3,)])):
+            cursor.execute(f"begin try {query} end try begin catch select error_number() end catch")
+            assert [column[0] for column in cursor.description or ()] == ["q"]
+            assert cursor.fetchall() == expected
+            assert cursor.nextset()
+            assert cursor.fetchall() == [(8134,)]
+
+
 def test_values_that_a_procedure_selects_are_counted(server: RunningServer, author: Login) -> None:
     """Drivers of ODBC take a call without any number of rows for one that had nothing to do (SQL_NO_DATA)."""
     with RawClient(server.host, server.port) as client:
@@ -160,6 +211,48 @@ def test_values_that_a_procedure_selects_are_counted(server: RunningServer, auth
             ends_of_statements = [answer[:13]] if answer[0] == 0xFF else []
             assert ends_of_statements == expected
             assert answer[13 * len(expected)] == 0x79
+
+
+def test_statements_of_a_trigger_are_counted(server: RunningServer, author: Login) -> None:
+    """SQL Server sends the numbers of a trigger's statements before that of the one that fired it
+    (go-mssqldb, #204); SET NOCOUNT ON in the trigger stops them."""
+    more, counted = 1, 0x10
+    with RawClient(server.host, server.port) as client:
+        client.log_in7(author)
+        for text in (
+            "use answers",
+            "create table fires (a int)",
+            "create table fired (a int)",
+            "create trigger counts on fires after insert as declare @n int "
+            "insert fired select a from inserted update fired set a = a + 1 select @n = 1",
+            "create procedure fires_twice as insert fires values (1) insert fires values (2)",
+        ):
+            client.send(BATCH7, batch7(text))
+            client.receive()
+        in_trigger = [(0xFF, 0xC5, 2), (0xFF, 0xC5, 2), (0xFF, 0xC1, 1)]
+        client.send(BATCH7, batch7("insert fires values (1), (2)"))
+        answer = client.receive()
+        found = [struct.unpack_from("<BHHQ", answer, at) for at in range(0, len(answer), 13)]
+        assert found == [
+            *((scope, more | counted, command, rows) for scope, command, rows in in_trigger),
+            (0xFD, counted, 0xC3, 2),
+        ]
+        client.send(BATCH7, batch7("delete fired insert fires values (1) select @@rowcount as n"))
+        assert struct.pack("<BBi", 0xD1, 4, 1) in client.receive()
+        client.send(RPC7, rpc7("answers..fires_twice"))
+        answer = client.receive()
+        found = [struct.unpack_from("<BHHQ", answer, at) for at in range(0, 8 * 13, 13)]
+        assert [entry[3] for entry in found] == [1, 2, 1, 1, 1, 3, 1, 1]
+        client.send(
+            BATCH7,
+            batch7(
+                "alter trigger counts on fires after insert as set nocount on "
+                "insert fired select a from inserted"
+            ),
+        )
+        client.receive()
+        client.send(BATCH7, batch7("insert fires values (1), (2)"))
+        assert ends(client.receive()) == [(counted, 0xC3, 2)]
 
 
 def said(answer: bytes) -> list[tuple[int, str, int]]:

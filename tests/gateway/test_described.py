@@ -10,8 +10,9 @@ from collections.abc import Iterator
 import pymssql
 import pytest
 
+from authors import author_with_schema
 from raw_tds import BATCH7, RawClient, batch7
-from servers import RunningServer
+from servers import Login, RunningServer
 from tds_clients import Clients, CtClient
 
 FIXED = {0x26: "int", 0x68: "bit", 0x6D: "float", 0x6E: "money", 0x6F: "datetime", 0x24: "uniqueidentifier"}
@@ -262,3 +263,65 @@ def test_types_that_a_client_of_sybase_may_declare(clients: Clients) -> None:
     names = {value[0] for kind, value in events if kind == "row" and isinstance(value, list)}
     assert {"univarchar", "bigdatetime", "unitext", "money"} <= names
     assert not {"nvarchar", "datetime2", "ntext", "sysname"} & names
+
+
+def test_types_that_a_client_of_sql_server_may_declare(clients: Clients) -> None:
+    """SQL Server's rows, as babelfish-for-postgresql has them (babelfishpg_tsql/src/datatype_info.h)."""
+    with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
+
+        def types(call: str) -> dict[str, tuple[object, ...]]:
+            cursor.execute(f"exec {call}")
+            return {row[0]: row[1:] for row in cursor.fetchall()}
+
+        found = types("sp_datatype_info_100 0, 3")
+        assert len(found) == 36
+        numbers = "1 0 1 tinyint identity 0 0 -6 None 10 None 5"
+        assert " ".join(map(str, found["tinyint identity"][8:])) == numbers
+        for name, expected in {
+            "datetimeoffset": (-155, 34, "'", "'", "scale", 1, 0, 3),
+            "sql_variant": (-150, 8000, None, None, None, 1, 0, 2),
+            "sysname": (-9, 128, "N'", "'", None, 0, 1, 3),
+            "varbinary": (-3, 8000, "0x", None, "max length", 1, 0, 2),
+            "numeric() identity": (2, 38, None, None, "precision", 0, 0, 2),
+            "money": (3, 19, "$", None, None, 1, 0, 2),
+            "date": (91, 10, "'", "'", None, 1, 0, 3),
+            "datetime2": (93, 27, "'", "'", "scale", 1, 0, 3),
+        }.items():
+            assert found[name][:8] == expected, name
+        assert list(types("sp_datatype_info_100 93, 3")) == ["datetime2", "datetime", "smalldatetime"]
+        assert list(types("sp_datatype_info_100 11")) == ["datetime2", "datetime", "smalldatetime"]
+        # to drivers older than these types they are texts
+        assert list(types("sp_datatype_info 93, 3")) == ["datetime", "smalldatetime"]
+        assert {"date", "time", "datetime2", "datetimeoffset"} < types("sp_datatype_info -9").keys()
+        assert (types("sp_datatype_info")["xml"][0], types("sp_datatype_info_90")["xml"][0]) == (-10, -152)
+
+
+def test_indexes_and_types_have_the_names_that_they_were_declared_with(server: RunningServer) -> None:
+    """`if exists (select * from sysindexes where name = …) drop index t.i`: so do scripts ask for them."""
+    login = Login("cataloguer", "cataloguer")
+    with (
+        author_with_schema(server, login, "catalogued"),
+        server.connect(login.user, login.password, database="catalogued") as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("create table indexed (a int, b int, x xml) create index by_b on indexed (b)")
+        for query in (
+            "select name from sys.indexes where object_id = object_id('indexed') and index_id > 0",
+            "select name from sysindexes where id = object_id('indexed') and indid > 0",
+        ):
+            cursor.execute(query)
+            assert cursor.fetchall() == [("by_b",)], query
+        cursor.execute("exec sp_helpindex indexed")
+        assert [row[0] for row in cursor.fetchall()] == ["by_b"]
+        cursor.execute("if exists (select * from sysindexes where name = 'by_b') drop index indexed.by_b")
+        cursor.execute("select count(*) from sysindexes where name = 'by_b'")
+        assert cursor.fetchall() == [(0,)]
+        # sys.types of SQL Server
+        cursor.execute(
+            "select t.name, t.system_type_id, c.max_length from sys.columns c "
+            "join sys.types t on t.user_type_id = c.user_type_id "
+            "where c.object_id = object_id('indexed') and c.name = 'x'"
+        )
+        assert cursor.fetchall() == [("xml", 241, -1)]
+        cursor.execute("select data_type from information_schema.columns where column_name = 'x'")
+        assert cursor.fetchall() == [("xml",)]

@@ -148,6 +148,7 @@ def test_what_an_error_ends(clients: Clients, version: str, text: str) -> None:
 TRIES: dict[str, list[tuple[str, object]]] = {
     "begin try select 1 / 0 print 'not reached' end try begin catch "
     "select error_number(), error_severity(), error_state(), @@error end catch print 'after'": [
+        (COUNT, 0),
         (ROW, ["8134", "16", "1", "8134"]),
         (COUNT, 1),
         (MESSAGE, "after"),
@@ -164,6 +165,7 @@ TRIES: dict[str, list[tuple[str, object]]] = {
     ],
     "begin try begin try select 1 / 0 end try begin catch throw end catch end try "
     "begin catch print 'outer ' + convert(varchar(9), error_number()) end catch select error_number()": [
+        (COUNT, 0),
         (MESSAGE, "outer 8134"),
         (ROW, [None]),
         (COUNT, 1),

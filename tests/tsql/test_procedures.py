@@ -100,7 +100,7 @@ class Site:
                 case "01R05":
                     called.left = int(message)
                 case "01R02":
-                    kind = "assigned" if notice.message_detail == "select" else "count"
+                    kind = {None: "count", "select": "assigned"}.get(notice.message_detail, "in trigger")
                     called.events.append((kind, int(message)))
                 case "01R03":
                     number, severity, state, line, _ = (notice.message_detail or "").split(" ", 4)

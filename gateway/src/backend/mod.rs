@@ -21,7 +21,7 @@ mod typed;
 mod unfinished;
 
 pub use connection::Backend;
-pub use notices::{left_error_of, left_rows_of, row_count_of};
+pub use notices::{left_error_of, left_rows_of, row_count_of, Counted};
 pub use parameters::{Parameter, Typing};
 pub use result_set::columns::{declaring, described_as, put_description, Fetched, KeyedColumns};
 pub use result_set::Rows;

@@ -9,7 +9,8 @@ use tsql::facts::types;
 /// Names a cursor, whose rows are a result set; the detail may be a JSON list of names for its columns;
 /// a name in brackets of its own is that of a table's column.
 const RESULT_SET: &str = "01R01";
-/// A number of rows; the detail `select` says that they gave variables their values.
+/// A number of rows; the detail `select` says that they gave variables their values, `trigger` that a trigger's
+/// statement has changed them.
 const ROW_COUNT: &str = "01R02";
 /// The error that a procedure leaves behind: @@error after its call.
 const LEFT_ERROR: &str = "01R04";
@@ -22,11 +23,21 @@ pub fn left_rows_of(notice: &Notice) -> Option<i64> {
     (notice.sqlstate == LEFT_ROWS).then(|| notice.message.parse().ok()).flatten()
 }
 
-/// The number of rows that a notice of a procedure has, and the kind of statement that they are of.
-pub fn row_count_of(notice: &Notice) -> Option<(u64, Command)> {
-    let command = if notice.detail == "select" { Command::Select } else { Command::Update };
-    let count = (notice.sqlstate == ROW_COUNT).then(|| notice.message.parse().ok()).flatten()?;
-    Some((count, command))
+/// A number of rows of a statement inside a procedure or trigger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    pub rows: u64,
+    /// The kind of the statement.
+    pub command: Command,
+    pub in_trigger: bool,
+}
+
+/// The number of rows that a notice has.
+pub fn row_count_of(notice: &Notice) -> Option<Counted> {
+    let rows = (notice.sqlstate == ROW_COUNT).then(|| notice.message.parse().ok()).flatten()?;
+    let says = |word: &str| notice.detail.split(' ').any(|said| said == word);
+    let command = if says("select") { Command::Select } else { Command::Update };
+    Some(Counted { rows, command, in_trigger: says("trigger") })
 }
 
 /// The number of the error that a notice says a procedure leaves.
@@ -41,7 +52,7 @@ pub enum Announced {
         cursor: String,
         columns: Option<Vec<Title>>,
     },
-    Count(u64, Command),
+    Count(Counted),
     /// The value of @@rowcount after the call.
     LeftRows(i64),
 }
@@ -55,8 +66,8 @@ impl Announced {
         if let Some(rows) = left_rows_of(notice) {
             return Announced::LeftRows(rows);
         }
-        match row_count_of(notice).filter(|_| in_call) {
-            Some((count, command)) => Announced::Count(count, command),
+        match row_count_of(notice).filter(|counted| in_call || counted.in_trigger) {
+            Some(counted) => Announced::Count(counted),
             None => Announced::Message(notice.to_message()),
         }
     }

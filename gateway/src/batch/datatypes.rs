@@ -9,6 +9,8 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::borrow::Cow;
 
+/// What a type's row says.
+#[derive(Clone, Copy)]
 struct DataType {
     name: &'static str,
     /// ODBC's code, of version 3.
@@ -16,155 +18,230 @@ struct DataType {
     /// Digits or characters.
     precision: i64,
     /// The prefix and suffix of a literal.
-    quotes: Option<(&'static str, &'static str)>,
+    prefix: Option<&'static str>,
+    suffix: Option<&'static str>,
     /// The names of its parameters in parentheses.
     params: Option<&'static str>,
+    nullable: bool,
+    case_sensitive: bool,
+    searchable: i64,
     /// A number: whether it is unsigned.
     unsigned: Option<bool>,
-    scales: Option<(i64, i64)>,
+    /// Whether it is the type of an identity column.
+    counts: bool,
+    scales: (Option<i64>, Option<i64>),
     /// Bits or digits of a number's precision.
     radix: Option<i64>,
+    /// The type's number in systypes.
+    user_type: i64,
 }
 
-const fn characters(name: &'static str, code: i64, precision: i64, prefix: &'static str) -> DataType {
-    let params = if precision < 2_147_483_647 / 2 { Some("length") } else { None };
-    let quotes = Some((prefix, "'"));
-    DataType { name, code, precision, quotes, params, unsigned: None, scales: None, radix: None }
-}
+/// SQL_SEARCHABLE and its likes
+const NEVER: i64 = 0;
+const ONLY_LIKE: i64 = 1;
+const ALL_BUT_LIKE: i64 = 2;
+const SEARCHABLE: i64 = 3;
 
-const fn binary(name: &'static str, code: i64, precision: i64) -> DataType {
-    let params = if precision < 2_147_483_647 { Some("length") } else { None };
-    let quotes = Some(("0x", ""));
-    DataType { name, code, precision, quotes, params, unsigned: None, scales: None, radix: None }
-}
+impl DataType {
+    const fn new(name: &'static str, code: i64, precision: i64, user_type: i64) -> DataType {
+        DataType {
+            name,
+            code,
+            precision,
+            prefix: None,
+            suffix: None,
+            params: None,
+            nullable: true,
+            case_sensitive: false,
+            searchable: ALL_BUT_LIKE,
+            unsigned: None,
+            counts: false,
+            scales: (None, None),
+            radix: None,
+            user_type,
+        }
+    }
 
-const fn integer(name: &'static str, code: i64, precision: i64, unsigned: bool) -> DataType {
-    DataType {
-        name,
-        code,
-        precision,
-        quotes: None,
-        params: None,
-        unsigned: Some(unsigned),
-        scales: Some((0, 0)),
-        radix: Some(10),
+    const fn takes(self, params: &'static str) -> DataType {
+        DataType { params: Some(params), ..self }
+    }
+
+    const fn scaled(self, least: i64, most: i64) -> DataType {
+        DataType { scales: (Some(least), Some(most)), ..self }
+    }
+
+    const fn searched(self, searchable: i64) -> DataType {
+        DataType { searchable, ..self }
+    }
+
+    const fn not_null(self) -> DataType {
+        DataType { nullable: false, ..self }
+    }
+
+    /// The same as an identity column has it.
+    const fn identity(self, name: &'static str) -> DataType {
+        let params = match self.params {
+            Some(_) => Some("precision"),
+            None => None,
+        };
+        let scales = match self.scales {
+            (Some(_), Some(_)) => (Some(0), Some(0)),
+            none => none,
+        };
+        DataType { name, params, scales, counts: true, nullable: false, ..self }
     }
 }
 
-const fn float(name: &'static str, code: i64, precision: i64) -> DataType {
+const fn characters(
+    name: &'static str,
+    code: i64,
+    precision: i64,
+    prefix: &'static str,
+    user_type: i64,
+) -> DataType {
     DataType {
-        name,
-        code,
-        precision,
-        quotes: None,
-        params: None,
-        unsigned: Some(false),
-        scales: None,
-        radix: Some(2),
+        prefix: Some(prefix),
+        suffix: Some("'"),
+        case_sensitive: true,
+        searchable: SEARCHABLE,
+        ..DataType::new(name, code, precision, user_type)
     }
 }
 
-const fn decimal(name: &'static str, code: i64) -> DataType {
+const fn binary(name: &'static str, code: i64, precision: i64, user_type: i64) -> DataType {
+    DataType { prefix: Some("0x"), ..DataType::new(name, code, precision, user_type) }
+}
+
+const fn number(name: &'static str, code: i64, precision: i64, radix: i64, user_type: i64) -> DataType {
+    DataType { unsigned: Some(false), radix: Some(radix), ..DataType::new(name, code, precision, user_type) }
+}
+
+const fn integer(name: &'static str, code: i64, precision: i64, user_type: i64) -> DataType {
+    number(name, code, precision, 10, user_type).scaled(0, 0)
+}
+
+const fn decimal(name: &'static str, code: i64, user_type: i64) -> DataType {
+    number(name, code, 38, 10, user_type).scaled(0, 38).takes("precision,scale")
+}
+
+const fn money(name: &'static str, precision: i64, user_type: i64) -> DataType {
+    DataType { prefix: Some("$"), ..number(name, DECIMAL, precision, 10, user_type).scaled(4, 4) }
+}
+
+const fn time(name: &'static str, code: i64, precision: i64, user_type: i64) -> DataType {
     DataType {
-        name,
-        code,
-        precision: 38,
-        quotes: None,
-        params: Some("precision,scale"),
-        unsigned: Some(false),
-        scales: Some((0, 38)),
-        radix: Some(10),
+        prefix: Some("'"),
+        suffix: Some("'"),
+        searchable: SEARCHABLE,
+        ..DataType::new(name, code, precision, user_type)
     }
 }
 
-const fn money(name: &'static str, precision: i64) -> DataType {
-    DataType {
-        name,
-        code: DECIMAL,
-        precision,
-        quotes: Some(("$", "")),
-        params: None,
-        unsigned: Some(false),
-        scales: Some((4, 4)),
-        radix: Some(10),
-    }
-}
-
-const fn time(name: &'static str, code: i64, precision: i64, scale: i64) -> DataType {
-    DataType {
-        name,
-        code,
-        precision,
-        quotes: Some(("'", "'")),
-        params: None,
-        unsigned: None,
-        scales: Some((scale, scale)),
-        radix: None,
-    }
-}
-
+const TIME_WITH_OFFSET: i64 = -155;
+const TIME_OF_DAY: i64 = -154;
+const XML: i64 = -152;
+const VARIANT: i64 = -150;
+const WIDE_TEXT: i64 = -10;
+const WIDE_CHARACTERS: i64 = -9;
 const DECIMAL: i64 = 3;
+const DATETIME: i64 = 9;
+const DATE: i64 = 91;
+const TIMESTAMP: i64 = 93;
 
-/// By ODBC's code, and the closest match for a code first (SQL Server's and ASE's types that hold what
-/// PostgreSQL's do).
-const TYPES: [DataType; 27] = [
-    characters("ntext", -10, 1_073_741_823, "N'"),
-    characters("nvarchar", -9, 4000, "N'"),
-    characters("sysname", -9, 128, "N'"),
-    characters("nchar", -8, 4000, "N'"),
-    integer("bit", -7, 1, true),
-    integer("tinyint", -6, 3, true),
-    integer("bigint", -5, 19, false),
-    binary("image", -4, 2_147_483_647),
-    binary("varbinary", -3, 8000),
-    binary("binary", -2, 8000),
-    binary("timestamp", -2, 8),
-    characters("text", -1, 2_147_483_647, "'"),
-    characters("char", 1, 8000, "'"),
-    decimal("numeric", 2),
-    decimal("decimal", DECIMAL),
-    money("money", 19),
-    money("smallmoney", 10),
-    integer("int", 4, 10, false),
-    integer("smallint", 5, 5, false),
-    float("float", 6, 53),
-    float("real", 7, 24),
-    characters("varchar", 12, 8000, "'"),
-    time("date", 91, 10, 0),
-    time("time", 92, 15, 6),
-    time("datetime2", 93, 26, 6),
-    time("datetime", 93, 23, 3),
-    time("smalldatetime", 93, 16, 0),
+const TINYINT: DataType = DataType { unsigned: Some(true), ..integer("tinyint", -6, 3, 5) };
+const SMALLINT: DataType = integer("smallint", 5, 5, 6);
+const INT: DataType = integer("int", 4, 10, 7);
+const BIGINT: DataType = integer("bigint", -5, 19, 0);
+const NUMERIC: DataType = decimal("numeric", 2, 10);
+const DECIMALS: DataType = decimal("decimal", DECIMAL, 24);
+
+/// SQL Server's rows (babelfish-for-postgresql/babelfish_extensions has them, babelfishpg_tsql/src/datatype_info.h).
+/// Of the types of one code the closest match comes first. `timestamp` is a row version, which there is not.
+const TYPES: [DataType; 36] = [
+    time("datetimeoffset", TIME_WITH_OFFSET, 34, 0).takes("scale").scaled(0, 7),
+    time("time", TIME_OF_DAY, 16, 0).takes("scale").scaled(0, 7),
+    characters("xml", XML, 0, "N'", 0).searched(NEVER),
+    DataType { radix: Some(10), ..DataType::new("sql_variant", VARIANT, 8000, 0).scaled(0, 0) },
+    time("uniqueidentifier", -11, 36, 0).searched(ALL_BUT_LIKE),
+    characters("ntext", WIDE_TEXT, 1_073_741_823, "N'", 0).searched(ONLY_LIKE),
+    characters("nvarchar", WIDE_CHARACTERS, 4000, "N'", 0).takes("max length"),
+    characters("sysname", WIDE_CHARACTERS, 128, "N'", 18).not_null(),
+    characters("nchar", -8, 4000, "N'", 0).takes("length"),
+    DataType::new("bit", -7, 1, 16).scaled(0, 0),
+    TINYINT,
+    TINYINT.identity("tinyint identity"),
+    BIGINT,
+    BIGINT.identity("bigint identity"),
+    binary("image", -4, 2_147_483_647, 20).searched(NEVER),
+    binary("varbinary", -3, 8000, 4).takes("max length"),
+    binary("binary", -2, 8000, 3).takes("length"),
+    characters("text", -1, 2_147_483_647, "'", 19).searched(ONLY_LIKE),
+    characters("char", 1, 8000, "'", 1).takes("length"),
+    NUMERIC,
+    NUMERIC.identity("numeric() identity"),
+    DECIMALS,
+    money("money", 19, 11),
+    money("smallmoney", 10, 21),
+    DECIMALS.identity("decimal() identity"),
+    INT,
+    INT.identity("int identity"),
+    SMALLINT,
+    SMALLINT.identity("smallint identity"),
+    number("float", 6, 53, 2, 8),
+    number("real", 7, 24, 2, 23),
+    characters("varchar", 12, 8000, "'", 2).takes("max length"),
+    DataType { scales: (None, Some(0)), ..time("date", DATE, 10, 0) },
+    time("datetime2", TIMESTAMP, 27, 0).takes("scale").scaled(0, 7),
+    time("datetime", TIMESTAMP, 23, 12).scaled(3, 3),
+    time("smalldatetime", TIMESTAMP, 16, 22).scaled(0, 0),
 ];
 
 /// Columns of ASE's sp_datatype_info ("Catalog stored procedures", sp_datatype_info): those of ODBC 3 are SQL Server's.
 const OF_ASE: usize = 15;
 
-/// ASE's name of a type; None for one that it does not have.
-fn ase_name(name: &'static str) -> Option<&'static str> {
-    match name {
-        "ntext" => Some("unitext"),
-        "nvarchar" => Some("univarchar"),
-        "nchar" => Some("unichar"),
-        "datetime2" => Some("bigdatetime"),
-        "sysname" => None,
-        name => Some(name),
+/// A type as ASE has it; None where it does not.
+fn of_ase(of: &DataType) -> Option<DataType> {
+    let microseconds = |name, code, precision| DataType { name, code, precision, ..of.scaled(6, 6) };
+    match of.name {
+        _ if of.counts => None,
+        "datetimeoffset" | "xml" | "sql_variant" | "uniqueidentifier" | "sysname" => None,
+        "ntext" => Some(DataType { name: "unitext", ..*of }),
+        "nvarchar" => Some(DataType { name: "univarchar", ..*of }),
+        "nchar" => Some(DataType { name: "unichar", ..*of }),
+        "datetime2" => Some(microseconds("bigdatetime", TIMESTAMP, 26)),
+        "time" => Some(microseconds("time", 92, 15)),
+        _ => Some(*of),
     }
 }
 
-/// ODBC 2 has other codes for dates and times.
-fn of_odbc_2(code: i64) -> i64 {
-    match code {
-        91..=93 => code - 82,
+/// The version of a driver's types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// Those before SQL Server 2005.
+    First,
+    /// xml
+    Xml,
+    /// The types of times of SQL Server 2008.
+    Times,
+}
+
+/// A type's code for a driver that knows so much of ODBC and of the server's types: what it does not know is text.
+fn code_for(of: &DataType, odbc_2: bool, known: Known) -> i64 {
+    let is_later_time = matches!(of.name, "datetimeoffset" | "time" | "date" | "datetime2");
+    match of.code {
+        _ if is_later_time && known != Known::Times => WIDE_CHARACTERS,
+        XML if known == Known::First => WIDE_TEXT,
+        code @ DATE..=TIMESTAMP if odbc_2 => code - 82,
         code => code,
     }
 }
 
-const SEARCHABLE: i64 = 3;
-const ONLY_LIKE: i64 = 1;
-
 /// @data_type = 0 for all, @ODBCVer = 2.
-pub fn datatype_info(reply: &mut Reply, params: &[Param<'_>]) -> Result<Returned, ServerMessage> {
+pub fn datatype_info(
+    reply: &mut Reply,
+    params: &[Param<'_>],
+    known: Known,
+) -> Result<Returned, ServerMessage> {
     let given = |name: &str, place: usize| {
         let named = params.iter().find(|param| param.is(name));
         let param = named.or_else(|| params.get(place).filter(|param| !param.is_named()))?;
@@ -202,44 +279,54 @@ pub fn datatype_info(reply: &mut Reply, params: &[Param<'_>]) -> Result<Returned
     let columns: Vec<_> =
         columns.into_iter().take(width).map(|(name, pg_type)| (name.to_owned(), pg_type, -1)).collect();
     let mut rows = Vec::new();
-    for t in &TYPES {
-        let code = if odbc_2 { of_odbc_2(t.code) } else { t.code };
-        let Some(name) = (if is_ase { ase_name(t.name) } else { Some(t.name) }) else { continue };
-        if wanted != 0 && wanted != code && wanted != t.code {
-            continue;
+    for of in &TYPES {
+        let (of, code) = match is_ase {
+            true => match of_ase(of) {
+                Some(of) => (of, code_for(&of, odbc_2, Known::Times)),
+                None => continue,
+            },
+            false => (*of, code_for(of, odbc_2, known)),
+        };
+        if wanted == 0 || wanted == code {
+            rows.push((code, row(&of, code)));
         }
-        let text =
-            |text: Option<&'static str>| text.map_or(Value::Null, |text| Value::Text(Cow::Borrowed(text)));
-        let number = |number: Option<i64>| number.map_or(Value::Null, Value::Int);
-        let is_time = (91..=93).contains(&t.code);
-        let is_text = t.quotes.is_some() && !is_time && t.unsigned.is_none();
-        let is_long = matches!(t.code, -10 | -4 | -1);
-        let mut row = vec![
-            text(Some(name)),
-            Value::Int(code),
-            Value::Int(t.precision),
-            text(t.quotes.map(|(prefix, _)| prefix)),
-            text(t.quotes.map(|(_, suffix)| suffix)),
-            text(t.params),
-            Value::Int(1),
-            Value::Int(i64::from(is_text)),
-            Value::Int(if is_long { ONLY_LIKE } else { SEARCHABLE }),
-            number(t.unsigned.map(i64::from)),
-            Value::Int(i64::from(t.name.ends_with("money"))),
-            number(t.unsigned.map(|_| 0)),
-            text(Some(name)),
-            number(t.scales.map(|(least, _)| least)),
-            number(t.scales.map(|(_, most)| most)),
-            Value::Int(if is_time { 9 } else { t.code }),
-            number(is_time.then_some(t.code - 90)),
-            number(t.radix),
-            Value::Null,
-            Value::Int(0),
-        ];
-        row.truncate(width);
-        rows.push(row);
     }
+    // stable: of one code the closest match stays first
+    rows.sort_by_key(|(code, _)| *code);
+    let rows: Vec<_> = rows.into_iter().map(|(_, row)| row[..width].to_vec()).collect();
     let count = rows.len() as u64;
     reply.result_set(&columns, &rows)?;
     Ok(Returned::rows(Some(count)))
+}
+
+fn row(of: &DataType, code: i64) -> [Value<'static>; 20] {
+    let text = |text: Option<&'static str>| text.map_or(Value::Null, |text| Value::Text(Cow::Borrowed(text)));
+    let number = |number: Option<i64>| number.map_or(Value::Null, Value::Int);
+    let is_datetime = matches!(of.code, DATE..=TIMESTAMP);
+    let part = match of.code {
+        TIME_WITH_OFFSET | TIME_OF_DAY => Some(0),
+        code => is_datetime.then_some(code - 90),
+    };
+    [
+        text(Some(of.name)),
+        Value::Int(code),
+        Value::Int(of.precision),
+        text(of.prefix),
+        text(of.suffix),
+        text(of.params),
+        Value::Int(of.nullable.into()),
+        Value::Int(of.case_sensitive.into()),
+        Value::Int(of.searchable),
+        number(of.unsigned.map(i64::from)),
+        Value::Int(of.name.ends_with("money").into()),
+        number(of.unsigned.map(|_| of.counts.into())),
+        text(Some(of.name)),
+        number(of.scales.0),
+        number(of.scales.1),
+        Value::Int(if is_datetime { DATETIME } else { of.code }),
+        number(part),
+        number(of.radix),
+        Value::Null,
+        Value::Int(of.user_type),
+    ]
 }

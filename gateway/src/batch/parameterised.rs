@@ -52,7 +52,7 @@ impl Interpreter {
                 self.reset(client, false).await;
                 Ok(Returned::status(0))
             }
-            SystemProcedure::DatatypeInfo => datatype_info(&mut client.reply, params),
+            SystemProcedure::DatatypeInfo(known) => datatype_info(&mut client.reply, params, known),
             SystemProcedure::Cursor(procedure) => {
                 return self.call_cursor(client, procedure, params, form, described).await
             }

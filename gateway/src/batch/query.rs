@@ -5,7 +5,7 @@ use super::variables::Variables;
 use crate::backend::{declaring, put_description, Completed, Parameter, Rows, Source};
 use crate::client::Client;
 use crate::convert::{client_type, from_pg, Declared, PgType, SqlType};
-use crate::interrupt::{Failure, Interrupt};
+use crate::interrupt::{Ends, Failure, Interrupt};
 use crate::postgres::commit::Outcome;
 use crate::postgres::message::{row_values, PgColumn};
 use crate::program::{command, Made, Query, QueryKind, Title};
@@ -51,7 +51,16 @@ impl Interpreter {
             if !only_reads || query.sql.calls {
                 backend.pin();
             }
-            backend.run(client, source, rows).await?
+            match backend.run(client, source, rows).await {
+                Ok(completed) => completed,
+                Err(unfinished) => {
+                    let interrupt = Interrupt::from(unfinished);
+                    if self.is_for_catch(&interrupt) {
+                        self.end_caught(client, query, &parameters, titles.as_deref()).await;
+                    }
+                    return Err(interrupt);
+                }
+            }
         };
         if let Some(sql) = declaring {
             let backend = &mut self.procedures.backend;
@@ -94,6 +103,43 @@ impl Interpreter {
         let count = outcome.count.and_then(|count| i64::try_from(count).ok());
         client.reply.passed(Some(count.filter(|_| query.kind != QueryKind::Definition).unwrap_or(0)));
         Ok(())
+    }
+
+    /// The end of a query whose error a CATCH gets: as without the error, with its columns and the rows that it had
+    /// until then. `select 4/0` in a TRY block gives its column and "(0 row(s) affected)" (SQL Server Programmability
+    /// Blog, 2006-03-30).
+    async fn end_caught(
+        &mut self,
+        client: &mut Client,
+        query: &Query,
+        parameters: &[Parameter<'_>],
+        titles: Option<&[Title]>,
+    ) {
+        let counts = matches!(query.kind, QueryKind::Select | QueryKind::Change) && query.assigns.is_empty();
+        if !counts || client.reply.gathering.is_some() {
+            return;
+        }
+        if client.reply.open_rows.is_none() {
+            let types: Vec<_> = parameters.iter().map(|parameter| parameter.sql_type).collect();
+            let Ok(backend) = self.procedures.backend_of(client, &query.sql).await else { return };
+            match backend.describe(&query.sql, &types).await {
+                Ok(described) if !described.columns.is_empty() => {
+                    put_description(&described.columns, titles, &mut client.reply);
+                }
+                Ok(_) => {}
+                // it had not begun
+                Err(_) => return,
+            }
+        }
+        let rows = client.reply.open_rows.unwrap_or(0);
+        client.reply.command = command(query);
+        client.reply.end(Status::empty(), Some(rows));
+    }
+
+    /// Whether an error goes to a CATCH, and its statement had begun.
+    fn is_for_catch(&self, interrupt: &Interrupt) -> bool {
+        let Interrupt::Failed(failure) = interrupt else { return false };
+        self.tries.are_open() && matches!(failure.ends, Ends::Statement | Ends::Transaction)
     }
 
     /// After an insert of values into an identity column: the next number follows the greatest of them.

@@ -9,7 +9,7 @@ use super::variables::Variables;
 use crate::client::Client;
 use crate::interrupt::{Ends, Failure, Interrupt, Stage};
 use crate::program::{Action, Condition, Declaration, Program, Statement};
-use crate::tds::tokens::done::Status;
+use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 
@@ -328,8 +328,9 @@ impl Interpreter {
         client.reply.row_count = 0;
         let catching = if failure.ends == Ends::Text { self.tries.outside } else { self.tries.open };
         if catching > 0 {
-            if client.reply.rows_open {
-                client.reply.end(Status::empty(), None);
+            if let Some(rows) = client.reply.open_rows {
+                client.reply.command = Command::Select;
+                client.reply.end(Status::empty(), Some(rows));
             }
             return Err(Failure { stage: Stage::Thrown, ..failure }.into());
         }

@@ -1,5 +1,7 @@
 //! The system procedures through which 7.x clients run parameterised text, by name and number (MS-TDS 2.2.6.6).
 
+use super::datatypes::Known;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SystemProcedure {
     ExecuteSql,
@@ -8,7 +10,7 @@ pub enum SystemProcedure {
     PrepareAndExecute,
     Unprepare,
     ResetConnection,
-    DatatypeInfo,
+    DatatypeInfo(Known),
     /// A procedure of server cursors.
     Cursor(CursorProcedure),
     DescribeFirstResultSet,
@@ -67,9 +69,9 @@ impl SystemProcedure {
             "sp_describe_first_result_set" => SystemProcedure::DescribeFirstResultSet,
             "sp_describe_undeclared_parameters" => SystemProcedure::DescribeUndeclaredParameters,
             "sp_reset_connection" => SystemProcedure::ResetConnection,
-            "sp_datatype_info" | "sp_datatype_info_90" | "sp_datatype_info_100" => {
-                SystemProcedure::DatatypeInfo
-            }
+            "sp_datatype_info" => SystemProcedure::DatatypeInfo(Known::First),
+            "sp_datatype_info_90" => SystemProcedure::DatatypeInfo(Known::Xml),
+            "sp_datatype_info_100" => SystemProcedure::DatatypeInfo(Known::Times),
             "sp_cursor" => SystemProcedure::Cursor(CursorProcedure::Change),
             "sp_cursoropen" => SystemProcedure::Cursor(CursorProcedure::Open),
             "sp_cursorprepare" => SystemProcedure::Cursor(CursorProcedure::Prepare),

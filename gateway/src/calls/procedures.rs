@@ -16,7 +16,6 @@ use crate::interrupt::{Failure, Interrupt};
 use crate::postgres::commit::{not_written, Claim, Outcome};
 use crate::postgres::{Notice, PgError};
 use crate::tds::call::Param;
-use crate::tds::tokens::done::{Scope, Status};
 use crate::tds::tokens::message::ServerMessage;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -335,7 +334,8 @@ pub(super) fn completed(
 ) -> Result<Returned, Failure> {
     let error = outcome.notices.iter().rev().find_map(left_error_of).unwrap_or(0);
     let count = |notice: &Notice| {
-        left_rows_of(notice).or_else(|| row_count_of(notice).and_then(|(count, _)| i64::try_from(count).ok()))
+        let counted = row_count_of(notice).filter(|counted| !counted.in_trigger);
+        left_rows_of(notice).or_else(|| counted.and_then(|counted| i64::try_from(counted.rows).ok()))
     };
     let row_count = outcome.row_count.or_else(|| outcome.notices.iter().rev().find_map(count));
     let returned = Returned::of(function, asked, outcome, zone)
@@ -357,9 +357,8 @@ pub(super) fn refusal(unfinished: Unfinished, function: &Function) -> Refusal {
 
 pub(super) fn put_notices(client: &mut Client, notices: &[Notice], function: &Function) {
     for notice in notices {
-        if let Some((count, command)) = row_count_of(notice) {
-            client.reply.command = command;
-            client.reply.done(Scope::InProcedure, Status::empty(), client.reply.count_sent(count, command));
+        if let Some(counted) = row_count_of(notice) {
+            client.reply.counted(counted);
             continue;
         }
         if left_error_of(notice).is_some() || left_rows_of(notice).is_some() {

@@ -1,6 +1,7 @@
 //! The reply under construction: its tokens, and the state that decides their form.
 
 use super::gathering::Gathering;
+use crate::backend::Counted;
 use crate::convert::{column_type, PgType};
 use crate::tds::dialect::Dialect;
 use crate::tds::tokens::columns::{self, Column, Traits};
@@ -25,8 +26,8 @@ pub struct Reply {
     pub error: i32,
     /// @@rowcount
     pub row_count: i64,
-    /// A result set was described and its end not sent.
-    pub rows_open: bool,
+    /// The number of rows sent of a result set whose end was not sent.
+    pub open_rows: Option<u64>,
     /// The kind of the next DONE.
     pub command: Command,
     /// INSERT … EXECUTE takes the rows: neither they nor ends of statements are sent.
@@ -47,7 +48,7 @@ impl Reply {
             in_transaction: false,
             error: 0,
             row_count: 0,
-            rows_open: false,
+            open_rows: None,
             command: Command::Other,
             gathering: None,
             span: Span::none(),
@@ -100,7 +101,11 @@ impl Reply {
     /// The end of a statement that has rows, their number or an error to report.
     pub fn end(&mut self, status: Status, count: Option<u64>) {
         // SQL Server, SET NOCOUNT: no DONEINPROC of the statements of a procedure
-        if self.no_count && self.nesting > 0 && self.dialect.is_tds7() && status.is_empty() && !self.rows_open
+        if self.no_count
+            && self.nesting > 0
+            && self.dialect.is_tds7()
+            && status.is_empty()
+            && self.open_rows.is_none()
         {
             self.command = Command::default();
             return;
@@ -115,8 +120,18 @@ impl Reply {
         self.end(Status::empty(), rows.and_then(|rows| self.count_sent(rows, Command::Select)));
     }
 
+    /// A statement of a procedure that PostgreSQL has run, or of a trigger: SQL Server sends the numbers of triggers'
+    /// statements too (microsoft/go-mssqldb, #204).
+    pub fn counted(&mut self, counted: Counted) {
+        if counted.in_trigger && !self.dialect.is_tds7() {
+            return;
+        }
+        self.command = counted.command;
+        self.done(Scope::InProcedure, Status::empty(), self.count_sent(counted.rows, counted.command));
+    }
+
     /// The number of rows that a statement of a procedure has changed, or that gave variables their values.
-    pub fn count_sent(&self, rows: u64, command: Command) -> Option<u64> {
+    fn count_sent(&self, rows: u64, command: Command) -> Option<u64> {
         (command != Command::Select || self.dialect.is_tds7()).then_some(rows)
     }
 
@@ -152,7 +167,7 @@ impl Reply {
 
     fn put_done(&mut self, scope: Scope, status: Status, count: Option<u64>) {
         let command = std::mem::take(&mut self.command);
-        self.rows_open = false;
+        self.open_rows = None;
         if self.gathering.is_some() {
             return;
         }
@@ -224,13 +239,13 @@ impl Reply {
         let out = &mut self.tokens;
         let before = out.len();
         columns::put(out, columns, &dialect);
-        self.rows_open = true;
+        self.open_rows = Some(0);
         for row in rows {
             out.put_u8(columns::ROW);
             for (column, value) in columns.iter().zip(row) {
                 if let Err(error) = encode_value(value, &column.type_info, &dialect, out) {
                     out.truncate(before);
-                    self.rows_open = false;
+                    self.open_rows = None;
                     return Err(unsendable(&format!("Column '{}'", column.name), &error));
                 }
             }
@@ -276,7 +291,7 @@ mod tests {
         reply.end(Status::empty(), Some(3));
         assert!(reply.tokens.is_empty());
         reply.end(Status::ERROR, None);
-        reply.rows_open = true;
+        reply.open_rows = Some(0);
         reply.end(Status::empty(), Some(3));
         let found: Vec<_> = dones(&reply).iter().map(|done| (done.status, done.count)).collect();
         assert_eq!(found, [(Status::ERROR | Status::MORE, None), (Status::MORE, None)]);

@@ -204,7 +204,6 @@ impl Settings {
 
 /// Options that only state what holds anyway, with the values for which it does.
 const HOLDS: &[(&str, &[&str])] = &[
-    ("ansi_defaults", &["on"]),
     ("ansi_null_dflt_on", &["on"]),
     ("ansi_warnings", &["on"]),
     ("arithabort", &["on"]),
@@ -229,6 +228,13 @@ impl Settings {
         };
         match words.as_slice() {
             ["quoted_identifier", value @ ("on" | "off")] => self.quoted_identifiers = *value == "on",
+            // the options that it stands for (SQL Server, SET ANSI_DEFAULTS), of which the others hold
+            ["ansi_defaults", "on"] => {
+                self.quoted_identifiers = true;
+                self.nulls_equal = false;
+                self.cuts_padding = false;
+                self.implicit_transactions = true;
+            }
             ["ansi_nulls" | "ansinull", value @ ("on" | "off")] => self.nulls_equal = *value == "off",
             ["ansi_padding", value @ ("on" | "off")] => self.cuts_padding = *value == "off",
             ["fmtonly", value @ ("on" | "off")] => self.only_formats = *value == "on",
@@ -299,6 +305,8 @@ mod tests {
     fn settings_that_change_and_those_that_hold() {
         assert!(!set("quoted_identifier off").unwrap().quoted_identifiers);
         assert!(set("implicit_transactions on").unwrap().implicit_transactions);
+        // SQL Server, SET ANSI_DEFAULTS, "Remarks"
+        assert!(set("ansi_defaults on").unwrap().implicit_transactions);
         // SQL Server, CREATE INDEX: the options that indexed views need
         let several = set("ansi_padding , ansi_nulls , quoted_identifier , nocount on").unwrap();
         assert!(several.quoted_identifiers && several.no_count);

@@ -88,7 +88,7 @@ impl LastDescription {
         if let Some(last) = &*last {
             if last.text_size == text_size && last.titles.as_deref() == names {
                 reply.tokens.extend_from_slice(&last.tokens);
-                reply.rows_open = true;
+                reply.open_rows = Some(0);
                 return last.sent_as.clone();
             }
         }
@@ -136,7 +136,7 @@ pub fn put_columns(pg_columns: &[PgColumn], names: Option<&[Title]>, reply: &mut
         return sent_as;
     }
     columns::put(&mut reply.tokens, &columns, &reply.dialect);
-    reply.rows_open = true;
+    reply.open_rows = Some(0);
     sent_as
 }
 
@@ -166,7 +166,7 @@ pub fn put_cursor_columns(pg_columns: &[PgColumn], fetched: Fetched<'_>, reply: 
         // the client has them since the cursor was opened
         (false, false) => {}
     }
-    reply.rows_open = true;
+    reply.open_rows = Some(0);
     sent_as
 }
 
@@ -322,9 +322,9 @@ mod tests {
             reply.tokens.clear();
             put_columns(&columns, names, &mut reply);
             let expected = reply.tokens.split();
-            reply.rows_open = false;
+            reply.open_rows = None;
             let sent_as = last.put_columns(&columns, names, &mut reply);
-            assert_eq!((&reply.tokens, reply.rows_open, sent_as.len()), (&expected, true, 1));
+            assert_eq!((&reply.tokens, reply.open_rows, sent_as.len()), (&expected, Some(0), 1));
         }
     }
 }

@@ -25,14 +25,13 @@ impl RowStream<'_> {
                     self.outcome.row_count = Some(rows);
                     continue;
                 }
-                Announced::Count(count, of) => {
-                    self.outcome.row_count = i64::try_from(count).ok();
-                    if self.client.settings().no_count {
-                        continue;
+                Announced::Count(counted) => {
+                    if !counted.in_trigger {
+                        self.outcome.row_count = i64::try_from(counted.rows).ok();
                     }
-                    self.client.reply.command = of;
-                    let count = self.client.reply.count_sent(count, of);
-                    self.client.reply.done(Scope::InProcedure, Status::empty(), count);
+                    if !self.client.settings().no_count {
+                        self.client.reply.counted(counted);
+                    }
                     continue;
                 }
                 Announced::ResultSet { cursor, columns } => self.cursor(&cursor, columns.as_deref()).await?,

@@ -216,6 +216,9 @@ impl<'a> RowStream<'a> {
                 _ => {}
             }
         }
+        if let Some(rows) = &mut self.client.reply.open_rows {
+            *rows = self.rows;
+        }
         if let (true, Some(gathering)) = (
             self.sent_as.is_some() && (self.end.is_some() || error.is_some()),
             &mut self.client.reply.gathering,

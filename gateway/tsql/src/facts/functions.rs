@@ -146,6 +146,7 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("count_big", Rule::Count),
     ("cume_dist", Rule::Share),
     ("current_bigdatetime", Rule::Now { sql: "tsql.sysdatetime()", gives: DATETIME2 }),
+    ("current_bigtime", Rule::Now { sql: "tsql.sysdatetime()::time", gives: TIME }),
     ("current_date", Rule::Now { sql: "tsql.getdate()::date", gives: DATE }),
     ("current_request_id", NO),
     ("current_time", Rule::Now { sql: "tsql.getdate()::time", gives: TIME }),

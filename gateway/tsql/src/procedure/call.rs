@@ -78,7 +78,7 @@ impl<'t> BodyWriter<'t> {
             Rows::Asked => Some(format!("{call}.rows")),
             _ => Some(String::from(SENT)),
         };
-        self.run(place, line, Run { lines, rows, calls: true });
+        self.run(place, line, Run { rows, calls: true, ..Run::new(lines) });
         Ok(())
     }
 }

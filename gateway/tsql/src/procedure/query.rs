@@ -50,7 +50,9 @@ impl<'t> BodyWriter<'t> {
                 (true, Rows::Left) => String::from(SENT),
                 (true, _) => quoted(N),
             };
-            self.run(place, line, Run::leaving(lines, rows));
+            // SQL Server's "(0 row(s) affected)"
+            let caught = self.sends_counts.then(|| self.count_of("0", ""));
+            self.run(place, line, Run { caught, ..Run::leaving(lines, rows) });
         }
         Ok(())
     }
@@ -61,7 +63,19 @@ impl<'t> BodyWriter<'t> {
         }
         self.declare(N, "bigint");
         let n = quoted(N);
-        vec![format!("get diagnostics {n} = row_count;"), count_of(&n, "")]
+        vec![format!("get diagnostics {n} = row_count;"), self.count_of(&n, "")]
+    }
+
+    /// The notice of a number of rows. `kind`: of the statement.
+    fn count_of(&self, rows: &str, kind: &str) -> String {
+        let detail = match (&self.purpose, kind) {
+            (Purpose::Trigger { .. }, kind) => {
+                format!(", detail = '{}'", format!("trigger {kind}").trim_end())
+            }
+            (_, "") => String::new(),
+            (_, kind) => format!(", detail = '{kind}'"),
+        };
+        format!("raise notice using errcode = '01R02', message = {rows}::text{detail};")
     }
 
     /// SELECT @a = …: the values of the last row, or what the variables were when there is none.
@@ -80,10 +94,10 @@ impl<'t> BodyWriter<'t> {
         }
         lines.push(format!("  {n} := {n} + 1;"));
         lines.push(String::from("end loop;"));
-        if !self.sends_counts || self.purpose != Purpose::Procedure {
+        if !self.sends_counts {
             return Run::leaving(lines, n);
         }
-        lines.push(count_of(&n, ", detail = 'select'"));
+        lines.push(self.count_of(&n, "select"));
         let rows = if self.rows == Rows::Left { String::from(SENT) } else { n };
         Run::leaving(lines, rows)
     }
@@ -187,11 +201,6 @@ impl<'t> BodyWriter<'t> {
         self.run(place, line, Run::keeping(lines));
         Ok(())
     }
-}
-
-/// The notice of a number of rows, which stands in a variable; `more`: its other fields.
-fn count_of(variable: &str, more: &str) -> String {
-    format!("raise notice using errcode = '01R02', message = {variable}::text{more};")
 }
 
 /// Whether a change gives the client rows, by OUTPUT.

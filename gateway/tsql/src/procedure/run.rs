@@ -12,11 +12,13 @@ pub struct Run {
     pub rows: Option<String>,
     /// A procedure's, whose wrong names are errors for a CATCH block.
     pub calls: bool,
+    /// What a statement whose error a CATCH block gets does in the end.
+    pub caught: Option<String>,
 }
 
 impl Run {
     pub fn new(lines: Vec<String>) -> Run {
-        Run { lines, rows: Some(String::from("0")), calls: false }
+        Run { lines, rows: Some(String::from("0")), calls: false, caught: None }
     }
 
     pub fn leaving(lines: Vec<String>, rows: impl Into<String>) -> Run {
@@ -73,6 +75,9 @@ impl<'t> BodyWriter<'t> {
                 self.add(format!("{caught} := tsql.caught({said});"));
                 if self.tracks_errors {
                     self.add(format!("\"@@error\" := {caught}.\"number\";"));
+                }
+                if let Some(line) = run.caught {
+                    self.add(line);
                 }
                 self.add(format!("exit {};", quoted(&block.label)));
             }

@@ -170,9 +170,9 @@ impl<'t> BodyWriter<'t> {
                 rows = format!("integer := (select count(*) from {changed})");
             }
         }
-        self.sends_counts = is_procedure;
         let own = literal(&format!("{}.{}", self.schema, self.name));
         let is_trigger = matches!(self.purpose, Purpose::Trigger { .. });
+        self.sends_counts = is_procedure || is_trigger;
         if is_trigger {
             self.declare(FIRED, "text := tsql.fired()");
             // a trigger that fires itself is not run again
