@@ -60,8 +60,8 @@ def names(request: Request, parameter: str = "signal") -> list[str]:
     return found
 
 
-async def body_json(request: Request) -> Any:
-    """A request's body as JSON. Raises Refused (400, 413)."""
+async def body(request: Request) -> bytes:
+    """A request's body. Raises Refused (413)."""
     most = asked(request).queries.limits.body
     parts, size = [], 0
     async for part in request.stream():
@@ -69,10 +69,7 @@ async def body_json(request: Request) -> Any:
         if size > most:
             raise Refused(413, f"the body is longer than {most} bytes")
         parts.append(part)
-    try:
-        return orjson.loads(b"".join(parts))
-    except orjson.JSONDecodeError as error:
-        raise Refused(400, f"the body is not JSON: {error}") from None
+    return b"".join(parts)
 
 
 def json_response(content: Any) -> Response:

@@ -4,7 +4,7 @@ Bins are returned as they are complete, so memory does not grow with the request
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,10 @@ Whole = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Bins:
-    """Figures of some bins, one each, in the order of time. Samples without a reading do not count."""
+    """Figures of some bins with samples, one each, in the order of time.
+
+    Samples without a reading do not count: where a bin has no others, n is 0 and its figures are NaN.
+    """
 
     number: Whole
     """time over the width, cut"""
@@ -34,8 +37,13 @@ class Bins:
     first: Numbers
     last: Numbers
     first_time: Whole
-    """microseconds"""
+    """microseconds; where n is 0, those of the bin's samples"""
     last_time: Whole
+    severity: Whole
+    """the greatest of its samples' severities"""
+    held: Numbers
+    """the value that holds after the bin: that of its last sample, NaN where it has no reading"""
+    held_severity: Whole
 
     def __len__(self) -> int:
         return len(self.number)
@@ -51,8 +59,9 @@ class Bins:
 
     @property
     def variance(self) -> Numbers:
-        """of a sample; 0 of a single value"""
-        return np.where(self.n > 1, self.squares / np.maximum(self.n - 1, 1), 0.0)
+        """of a sample; 0 of a single value, NaN of none"""
+        single = np.where(self.n == 1, 0.0, np.nan)
+        return np.where(self.n > 1, self.squares / np.maximum(self.n - 1, 1), single)
 
     @property
     def deviation(self) -> Numbers:
@@ -60,7 +69,7 @@ class Bins:
 
 
 def binned(stream: Iterator[Samples], width: int) -> Iterator[Bins]:
-    """The bins of `width` microseconds that hold samples with a reading."""
+    """The bins of `width` microseconds that hold samples."""
     pending: Bins | None = None
     for part in stream:
         got = _bins(part, width)
@@ -76,17 +85,18 @@ def binned(stream: Iterator[Samples], width: int) -> Iterator[Bins]:
         yield pending
 
 
-def whole_bins(stream: Iterator[Samples], width: int) -> Iterator[tuple[int, Whole, Numbers]]:
-    """Number, times and values of each bin with readings: for figures that need all values at once.
+def whole_bins(stream: Iterator[Samples], width: int) -> Iterator[tuple[Bins, Whole, Numbers]]:
+    """Each bin with samples, and the times and values of its readings: for figures that need all values at
+    once.
 
     Raises Refused (413) for a bin of more than MOST_IN_A_BIN samples.
     """
-    for number, parts in samples_of_bins(stream, width):
+    for _, parts in samples_of_bins(stream, width):
         times = np.concatenate([part.time for part in parts])
         values = np.concatenate([part.numbers for part in parts])
+        [*made] = binned(iter(parts), width)
         good = ~np.isnan(values)
-        if good.any():
-            yield number, times[good], values[good]
+        yield Bins.joined(made), times[good], values[good]
 
 
 def samples_of_bins(stream: Iterator[Samples], width: int) -> Iterator[tuple[int, list[Samples]]]:
@@ -95,7 +105,7 @@ def samples_of_bins(stream: Iterator[Samples], width: int) -> Iterator[tuple[int
     held: list[Samples] = []
     for part in stream:
         bins = part.time // width
-        starts = _starts(bins)
+        starts = starts_of(bins)
         for start, end in zip(starts, np.append(starts, len(bins))[1:], strict=True):
             if number is not None and bins[start] != number:
                 yield number, held
@@ -109,34 +119,50 @@ def samples_of_bins(stream: Iterator[Samples], width: int) -> Iterator[tuple[int
 
 
 def _bins(part: Samples, width: int) -> Bins:
-    numbers = part.numbers
-    good = ~np.isnan(numbers)
-    values, time = numbers[good], part.time[good]
-    bins = time // width
-    starts = _starts(bins)
+    values = part.numbers
+    bins = part.time // width
+    starts = starts_of(bins)
     if not len(starts):
         none, whole = np.empty(0), np.empty(0, np.int64)
-        return Bins(whole, whole, none, none, none, none, none, none, whole, whole)
-    n = np.diff(np.append(starts, len(bins)))
-    ends = starts + n - 1
-    with np.errstate(invalid="ignore", over="ignore"):
-        mean = np.add.reduceat(values, starts) / n
-        squares = np.add.reduceat(np.square(values - np.repeat(mean, n)), starts)
+        return Bins(whole, whole, none, none, none, none, none, none, whole, whole, whole, none, whole)
+    rows = np.diff(np.append(starts, len(bins)))
+    ends = starts + rows - 1
+    n, firsts, lasts, good = rows, starts, ends, ~np.isnan(values)
+    if not good.all():
+        n, firsts, lasts = _readings(good, starts, ends)
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        mean = np.add.reduceat(np.where(good, values, 0.0), starts) / n
+        distances = np.where(good, values - np.repeat(mean, rows), 0.0)
+        squares = np.add.reduceat(np.square(distances), starts)
+    severities = part.severities
     return Bins(
         bins[starts],
         n,
         mean,
         squares,
-        np.minimum.reduceat(values, starts),
-        np.maximum.reduceat(values, starts),
-        values[starts],
+        np.fmin.reduceat(values, starts),
+        np.fmax.reduceat(values, starts),
+        values[firsts],
+        values[lasts],
+        part.time[firsts],
+        part.time[lasts],
+        np.zeros(len(starts), np.int64) if severities is None else np.maximum.reduceat(severities, starts),
         values[ends],
-        time[starts],
-        time[ends],
+        np.zeros(len(starts), np.int64) if severities is None else severities[ends],
     )
 
 
-def _starts(bins: Whole) -> Whole:
+def _readings(good: NDArray[np.bool_], starts: Whole, ends: Whole) -> tuple[Whole, Whole, Whole]:
+    """How many samples of each bin have a reading, and the first and last of them; the bin's own first and
+    last sample where none has."""
+    n = np.add.reduceat(good.astype(np.int64), starts)
+    places = np.arange(len(good))
+    firsts = np.minimum.reduceat(np.where(good, places, len(good)), starts)
+    lasts = np.maximum.reduceat(np.where(good, places, -1), starts)
+    return n, np.where(n > 0, firsts, starts), np.where(n > 0, lasts, ends)
+
+
+def starts_of(bins: Whole) -> Whole:
     if not len(bins):
         return np.empty(0, np.int64)
     return np.append(0, np.flatnonzero(np.diff(bins)) + 1)
@@ -144,17 +170,24 @@ def _starts(bins: Whole) -> Whole:
 
 def _merged(two: Bins) -> Bins:
     """One bin of two parts of it (Chan, Golub, LeVeque 1979)."""
-    n = two.n.sum()
-    delta = two.mean[1] - two.mean[0]
-    return Bins(
-        two.number[:1],
-        np.array([n]),
-        np.array([two.mean[0] + delta * two.n[1] / n]),
-        np.array([two.squares.sum() + delta * delta * two.n[0] * two.n[1] / n]),
-        np.array([two.low.min()]),
-        np.array([two.high.max()]),
-        two.first[:1],
-        two.last[1:],
-        two.first_time[:1],
-        two.last_time[1:],
+    filled = np.flatnonzero(two.n)
+    one = two.slice(1, 2) if not len(filled) else two.slice(filled[0], filled[0] + 1)
+    if len(filled) == 2:
+        n = two.n.sum()
+        delta = two.mean[1] - two.mean[0]
+        one = replace(
+            one,
+            n=np.array([n]),
+            mean=np.array([two.mean[0] + delta * two.n[1] / n]),
+            squares=np.array([two.squares.sum() + delta * delta * two.n[0] * two.n[1] / n]),
+            low=np.array([two.low.min()]),
+            high=np.array([two.high.max()]),
+            last=two.last[1:],
+            last_time=two.last_time[1:],
+        )
+    return replace(
+        one,
+        severity=np.array([two.severity.max()]),
+        held=two.held[1:],
+        held_severity=two.held_severity[1:],
     )

@@ -22,6 +22,7 @@ from ringlog.schema.alarms import SEVERITIES, STATUSES, number_of
 from ringlog.schema.facility import nanoseconds_of
 
 MICROSECOND = timedelta(microseconds=1)
+INVALID = SEVERITIES.index("INVALID")
 _FOREVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -62,6 +63,15 @@ class Samples:
         return Samples(
             self.place, self.time[which], values, *(None if one is None else one[which] for one in others)
         )
+
+    @property
+    def severities(self) -> Whole | None:
+        """The severity of each: INVALID where there is no reading. None where none has any."""
+        missing = np.asarray(self.values.is_null(nan_is_null=pa.types.is_floating(self.values.type)), bool)
+        if self.severity is None and not missing.any():
+            return None
+        given = np.zeros(len(self), np.int64) if self.severity is None else self.severity
+        return np.where(missing, INVALID, given)
 
     @property
     def numbers(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -1,6 +1,7 @@
 """Bins without samples, which operators fill with the value before them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from ringlog.retrieval.bins import SECOND
 from ringlog.retrieval.samples import Samples
 
-Numbers = NDArray[np.float64]
+Whole = NDArray[np.int64]
 _BLOCK = 65_536  # events of filled bins made at once
 
 
@@ -18,60 +19,54 @@ class Gaps:
     def __init__(self, width: int, begin: int, until: int | None) -> None:
         self._width = width
         self._first = begin // (SECOND * width)
-        self._begin = begin
         self._until = None if until is None else until // (SECOND * width)
         self._number: int | None = None
-        self._last = np.nan
+        self.begin = begin
+        self.first_bin = self._first * SECOND * width
+        """its begin, in microseconds"""
 
-    def moved(self, stream: Iterator[Samples]) -> Iterator[Samples]:
-        """The sample before the interval goes into the bin before the first."""
-        before = (self._first - 1) * SECOND * self._width
+    def moved(self, stream: Iterator[Samples], begin: int) -> Iterator[Samples]:
+        """A sample before `begin` goes into the bin before the first."""
+        before = max((self._first - 1) * SECOND * self._width, 0)
         for part in stream:
-            if len(part) and part.time[0] < self._begin:
-                time = np.where(part.time < self._begin, max(before, 0), part.time)
-                yield Samples(part.place, time, part.values)
+            if len(part) and part.time[0] < begin:
+                yield replace(part, time=np.where(part.time < begin, before, part.time))
             else:
                 yield part
 
-    def filled(
-        self, number: NDArray[np.int64], last: Numbers
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], Numbers]]:
-        """These bins with those missing before each: number, index or -1, and the last value before or in
-        it.
+    def filled(self, number: Whole) -> Iterator[tuple[Whole, Whole]]:
+        """These bins with those missing before each: numbers, and which of the given bins each is or follows.
+
+        Bins that follow the last one of the call before come first, by themselves, with -1.
         """
         if self._until is None:
-            yield number, np.arange(len(number)), last
+            yield number, np.arange(len(number))
             return
         if self._number is not None:
             for gap in self._ranges(self._number + 1, int(number[0])):
-                yield gap, np.full(len(gap), -1), np.full(len(gap), self._last)
+                yield gap, np.full(len(gap), -1)
         for start in range(0, len(number), _BLOCK):
-            some, values = number[start : start + _BLOCK], last[start : start + _BLOCK]
+            some = number[start : start + _BLOCK]
             following = number[start + _BLOCK : start + _BLOCK + 1]
             steps = np.diff(np.append(some, following if len(following) else some[-1] + 1))
             total = int(steps.sum())
             if total <= 16 * _BLOCK:
                 offsets = np.arange(total) - np.repeat(np.cumsum(steps) - steps, steps)
-                origin = np.repeat(np.arange(start, start + len(some)), steps)
-                yield (
-                    np.repeat(some, steps) + offsets,
-                    np.where(offsets == 0, origin, -1),
-                    np.repeat(values, steps),
-                )
+                source = np.repeat(np.arange(start, start + len(some)), steps)
+                yield number[source] + offsets, source
                 continue
             for index in range(len(some)):
-                yield some[index : index + 1], np.array([start + index]), values[index : index + 1]
+                yield some[index : index + 1], np.array([start + index])
                 for gap in self._ranges(int(some[index]) + 1, int(some[index] + steps[index])):
-                    yield gap, np.full(len(gap), -1), np.full(len(gap), values[index])
-        self._number, self._last = int(number[-1]), float(last[-1])
+                    yield gap, np.full(len(gap), start + index)
+        self._number = int(number[-1])
 
-    def rest(self) -> Iterator[tuple[NDArray[np.int64], Numbers]]:
+    def rest(self) -> Iterator[Whole]:
         """The bins after the last one with samples."""
         if self._until is not None and self._number is not None:
-            for gap in self._ranges(self._number + 1, self._until + 1):
-                yield gap, np.full(len(gap), self._last)
+            yield from self._ranges(self._number + 1, self._until + 1)
 
     @staticmethod
-    def _ranges(start: int, end: int) -> Iterator[NDArray[np.int64]]:
+    def _ranges(start: int, end: int) -> Iterator[Whole]:
         for begin in range(start, end, _BLOCK):
             yield np.arange(begin, min(begin + _BLOCK, end), dtype=np.int64)

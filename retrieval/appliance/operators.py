@@ -2,12 +2,16 @@
 
 Their names and numbers are the Archiver Appliance's (its user guide, "Processing of data"); bins are counted
 from 1970 and have their time in the middle, and the newest sample before the interval has a bin of its own
-before the first. One difference: a bin without samples shows the last value before it, not the result of an
+before the first. A bin has the greatest severity of its samples, and no value where none has a reading. One
+difference: a bin without samples shows the last value before it with its severity, not the result of an
 earlier bin, since a value stays until it changes (the appliance's issue 111).
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
+from itertools import repeat
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,27 +22,38 @@ from ringlog.retrieval.appliance.events import Events, doubles, of_samples, vect
 from ringlog.retrieval.appliance.gaps import Gaps
 from ringlog.retrieval.appliance.pattern import Wanted
 from ringlog.retrieval.appliance.regression import loess
-from ringlog.retrieval.bins import SECOND, Bins, binned, samples_of_bins, whole_bins
+from ringlog.retrieval.bins import SECOND, Bins, binned, samples_of_bins, starts_of, whole_bins
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import Samples, microseconds
 
 Numbers = NDArray[np.float64]
+Whole = NDArray[np.int64]
+Part = TypeVar("Part", Bins, Samples)
 _MOST_OF_LOESS = 5000  # samples in a bin: its time grows with their square
 _TWO_WEEKS = 14 * 86_400 * SECOND
 
-# of a bin with samples; of a bin without, given the last value before it
-_FIGURES: dict[str, tuple[Callable[[Bins], Numbers], Callable[[float], float]]] = {
-    "mean": (lambda bins: bins.mean, lambda last: last),
-    "min": (lambda bins: bins.low, lambda last: last),
-    "max": (lambda bins: bins.high, lambda last: last),
-    "count": (lambda bins: bins.n.astype(float), lambda last: 0.0),
-    "std": (lambda bins: bins.deviation, lambda last: 0.0),
-    "variance": (lambda bins: bins.variance, lambda last: 0.0),
-    "popvariance": (lambda bins: bins.squares / bins.n, lambda last: 0.0),
-    "rms": (lambda bins: np.sqrt(bins.squares / bins.n + np.square(bins.mean)), abs),
-    "jitter": (lambda bins: np.divide(bins.deviation, bins.mean), lambda last: 0.0),
-    "errorbar": (lambda bins: bins.mean, lambda last: last),
+Figure = tuple[Callable[[Bins], Numbers], Callable[[Numbers], Numbers]]
+# of bins with samples; of bins without, given the last value before each
+_FIGURES: dict[str, Figure] = {
+    "mean": (lambda bins: bins.mean, np.copy),
+    "min": (lambda bins: bins.low, np.copy),
+    "max": (lambda bins: bins.high, np.copy),
+    "count": (lambda bins: bins.n.astype(float), np.zeros_like),
+    "std": (lambda bins: bins.deviation, np.zeros_like),
+    "variance": (lambda bins: bins.variance, np.zeros_like),
+    "popvariance": (lambda bins: bins.squares / bins.n, np.zeros_like),
+    "rms": (lambda bins: np.sqrt(bins.squares / bins.n + np.square(bins.mean)), np.abs),
+    "jitter": (lambda bins: np.divide(bins.deviation, bins.mean), np.zeros_like),
+    "errorbar": (lambda bins: bins.mean, np.copy),
 }
+_STATS: list[Figure] = [
+    _FIGURES["mean"],
+    _FIGURES["std"],
+    _FIGURES["min"],
+    _FIGURES["max"],
+    _FIGURES["count"],
+    (lambda bins: bins.last, np.copy),
+]
 
 
 def processed(
@@ -56,24 +71,27 @@ def processed(
         return _nth(_inside(stream, begin), int(wanted.number))
     if operator == "ncount":
         return _ncount(_inside(stream, begin), begin)
+    width = int(wanted.number)
+    if operator in ("firstSample", "lastSample"):
+        return map(of_samples, _picked(stream, width, first=operator == "firstSample"))
+    if operator in ("firstFill", "lastFill"):
+        gaps = Gaps(width, begin, min(until, microseconds(now)))
+        return _filled(stream, gaps, width, first=operator == "firstFill")
     stream = _of_numbers(stream, operator)
     if operator == "deadBand":
         return _dead_band(stream, wanted.number)
     if operator in ("optimized", "optimLastSample"):
         return _optimized(stream, wanted, begin, until, microseconds(now))
-    width = int(wanted.number)
     if operator == "twoweek":
-        return _two_weeks(stream, begin, until, microseconds(now))
+        return _two_weeks(stream, microseconds(now))
     if operator in ("flyers", "ignoreflyers"):
         return _flyers(_inside(stream, begin), width, wanted.deviations, given=operator == "flyers")
-    if operator in ("firstSample", "firstFill", "lastSample", "lastFill"):
-        return _picked(stream, operator, width, begin, until, microseconds(now))
     if operator in ("median", "skewness", "kurtosis", "loess"):
         return _of_whole_bins(stream, operator, width, wanted.fill, begin, until, microseconds(now))
     if operator == "caplotbinning":
         return _plot_bins(stream, width)
     if operator == "linear":
-        return _linear(stream, width, begin, until)
+        return _linear(stream, width, wanted.fill, begin, until)
     return _figures(stream, wanted, width, begin, until, microseconds(now))
 
 
@@ -109,19 +127,24 @@ def _ncount(stream: Iterator[Samples], begin: int) -> Iterator[Events]:
 
 
 def _dead_band(stream: Iterator[Samples], width: float) -> Iterator[Events]:
-    """Samples that are further than `width` from the last one given, and the first."""
-    last: float | None = None
+    """Samples that are further than `width` from the last one given or have another severity, and the
+    first."""
+    last: tuple[float, int] | None = None
     for part in stream:
+        severities = part.severities
+        pairs = zip(
+            part.numbers.tolist(), repeat(0) if severities is None else severities.tolist(), strict=False
+        )
         chosen = []
-        for index, value in enumerate(part.numbers.tolist()):
-            if last is None or not abs(value - last) <= width:
+        for index, (value, severity) in enumerate(pairs):
+            if last is None or severity != last[1] or not abs(value - last[0]) <= width:
                 chosen.append(index)
-                last = value
+                last = value, severity
         if chosen:
             yield of_samples(part.taken(np.array(chosen, np.int64)))
 
 
-def _two_weeks(stream: Iterator[Samples], begin: int, until: int, now: int) -> Iterator[Events]:
+def _two_weeks(stream: Iterator[Samples], now: int) -> Iterator[Events]:
     """The first sample of each quarter of an hour until two weeks ago, all samples since."""
     ago = now - _TWO_WEEKS
     rest: list[Samples] = []
@@ -135,7 +158,7 @@ def _two_weeks(stream: Iterator[Samples], begin: int, until: int, now: int) -> I
                 rest.append(part.slice(place, len(part)))
                 return
 
-    yield from _picked(older(), "firstSample", 900, begin, until, now)
+    yield from map(of_samples, _picked(older(), 900, first=True))
     yield from map(of_samples, rest)
     yield from map(of_samples, stream)
 
@@ -187,77 +210,86 @@ def _figures(
     if place is None:
         return
     gaps = Gaps(width, begin, min(until, now) if wanted.fill else None)
-    for bins in binned(gaps.moved(stream), width * SECOND):
-        for number, got, last in gaps.filled(bins.number, bins.last):
-            yield _events_of_bins(place, wanted.operator, width, number, got, last, bins)
-    for number, last in gaps.rest():
-        yield _events_of_bins(place, wanted.operator, width, number, None, last, None)
+    made = ((bins, bins.number) for bins in binned(gaps.moved(stream, begin), width * SECOND))
+    for bins, number, source in _with_gaps(made, gaps):
+        yield _events_of_bins(place, wanted.operator, _middle(number, width), number, source, bins)
+
+
+def _with_gaps(stream: Iterator[tuple[Part, Whole]], gaps: Gaps) -> Iterator[tuple[Part, Whole, Whole]]:
+    """What is of bins and their numbers; with it, in parts, the numbers of all bins up to the last of them,
+    and the index of the bin that each is or follows."""
+    before: Part | None = None
+    for part, numbers in stream:
+        for number, source in gaps.filled(numbers):
+            if before is not None and source[0] < 0:
+                yield before, number, np.zeros(len(number), np.int64)
+            else:
+                yield part, number, source
+        before = part.slice(len(part) - 1, len(part))
+    for number in gaps.rest():
+        if before is not None:
+            yield before, number, np.zeros(len(number), np.int64)
 
 
 def _events_of_bins(
-    place: Place,
-    operator: str,
-    width: int,
-    number: NDArray[np.int64],
-    got: NDArray[np.int64] | None,
-    last: Numbers,
-    bins: Bins | None,
+    place: Place, operator: str, nanoseconds: Whole, number: Whole, source: Whole, bins: Bins
 ) -> Events:
-    """Events of bins: `got` says which of `bins` each is, -1 or None for none."""
+    """Events of the bins of these numbers: each is the one of `bins` that `source` says, or follows it."""
+    own = bins.number[source] == number
+    last = bins.held[source]
 
     def figure(of: Callable[[Bins], Numbers], empty: Callable[[Numbers], Numbers]) -> Numbers:
-        if bins is None or got is None:
-            return empty(last)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(got >= 0, of(bins)[np.maximum(got, 0)], empty(last))
+            return np.where(own, of(bins)[source], empty(last))
 
-    times = _middle(number, width)
-    nothing, same = np.zeros_like, np.copy
     if operator in ("stats", "stats6"):
-        columns = [
-            figure(lambda b: b.mean, same),
-            figure(lambda b: b.deviation, nothing),
-            figure(lambda b: b.low, same),
-            figure(lambda b: b.high, same),
-            figure(lambda b: b.n.astype(float), nothing),
-        ]
-        if operator == "stats6":
-            columns.append(figure(lambda b: b.last, same))
-        return vectors(place, times, columns)
-    of, empty_one = _FIGURES[operator]
-    made = doubles(place, times, figure(of, np.vectorize(empty_one, otypes=[float])))
+        columns = [figure(*each) for each in (_STATS if operator == "stats6" else _STATS[:5])]
+        made = vectors(place, nanoseconds, columns)
+    else:
+        made = doubles(place, nanoseconds, figure(*_FIGURES[operator]))
     if operator == "errorbar":
-        deviation = figure(lambda b: b.deviation, nothing)
-        return Events(
-            made.kind,
-            made.unit,
-            made.nanoseconds,
-            made.values,
-            {"stdz": pa.array(deviation, pa.float64()).cast(pa.string())},
-        )
-    return made
+        deviation = pa.array(figure(*_FIGURES["std"]), pa.float64(), from_pandas=True)
+        made = replace(made, fields={"stdz": deviation.cast(pa.string()).fill_null("NaN")})
+    return replace(made, severity=_severity(bins, own, source))
 
 
-def _picked(
-    stream: Iterator[Samples], operator: str, width: int, begin: int, until: int, now: int
-) -> Iterator[Events]:
-    """The first or last sample of each bin, at its own time; …Fill puts it in the middle and fills gaps."""
-    place, stream = _place_of(stream)
-    if place is None:
-        return
-    first, fill = operator.startswith("first"), operator.endswith("Fill")
-    gaps = Gaps(width, begin, min(until, now) if fill else None)
-    source = gaps.moved(stream) if fill else stream
-    for bins in binned(source, width * SECOND):
-        chosen = bins.first if first else bins.last
-        if not fill:
-            yield doubles(place, (bins.first_time if first else bins.last_time) * 1000, chosen)
+def _severity(bins: Bins, own: NDArray[np.bool_], source: Whole) -> Whole | None:
+    if not bins.severity.any():
+        return None
+    return np.where(own, bins.severity[source], bins.held_severity[source])
+
+
+def _picked(stream: Iterator[Samples], width: int, *, first: bool) -> Iterator[Samples]:
+    """The first or last sample of each bin, of any type."""
+    held: Samples | None = None
+    number = -1
+    for part in stream:
+        bins = part.time // (width * SECOND)
+        starts = starts_of(bins)
+        if not len(starts):
             continue
-        for number, got, last in gaps.filled(bins.number, chosen):
-            values = np.where(got >= 0, chosen[np.maximum(got, 0)], last)
-            yield doubles(place, _middle(number, width), values)
-    for number, last in gaps.rest():
-        yield doubles(place, _middle(number, width), last)
+        if first:
+            chosen = starts[int(bins[0]) == number :]
+            if len(chosen):
+                yield part.taken(chosen)
+        else:
+            if held is not None and bins[0] != number:
+                yield held
+            if len(starts) > 1:
+                yield part.taken(starts[1:] - 1)
+            held = part.slice(len(part) - 1, len(part))
+        number = int(bins[-1])
+    if held is not None:
+        yield held
+
+
+def _filled(stream: Iterator[Samples], gaps: Gaps, width: int, *, first: bool) -> Iterator[Events]:
+    """The first or last sample of each bin in its middle, and in bins without samples the one before."""
+    # what is before the interval but in its first bin is of that bin
+    chosen = _picked(gaps.moved(stream, gaps.first_bin), width, first=first)
+    made = ((part, part.time // (width * SECOND)) for part in chosen)
+    for part, number, source in _with_gaps(made, gaps):
+        yield replace(of_samples(part.taken(source)), nanoseconds=_middle(number, width))
 
 
 def _of_whole_bins(
@@ -267,18 +299,25 @@ def _of_whole_bins(
     if place is None:
         return
     gaps = Gaps(width, begin, min(until, now) if fill else None)
-    of = {"median": _median, "skewness": _skewness, "kurtosis": _kurtosis}
+    figure = np.nan
+
+    def each() -> Iterator[tuple[Bins, Whole]]:
+        nonlocal figure
+        for bins, times, values in whole_bins(gaps.moved(stream, begin), width * SECOND):
+            figure = np.nan
+            if len(values):
+                figure = _WHOLE[operator](int(bins.number[0]), times, values, width)
+            yield bins, bins.number
+
     of_a_level = operator in ("median", "loess")
-    for number, times, values in whole_bins(gaps.moved(stream), width * SECOND):
-        figure = _smooth(number, times, values, width) if operator == "loess" else of[operator](values)
-        for numbers, got, last in gaps.filled(np.array([number]), values[-1:]):
-            empty = last if of_a_level else np.zeros(len(last))
-            yield doubles(place, _middle(numbers, width), np.where(got >= 0, figure, empty))
-    for numbers, last in gaps.rest():
-        yield doubles(place, _middle(numbers, width), last if of_a_level else np.zeros(len(last)))
+    for bins, number, source in _with_gaps(each(), gaps):
+        own = bins.number[source] == number
+        empty = bins.held[source] if of_a_level else np.zeros(len(number))
+        made = doubles(place, _middle(number, width), np.where(own, figure, empty))
+        yield replace(made, severity=_severity(bins, own, source))
 
 
-def _smooth(number: int, times: NDArray[np.int64], values: Numbers, width: int) -> float:
+def _smooth(number: int, times: Whole, values: Numbers, width: int) -> float:
     """Raises Refused (413) for a bin with too many samples."""
     if len(times) > _MOST_OF_LOESS:
         raise Refused(413, f"loess: a bin has more than {_MOST_OF_LOESS} samples: use narrower bins")
@@ -309,6 +348,15 @@ def _kurtosis(values: Numbers) -> float:
     return n * (n + 1) / (n - 1) / (n - 2) / (n - 3) * fourth - 3 * (n - 1) ** 2 / (n - 2) / (n - 3)
 
 
+_WHOLE: dict[str, Callable[[int, Whole, Numbers, int], float]] = {
+    "median": lambda number, times, values, width: _median(values),
+    "skewness": lambda number, times, values, width: _skewness(values),
+    "kurtosis": lambda number, times, values, width: _kurtosis(values),
+    "loess": _smooth,
+}
+"""of a bin's number, the times and values of its readings, and its width"""
+
+
 def _plot_bins(stream: Iterator[Samples], width: int) -> Iterator[Events]:
     """At most four events a bin: first, least, greatest, last; the middle two midway between the others."""
     place, stream = _place_of(stream)
@@ -319,11 +367,14 @@ def _plot_bins(stream: Iterator[Samples], width: int) -> Iterator[Events]:
         times = np.column_stack([bins.first_time, middle, middle, bins.last_time])
         values = np.column_stack([bins.first, bins.low, bins.high, bins.last])
         keep = np.column_stack([bins.n > 0, bins.n > 2, bins.n > 2, bins.n > 1])
-        yield doubles(place, times[keep] * 1000, values[keep])
+        made = doubles(place, times[keep] * 1000, values[keep])
+        severity = np.repeat(bins.severity, keep.sum(axis=1)) if bins.severity.any() else None
+        yield replace(made, severity=severity)
 
 
-def _linear(stream: Iterator[Samples], width: int, begin: int, until: int) -> Iterator[Events]:
-    """The value on the line between its neighbours, in the middle of each bin."""
+def _linear(stream: Iterator[Samples], width: int, fill: bool, begin: int, until: int) -> Iterator[Events]:
+    """The value on the line between its neighbours, in the middle of each bin; with `fill` also of those
+    without samples."""
     place, stream = _place_of(stream)
     if place is None:
         return
@@ -345,12 +396,14 @@ def _linear(stream: Iterator[Samples], width: int, begin: int, until: int) -> It
         next_point = max(next_point, middle_after(int(time[0])))
         points = np.arange(next_point, min(int(time[-1]), until) + 1, step, dtype=np.int64)
         if len(points):
-            yield doubles(place, points * 1000, np.interp(points, time, value))
             next_point = int(points[-1]) + step
+            if not fill:
+                points = points[np.isin(points // step, time // step)]
+            yield doubles(place, points * 1000, np.interp(points, time, value))
         held_time, held_value = time[-1:], value[-1:]
 
 
-def _middle(number: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+def _middle(number: Whole, width: int) -> Whole:
     """Nanoseconds of the middle of bins."""
     return number * (width * 1_000_000_000) + width * 500_000_000
 

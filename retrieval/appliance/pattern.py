@@ -46,17 +46,17 @@ WITHOUT_FILL = {
         "lastSample",
         "lastFill",
         "caplotbinning",
-        "linear",
         "flyers",
         "ignoreflyers",
     )
-} | {"optimizedSample": "optimized"}
+} | {"optimizedSample": "optimized", "optimLastSampleSample": "optimLastSample"}
 """Names of operators that leave bins without samples out."""
 
 _FAR = ("flyers", "ignoreflyers")
 
 _DEFAULT = {"nth": 900.0, "optimized": 1000.0, "optimLastSample": 1000.0, "deadBand": 1.0}
-_CALL = re.compile(r"\s*([A-Za-z]+)((?:_[0-9.]+)*)\((.*)\)\s*", re.DOTALL | re.ASCII)
+# numbers may stand behind the signal too, as in mean(x,60): the appliance's DataRetrievalServlet
+_CALL = re.compile(r"\s*([A-Za-z]+)((?:_[0-9.]+)*)\((.*?)((?:,\s*[0-9.]+)*)\s*\)\s*", re.DOTALL | re.ASCII)
 _WIDEST = 100 * 366 * 86_400
 
 
@@ -82,7 +82,7 @@ def wanted(pv: str, operator: str | None = None) -> Wanted:
         raise Refused(400, f"pv must name a signal, in at most {LONGEST} characters")
     call = _CALL.fullmatch(pv)
     if call is not None and _is_operator(call[1]):
-        return _operator(call[1], call[2], call[3].strip())
+        return _operator(call[1], call[2] + re.sub(r",\s*", "_", call[4]), call[3].strip())
     if operator:
         named = re.fullmatch(r"([A-Za-z]+)((?:_[0-9.]+)*)", operator.strip(), re.ASCII)
         if named is None or not _is_operator(named[1]):

@@ -63,6 +63,15 @@ def raw(name: str, kind: str, headers: Mapping[str, str], stream: Iterator[Event
         yield _header(name, empty, datetime.now(UTC).year, headers)
 
 
+def ping_events(name: str) -> bytes:
+    """What the appliance answers for the signal that viewers ask for to try the connection: ten events of
+    this year's first second (its DataRetrievalServlet.processPingPV)."""
+    year = datetime.now(UTC).year
+    begin = np.full(10, _begin(year) * 1_000_000_000)
+    events = Events("double", "", begin, pa.array(0.1 * np.arange(10)))
+    return b"".join(raw(name, "double", {}, iter([events])))
+
+
 def escaped(line: bytes) -> bytes:
     """A message as a line of a chunk, without its end."""
     for byte, code in _ESCAPES:

@@ -1,9 +1,9 @@
 """The Archiver Appliance's paths: /retrieval/data/…, /retrieval/bpl/…, /mgmt/bpl/…."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -11,16 +11,18 @@ from starlette.routing import Route
 
 from ringlog.retrieval.appliance import texts
 from ringlog.retrieval.appliance.events import Events, of_samples
+from ringlog.retrieval.appliance.names import chosen, expression, known, listed, most, posted
 from ringlog.retrieval.appliance.operators import processed
 from ringlog.retrieval.appliance.pattern import Wanted, wanted
-from ringlog.retrieval.appliance.raw import payload_type, raw
-from ringlog.retrieval.asking import asked, body_json, caller, json_response, number
+from ringlog.retrieval.appliance.raw import payload_type, ping_events, raw
+from ringlog.retrieval.asking import asked, caller, json_response
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import MICROSECOND, at, demand_few, samples
 from ringlog.retrieval.servers import Servers
-from ringlog.retrieval.signals import LONGEST, Signal, describe, matching
+from ringlog.retrieval.signals import LONGEST, Signal, matching
 from ringlog.retrieval.times import instant, span
 
+Result = TypeVar("Result")
 VERSION = "ringlog Archiver Appliance interface 2.0"
 IDENTITY = "ringlog"
 _MEDIA = {
@@ -30,7 +32,8 @@ _MEDIA = {
     "txt": "text/plain; charset=utf-8",
     "raw": "application/x-protobuf",
 }
-_SEVERAL = ("json", "qw", "txt")
+_SEVERAL = ("json", "qw", "txt", "raw")
+_PING = "ArchApplPingPV"
 
 
 def routes() -> list[Route]:
@@ -70,11 +73,11 @@ async def get_data(request: Request) -> Response:
     form = request.path_params["form"]
     if form not in _MEDIA:
         raise Refused(400, f"there is no format {form[:20]!r}: use {', '.join(_MEDIA)}")
-    names = request.query_params.getlist("pv")
-    if request.method == "POST":
-        names += _names(await body_json(request))
+    names = await posted(request) if request.method == "POST" else request.query_params.getlist("pv")
     if not names:
         raise Refused(400, "pv is missing: the name of a signal")
+    if form == "raw" and names == [_PING]:
+        return Response(ping_events(_PING), media_type=_MEDIA[form])
     several = "getDataForPVs" in request.url.path
     if len(names) > 1 and not several:
         raise Refused(400, "getData accepts one pv: use getDataForPVs for several")
@@ -85,17 +88,18 @@ async def get_data(request: Request) -> Response:
         raise Refused(400, f"{form} supports one signal only: use {', '.join(_SEVERAL)} for several")
     now = datetime.now(UTC)
     ranges = _ranges(request, now)
-    wants = [wanted(name, request.query_params.get("pp")) for name in names]
+    reduced = "firstSample" if request.query_params.get("usereduced", "").lower() == "true" else None
+    wants = [wanted(name, request.query_params.get("pp") or reduced) for name in names]
 
     def work(servers: Servers) -> Iterator[bytes]:
-        found = [_known(servers, want) for want in wants]
+        found = _demanded(servers, wants)
         for start, end in ranges:
             demand_few(servers, [signal for _, signal in found], start, end, queries.limits.rows)
         if form in ("json", "qw"):
             yield b"[ "
         for place, (want, signal) in enumerate(found):
-            if place and form in ("json", "qw"):
-                yield b",\n"
+            if place and form != "txt":
+                yield b",\n" if form in ("json", "qw") else b"\n"
             yield from _formed(form, want, signal, _events(servers, signal, want, ranges, now))
         if form in ("json", "qw"):
             yield b" ]\n"
@@ -104,7 +108,7 @@ async def get_data(request: Request) -> Response:
 
 
 def _formed(form: str, want: Wanted, signal: Signal, events: Iterator[Events]) -> Iterator[bytes]:
-    name = want.signal
+    name = signal.name
     if form == "csv":
         return texts.csv(events)
     if form == "txt":
@@ -113,7 +117,7 @@ def _formed(form: str, want: Wanted, signal: Signal, events: Iterator[Events]) -
     if form == "json":
         return texts.json({"name": name} | headers, events)
     if form == "qw":
-        return texts.qw({"name": name, "waveform": False} | headers, events)  # type: ignore[arg-type]
+        return texts.qw({"name": want.signal} | headers, signal.type, events)
     return raw(name, signal.type, headers, events)
 
 
@@ -129,14 +133,13 @@ def _events(
         yield from processed(stream, want, start, end, now)
 
 
-def _known(servers: Servers, want: Wanted) -> tuple[Wanted, Signal]:
-    """The signal; `.VAL` at the end of its name is EPICS's field of the value."""
-    names = [want.signal, want.signal.removesuffix(".VAL")]
-    known = describe(servers, names)
-    for name in names:
-        if name in known:
-            return Wanted(name, want.operator, want.number, want.fill), known[name]
-    raise Refused(404, f"there is no signal {want.signal!r}: /retrieval/bpl/getMatchingPVs finds signals")
+def _demanded(servers: Servers, wants: Sequence[Wanted]) -> list[tuple[Wanted, Signal]]:
+    there = known(servers, [want.signal for want in wants])
+    for want in wants:
+        if want.signal not in there:
+            words = f"there is no signal {want.signal!r}: /retrieval/bpl/getMatchingPVs finds signals"
+            raise Refused(404, words)
+    return [(want, there[want.signal]) for want in wants]
 
 
 def _ranges(request: Request, now: datetime) -> list[tuple[datetime, datetime]]:
@@ -168,9 +171,7 @@ def _headers(signal: Signal) -> dict[str, str]:
 
 async def get_data_at_time(request: Request) -> Response:
     """The newest reading at or before an instant, of each of the signals; those without one are left out."""
-    given = request.query_params.getlist("pv")
-    if request.method == "POST":
-        given += _names(await body_json(request))
+    given = await posted(request) if request.method == "POST" else request.query_params.getlist("pv")
     limits = asked(request).queries.limits
     if len(given) > limits.signals:
         raise Refused(413, f"{len(given)} signals are more than {limits.signals}")
@@ -178,10 +179,10 @@ async def get_data_at_time(request: Request) -> Response:
     when = instant(request.query_params.get("at") or "now", now, "at")
 
     def work(servers: Servers) -> dict[str, Any]:
-        known = describe(servers, given)
+        there = known(servers, given)
         found = {}
-        for name in given:
-            sample = at(servers, known[name], when) if name in known else None
+        for name, signal in there.items():
+            sample = at(servers, signal, when)
             if sample is None:
                 continue
             event = of_samples(sample)
@@ -193,55 +194,34 @@ async def get_data_at_time(request: Request) -> Response:
                 "val": None if event.invalid[0] else int(value) if isinstance(value, bool) else value,
                 "severity": severity,
                 "status": status,
-                "meta": {"DBRType": f"DBR_{payload_type(known[name].type).name}"} | _headers(known[name]),
+                "meta": {"DBRType": f"DBR_{payload_type(signal.type).name}"} | _headers(signal),
             }
         return found
 
     return json_response(await asked(request).queries.answer(caller(request), work))
 
 
-async def _matching(request: Request, default: int | None) -> list[str]:
-    given = request.query_params
-    limit = number(given.get("limit"), "limit", default if default is not None else -1)
-    pattern = given.get("regex")
-    if given.get("pv") is not None:
-        # a glob: every other sign means itself
-        pattern = "".join(
-            {"*": ".*", "?": "."}.get(letter, f"\\{letter}" if letter in r".^$+()[]{}|\\" else letter)
-            for letter in given["pv"]
-        )
-    if not pattern:
-        raise Refused(404, "a parameter is missing: pv=<name with * and ?> or regex=<regular expression>")
-    if len(pattern) > LONGEST or "\0" in pattern:
-        raise Refused(400, f"the pattern must have at most {LONGEST} characters")
-    chosen = None if limit < 0 else limit
-    return await asked(request).queries.answer(
-        caller(request), lambda servers: matching(servers.first, pattern, chosen)
-    )
-
-
 async def get_matching_pvs(request: Request) -> Response:
     """Names that fit a glob (pv) or a regular expression (regex) as a whole; at most `limit`, -1 is all."""
-    return json_response(await _matching(request, 500))
-
-
-async def get_all_pvs(request: Request) -> Response:
-    """As getMatchingPVs; without a pattern all of them."""
-    if "pv" not in request.query_params and "regex" not in request.query_params:
-        limit = number(request.query_params.get("limit"), "limit", 500)
-        chosen = None if limit < 0 else limit
-        return json_response(
-            await asked(request).queries.answer(
-                caller(request), lambda servers: matching(servers.first, ".*", chosen)
-            )
-        )
-    return json_response(await _matching(request, 500))
+    return json_response(await _matching(request, most(request, 500)))
 
 
 async def search_for_pvs_regex(request: Request) -> Response:
     """Names that fit a regular expression as a whole, a line each."""
     names = await _matching(request, None)
     return PlainTextResponse("".join(f"{name}\n" for name in names))
+
+
+async def _matching(request: Request, limit: int | None) -> list[str]:
+    fits = expression(request)
+    if fits is None:
+        raise Refused(404, "a parameter is missing: pv=<name with * and ?> or regex=<regular expression>")
+    return await _answer(request, lambda servers: matching(servers.first, fits, limit))
+
+
+async def get_all_pvs(request: Request) -> Response:
+    """Names of signals: see `listed`."""
+    return json_response(await _answer(request, lambda servers: listed(servers, request, 500, unknown=False)))
 
 
 async def get_version(request: Request) -> Response:
@@ -259,45 +239,47 @@ async def ping(request: Request) -> Response:
 
 async def are_we_archiving_pv(request: Request) -> Response:
     """Whether there is such a signal now."""
-    known = await _described(request, [_one_pv(request)])
-    return json_response({"status": str(any(signal.now for signal in known.values())).lower()})
+    there = await _described(request, [_one_pv(request)])
+    return json_response({"status": str(any(signal.now for signal in there.values())).lower()})
 
 
 async def get_metadata(request: Request) -> Response:
     """The description of a signal, as texts."""
     name = _one_pv(request)
-    known = await _described(request, [name])
-    if name not in known:
+    there = await _described(request, [name])
+    if name not in there:
         raise Refused(404, f"there is no signal {name!r}")
-    return json_response(_type_info(known[name]) | _headers(known[name]))
+    return json_response(_type_info(there[name]) | _headers(there[name]))
 
 
 async def get_pv_type_info(request: Request) -> Response:
     name = _one_pv(request)
-    known = await _described(request, [name])
-    if name not in known:
+    there = await _described(request, [name])
+    if name not in there:
         raise Refused(404, f"there is no signal {name!r}")
-    return json_response(_type_info(known[name]))
+    return json_response(_type_info(there[name]))
 
 
 async def filter_archived_pvs(request: Request) -> Response:
     """The names in the body that are signals."""
-    names = _names(await body_json(request))
-    known = await _described(request, names)
-    return json_response([name for name in names if name in known])
+    names = await posted(request)
+    there = await _described(request, names)
+    return json_response([name for name in names if name in there])
 
 
 async def get_pv_status(request: Request) -> Response:
-    """Whether each of the signals of `pv`, with commas between and * and ?, is archived."""
-    if request.method == "POST":
-        names = _names(await body_json(request))
-    else:
-        given = request.query_params.get("pv", "")
-        names = [name for name in given.split(",") if name]
-        if any(sign in given for sign in "*?"):
-            names = await _matching(request, 500)
-    known = await _described(request, names)
-    return json_response([_status(name, known.get(name)) for name in names])
+    """Whether each signal is archived: of a body, or see `listed`."""
+    given = await posted(request) if request.method == "POST" else None
+
+    def work(servers: Servers) -> list[dict[str, str]]:
+        if given is None:
+            names = listed(servers, request, -1, unknown=True)
+        else:
+            names = chosen(servers, given, most(request, -1), unknown=True)
+        there = known(servers, names)
+        return [_status(name, there.get(name)) for name in names]
+
+    return json_response(await _answer(request, work))
 
 
 def _status(name: str, signal: Signal | None) -> dict[str, str]:
@@ -305,7 +287,7 @@ def _status(name: str, signal: Signal | None) -> dict[str, str]:
         return {"pvName": name, "status": "Not being archived"}
     return {
         "pvName": name,
-        "pvNameOnly": name,
+        "pvNameOnly": signal.name,
         "status": "Being archived" if signal.now else "Paused",
         "appliance": IDENTITY,
         "samplingPeriod": f"{signal.cycle or 0:g}",
@@ -358,13 +340,8 @@ def _one_pv(request: Request) -> str:
 
 
 async def _described(request: Request, names: list[str]) -> dict[str, Signal]:
-    return await asked(request).queries.answer(caller(request), lambda servers: describe(servers, names))
+    return await _answer(request, lambda servers: known(servers, names))
 
 
-def _names(body: Any) -> list[str]:
-    """Names of a body: a JSON list of texts."""
-    if not isinstance(body, list) or not all(isinstance(name, str) for name in body):
-        raise Refused(400, "the body must be a JSON list of signal names")
-    if any(not name or len(name) > LONGEST or "\0" in name for name in body):
-        raise Refused(400, f"a signal name in the body is empty or longer than {LONGEST} characters")
-    return body
+async def _answer(request: Request, work: Callable[[Servers], Result]) -> Result:
+    return await asked(request).queries.answer(caller(request), work)

@@ -1,6 +1,7 @@
 """Events as text: JSON, QW (JSON for charts), CSV, TXT."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 
 import orjson
 import pyarrow as pa
@@ -37,9 +38,14 @@ def json(meta: dict[str, str], stream: Iterator[Events]) -> Iterator[bytes]:
     return _json(meta, stream, _json_lines)
 
 
-def qw(meta: dict[str, str], stream: Iterator[Events]) -> Iterator[bytes]:
-    """As json, with milliseconds since 1970 instead of seconds and nanoseconds."""
-    return _json(meta, stream, _qw_lines)
+def qw(meta: dict[str, str], kind: str, stream: Iterator[Events]) -> Iterator[bytes]:
+    """As json, with milliseconds since 1970 instead of seconds and nanoseconds, and whether the values are
+    lists. `kind` is the type for an answer without events."""
+    first = next(stream, None)
+    if first is not None:
+        kind, stream = first.kind, chain([first], stream)
+    waveform = kind == "vector" or kind.endswith("[]")
+    yield from _json(meta | {"waveform": waveform}, stream, _qw_lines)
 
 
 def csv(stream: Iterator[Events]) -> Iterator[bytes]:
@@ -68,7 +74,7 @@ def txt(name: str, stream: Iterator[Events]) -> Iterator[bytes]:
 
 
 def _json(
-    meta: dict[str, str], stream: Iterator[Events], lines: Callable[[Events, str], bytes]
+    meta: Mapping[str, str | bool], stream: Iterator[Events], lines: Callable[[Events, str], bytes]
 ) -> Iterator[bytes]:
     yield b'{ "meta": ' + orjson.dumps(meta) + b',\n"data": [ \n'
     separator = ""

@@ -149,7 +149,8 @@ def _as_they_are(parts: list[Samples]) -> pa.RecordBatch:
 
 
 def _of_bins(bins: Bins, width: int) -> pa.RecordBatch:
-    return _batch([bins.number * width, bins.n, bins.low, bins.high, bins.mean, bins.first, bins.last])
+    columns = [bins.number * width, bins.n, bins.low, bins.high, bins.mean, bins.first, bins.last]
+    return _batch([column[bins.n > 0] for column in columns])
 
 
 def _batch(columns: list[Any]) -> pa.RecordBatch:

@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -59,15 +60,108 @@ samples_of_a_minute = st.lists(
 @pytest.mark.parametrize("operator", OF_VALUES)
 @given(pairs=samples_of_a_minute, sizes=st.integers(1, 7))
 def test_figures_of_bins(operator: str, pairs: Pairs, sizes: int) -> None:
-    """One event for each bin with samples, in its middle, in whatever parts they come."""
+    """One event for each bin with samples, in its middle, in whatever parts they come.
+
+    Its collectors leave out what is NaN, and a bin without other samples has the figure of none: NaN, and a
+    count of 0 (SummaryStatistics of Apache Commons Math).
+    """
     expected = []
     for number in range(6):
-        values = [value for second, value in pairs if second // WIDTH == number and value is not None]
-        if values:
-            expected.append((number * WIDTH + WIDTH / 2, OF_VALUES[operator](values)))
+        of_bin = [value for second, value in pairs if second // WIDTH == number]
+        values = [value for value in of_bin if value is not None]
+        none = 0 if operator == "count" else None
+        if of_bin:
+            value = OF_VALUES[operator](values) if values else none
+            expected.append((number * WIDTH + WIDTH / 2, value))
     got = made(f"{operator}Sample_{WIDTH}(x)", pairs, sizes)
     assert [time for time, _ in got] == [time for time, _ in expected]
-    assert [value for _, value in got] == pytest.approx([value for _, value in expected], rel=1e-9, abs=1e-3)
+    assert [value for _, value in got] == [
+        value if value is None else pytest.approx(value, rel=1e-9, abs=1e-3) for _, value in expected
+    ]
+
+
+@pytest.mark.parametrize("sizes", range(1, 8))
+@pytest.mark.parametrize("operator", ["mean", "max", "median", "stats", "optimized_5", "loess"])
+def test_bins_have_the_greatest_severity_of_their_samples(operator: str, sizes: int) -> None:
+    """As the appliance's SummaryStatsPostProcessor: currentMaxSeverity; a sample without a reading is
+    INVALID, 3. A bin without samples has the severity of the value that it shows."""
+    pairs: Pairs = [(1, 1.0), (2, 2.0), (3, 3.0), (11, 4.0), (12, None), (31, 5.0), (32, 6.0)]
+    severities = [0, 2, 1, 0, 0, 1, 1]
+
+    def parts() -> Iterator[Samples]:
+        for begin, part in zip(range(0, len(pairs), sizes), stream(pairs, sizes), strict=True):
+            yield replace(part, severity=np.array(severities[begin : begin + sizes]))
+
+    pv = f"{operator}(x)" if operator == "optimized_5" else f"{operator}_{WIDTH}(x)"
+    given = wanted(pv)
+    found = [
+        int(severity)
+        for events in processed(parts(), given, START, END, START + timedelta(seconds=49))
+        for severity in (events.alarms or ([0] * len(events), []))[0]
+    ]
+    if operator == "optimized_5":  # bins of 12 seconds: 0 to 11, 12 to 23, …
+        assert found == [2, 3, 1, 1, 1]
+    else:
+        assert found == [2, 3, 3, 1, 1]
+
+
+def test_a_bin_without_readings_shows_none() -> None:
+    """Nor do the bins after it, until there is a reading again."""
+    pairs: Pairs = [(1, 20.0), (11, None), (12, None), (31, 7.0)]
+    values = [20.0, None, None, 7.0, 7.0, 7.0, 7.0]
+    assert [value for _, value in made("mean_10(x)", pairs)] == values
+    assert [value for _, value in made("lastFill_10(x)", pairs)] == values
+    assert [value for _, value in made("count_10(x)", pairs)] == [1, 0, 0, 1, 0, 0, 0]
+
+
+def test_numbers_stand_behind_the_signal_too() -> None:
+    """Its servlet splits at brackets and commas: mean(x,60) is mean_60(x)."""
+    assert wanted("mean(x,60)") == wanted("mean_60(x)")
+    assert wanted("flyers(x, 60, 2.5)") == wanted("flyers_60_2.5(x)")
+    assert wanted("mean_60(a,b)").signal == "a,b"
+
+
+@pytest.mark.parametrize("operator", ["firstSample", "lastSample", "firstFill", "lastFill"])
+def test_picked_samples_keep_their_type_and_alarm(operator: str) -> None:
+    """As FirstSamplePP, LastSample and FillsCollectorEventStream: the event itself, of any type."""
+    place = Place("x", "t", "c", "varchar(9)", "", None, None)
+    time = microseconds(START) + np.array([1, 2, 11, 31]) * 1_000_000
+    values = pa.array(["a", "b", None, "d"])
+    alarms = np.array([1, 2, 0, 0]), np.array([4, 3, 0, 0])
+    found = []
+    for part in (
+        Samples(place, time[:3], values[:3], None, alarms[0][:3], alarms[1][:3]),
+        Samples(place, time[3:], values[3:], None, alarms[0][3:], alarms[1][3:]),
+    ):
+        found.append(part)
+    events = [*processed(iter(found), wanted(f"{operator}_10(x)"), START, END, START + timedelta(seconds=41))]
+    assert {each.kind for each in events} == {"varchar(9)"}
+    got = [value for each in events for value in each.values.to_pylist()]
+    both = [pair for each in events for pair in zip(*each.alarms or ([0], [0]), strict=False)]
+    chosen = "a" if operator.startswith("first") else "b"
+    alarm = (1, 4) if chosen == "a" else (2, 3)
+    if operator.endswith("Fill"):
+        assert got == [chosen, None, None, "d", "d"]
+        assert both == [alarm, (3, 17), (3, 17), (0, 0), (0, 0)]
+    else:
+        assert got == [chosen, None, "d"]
+        assert both == [alarm, (3, 17), (0, 0)]
+
+
+def test_a_sample_before_the_interval_but_in_its_first_bin_is_of_it() -> None:
+    """FirstFill and LastFill of the appliance look at the bin's number, its figures at the time."""
+    begin = START + timedelta(seconds=5)
+    pairs: Pairs = [(3, 3.0), (7, 7.0), (12, 12.0)]
+    found = {}
+    for operator in ("firstFill", "lastFill", "firstSample", "mean"):
+        events = processed(stream(pairs, 3), wanted(f"{operator}_10(x)"), begin, END, START)
+        found[operator] = [value for each in events for value in each.values.to_pylist()][:3]
+    assert found == {
+        "firstFill": [3.0, 12.0],
+        "lastFill": [7.0, 12.0],
+        "firstSample": [3.0, 12.0],
+        "mean": [3.0, 7.0, 12.0],
+    }
 
 
 def test_a_bin_without_samples_shows_the_value_before_it() -> None:
@@ -147,8 +241,20 @@ def test_a_dead_band_leaves_small_steps_out() -> None:
     assert made("deadBand_1(x)", pairs) == [(1.0, 1.0), (3.0, 2.1), (5.0, None), (6.0, 2.0)]
 
 
+def test_a_dead_band_keeps_changes_of_severity() -> None:
+    """If alarm severity changes, write out current value: the appliance's DeadBand."""
+    parts = [
+        replace(part, severity=np.array([0, 0, 1, 1])) for part in stream([(1, 1), (2, 1), (3, 1), (4, 1)], 4)
+    ]
+    found = [*processed(iter(parts), wanted("deadBand_1(x)"), START, END, END)]
+    assert [
+        int(time - microseconds(START) * 1000) // 10**9 for each in found for time in each.nanoseconds
+    ] == [1, 3]
+
+
 def test_lines_between_samples() -> None:
-    """In the middle of bins, as the appliance has them."""
+    """In the middle of bins, as the appliance has them; linearSample leaves bins without samples out."""
+    assert made("linearSample_10(x)", [(0, 0.0), (20, 2.0), (25, 4.0)]) == [(5.0, 0.5), (25.0, 4.0)]
     assert made("linear_10(x)", [(0, 0.0), (20, 2.0), (25, 4.0)]) == [(5.0, 0.5), (15.0, 1.5), (25.0, 4.0)]
 
 
