@@ -8,7 +8,10 @@ export class ApiError extends Error {
 }
 
 async function ask(path, parameters, signal) {
-  const response = await fetch(address(path, parameters), { signal, headers: { Accept: "application/json" } });
+  const headers = { Accept: "application/json" };
+  const response = await fetch(address(path, parameters), { signal, headers }).catch((error) => {
+    throw error.name === "AbortError" ? error : new ApiError(0, "The server does not answer.");
+  });
   if (response.ok) return response.json();
   const text = await response.text();
   let words = text.trim() || response.statusText;

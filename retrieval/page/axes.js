@@ -95,7 +95,7 @@ function tickText(tick, ticks) {
   if (size !== 0 && (size >= 1e6 || size < 1e-3)) {
     if (Math.abs(tick) < step / 1e6) return "0";
     const digits = Math.floor(Math.log10(Math.abs(tick)) + 1e-9) - Math.floor(Math.log10(step) + 1e-9) + more;
-    return tick.toExponential(Math.max(0, Math.min(10, digits)));
+    return tick.toExponential(Math.max(0, Math.min(10, digits))).replace(/\.?0+e/, "e");
   }
   return tick.toFixed(Math.max(0, Math.min(10, more - Math.floor(Math.log10(step) + 1e-9))));
 }

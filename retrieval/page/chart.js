@@ -15,7 +15,7 @@ import { Waveform } from "./waveform.js";
 const VIEWS = { trend: Trend, compare: Trend, values: Values, histogram: Figures, spectrum: Figures };
 
 export class Chart {
-  // `known` has what is known of each signal; `calls` are what the page does: failed, zoom.
+  // `known` has what is known of each signal; `calls` are what the page does: failed, worked, zoom.
   constructor(root, wanted, known, calls) {
     this.root = root;
     this.plot = root.querySelector(".plot");
@@ -61,13 +61,14 @@ export class Chart {
       for (const values of this.meanwhile) this.view.append?.(values, time);
       this.meanwhile = null;
       this.draw();
+      this.calls.worked(this);
       this.measure();
       await this.view.after?.(time, signal);
       if (!signal.aborted && this.view.after) this.draw();
     } catch (error) {
       if (error.name === "AbortError") return;
-      this.calls.failed(error);
-      if (!this.time) this.note("It could not be read.");
+      this.calls.failed(error, this);
+      this.note("This time could not be read.");
     } finally {
       if (!signal.aborted) this.root.classList.remove("busy");
     }
@@ -161,6 +162,7 @@ export class Chart {
 
   end() {
     this.running?.abort();
+    this.calls.worked(this);
     this.watch.disconnect();
     this.drawn?.destroy();
     this.root.remove();

@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { Chart } from "./chart.js";
 import { inputText, inputTime, durationText } from "./format.js";
 import { gestures } from "./gestures.js";
-import { failed, say } from "./message.js";
+import { failed, say, worked } from "./message.js";
 import { isWaveform } from "./series.js";
 import { change, shownTime, state } from "./state.js";
 import { setTime } from "./time.js";
@@ -20,6 +20,18 @@ export const know = (signal) => known.set(signal.signal, signal);
 
 export async function learn(names) {
   for (const [name, signal] of await api.describe(names.filter((each) => !known.has(each)))) known.set(name, signal);
+}
+
+// As learn, but of a link, which may name signals that are no more: these are returned.
+export async function learnThere(names) {
+  try {
+    await learn(names);
+    return [];
+  } catch (error) {
+    if (error.status !== 404) throw error;
+    if (names.length === 1) return names;
+  }
+  return (await Promise.all(names.map((name) => learnThere([name])))).flat();
 }
 
 // Opens a chart of a signal, or adds it to the chart at the place `onto`.
@@ -55,7 +67,7 @@ export function build() {
       same.root.replaceWith(made);
       same.end();
     } else root.append(made);
-    const chart = new Chart(made, wanted, known, { failed, zoom: setTime });
+    const chart = new Chart(made, wanted, known, { failed, worked, zoom: setTime });
     charts[index] = chart;
     wire(chart);
     chart.begun = begun;

@@ -1,8 +1,8 @@
 // The page: what is shown follows the state; buttons and keys change it.
 
 import * as api from "./api.js";
-import { appendAll, build, drawAll, know, learn, loadAll, moveCursors, open } from "./charts.js";
-import { failed, say } from "./message.js";
+import { appendAll, build, drawAll, know, learnThere, loadAll, moveCursors, open } from "./charts.js";
+import { failed, say, worked } from "./message.js";
 import { search } from "./search.js";
 import { address, change, onChange, read, shownTime, state } from "./state.js";
 import { showStatus } from "./status.js";
@@ -37,8 +37,9 @@ setInterval(() => {
 
 function watchStatus() {
   clearInterval(statusClock);
+  worked("status");
   if (state.view !== "status") return;
-  const look = () => showStatus(by("status")).catch(failed);
+  const look = () => showStatus(by("status")).then(() => worked("status"), (error) => failed(error, "status"));
   look();
   statusClock = setInterval(look, 5000);
 }
@@ -137,7 +138,10 @@ addEventListener("hashchange", begin);
 async function begin() {
   read();
   try {
-    await learn([...new Set(state.charts.flatMap((chart) => chart.signals))]);
+    const gone = await learnThere([...new Set(state.charts.flatMap((chart) => chart.signals))]);
+    for (const chart of state.charts) chart.signals = chart.signals.filter((name) => !gone.includes(name));
+    state.charts = state.charts.filter((chart) => chart.signals.length);
+    if (gone.length) say(`There is no signal ${gone.join(", ")}. Find signals on the left.`);
   } catch (error) {
     failed(error);
     state.charts = [];
@@ -150,6 +154,7 @@ search(by("search"), by("found"), by("count"), {
     know(signal);
     open(signal.signal, more ? state.charts.length - 1 : null);
   },
-  failed,
+  failed: (error) => failed(error, "search"),
+  worked: () => worked("search"),
 });
 begin();

@@ -1,6 +1,7 @@
 // The line below the head for errors and confirmations.
 
 const line = document.getElementById("message");
+const failures = new Map(); // words of what failed last, by what it was, until it succeeds
 
 export function say(words, good = false) {
   line.className = good ? "good" : "";
@@ -8,4 +9,14 @@ export function say(words, good = false) {
   if (good) setTimeout(() => line.textContent === words && say(""), 4000);
 }
 
-export const failed = (error) => say(error.status === 401 ? "Log in to see this." : error.message);
+export function failed(error, what) {
+  const words = error.status === 401 ? "Log in to see this." : error.message;
+  if (what) failures.set(what, words);
+  say(words);
+}
+
+// What had failed works again, or is gone: its words go, those of others stay.
+export function worked(what) {
+  const words = failures.get(what);
+  if (failures.delete(what) && line.textContent === words) say([...failures.values()].at(-1) ?? "");
+}

@@ -5,7 +5,7 @@ import { isWaveform } from "./series.js";
 
 const LIMIT = 200;
 
-export function search(box, list, count, { chosen, failed }) {
+export function search(box, list, count, { chosen, failed, worked }) {
   let running, chosenIndex = 0, dragged = false, held = null, found = [];
 
   async function find() {
@@ -13,6 +13,7 @@ export function search(box, list, count, { chosen, failed }) {
     running = new AbortController();
     try {
       show(await findSignals(box.value, LIMIT, running.signal));
+      worked();
     } catch (error) {
       if (error.name !== "AbortError") failed(error);
     }
@@ -42,7 +43,8 @@ export function search(box, list, count, { chosen, failed }) {
       return item;
     }));
     count.textContent = signals.length === LIMIT ? `the first ${LIMIT} signals; type more to narrow them`
-      : `${signals.length} signal${signals.length === 1 ? "" : "s"}`;
+      : signals.length ? `${signals.length} signal${signals.length === 1 ? "" : "s"}`
+      : "No signal has these words in its name, description or unit.";
     select(0);
   }
 

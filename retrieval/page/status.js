@@ -47,7 +47,7 @@ export async function showStatus(root) {
   tiles(root.querySelector("#tiles"), [
     [`${rows.length - late.length} of ${rows.length}`, "tables are current", late.length ? "warn" : "good"],
     [rows.filter((table) => table.writer && !table.released).length, "writers", ""],
-    [ageText(rows.length ? oldest : null), "the oldest newest row", late.length ? "warn" : "good"],
+    [ageText(rows.length ? oldest : null), "the longest without a new row", late.length ? "warn" : "good"],
     [waiting, "rows wait in spools", waiting ? "warn" : "good"],
     ...(losses_ instanceof Error ? [] : [[missing, "rows missing in a day", missing ? "bad" : "good"]]),
     ...(events_ instanceof Error ? [] : [[happened.length, "events in a day", ""]]),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from chromium import chart_of, cursors
 from known_rows import ROWS, time_of
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 # of npm, by the Makefile
 AXE = Path(__file__).parents[2] / "build/page/node_modules/axe-core/axe.min.js"
@@ -70,3 +70,43 @@ def test_all_people_can_use_it(page: Page, waveforms: str, look: str) -> None:
         expect(page.locator(".chart")).to_have_count(1)
         expect(page.locator(".legend")).to_contain_text("100 points")
         assert broken_rules(page) == []
+
+
+def test_what_failed_is_said_until_it_works(browser: Browser, web) -> None:
+    """A page of its own: the browser's console has what it could not fetch."""
+    page = browser.new_page(base_url=web.url)
+    page.goto(chart_of("every_type/a_real"))
+    expect(page.locator(".chart canvas")).to_be_visible()
+    words = "too many queries are running: try again in some seconds"
+
+    def busy(route: Route) -> None:
+        route.fulfill(status=429, json={"error": words, "status": 429})
+
+    def gone(route: Route) -> None:
+        route.abort()
+
+    for answer, said in ((busy, words), (gone, "The server does not answer.")):
+        page.route("**/api/v1/trend*", answer)
+        page.get_by_role("button", name="Earlier").click()
+        expect(page.locator("#message")).to_have_text(said)
+        expect(page.locator(".chart .note")).to_have_text("This time could not be read.")
+        page.unroute("**/api/v1/trend*")
+        page.get_by_role("button", name="Later").click()
+        expect(page.locator("#message")).to_be_empty()
+        expect(page.locator(".chart .note")).to_have_count(0)
+    page.close()
+
+
+def test_a_link_with_a_signal_that_is_no_more_shows_the_others(browser: Browser, web) -> None:
+    page = browser.new_page(base_url=web.url)
+    page.goto(chart_of("every_type/a_real", "no/such"))
+    expect(page.locator("#message")).to_have_text("There is no signal no/such. Find signals on the left.")
+    expect(page.locator(".legend li")).to_have_count(1)
+    expect(page.locator(".legend")).to_contain_text("every_type/a_real")
+    page.close()
+
+
+def test_a_search_without_a_result_says_what_was_searched(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("combobox", name="Find signals").fill("zzzz")
+    expect(page.locator("#count")).to_have_text("No signal has these words in its name, description or unit.")
