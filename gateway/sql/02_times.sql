@@ -68,13 +68,14 @@ begin
   end if;
   hours := part[1]::integer;
   if part[6] is not null then
-    if hours > 12 or (hours = 0 and upper(part[6]) = 'PM') then
-      return null;
+    if hours = 0 and upper(part[6]) = 'PM' or hours > 12 and upper(part[6]) = 'AM' then
+      return interval '-1 hour';
+    elsif hours <= 12 then
+      hours := hours % 12 + case upper(part[6]) when 'PM' then 12 else 0 end;
     end if;
-    hours := hours % 12 + case upper(part[6]) when 'PM' then 12 else 0 end;
   end if;
   if hours > 23 or coalesce(part[2]::integer, 0) > 59 or coalesce(part[3]::integer, 0) > 59 then
-    return null;
+    return interval '-1 hour';
   end if;
   -- behind a point digits are a fraction, behind a colon they are milliseconds
   fraction := coalesce(part[5], '0');
@@ -90,7 +91,8 @@ begin
       + least(round(('0.' || fraction)::numeric, 6), 0.999999));
 end
 $$;
-comment on function tsql.read_clock(text) is 'The time of day that a text names; null when it names none.';
+comment on function tsql.read_clock(text) is
+  'The time of day that a text names; null when it names none, below 0 when it is none of a day, such as 25:00.';
 
 create or replace function tsql.century(year text) returns integer
 language sql immutable strict parallel safe
@@ -169,17 +171,18 @@ begin
     end if;
   end if;
   if y not between 1 and 9999 or m not between 1 and 12 or d not between 1 and 31 then
-    return null;
+    return 'infinity';
   end if;
   if d > extract(day from (make_date(y, m, 1) + interval '1 month - 1 day')) then
-    return null;
+    return 'infinity';
   end if;
   return make_date(y, m, d);
 end
 $$;
 comment on function tsql.read_date(text, text) is
 $$The date that a text names; order_ is that of 11/20/2026: mdy, dmy or ymd of a style, or set dmy and so on of SET
-DATEFORMAT. Null when it names none. Error 241 where the setting leaves open what it names.$$;
+DATEFORMAT. Null when it names none, infinity when it is none of the calendar, such as February 30. Error 241 where the
+setting leaves open what it names.$$;
 
 create or replace function tsql.read_moment(text_ text, order_ text) returns timestamp
 language plpgsql immutable strict parallel safe
@@ -208,28 +211,33 @@ begin
     return null;
   end if;
   if part[1] = '' then
-    return timestamp '1900-01-01' + clock;
+    return case when clock < interval '0' then 'infinity' else timestamp '1900-01-01' + clock end;
   end if;
   if right(part[1], 1) ~ '\d' and words !~ '[\sT]' then
     return null;
   end if;
   day := tsql.read_date(part[1], order_);
-  return day + clock;
+  return case when clock < interval '0' and day is not null then 'infinity' else day + clock end;
 end
 $$;
+
+create or replace function tsql.read_moment(text_ text, style integer) returns timestamp
+language sql immutable strict parallel safe
+return tsql.read_moment(
+  text_,
+  case style % 100 when 3 then 'dmy' when 4 then 'dmy' when 5 then 'dmy' when 2 then 'ymd'
+    when 11 then 'ymd' when 0 then tsql.date_order() else 'mdy' end
+);
+comment on function tsql.read_moment(text, integer) is
+  'The moment that a text names in a style of CONVERT; null and infinity as in tsql.read_date.';
 
 create or replace function tsql.read_datetime(text_ text, style integer) returns timestamp
 language plpgsql immutable strict parallel safe
 as $$
 declare
-  moment timestamp;
+  moment timestamp := tsql.read_moment(text_, style);
 begin
-  moment := tsql.read_moment(
-    text_,
-    case style % 100 when 3 then 'dmy' when 4 then 'dmy' when 5 then 'dmy' when 2 then 'ymd'
-      when 11 then 'ymd' when 0 then tsql.date_order() else 'mdy' end
-  );
-  if moment is null then
+  if moment is null or not isfinite(moment) then
     perform tsql.fail(241, 'Conversion failed when converting date and/or time from character string.');
   end if;
   return moment;
@@ -238,10 +246,39 @@ $$;
 comment on function tsql.read_datetime(text, integer) is
   'Microseconds, not rounded to 1/300 s. Error 241 for a text that is no date.';
 
+create or replace function tsql.read_datetime(text_ text, style integer, type_ text) returns timestamp
+language plpgsql immutable strict parallel safe
+as $$
+declare
+  moment timestamp := tsql.read_moment(text_, style);
+begin
+  if text_ ~ ':\d{1,2}\.\d{4,}' then
+    -- a datetime in a text has three digits behind the second
+    moment := null;
+  end if;
+  if moment is null and type_ = 'smalldatetime' then
+    perform tsql.fail(295, 'Conversion failed when converting character string to smalldatetime data type.');
+  elsif moment is null then
+    perform tsql.fail(241, 'Conversion failed when converting date and/or time from character string.');
+  elsif not isfinite(moment) then
+    perform tsql.fail(242,
+      format('The conversion of a varchar data type to a %s data type resulted in an out-of-range value.', type_));
+  end if;
+  return moment;
+end
+$$;
+comment on function tsql.read_datetime(text, integer, text) is
+$$The same for a datetime or smalldatetime, whose errors differ ("Database Engine events and errors"): 241 or 295 for a
+text that is no date, 242 for one that is none of the calendar.$$;
+
 create or replace function tsql.isdate(text_ text) returns integer
 language sql immutable parallel safe
-return case when coalesce(btrim(text_), '') <> '' and tsql.read_moment(text_, tsql.date_order()) >= timestamp '1753-01-01'
-       then 1 else 0 end;
+return (
+  with named (moment) as (select tsql.read_moment(text_, tsql.date_order()))
+  select case when coalesce(btrim(text_), '') <> '' and isfinite(moment) and moment >= timestamp '1753-01-01'
+    then 1 else 0 end
+  from named
+);
 
 create or replace function tsql.in_range(moment timestamp) returns timestamp
 language plpgsql immutable strict parallel safe
@@ -336,7 +373,7 @@ comment on function tsql.date_text(date, integer) is 'A date in one of the style
 create or replace function tsql.time_text(clock time, style integer, digits integer) returns text
 language sql immutable strict parallel safe
 return case
-  when style in (0, 100) then tsql.clock_text(timestamp '1900-01-01' + clock, false)
+  when style in (0, 100) then ltrim(tsql.clock_text(timestamp '1900-01-01' + clock, false))
   when style = 22 then lpad(to_char(timestamp '1900-01-01' + clock, 'FMHH12'), 2)
     || to_char(timestamp '1900-01-01' + clock, ':MI:SS AM')
   when style in (8, 20, 24, 108, 120) then to_char(timestamp '1900-01-01' + clock, 'HH24:MI:SS')

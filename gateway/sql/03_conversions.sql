@@ -248,7 +248,17 @@ language plpgsql immutable parallel safe
 as $$
 begin
   if length(value) > length then
-    perform tsql.fail(8115, format('Arithmetic overflow error converting %s to data type varchar.', type_));
+    case
+      when type_ like 'tsql.%money' then
+        perform tsql.fail(234, 'There is insufficient result space to convert a money value to varchar.');
+      when type_ in ('real', 'double precision', 'float') then
+        perform tsql.fail(232, format('Arithmetic overflow error for type varchar, value = %s.', value));
+      when type_ = 'uuid' then
+        perform tsql.fail(8170, 'Insufficient result space to convert uniqueidentifier value to char.');
+      else
+        perform tsql.fail(8115, format('Arithmetic overflow error converting %s to data type varchar.',
+          case type_ when 'bigint' then 'expression' else type_ end));
+    end case;
   end if;
   return value;
 end
@@ -277,6 +287,12 @@ begin
     execute format(
       'create or replace function tsql.to_varchar(value %1$s, length integer) returns text'
       ' language sql immutable parallel safe return tsql.too_long(tsql.text_of(value), length, %1$L)', source);
+  end loop;
+  -- a number that does not fit is no * in nvarchar ("CAST and CONVERT", "Truncating and rounding results")
+  foreach source in array array['boolean', 'smallint', 'integer'] loop
+    execute format(
+      'create or replace function tsql.to_nvarchar(value %1$s, length integer) returns text'
+      ' language sql immutable parallel safe return tsql.too_long(tsql.text_of(value), length, ''expression'')', source);
   end loop;
   -- with a style
   for source, body in select * from (values
@@ -472,15 +488,34 @@ begin
         ('to_time', 'time'));
       execute format(
         'create or replace function tsql.%I(value %s) returns %s language sql %s strict parallel safe'
-        ' return tsql.%I(tsql.moment(value))',
+        ' return tsql.%I(%s)',
         target.name, source.type, target.type,
-        case source.type when 'timestamptz' then 'stable' else 'immutable' end, target.name);
+        case source.type when 'timestamptz' then 'stable' else 'immutable' end, target.name,
+        case when source.type = 'text' and target.name in ('to_datetime', 'to_smalldatetime')
+          then format('tsql.read_datetime(value, 0, %L)', substr(target.name, 4)) else 'tsql.moment(value)' end);
     end loop;
   end loop;
 end
 $$;
 
 -- bytes and guids
+create or replace function tsql.wide_bytes(value text) returns bytea
+language sql immutable strict parallel safe
+return (
+  with characters (place, code) as (
+    select place, ascii(substr(value, place, 1)) from generate_series(1, length(value)) as place
+  ), units (place, part, unit) as (
+    select place, 1, case when code < 65536 then code else 55296 + ((code - 65536) >> 10) end from characters
+    union all
+    select place, 2, 56320 + ((code - 65536) & 1023) from characters where code >= 65536
+  )
+  select coalesce(string_agg(set_byte(set_byte('\x0000'::bytea, 0, unit & 255), 1, unit >> 8), ''::bytea
+    order by place, part), ''::bytea)
+  from units
+);
+comment on function tsql.wide_bytes(text) is 'A text in UTF-16, the lower byte first, as SQL Server has an nvarchar.';
+create or replace function tsql.wide_bytes(value character) returns bytea
+language sql immutable strict parallel safe return tsql.wide_bytes(tsql.padded(value));
 create or replace function tsql.varbytes(value text) returns bytea
 language sql immutable strict parallel safe return tsql.ascii_bytes(value);
 create or replace function tsql.varbytes(value character) returns bytea
@@ -547,3 +582,17 @@ begin
   return encode(tsql.guid_order(value), 'hex')::uuid;
 end
 $$;
+
+-- SQL Server compares and orders by the last six bytes first, PostgreSQL from left to right
+create or replace function tsql.guid_order(guid text) returns text
+language sql immutable strict parallel safe
+return substr(guid, 25, 12) || substr(guid, 20, 4) || substr(guid, 17, 2) || substr(guid, 15, 2) || substr(guid, 12, 2)
+  || substr(guid, 10, 2) || substr(guid, 7, 2) || substr(guid, 5, 2) || substr(guid, 3, 2) || substr(guid, 1, 2);
+comment on function tsql.guid_order(text) is
+  'The digits in the order in which SQL Server compares them: the last six bytes first ("Comparing GUID and '
+  'uniqueidentifier values").';
+create or replace function tsql.guid_key(value uuid) returns uuid
+language sql immutable strict parallel safe
+return tsql.guid_order(value::text)::uuid;
+comment on function tsql.guid_key(uuid) is
+  'What is ordered in PostgreSQL as the uniqueidentifier is in SQL Server. An index on it serves ORDER BY of the column.';

@@ -224,3 +224,27 @@ begin
   end loop;
 end
 $$;
+
+-- ~ ("Bitwise NOT"): of the eight bits of a tinyint
+create or replace function tsql.complement(value tsql.tinyint) returns smallint
+language sql immutable strict parallel safe return (255 - value::smallint)::smallint;
+create or replace function tsql.complement(value smallint) returns smallint
+language sql immutable strict parallel safe return ~ value;
+create or replace function tsql.complement(value integer) returns integer
+language sql immutable strict parallel safe return ~ value;
+create or replace function tsql.complement(value bigint) returns bigint
+language sql immutable strict parallel safe return ~ value;
+create or replace function tsql.complement(value boolean) returns boolean
+language sql immutable strict parallel safe return not value;
+
+create or replace function tsql.as_tinyint(value smallint) returns smallint
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  if value not between 0 and 255 then
+    perform tsql.fail(8115, 'Arithmetic overflow error converting expression to data type tinyint.');
+  end if;
+  return value;
+end
+$$;
+comment on function tsql.as_tinyint(smallint) is 'The result of an operator between tinyints.';

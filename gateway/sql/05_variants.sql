@@ -226,14 +226,6 @@ comment on function tsql.variant_family(text) is
   'The family of a base type, in the order of the hierarchy of "sql_variant (Transact-SQL)": a value of a higher one is '
   'the greater.';
 
-create or replace function tsql.guid_order(guid text) returns text
-language sql immutable strict parallel safe
-return substr(guid, 25, 12) || substr(guid, 20, 4) || substr(guid, 17, 2) || substr(guid, 15, 2) || substr(guid, 12, 2)
-  || substr(guid, 10, 2) || substr(guid, 7, 2) || substr(guid, 5, 2) || substr(guid, 3, 2) || substr(guid, 1, 2);
-comment on function tsql.guid_order(text) is
-  'The digits in the order in which SQL Server compares them: the last six bytes first ("Comparing GUID and '
-  'uniqueidentifier values").';
-
 create or replace function tsql.compare_variants(l tsql.sql_variant, r tsql.sql_variant) returns integer
 language plpgsql immutable parallel safe
 as $$

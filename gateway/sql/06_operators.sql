@@ -91,6 +91,7 @@ declare
   i integer;
   j integer;
   op record;
+  side record;
   common text;
   l text;
   r text;
@@ -221,11 +222,14 @@ begin
             else '(l %s r)' end, op.sign));
       end loop;
     end loop;
-    if op.sign in ('=', '<>') then
-      call tsql.make_operator(op.sign, op.name, 'uuid', 'uuid', 'boolean', format('(l %s r)', op.sign));
-      call tsql.make_operator(op.sign, op.name, 'uuid', 'text', 'boolean', format('(l %s tsql.read_guid(r))', op.sign));
-      call tsql.make_operator(op.sign, op.name, 'text', 'uuid', 'boolean', format('(tsql.read_guid(l) %s r)', op.sign));
-    end if;
+    for side in select * from (values
+      ('uuid', 'uuid', 'l', 'r'), ('uuid', 'text', 'l', 'tsql.read_guid(r)'), ('text', 'uuid', 'tsql.read_guid(l)', 'r')
+    ) as sides (l, r, left_value, right_value)
+    loop
+      call tsql.make_operator(op.sign, op.name, side.l, side.r, 'boolean',
+        format(case when op.sign in ('=', '<>') then '(%s %s %s)' else '(tsql.guid_key(%s) %s tsql.guid_key(%s))' end,
+          side.left_value, op.sign, side.right_value));
+    end loop;
   end loop;
 end
 $$;
@@ -354,3 +358,36 @@ create or replace function tsql.isnull(l bytea, r bytea) returns bytea
 language sql immutable parallel safe return coalesce(l, r);
 create or replace function tsql.isnull(l uuid, r uuid) returns uuid
 language sql immutable parallel safe return coalesce(l, r);
+create or replace function tsql.isnull(l uuid, r text) returns uuid
+language sql immutable parallel safe return coalesce(l, tsql.read_guid(r));
+
+-- a key of ORDER BY whose type the compiler does not know; PostgreSQL puts the bodies into the query, so that an index
+-- on a column serves as ever
+create or replace function tsql.ordered(value anyelement) returns anyelement
+language sql immutable parallel safe as 'select value';
+do $$
+declare
+  type_ text;
+begin
+  -- bodies that PostgreSQL has read already, which saves time when it plans
+  foreach type_ in array array['boolean', 'smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision', 'text',
+    'date', 'time', 'timestamp', 'timestamptz']
+  loop
+    execute format('create or replace function tsql.ordered(value %1$s) returns %1$s'
+      ' language sql immutable parallel safe return value', type_);
+  end loop;
+end
+$$;
+create or replace function tsql.ordered(value uuid) returns uuid
+language sql immutable parallel safe return tsql.guid_key(value);
+
+create or replace function tsql.lesser(l uuid, r uuid) returns uuid
+language sql immutable strict parallel safe return case when tsql.guid_key(r) < tsql.guid_key(l) then r else l end;
+create or replace function tsql.greater(l uuid, r uuid) returns uuid
+language sql immutable strict parallel safe return case when tsql.guid_key(r) > tsql.guid_key(l) then r else l end;
+create or replace aggregate tsql.min(uuid) (sfunc = tsql.lesser, stype = uuid);
+create or replace aggregate tsql.max(uuid) (sfunc = tsql.greater, stype = uuid);
+create or replace function tsql.least(variadic guids uuid[]) returns uuid
+language sql immutable parallel safe return (select tsql.min(guid) from unnest(guids) as guid);
+create or replace function tsql.greatest(variadic guids uuid[]) returns uuid
+language sql immutable parallel safe return (select tsql.max(guid) from unnest(guids) as guid);

@@ -139,7 +139,12 @@ begin
           execute format('create or replace function tsql.carried_to_timestamp(carried tsql.%s, digits integer)'
             ' returns timestamp language sql %s parallel safe return case when digits in (1, 4) then %s else %s end',
             carrier, volatility,
-            case when refused is null then format('tsql.fitted(%s, digits)', body) else body end,
+            case
+              when refused is not null then body
+              when source.class = 'varchar' then 'case digits when 4 then tsql.to_datetime((carried).value)'
+                ' else tsql.to_smalldatetime((carried).value) end'
+              else format('tsql.fitted(%s, digits)', body)
+            end,
             case when refused_fine is null then body
               else format('tsql.fail_assignment(%s, %L, ''datetime2'')::timestamp', refused_fine, source.class) end);
         else
@@ -147,11 +152,20 @@ begin
             ' language sql %s parallel safe return %s',
             'carried_to_' || replace(target.type, ' ', '_'), carrier, target.type, volatility, body);
         end if;
+        if exists (
+          select from pg_cast
+          where castsource = to_regtype('tsql.' || carrier) and casttarget = to_regtype(target.type)
+            and castcontext = 'a'
+        ) then
+          -- of an older version
+          execute format('drop cast (tsql.%s as %s)', carrier, target.type);
+        end if;
         if not exists (
           select from pg_cast
           where castsource = to_regtype('tsql.' || carrier) and casttarget = to_regtype(target.type)
         ) then
-          execute format('create cast (tsql.%s as %s) with function tsql.%I(tsql.%1$s%4$s) as assignment',
+          -- arguments of functions too
+          execute format('create cast (tsql.%s as %s) with function tsql.%I(tsql.%1$s%4$s) as implicit',
             carrier, target.type, 'carried_to_' || replace(target.type, ' ', '_'),
             case target.type when 'timestamp' then ', integer' else '' end);
         end if;

@@ -1,3 +1,21 @@
+-- A text of an nvarchar is that of a varchar but for numbers (03_conversions.sql).
+do $$
+declare
+  source record;
+begin
+  for source in
+    select format_type(proargtypes[0], null) as type, case provolatile when 'i' then 'immutable' else 'stable' end as kind
+    from pg_proc
+    where pronamespace = 'tsql'::regnamespace and proname = 'to_varchar' and pronargs = 2
+      and proargtypes[0] not in ('boolean'::regtype, 'smallint'::regtype, 'integer'::regtype)
+  loop
+    execute format(
+      'create or replace function tsql.to_nvarchar(value %s, length integer) returns text'
+      ' language sql %s parallel safe return tsql.to_varchar(value, length)', source.type, source.kind);
+  end loop;
+end
+$$;
+
 -- TRY_CAST and TRY_CONVERT: each conversion once more, which gives null where the other fails.
 
 do $$

@@ -10,7 +10,7 @@ as $$
     when sqlstate ~ '^S\d{4}$' then substr(sqlstate, 2)::integer
     when sqlstate in ('21000') then 512
     when sqlstate in ('22001') then 8152
-    when sqlstate in ('22003') then 8115
+    when sqlstate in ('22003', '2200H') then 8115
     when sqlstate in ('22012') then 8134
     when sqlstate in ('22007', '22008', '22023', '22P02', '22P03') then 8114
     when sqlstate in ('23502') then 515
@@ -55,7 +55,7 @@ as $$
     when sqlstate = '0A000' and starts_with(message, 'cannot truncate a table referenced in a foreign key constraint') then 'S4712'
     when sqlstate = '22014' and starts_with(message, 'argument of ntile must be greater than zero') then 'S4116'
     when sqlstate = '2201F' and starts_with(message, 'a negative number raised to a non-integer power') then 'S3623'
-    when sqlstate = '2201F' and starts_with(message, 'zero raised to a negative power') then 'S3623'
+    when sqlstate = '2201F' and starts_with(message, 'zero raised to a negative power') then 'S8134'
     when sqlstate = '23505' and starts_with(message, 'could not create unique index') then 'S1505'
     when sqlstate = '2BP01' and starts_with(message, 'cannot drop table') then 'S3726'
     when sqlstate = '42601' and starts_with(message, 'both default and identity specified for column') then 'S1754'
@@ -114,7 +114,7 @@ as $$
     when sqlstate in ('2201F', own) and starts_with(message, 'a negative number raised to a non-integer power')
       then replace('An invalid floating point operation occurred.', '%', '')
     when sqlstate in ('2201F', own) and starts_with(message, 'zero raised to a negative power')
-      then replace('An invalid floating point operation occurred.', '%', '')
+      then replace('Divide by zero error encountered.', '%', '')
     when sqlstate in ('23502', own) and starts_with(message, 'null value in column "') and strpos(substr(message, 23), '"') > 0
       then replace('Cannot insert the value NULL into column ''%''; column does not allow nulls.', '%', split_part(substr(message, 23), '"', 1))
     when sqlstate in ('23514', own) and starts_with(message, 'value for domain tsql.tinyint violates')
@@ -149,6 +149,8 @@ as $$
       then replace('Windowed functions can only appear in the SELECT or ORDER BY clauses.', '%', '')
     when sqlstate in ('22003', own) and starts_with(message, 'numeric field overflow')
       then replace('Arithmetic overflow error converting numeric to data type numeric.', '%', '')
+    when sqlstate in ('2200H', own) and starts_with(message, 'nextval: reached ')
+      then replace('Arithmetic overflow error converting IDENTITY to the data type of its column.', '%', '')
     when sqlstate in ('21000', own) and starts_with(message, 'more than one row returned by a subquery')
       then replace('Subquery returned more than 1 value. This is not permitted when the subquery follows =, !=, <, <= , >, >= or when the subquery is used as an expression.', '%', '')
     when sqlstate in ('22003', own) and starts_with(message, 'bigint out of range')
@@ -223,6 +225,7 @@ as $$
     or number = 248
     or number = 257
     or number = 260
+    or number = 295
     or number = 911
     or number = 1205
     or number = 2715
@@ -250,7 +253,7 @@ as $$
       and split_part(detail, ' ', 2)::integer < 20
     when sqlstate ~ '^S\d{4}$' then not tsql.ends_more(substr(sqlstate, 2)::integer)
     when sqlstate in ('22007', '22008', '22023', '22P02', '22P03', '3D000', '3F000', '40001', '40P01', '42601', '42702', '42703', '42803', '42804', '42846', '42883', '42P01', '57014', '57P01') then false
-    when sqlstate in ('21000', '22001', '22003', '22012', '23502', '23503', '23514', '23P01', '23505', '25006', '28000', '28P01', '34000', '42501', '428C9', '42P03', '42710', '42723', '42P07', '53100', '53300', '55P03') then true
+    when sqlstate in ('21000', '22001', '22003', '2200H', '22012', '23502', '23503', '23514', '23P01', '23505', '25006', '28000', '28P01', '34000', '42501', '428C9', '42P03', '42710', '42723', '42P07', '53100', '53300', '55P03') then true
     else sqlstate not like '42%'
   end
 $$;
@@ -267,7 +270,7 @@ language sql
 immutable
 as $$
   select sqlstate in ('40001', '40P01')
-    or (sqlstate like '42%' and sqlstate not in ('21000', '22001', '22003', '22012', '23502', '23503', '23514', '23P01', '23505', '25006', '28000', '28P01', '34000', '42501', '428C9', '42P03', '42710', '42723', '42P07', '53100', '53300', '55P03'))
+    or (sqlstate like '42%' and sqlstate not in ('21000', '22001', '22003', '2200H', '22012', '23502', '23503', '23514', '23P01', '23505', '25006', '28000', '28P01', '34000', '42501', '428C9', '42P03', '42710', '42723', '42P07', '53100', '53300', '55P03'))
 $$;
 
 comment on function tsql.ends_its_batch(text) is

@@ -208,6 +208,7 @@ as $$
 declare
   column_ name;
   numbers regclass;
+  ascends boolean;
   newest bigint;
 begin
   select attname, pg_get_serial_sequence(target, attname) into column_, numbers
@@ -216,9 +217,14 @@ begin
   if numbers is null then
     return;
   end if;
-  execute format('select max(%I)::bigint from %s', column_, target) into newest;
+  select seqincrement > 0 into ascends from pg_sequence where seqrelid = numbers;
+  execute format('select %s(%I)::bigint from %s', case when ascends then 'max' else 'min' end, column_, target)
+  into newest;
   perform from pg_sequence
-  where seqrelid = numbers and newest > coalesce(pg_sequence_last_value(numbers), seqstart - seqincrement);
+  where seqrelid = numbers and case
+    when ascends then newest > coalesce(pg_sequence_last_value(numbers), seqstart - seqincrement)
+    else newest < coalesce(pg_sequence_last_value(numbers), seqstart - seqincrement)
+  end;
   if found then
     perform setval(numbers, newest);
   end if;

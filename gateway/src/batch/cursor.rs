@@ -25,15 +25,15 @@ impl Interpreter {
         variables: &mut Variables<'_>,
     ) -> Result<(), Interrupt> {
         match action {
-            CursorAction::Declare { name, query, columns, scrolls } => {
+            CursorAction::Declare { name, query, columns, scrolls, is_filled } => {
                 let values = self.parameters(client, query, variables).await?;
                 let value = |parameter: Parameter<'_>| {
                     (parameter.name.to_owned(), parameter.sql_type, parameter.value.into_owned().into_owned())
                 };
                 let values = values.into_iter().map(value).collect();
                 let (query, columns, scrolls) = (query.clone(), columns.clone(), *scrolls);
-                self.declare_cursor(client, name, Cursor { query, columns, scrolls, values, open: None })
-                    .await?;
+                let cursor = Cursor { query, columns, scrolls, is_filled: *is_filled, values, open: None };
+                self.declare_cursor(client, name, cursor).await?;
             }
             CursorAction::Open(name) => return self.open_cursor(client, name, variables).await,
             CursorAction::Fetch { name, from, into, taken } => {
@@ -97,7 +97,8 @@ impl Interpreter {
                 }
             }
         }
-        let scroll = if cursor.scrolls { "scroll" } else { "no scroll" };
+        let is_filled = cursor.is_filled;
+        let scroll = if cursor.scrolls || is_filled { "scroll" } else { "no scroll" };
         let own = new_name();
         let sql = cursor.query.following(&format!("declare {own} {scroll} cursor with hold for "));
         let values = cursor.values.clone();
@@ -112,11 +113,26 @@ impl Interpreter {
         self.procedures.backend.pin();
         let source = Source::Query { sql: &sql, parameters: &parameters, only_reads: false };
         self.procedures.backend.run(client, source, Rows::Kept).await?;
-        self.cursors.cursor(name)?.open = Some(own);
-        self.cursors.rows = -1;
+        // -1: the rows are not counted
+        let mut rows = -1;
+        if is_filled {
+            let counted = self.move_in(client, &own, "forward all").await?;
+            rows = i64::try_from(counted).unwrap_or(i64::MAX);
+            self.move_in(client, &own, "absolute 0").await?;
+        }
+        self.cursors.cursor(name)?.open = Some(own.clone());
+        self.cursors.last = Some((own, rows));
         client.reply.end(Status::empty(), None);
         client.reply.passed(Some(0));
         Ok(())
+    }
+
+    /// Moves in a cursor of PostgreSQL's, past so many rows.
+    async fn move_in(&mut self, client: &mut Client, open: &str, how: &str) -> Result<u64, Interrupt> {
+        let sql = Sql::plain(format!("move {how} in {open}"));
+        let source = Source::Query { sql: &sql, parameters: &[], only_reads: true };
+        let moved = self.procedures.backend.run(client, source, Rows::Kept).await?;
+        Ok(moved.outcome.count.unwrap_or(0))
     }
 
     async fn fetch(
@@ -214,6 +230,9 @@ impl Interpreter {
         client: &mut Client,
         open: &str,
     ) -> Result<(), Interrupt> {
+        if self.cursors.last.as_ref().is_some_and(|(last, _)| last == open) {
+            self.cursors.last = None;
+        }
         let sql = Sql::plain(format!("close {open}"));
         let source = Source::Query { sql: &sql, parameters: &[], only_reads: false };
         let ran = self.procedures.backend.run(client, source, Rows::Kept).await;

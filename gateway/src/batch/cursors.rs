@@ -17,8 +17,8 @@ pub struct Cursors {
     pub(super) known: HashMap<String, Cursor>,
     /// @@fetch_status, and what @@sqlstatus says of it.
     pub(super) status: i64,
-    /// @@cursor_rows
-    pub(super) rows: i64,
+    /// The name in PostgreSQL of the cursor opened last, while it is open, and @@cursor_rows of it.
+    pub(super) last: Option<(String, i64)>,
 }
 
 impl Cursors {
@@ -37,7 +37,7 @@ impl Cursors {
     }
 
     pub fn rows(&self) -> i64 {
-        self.rows
+        self.last.as_ref().map_or(0, |(_, rows)| *rows)
     }
 
     pub(super) fn cursor(&mut self, name: &str) -> Result<&mut Cursor, ServerMessage> {
@@ -50,6 +50,8 @@ pub struct Cursor {
     pub(super) query: Sql,
     pub(super) columns: Option<Vec<Title>>,
     pub(super) scrolls: bool,
+    /// Its rows are counted when it is opened.
+    pub(super) is_filled: bool,
     /// The variables of the query, as they were when it was declared.
     pub(super) values: Vec<(String, SqlType, Value<'static>)>,
     /// Its name in PostgreSQL while it is open.

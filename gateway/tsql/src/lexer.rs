@@ -18,11 +18,14 @@ pub struct Syntax {
     pub quoted_identifiers: bool,
     /// `?` is a variable, ?1 the first.
     pub placeholders: bool,
+    /// A sign belongs to its operand alone (ASE, "Operator precedence"), and not to the whole product (SQL Server, the
+    /// same): 100 / -10 / 2 is -5 or -20.
+    pub close_signs: bool,
 }
 
 impl Default for Syntax {
     fn default() -> Syntax {
-        Syntax { quoted_identifiers: true, placeholders: false }
+        Syntax { quoted_identifiers: true, placeholders: false, close_signs: false }
     }
 }
 

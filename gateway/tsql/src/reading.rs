@@ -2,7 +2,7 @@
 
 use crate::compile::{literal, program};
 use crate::error::Error;
-use crate::lexer::{self, Syntax, Token};
+use crate::lexer::{self, Token};
 use crate::lift;
 use crate::parser;
 use crate::program::{Declaration, Expression, Lifted, Literal, Program, Settings};
@@ -22,9 +22,7 @@ pub struct Reading<'t> {
 impl<'t> Reading<'t> {
     /// The error says what is wrong with the text where no tokens can be made of it.
     pub fn new(text: &'t str, settings: &Settings) -> Result<Reading<'t>, Error> {
-        let syntax =
-            Syntax { quoted_identifiers: settings.quoted_identifiers, placeholders: settings.placeholders };
-        let tokens = lexer::tokens(text, syntax)?;
+        let tokens = lexer::tokens(text, settings.syntax())?;
         let literals = (0..tokens.len()).filter(|at| tokens[*at].is_literal()).collect();
         Ok(Reading { text, tokens, literals })
     }
@@ -64,7 +62,7 @@ impl<'t> Reading<'t> {
 
     /// The program of the text. `lifts`: those of its literals that decide nothing become variables.
     pub fn compile(&self, settings: &Settings, lifts: bool) -> Result<Program, Error> {
-        let mut batch = parser::parse_tokens(&self.tokens)?;
+        let mut batch = parser::parse_tokens(&self.tokens, settings.syntax())?;
         let lifted = if lifts && self.literals.len() <= MOST_LIFTED {
             let starts: Vec<u32> = self.literals.iter().map(|at| self.tokens[*at].at.start).collect();
             lift::lift(&mut batch.statements, &starts)

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tsql::print::Lines;
 use tsql::{parse, Batch, Syntax};
 
-const SYNTAX: Syntax = Syntax { quoted_identifiers: true, placeholders: false };
+const SYNTAX: Syntax = Syntax { quoted_identifiers: true, placeholders: false, close_signs: false };
 
 fn shown(text: &str) -> String {
     match parse(text, SYNTAX) {
@@ -260,7 +260,7 @@ proptest! {
             .boxed()
             .prop_union(any::<String>().boxed())
     ) {
-        for syntax in [SYNTAX, Syntax { quoted_identifiers: false, placeholders: true }] {
+        for syntax in [SYNTAX, Syntax { quoted_identifiers: false, placeholders: true, close_signs: true }] {
             match parse(&text, syntax) {
                 Ok(batch) => round_trip(&text, &batch, Syntax { quoted_identifiers: true, ..syntax }),
                 Err(error) => {

@@ -27,6 +27,7 @@ impl Compiler<'_> {
             query: numbered_sql(&translated.sql, numbered)?,
             columns: translated.columns,
             scrolls,
+            is_filled: has(&[Static, Insensitive, Keyset]),
         }))
     }
 

@@ -2,7 +2,6 @@
 
 use super::compiler::numbered_sql;
 use crate::error::Error;
-use crate::lexer::Syntax;
 use crate::parser;
 use crate::program::{Settings, Sql};
 use crate::resolve::Scope;
@@ -20,9 +19,7 @@ pub struct Keyed {
 /// Of a select, also as the query of a declared cursor; None for any other text, and for rows that are not each one of
 /// a single table.
 pub fn keyed(text: &str, settings: &Settings) -> Result<Option<Keyed>, Error> {
-    let syntax =
-        Syntax { quoted_identifiers: settings.quoted_identifiers, placeholders: settings.placeholders };
-    let batch = parser::parse(text, syntax)?;
+    let batch = parser::parse(text, settings.syntax())?;
     let [statement] = batch.statements.as_slice() else { return Ok(None) };
     let query = match &statement.kind {
         StatementKind::Select(query) => query,

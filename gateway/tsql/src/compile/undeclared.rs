@@ -44,7 +44,7 @@ pub fn undeclared(text: &str, syntax: Syntax, declared: &HashSet<String>) -> Res
     if parameters.is_empty() {
         return Ok(Vec::new());
     }
-    let batch = parser::parse_tokens(&tokens)?;
+    let batch = parser::parse_tokens(&tokens, syntax)?;
     let mut finder = Finder { declared, with: Vec::new(), from: Vec::new(), found: Vec::new() };
     if let [statement] = batch.statements.as_slice() {
         finder.statement(&statement.kind);

@@ -169,6 +169,19 @@ fn verb(operator: &str) -> &str {
     }
 }
 
+/// ASE's error of a text with what must be converted to one (Transact-SQL Users Guide, "String operators"); None where
+/// the text may be one, and of other operators.
+pub fn text_error(operator: &str, left: Type, right: Type) -> Option<(i32, String)> {
+    let needs = |of: Type| matches!(class(of), Bit | DateTime | Date | Time | DateTime2 | Guid);
+    let (other, text) = match (left.is_text(), right.is_text()) {
+        (true, false) => (right, left),
+        (false, true) => (left, right),
+        _ => return None,
+    };
+    (operator == "+" && needs(other))
+        .then(|| (NOT_BY_ITSELF, message(NOT_BY_ITSELF, other.display_name(), text.display_name())))
+}
+
 /// The error of an operator between types that SQL Server has none for, and what it says; None where it has one, and
 /// where this chart does not know. 206: one does not convert to the other by itself ("Data type precedence"); 402: both
 /// are known to each other, not to the operator; 8117: two of one type, which has no such operator.
@@ -186,6 +199,11 @@ pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, S
             _ => format!("The data types {left} and {right} are incompatible in the {verb} operator."),
         };
         Some((INCOMPATIBLE, text))
+    };
+    let invalid = || {
+        let text =
+            format!("Operand data type {} is invalid for {} operator.", left.display_name(), verb(operator));
+        Some((INVALID, text))
     };
     let clash =
         |one: Type, other: Type| Some((CLASH, message(CLASH, one.display_name(), other.display_name())));
@@ -218,15 +236,27 @@ pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, S
             if !compares && is_time(one) && is_time(other) && (one, other) != (DateTime, DateTime) =>
         {
             if left.name == right.name {
-                let text = format!(
-                    "Operand data type {} is invalid for {} operator.",
-                    left.display_name(),
-                    verb(operator)
-                );
-                return Some((INVALID, text));
+                invalid()
+            } else {
+                incompatible()
             }
-            incompatible()
         }
+        // "+ (Addition)", "+ (String concatenation)": not with dates, times or bits
+        (one, other) | (other, one)
+            if !compares
+                && matches!(one, Varchar | Text)
+                && matches!(other, Bit | Date | Time | DateTime2 | Guid) =>
+        {
+            if (l == Bit || r == Bit) && matches!(operator, "*" | "/") {
+                invalid()
+            } else {
+                incompatible()
+            }
+        }
+        (Bit, Bit) if matches!(operator, "+" | "-" | "%") => incompatible(),
+        (Bit, Bit) if matches!(operator, "*" | "/") => invalid(),
+        (Guid, Guid) if !compares => invalid(),
+        (Float, Float) if operator == "%" => invalid(),
         (Float, other) | (other, Float) if is_number(other) && matches!(operator, "%" | "&" | "|" | "^") => {
             incompatible()
         }

@@ -25,7 +25,7 @@ pub enum Ends {
 const OF_POSTGRESQL: &[(&[&str], i32, u8, Ends)] = &[
     (&["21000"], 512, 16, Ends::Statement),
     (&["22001"], 8152, 16, Ends::Statement),
-    (&["22003"], 8115, 16, Ends::Statement),
+    (&["22003", "2200H"], 8115, 16, Ends::Statement),
     (&["22012"], 8134, 16, Ends::Statement),
     (&["22007", "22008", "22023", "22P02", "22P03"], 8114, 16, Ends::Transaction),
     (&["23502"], 515, 16, Ends::Statement),
@@ -71,6 +71,7 @@ const OF_TSQL: &[(i32, i32, Ends)] = &[
     (248, 248, Ends::Transaction),
     (257, 257, Ends::Text),
     (260, 260, Ends::Text),
+    (295, 295, Ends::Transaction),
     // no such database
     (911, 911, Ends::Text),
     (1205, 1205, Ends::Transaction),
@@ -115,7 +116,7 @@ const BY_TEXT: &[(&str, &str, i32)] = &[
     ("0A000", "cannot truncate a table referenced in a foreign key constraint", 4712),
     ("22014", "argument of ntile must be greater than zero", 4116),
     ("2201F", "a negative number raised to a non-integer power", 3623),
-    ("2201F", "zero raised to a negative power", 3623),
+    ("2201F", "zero raised to a negative power", 8134),
     ("23505", "could not create unique index", 1505),
     ("2BP01", "cannot drop table", 3726),
     ("42601", "both default and identity specified for column", 1754),
@@ -149,7 +150,7 @@ const WORDS: &[(&str, &str, &str, &str)] = &[
     ("22014", "argument of ntile must be greater than zero", "",
         "The function 'ntile' takes only a positive int or bigint expression as its input."),
     ("2201F", "a negative number raised to a non-integer power", "", "An invalid floating point operation occurred."),
-    ("2201F", "zero raised to a negative power", "", "An invalid floating point operation occurred."),
+    ("2201F", "zero raised to a negative power", "", "Divide by zero error encountered."),
     ("23502", "null value in column \"", "\"", "Cannot insert the value NULL into column '%'; column does not allow nulls."),
     ("23514", "value for domain tsql.tinyint violates", "", "Arithmetic overflow error for data type tinyint."),
     ("23514", "value for domain tsql.smallmoney violates", "",
@@ -181,6 +182,7 @@ const WORDS: &[(&str, &str, &str, &str)] = &[
     ("42P20", "window functions are not allowed in", "",
         "Windowed functions can only appear in the SELECT or ORDER BY clauses."),
     ("22003", "numeric field overflow", "", "Arithmetic overflow error converting numeric to data type numeric."),
+    ("2200H", "nextval: reached ", "", "Arithmetic overflow error converting IDENTITY to the data type of its column."),
     ("21000", "more than one row returned by a subquery", "", "Subquery returned more than 1 value. This is not \
         permitted when the subquery follows =, !=, <, <= , >, >= or when the subquery is used as an expression."),
     ("22003", "bigint out of range", "", "Arithmetic overflow error converting expression to data type bigint."),

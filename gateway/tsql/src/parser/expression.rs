@@ -10,7 +10,7 @@ use crate::tree::{
     Quantifier, QueryBody, UnaryOperator,
 };
 
-/// `+ - & | ^ ||` bind alike, `* / %` closer, a sign closest.
+/// `+ - & | ^ ||` bind alike, `* / %` closer, `~` closest.
 fn arithmetic(token: &Token<'_>) -> Option<(BinaryOperator, u8)> {
     use BinaryOperator as Operator;
     if token.kind != TokenKind::Symbol {
@@ -254,10 +254,15 @@ impl<'t> Parser<'t> {
 
     /// A value that is one operand with its sign, since another value may follow without a comma.
     pub(super) fn operand_with_sign(&mut self) -> Result<Expression, Error> {
-        self.unary()
+        self.signed(true)
     }
 
     fn unary(&mut self) -> Result<Expression, Error> {
+        self.signed(self.close_signs)
+    }
+
+    /// `is_close`: the sign belongs to its operand alone.
+    fn signed(&mut self, is_close: bool) -> Result<Expression, Error> {
         let operator = match self.peek() {
             Some(token) if token.is_symbol("-") => UnaryOperator::Minus,
             Some(token) if token.is_symbol("+") => UnaryOperator::Plus,
@@ -267,7 +272,11 @@ impl<'t> Parser<'t> {
         let at = self.position();
         self.at += 1;
         let begin = self.at;
-        let operand = self.deeper(Self::unary)?;
+        let operand = self.deeper(|parser| match operator {
+            UnaryOperator::Complement => parser.signed(is_close),
+            _ if is_close => parser.signed(true),
+            _ => parser.binary(2),
+        })?;
         self.expect_value(&operand, begin)?;
         Ok(Expression::Unary { operator, operand: Box::new(operand), at })
     }

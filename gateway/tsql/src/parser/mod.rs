@@ -37,12 +37,12 @@ pub struct Batch {
 /// Reads a whole batch. The error names the line and the token that cannot stand there.
 pub fn parse(text: &str, syntax: Syntax) -> Result<Batch, Error> {
     let tokens = lexer::tokens(text, syntax)?;
-    parse_tokens(&tokens)
+    parse_tokens(&tokens, syntax)
 }
 
 /// Reads a batch that is split into tokens already.
-pub fn parse_tokens(tokens: &[Token<'_>]) -> Result<Batch, Error> {
-    let mut parser = Parser { tokens, at: 0, depth: 0, loops: 0 };
+pub fn parse_tokens(tokens: &[Token<'_>], syntax: Syntax) -> Result<Batch, Error> {
+    let mut parser = Parser { tokens, at: 0, depth: 0, loops: 0, close_signs: syntax.close_signs };
     let statements = parser.batch()?;
     let placeholders = tokens.iter().filter(|token| is_placeholder(token)).count();
     Ok(Batch { statements, placeholders: u32::try_from(placeholders).unwrap_or(u32::MAX) })
@@ -51,7 +51,7 @@ pub fn parse_tokens(tokens: &[Token<'_>]) -> Result<Batch, Error> {
 /// Reads `@a int, @b nvarchar(40) = 'x' output`: the parameters of a text of sp_executesql and sp_prepare.
 pub fn parse_parameters(text: &str) -> Result<Vec<Parameter>, Error> {
     let tokens = lexer::tokens(text, Syntax::default())?;
-    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, loops: 0 };
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, loops: 0, close_signs: false };
     if parser.at_end() {
         return Ok(Vec::new());
     }
@@ -72,6 +72,8 @@ struct Parser<'t> {
     depth: u32,
     /// Loops around the statement being read.
     loops: u32,
+    /// See `Syntax`.
+    close_signs: bool,
 }
 
 impl<'t> Parser<'t> {

@@ -11,7 +11,7 @@ const NOT: u8 = 3;
 const COMPARISON: u8 = 4;
 const SUM: u8 = 5;
 const PRODUCT: u8 = 6;
-const SIGN: u8 = 7;
+const COMPLEMENT: u8 = 7;
 const POSTFIX: u8 = 8;
 const OPERAND: u8 = 9;
 
@@ -30,7 +30,9 @@ fn power(expression: &Expression) -> u8 {
         | Expression::Exists(_)
         | Expression::Quantified { .. } => COMPARISON,
         Expression::Binary { operator, .. } => power_of(*operator),
-        Expression::Unary { .. } => SIGN,
+        Expression::Unary { operator: UnaryOperator::Complement, .. } => COMPLEMENT,
+        // in both dialects, in which it binds otherwise
+        Expression::Unary { .. } => SUM,
         Expression::Collate { .. } | Expression::AtTimeZone { .. } => POSTFIX,
         _ => OPERAND,
     }
@@ -74,7 +76,7 @@ impl Display for Expression {
             Expression::Default(_) => f.write_str("default"),
             Expression::Unary { operator, operand, .. } => {
                 // a blank, since -- would begin a comment
-                write!(f, "{operator} {}", At(operand, SIGN))
+                write!(f, "{operator} {}", At(operand, COMPLEMENT))
             }
             Expression::Binary { operator, left, right, .. } => {
                 let power = power_of(*operator);

@@ -7,7 +7,7 @@
 use super::place::Place;
 use super::variable::STATUS;
 use super::writer::{quoted, Purpose};
-use super::{arguments, body, header, mark, read_names, Header};
+use super::{arguments, body, fitted, header, mark, read_names, Header};
 use crate::error::Error;
 use crate::facts::types;
 use crate::program::Define;
@@ -217,7 +217,7 @@ fn rows(
     let kinds = |null: bool| -> HashMap<String, String> {
         let written = |name: &str, of: &types::Type| match null {
             true => format!("null::{}", of.sql()),
-            false => quoted(name),
+            false => fitted(&quoted(name), of).unwrap_or_else(|| quoted(name)),
         };
         let each = header.parameters.iter().map(|(parameter, of)| {
             let name = parameter.variable.name.clone();

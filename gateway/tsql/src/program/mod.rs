@@ -9,6 +9,7 @@ pub use over_columns::{OverColumns, Typed};
 pub use sql::Sql;
 
 use crate::facts::types::Type;
+use crate::lexer::Syntax;
 pub use crate::translate::{ListItem, Made, ResultType, Title};
 use std::collections::BTreeMap;
 use std::mem::size_of;
@@ -36,6 +37,17 @@ pub struct Settings {
     pub identity_insert: Option<String>,
     /// The text makes a procedure, whose body is the program.
     pub procedure: bool,
+}
+
+impl Settings {
+    /// How a text of the client is read.
+    pub fn syntax(&self) -> Syntax {
+        Syntax {
+            quoted_identifiers: self.quoted_identifiers,
+            placeholders: self.placeholders,
+            close_signs: self.sybase,
+        }
+    }
 }
 
 #[derive(Debug, Default, PartialEq)]
@@ -148,6 +160,8 @@ pub enum CursorAction {
         /// What its columns are called, where PostgreSQL would call them otherwise.
         columns: Option<Vec<Title>>,
         scrolls: bool,
+        /// Static or keyset-driven: @@cursor_rows is the number of its rows.
+        is_filled: bool,
     },
     Open(String),
     /// Without variables the row goes to the client.

@@ -8,7 +8,7 @@ use crate::facts::functions::Rule;
 use crate::facts::types::{
     decimal, varchar, Family, Type, BIGINT, BIT, CHAR, FLOAT, INT, MONEY, REAL, SMALLINT, TINYINT,
 };
-use crate::tree::{Arguments, Frame, FrameBound, FrameUnit, Ordering, Window};
+use crate::tree::{Arguments, Frame, FrameBound, FrameUnit, Window};
 
 impl Translation<'_> {
     /// ` over (…)` of a function.
@@ -34,19 +34,6 @@ impl Translation<'_> {
         }
         Ok(format!(" over ({})", parts.join(" ")))
     }
-
-    pub fn ordered_by(&mut self, orderings: &[Ordering]) -> Result<String, Error> {
-        let mut by = Vec::with_capacity(orderings.len());
-        for ordering in orderings {
-            by.push(ordered(&self.value(&ordering.value)?.sql, ordering.descending));
-        }
-        Ok(by.join(", "))
-    }
-}
-
-/// An item of ORDER BY: nulls come first, or last when descending.
-pub fn ordered(sql: &str, descending: bool) -> String {
-    format!("{sql} {}", if descending { "desc nulls last" } else { "nulls first" })
 }
 
 fn frame_sql(frame: &Frame) -> String {
@@ -149,7 +136,7 @@ impl CallTranslation<'_, '_, '_> {
     pub fn extreme(&mut self) -> Result<Value, Error> {
         let value = self.aggregated()?;
         // PostgreSQL has none for these
-        let is_own = |of: Type| matches!(of.name, "datetimeoffset" | "sql_variant");
+        let is_own = |of: Type| matches!(of.name, "datetimeoffset" | "sql_variant" | "uniqueidentifier");
         let schema = if value.of.is_some_and(is_own) { "tsql." } else { "" };
         let over = format!("{schema}{}({}{})", self.name, self.distinct(), value.sql);
         let Some(of) = value.of else { return Ok(self.aggregate(&over, "", None)) };

@@ -41,10 +41,14 @@ pub fn arithmetic(
 /// The error of an operator that there is none of between the types of two values.
 pub fn refuse(operator: &str, left: &Value, right: &Value, line: u32, sybase: bool) -> Result<(), Error> {
     let (Some(of_left), Some(of_right)) = (left.of, right.of) else { return Ok(()) };
-    if sybase || left.is_null() || right.is_null() {
+    if left.is_null() || right.is_null() {
         return Ok(());
     }
-    match conversions::operator_error(operator, of_left, of_right) {
+    let found = match sybase {
+        true => conversions::text_error(operator, of_left, of_right),
+        false => conversions::operator_error(operator, of_left, of_right),
+    };
+    match found {
         None => Ok(()),
         Some((number, text)) => Err(Error::new(number, text, line).with_severity(16)),
     }
@@ -154,7 +158,7 @@ fn known_arithmetic(
     let widest = if digits(of[1]) > digits(of[0]) { of[1] } else { of[0] };
     Ok(match widest {
         BIT => None,
-        TINYINT => Some(Value::new(format!("tsql.to_tinyint({})", plain()), TINYINT)),
+        TINYINT => Some(Value::new(format!("tsql.as_tinyint({})", plain()), TINYINT)),
         _ => Some(Value::new(plain(), widest)),
     })
 }

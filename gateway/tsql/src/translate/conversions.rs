@@ -5,7 +5,7 @@ use super::value::{converted, float_to_text, styled_text, tried, Value};
 use crate::error::Error;
 use crate::facts::functions::{is_disputed_style, is_style};
 use crate::facts::types::{self, Family, Type, DATETIME2, DATETIMEOFFSET, SQL_VARIANT, VARBINARY};
-use crate::tree::{Cast, CastKind};
+use crate::tree::{Cast, CastKind, Expression, LiteralValue};
 
 /// Characters and bytes of char, varchar, binary and varbinary that say no length, in a conversion.
 const DEFAULT_LENGTH: u32 = 30;
@@ -21,13 +21,21 @@ impl Translation<'_> {
             }
         };
         let target = types::of_name(&cast.target, DEFAULT_LENGTH)?;
-        let value = self.value(&cast.operand)?;
+        let mut value = self.value(&cast.operand)?;
         let sybase = self.sybase();
+        let has_digits = cast.style.as_ref().is_some_and(|style| !is_zero(style));
+        if target.family == Family::Binary && !has_digits && self.is_wide(&cast.operand)? {
+            value = wide_bytes(&value);
+        }
         // characters of any kind stay such: they are not written in a code page
         let is_narrow = value.text().is_some_and(str::is_ascii) || !value.is_national();
-        let target = Type { twin: target.twin || (target.is_text() && !is_narrow), ..target };
+        let twin = target.twin || (target.is_text() && !is_narrow);
         let convert = if tries { tried } else { converted };
-        let Some(style) = &cast.style else { return convert(value, target, line, sybase) };
+        let Some(style) = &cast.style else {
+            let value = convert(value, target, line, sybase)?;
+            return Ok(Value { of: Some(Type { twin, ..target }), ..value });
+        };
+        let target = Type { twin, ..target };
         let Some(style) = self.value(style)?.integer() else {
             return Err(Error::refused("a style that is not a number", "write the style out", line));
         };
@@ -92,7 +100,12 @@ impl Translation<'_> {
                 _ => ("read_datetime", DATETIME2),
             };
             let tries = if verb == "try" { "try_" } else { "" };
-            let moment = Value::new(format!("tsql.{tries}{reader}({text}, {style})"), gives);
+            // the errors of these are others
+            let named = match target.name {
+                "datetime" | "smalldatetime" => format!(", '{}'", target.name),
+                _ => String::new(),
+            };
+            let moment = Value::new(format!("tsql.{tries}{reader}({text}, {style}{named})"), gives);
             return convert(moment, target, line, sybase);
         }
         if target.family == Family::Binary && matches!(style, 1 | 2) && of.is_none_or(|of| of.is_text()) {
@@ -106,6 +119,17 @@ impl Translation<'_> {
         }
         convert(value, target, line, sybase)
     }
+}
+
+fn is_zero(style: &Expression) -> bool {
+    let Expression::Literal(literal) = style else { return false };
+    matches!(&literal.value, LiteralValue::Integer(digits) if digits == "0")
+}
+
+/// A national text as the bytes that SQL Server has for it, UTF-16.
+pub fn wide_bytes(text: &Value) -> Value {
+    let text = if text.is_null() { "null::text" } else { &text.sql };
+    Value::new(format!("tsql.wide_bytes({text})"), VARBINARY)
 }
 
 /// Style 1: `0x` and the digits, style 2: the digits alone.

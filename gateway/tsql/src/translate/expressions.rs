@@ -5,7 +5,7 @@ use super::translation::Translation;
 use super::value::{self, implicit, Constant, Value};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
-use crate::facts::types::{nvarchar, unified, varchar, Family, Type, BIT, MONEY};
+use crate::facts::types::{nvarchar, unified, varchar, Family, Type, BIT, MONEY, TINYINT};
 use crate::lexer::ACTION;
 use crate::resolve::names::identifier;
 use crate::tree::{
@@ -128,7 +128,15 @@ impl Translation<'_> {
             UnaryOperator::Complement if value.of == Some(BIT) => {
                 Ok(Value::of(format!("(not {})", value.sql), value.of))
             }
-            UnaryOperator::Complement => Ok(Value::of(format!("(~ {})", value.sql), value.of)),
+            UnaryOperator::Complement => {
+                if let Some(of) = value.of.filter(|of| of.family != Family::Integer) {
+                    let text =
+                        format!("Operand data type {} is invalid for '~' operator.", of.display_name());
+                    return Err(Error::new(8117, text, operand.at()).with_severity(16));
+                }
+                let cast = if value.of == Some(TINYINT) { "::tsql.tinyint" } else { "" };
+                Ok(Value::of(format!("tsql.complement(({}){cast})", value.sql), value.of))
+            }
             UnaryOperator::Minus => self.negated(value, operand.at().line),
         }
     }

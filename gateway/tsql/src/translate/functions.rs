@@ -2,12 +2,12 @@
 
 use super::calls::CallTranslation;
 use super::translation::Translation;
-use super::value::{converted, implicit, Value};
+use super::value::{carried, converted, implicit, Value};
 use super::walk;
 use crate::error::Error;
 use crate::facts::functions::{rule, Rule, NEW_ID, NONE_SUCH};
 use crate::facts::session;
-use crate::facts::types::{unified, Type, INT, SQL_VARIANT};
+use crate::facts::types::{unified, Type, GUID, INT, SQL_VARIANT};
 use crate::resolve::names::{identifier, literal, shown};
 use crate::tree::{Arguments, Expression, FunctionCall, ObjectName};
 
@@ -57,7 +57,8 @@ impl Translation<'_> {
         CallTranslation { translation: self, name: &name, of: call, arguments, over, line }.written(rule)
     }
 
-    /// A function of the site's own, or of PostgreSQL: its arguments go as they are, texts without a type.
+    /// A function of the site's own, or of PostgreSQL. The arguments of one with a schema become of the types of its
+    /// parameters as values of columns do; those of any other go as they are, texts without a type.
     pub fn passed_on(&mut self, name: &ObjectName, arguments: &[Expression]) -> Result<Value, Error> {
         let line = name.at.line;
         if name.owner != SYSTEM {
@@ -81,7 +82,11 @@ impl Translation<'_> {
                 return Err(Error::refused("default", "it stands before an argument that is given", *at));
             }
             let value = self.value(argument)?;
-            values.push(value.text().map(literal).unwrap_or(value.sql));
+            values.push(match value.text() {
+                _ if !name.owner.is_empty() && name.owner != SYSTEM => carried(&value, self.sybase()),
+                Some(text) => literal(text),
+                None => value.sql,
+            });
         }
         Ok(Value::unknown(format!("{}({})", parts.join("."), values.join(", "))))
     }
@@ -241,7 +246,8 @@ impl CallTranslation<'_, '_, '_> {
         for value in values {
             parts.push(implicit(value, of, self.line, self.sybase())?.sql);
         }
-        Ok(Value::new(format!("{}({})::{}", self.name, parts.join(", "), of.sql()), of))
+        let schema = if of == GUID { "tsql." } else { "" };
+        Ok(Value::new(format!("{schema}{}({})::{}", self.name, parts.join(", "), of.sql()), of))
     }
 
     fn null_if(&mut self) -> Result<Value, Error> {

@@ -1,6 +1,6 @@
 //! Selects whose rows are those of one table: a cursor can find each again by its key, and change it.
 
-use super::select::Stands;
+use super::select::{Item, Stands};
 use super::translation::Translation;
 use super::variables::Variables;
 use super::walk;
@@ -50,8 +50,8 @@ pub fn of_table(
     let mut items = Vec::with_capacity(select.items.len());
     for item in &select.items {
         items.push(match item {
-            SelectItem::Star { .. } => format!("{name}.*"),
-            _ => translation.item(item, select, Stands::Outermost)?.sql,
+            SelectItem::Star { .. } => Item::star(format!("{name}.*")),
+            _ => translation.item(item, select, Stands::Outermost)?,
         });
     }
     let sources = translation.sources_of(select)?;
@@ -60,9 +60,12 @@ pub fn of_table(
         rest.push_str(&format!(" where {}", sources.condition));
     }
     if !query.order_by.is_empty() {
-        let by: Result<Vec<_>, _> = query.order_by.iter().map(|one| translation.ordered(one)).collect();
-        rest.push_str(&format!(" order by {}", by?.join(", ")));
+        match translation.order_by(&query.order_by, &items)? {
+            Some(clause) => rest.push_str(&clause),
+            None => return Ok(None),
+        }
     }
+    let items: Vec<String> = items.into_iter().map(|item| item.sql).collect();
     let (shown, items, from) = (table.name.clone(), items.join(", "), sources.from);
     Ok(Some(OfTable { shown, table: names::table(table)?, name, from, items, rest }))
 }

@@ -20,6 +20,7 @@ mod listing;
 mod merge;
 mod nulls;
 mod numbers;
+mod order;
 mod outer_join;
 mod output;
 mod over_columns;

@@ -1,17 +1,17 @@
 //! Selects: the list, the clauses, and UNION, INTERSECT and EXCEPT.
 
-use super::aggregates::ordered;
 use super::arithmetic::arithmetic;
 use super::expressions::sign;
 use super::listing::Asked;
+use super::order::Kind;
 use super::tables::column_type;
 use super::title::{ResultType, Title};
 use super::translation::{Made, Translation, Verb};
 use super::value::assigned;
 use super::{stars, walk};
 use crate::error::Error;
-use crate::facts::types::{unified, INT};
-use crate::resolve::names::{self, folded, identifier, table};
+use crate::facts::types::{unified, GUID, INT};
+use crate::resolve::names::{self, identifier, table};
 use crate::tree::{
     Arguments, AssignOperator, ColumnName, Expression, Grouping, LiteralValue, ObjectName, Ordering, Query,
     QueryBody, Select, SelectItem, SetOperator, Variable,
@@ -24,6 +24,9 @@ pub const NAMELESS: &str = "\"?column?\"";
 #[derive(Clone, Debug)]
 pub struct Item {
     pub sql: String,
+    /// The same without its name.
+    pub value: String,
+    pub kind: Kind,
     /// As shown: "" for none, None for a star.
     pub name: Option<String>,
     /// The name is that of the table's column.
@@ -113,9 +116,8 @@ impl Translation<'_> {
             QueryBody::Combined { first, others } => {
                 let mut written = self.combined(first, others, stands)?;
                 if !query.order_by.is_empty() {
-                    let by: Result<Vec<_>, _> =
-                        query.order_by.iter().map(|one| self.ordered_output(one)).collect();
-                    written.sql.push_str(&format!(" order by {}", by?.join(", ")));
+                    let by: Vec<Ordering> = query.order_by.iter().map(of_result).collect();
+                    written.sql = self.order_of_columns(&written.sql, &by, &written.items)?;
                 }
                 written
             }
@@ -186,8 +188,7 @@ impl Translation<'_> {
                 format!("({})", values.join(", "))
             })
             .collect();
-        let name = Some(String::new());
-        let item = Item { sql: String::new(), name, is_own: false, variable: None, result_type: None };
+        let item = Item::new(String::new(), Some(String::new()), Kind::Unknown);
         Ok(Written { sql: format!("values {}", rows.join(", ")), items: vec![item; width] })
     }
 
@@ -227,8 +228,11 @@ impl Translation<'_> {
             sql.push_str(&format!(" having {}", self.condition(having)?));
         }
         if !order_by.is_empty() {
-            let by: Result<Vec<_>, _> = order_by.iter().map(|one| self.ordered(one)).collect();
-            sql.push_str(&format!(" order by {}", by?.join(", ")));
+            let clause = if select.distinct { None } else { self.order_by(order_by, &items)? };
+            match clause {
+                Some(clause) => sql.push_str(&clause),
+                None => sql = self.order_of_columns(&sql, order_by, &items)?,
+            }
         }
         let sql = match &select.top {
             None => sql,
@@ -256,15 +260,16 @@ impl Translation<'_> {
                 if select.from.is_empty() {
                     return Err(Error::new(263, "Must specify table to select from.", *at).with_severity(16));
                 }
-                Ok(Item { sql: "*".into(), name: None, is_own: false, variable: None, result_type: None })
+                Ok(Item::star("*".into()))
             }
             SelectItem::Star { table: Some(table), .. } => {
                 let sql = format!("{}.*", self.qualifier(table)?);
-                Ok(Item { sql, name: None, is_own: false, variable: None, result_type: None })
+                Ok(Item::star(sql))
             }
             SelectItem::Value { value, alias } => {
                 let written = self.value(value)?;
                 let is_int = written.is_null() && stands == Stands::Outermost;
+                let kind = Kind::of(value.without_collation(), &written);
                 let known = written.of.or(is_int.then_some(INT));
                 let result_type = known.map(|of| ResultType { of, not_null: never_null(value) });
                 let sql = if is_int { "null::integer".to_owned() } else { written.sql };
@@ -273,32 +278,20 @@ impl Translation<'_> {
                     Some(of) => format!("({sql})::{}", column_type(of, select.at.line)?),
                     None => sql,
                 };
-                Ok(match (alias, value.without_collation()) {
-                    (Some(alias), value) => Item {
-                        sql: format!("{sql} as {}", names::name(alias)?),
-                        name: Some(alias.text.clone()),
-                        is_own: false,
-                        variable: None,
-                        result_type: result_type.filter(|_| {
-                            !matches!(value, Expression::Column(_)) || self.combining && self.depth == 1
-                        }),
-                    },
-                    (None, Expression::Column(column)) => Item {
-                        sql,
-                        name: Some(column.column.clone()),
-                        is_own: true,
-                        variable: None,
-                        // by itself it is sent as it was declared
-                        result_type: result_type.filter(|_| self.combining && self.depth == 1),
-                    },
-                    (None, _) => Item {
-                        sql: format!("{sql} as {NAMELESS}"),
-                        name: Some(String::new()),
-                        is_own: false,
-                        variable: None,
-                        result_type,
-                    },
-                })
+                let (name, is_own) = match (alias, value.without_collation()) {
+                    (Some(alias), _) => (alias.text.clone(), false),
+                    (None, Expression::Column(column)) => (column.column.clone(), true),
+                    (None, _) => (String::new(), false),
+                };
+                // a column by itself is sent as it was declared
+                let is_column = matches!(value.without_collation(), Expression::Column(_));
+                let result_type = result_type.filter(|_| !is_column || self.combining && self.depth == 1);
+                let titled = match alias {
+                    Some(alias) => format!("{sql} as {}", names::name(alias)?),
+                    None if is_own => sql.clone(),
+                    None => format!("{sql} as {NAMELESS}"),
+                };
+                Ok(Item { sql: titled, is_own, result_type, ..Item::new(sql, Some(name), kind) })
             }
             SelectItem::Assign { variable, operator, value } => {
                 self.assigned_item(variable, *operator, value, select)
@@ -351,14 +344,8 @@ impl Translation<'_> {
         if !over_rows {
             self.assigned.insert(name.clone(), value.clone());
         }
-        let name_shown = Some(String::new());
-        Ok(Item {
-            sql: value.sql,
-            name: name_shown,
-            is_own: false,
-            variable: Some(name.clone()),
-            result_type: None,
-        })
+        let kind = if value.of == Some(GUID) { Kind::Guid } else { Kind::Other };
+        Ok(Item { variable: Some(name.clone()), ..Item::new(value.sql, Some(String::new()), kind) })
     }
 
     fn groupings(&mut self, groupings: &[Grouping]) -> Result<String, Error> {
@@ -388,41 +375,16 @@ impl Translation<'_> {
         }
         Ok(value.sql)
     }
+}
 
-    /// An item of ORDER BY; a number is the place of a column.
-    pub fn ordered(&mut self, ordering: &Ordering) -> Result<String, Error> {
-        let value = self.value(&ordering.value)?;
-        if value.is_null() || value.text().is_some() {
-            let text = "A constant expression was encountered in the ORDER BY list.";
-            return Err(Error::new(408, text, ordering.value.at()).with_severity(16));
-        }
-        Ok(ordered(&value.integer().map_or(value.sql, |place| place.to_string()), ordering.descending))
+impl Item {
+    pub fn star(sql: String) -> Item {
+        Item::new(sql, None, Kind::Unknown)
     }
 
-    /// An item of the ORDER BY of a union, which has no columns but those of its result.
-    fn ordered_output(&mut self, ordering: &Ordering) -> Result<String, Error> {
-        match &ordering.value {
-            Expression::Column(column) => {
-                let own = ColumnName { table: None, ..column.clone() };
-                Ok(ordered(&self.column_sql(&own)?, ordering.descending))
-            }
-            _ => self.ordered(ordering),
-        }
-    }
-
-    /// The column that rows are ordered by; None for anything else, as the name of a result column.
-    pub fn plain_key(&self, expression: &Expression, items: &[Item]) -> Result<Option<String>, Error> {
-        let Expression::Column(column) = expression else { return Ok(None) };
-        let sql = self.column_sql(column)?;
-        let own = folded(&column.column, column.at.line)?;
-        let is_other = |item: &Item| {
-            let name = item.name.as_deref().unwrap_or("");
-            !name.is_empty()
-                && name.to_lowercase() == own
-                && item.sql != sql
-                && item.sql != format!("{sql} as {sql}")
-        };
-        Ok((!items.iter().any(is_other)).then_some(sql))
+    /// `name`: as in `Item`.
+    fn new(value: String, name: Option<String>, kind: Kind) -> Item {
+        Item { sql: value.clone(), value, kind, name, is_own: false, variable: None, result_type: None }
     }
 }
 
@@ -454,6 +416,7 @@ fn is_isnull(name: &ObjectName) -> bool {
 fn together(items: &mut [Item], others: &[Item]) {
     let are_aligned = items.len() == others.len();
     for (place, item) in items.iter_mut().enumerate() {
+        item.kind = others.get(place).map_or(item.kind, |other| item.kind.and(other.kind));
         let known = |item: &Item| item.result_type.filter(|_| are_aligned);
         item.result_type = match (known(item), others.get(place).and_then(known)) {
             (Some(one), Some(other)) => unified([Some(one.of), Some(other.of)])
@@ -482,6 +445,15 @@ pub fn refuse_nameless(items: &[Item], table: &str, line: u32) -> Result<(), Err
             Err(Error::new(8155, text, line).with_severity(16))
         }
     }
+}
+
+/// What a result of several selects is ordered by: it has no columns but its own.
+fn of_result(ordering: &Ordering) -> Ordering {
+    let value = match &ordering.value {
+        Expression::Column(column) => Expression::Column(ColumnName { table: None, ..column.clone() }),
+        other => other.clone(),
+    };
+    Ordering { value, ..*ordering }
 }
 
 /// A name for each item of a list that has no star: `"c1", "c2"`.

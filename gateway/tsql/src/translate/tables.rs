@@ -285,13 +285,22 @@ fn identity_sql(name: &str, identity: Identity, of: Type, line: u32) -> Result<S
         let text = format!("Identity column '{name}' has an invalid seed or increment.");
         return Err(Error::new(2750, text, line).with_severity(16));
     }
-    let kind = if is_decimal { "bigint".to_owned() } else { of.sql() };
-    let low = if seed < 1 || increment < 0 {
-        format!(" minvalue {}", seed.min(i64::from(i16::MIN)))
-    } else {
-        String::new()
+    let (low, high) = match of.name {
+        "tinyint" => (0, 255),
+        "smallint" => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        "int" => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        "bigint" => (i64::MIN, i64::MAX),
+        _ => (1 - 10_i64.pow(u32::from(digits)), 10_i64.pow(u32::from(digits)) - 1),
     };
-    Ok(format!("{kind} generated always as identity (start with {seed} increment by {increment}{low})"))
+    if !(low..=high).contains(&seed) {
+        let text = format!("Identity column '{name}' has an invalid seed or increment.");
+        return Err(Error::new(2750, text, line).with_severity(16));
+    }
+    let kind = if is_decimal { "bigint".to_owned() } else { of.sql() };
+    // PostgreSQL's own: from 1 to the greatest of its type
+    let is_usual = seed > 0 && increment > 0 && ["smallint", "int", "bigint"].contains(&of.name);
+    let bounds = if is_usual { String::new() } else { format!(" minvalue {low} maxvalue {high}") };
+    Ok(format!("{kind} generated always as identity (start with {seed} increment by {increment}{bounds})"))
 }
 
 /// `name as value`: its type is the value's, which follows from the types of the table's columns.

@@ -1,12 +1,16 @@
 //! Functions of texts.
 
 use super::calls::CallTranslation;
+use super::conversions::wide_bytes;
+use super::translation::Translation;
 use super::value::Value;
 use crate::error::Error;
-use crate::facts::functions::HASH_RESULT;
-use crate::facts::types::{nvarchar, varchar, Family, Type, BIT, INT, SMALLDATETIME, TINYINT, VARBINARY};
+use crate::facts::functions::{rule, Rule, HASH_RESULT};
+use crate::facts::types::{
+    self, nvarchar, varchar, Family, Type, BIT, INT, SMALLDATETIME, TINYINT, VARBINARY,
+};
 use crate::resolve::names::array;
-use crate::tree::Expression;
+use crate::tree::{Arguments, BinaryOperator, Expression, LiteralValue};
 
 /// A text made of `from`, with its characters.
 fn text_result(sql: String, length: Option<u32>, from: &[Value]) -> Value {
@@ -149,6 +153,60 @@ impl CallTranslation<'_, '_, '_> {
                 self.fail(8116, "Argument data type is invalid for argument 2 of hashbytes function.")
             );
         }
+        let value = match self.translation.is_wide(&self.arguments[1])? {
+            true => wide_bytes(&value),
+            false => value,
+        };
         Ok(Value::new(format!("tsql.hashbytes({algorithm}, tsql.varbytes({}))", value.sql), HASH_RESULT))
+    }
+}
+
+impl Translation<'_> {
+    /// Whether a text is declared to be a national one, whose characters have two bytes in SQL Server: a literal, a
+    /// variable, a conversion, and what is put together of these. Of columns only PostgreSQL knows, which does not
+    /// distinguish them.
+    pub fn is_wide(&self, text: &Expression) -> Result<bool, Error> {
+        if self.sybase() {
+            return Ok(false);
+        }
+        Ok(match text {
+            Expression::Literal(literal) => {
+                matches!(literal.value, LiteralValue::Text { national: true, .. })
+            }
+            Expression::Variable(variable) => {
+                let of = self.scope.type_of(&variable.name, variable.at.line)?;
+                of.is_some_and(|of| of.is_national())
+            }
+            Expression::Cast(cast) => types::of_name(&cast.target, 1)?.is_national(),
+            Expression::Binary { operator: BinaryOperator::Add, left, right, .. } => {
+                self.is_wide(left)? || self.is_wide(right)?
+            }
+            Expression::Function(call) if call.name.is_bare() => {
+                let name = call.name.name.to_lowercase();
+                let keeps = matches!(
+                    rule(&name),
+                    Some(
+                        Rule::SameLength
+                            | Rule::Side
+                            | Rule::Substring
+                            | Rule::Concat
+                            | Rule::IsNull
+                            | Rule::Coalesce
+                    )
+                ) || matches!(name.as_str(), "replace" | "replicate" | "stuff" | "translate");
+                match &call.arguments {
+                    Arguments::Values(values) if keeps => {
+                        for value in values {
+                            if self.is_wide(value)? {
+                                return Ok(true);
+                            }
+                        }
+                        false
+                    }
+                    _ => matches!(name.as_str(), "nchar" | "quotename"),
+                }
+            }
+            _ => false,
+        })
     }
 }

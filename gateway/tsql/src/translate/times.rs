@@ -186,7 +186,8 @@ impl CallTranslation<'_, '_, '_> {
     pub fn end_of_month(&mut self) -> Result<Value, Error> {
         let number = self.count(1, 2)?;
         let moment = self.moment(0)?;
-        let months = if number == 2 { self.integer(1)? } else { "0".into() };
+        // null is no month
+        let months = if number == 2 { format!("coalesce({}, 0)", self.integer(1)?) } else { "0".into() };
         Ok(Value::new(format!("tsql.eomonth({moment}, {months})"), DATE))
     }
 

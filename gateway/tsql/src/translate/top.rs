@@ -1,13 +1,12 @@
 //! TOP, and OFFSET … FETCH.
 
-use super::aggregates::ordered;
-use super::select::{Item, NAMELESS};
+use super::order::{ordered, renamed, Kind};
+use super::select::Item;
 use super::sources::Sources;
 use super::translation::Translation;
 use super::value::converted;
 use crate::error::Error;
 use crate::facts::types::FLOAT;
-use crate::resolve::names::identifier;
 use crate::tree::{Expression, Ordering, Query, Select, TableSource, Top};
 
 impl Translation<'_> {
@@ -100,20 +99,24 @@ impl Translation<'_> {
         }
         let mut keys = Vec::with_capacity(order_by.len());
         for ordering in order_by {
+            let value = self.value(&ordering.value)?;
+            let kind = Kind::of(&ordering.value, &value);
             match self.plain_key(&ordering.value, items)? {
                 None => return Ok(None),
-                Some(key) => keys.push((key, ordering.descending)),
+                Some(key) => keys.push((key, kind, ordering.descending)),
             }
         }
         let has_star = items.iter().any(|item| item.name.is_none());
-        let Some(((key, descending), others)) = keys.split_first().filter(|_| !has_star || items.len() == 1)
+        let Some(((key, kind, descending), others)) =
+            keys.split_first().filter(|_| !has_star || items.len() == 1)
         else {
             return Ok(None);
         };
-        let rest: Vec<String> = others.iter().map(|(key, descending)| ordered(key, *descending)).collect();
+        let rest: Vec<String> =
+            others.iter().map(|(key, kind, descending)| ordered(&kind.key(key), *descending)).collect();
         let listed: Vec<&str> = items.iter().map(|item| item.sql.as_str()).collect();
         let hidden =
-            if has_star { String::new() } else { keys.iter().map(|(key, _)| format!(", {key}")).collect() };
+            if has_star { String::new() } else { keys.iter().map(|(key, ..)| format!(", {key}")).collect() };
         let condition =
             if sources.condition.is_empty() { String::new() } else { format!("{} and ", sources.condition) };
         let start =
@@ -121,28 +124,23 @@ impl Translation<'_> {
         let direction = if *descending { "desc" } else { "asc" };
         let then = if rest.is_empty() { String::new() } else { format!(", {}", rest.join(", ")) };
         let by_rest = if rest.is_empty() { String::new() } else { format!(" order by {}", rest.join(", ")) };
-        let with_value = format!("{start} is not null order by {key} {direction}{then} limit {rows}");
+        let with_value =
+            format!("{start} is not null order by {} {direction}{then} limit {rows}", kind.key(key));
         let without = format!("{start} is null{by_rest} limit {rows}");
         let (shown, columns, names) = if has_star {
             // the key without what qualifies it
             let bare = |key: &str| key.rfind(".\"").map_or(key, |point| &key[point + 1..]).to_owned();
-            ("*".to_owned(), String::new(), keys.iter().map(|(key, _)| bare(key)).collect::<Vec<_>>())
+            ("*".to_owned(), String::new(), keys.iter().map(|(key, ..)| bare(key)).collect::<Vec<_>>())
         } else {
             let names: Vec<String> = (1..=keys.len()).map(|place| format!("\"k{place}\"")).collect();
-            let given: Vec<String> = (1..=items.len()).map(|place| format!("\"c{place}\"")).collect();
-            let mut shown = Vec::with_capacity(items.len());
-            for (column, item) in given.iter().zip(items) {
-                let name = match item.name.as_deref() {
-                    None | Some("") => NAMELESS.to_owned(),
-                    Some(name) => identifier(name, 0)?,
-                };
-                shown.push(format!("{column} as {name}"));
-            }
-            let columns = given.iter().chain(&names).cloned().collect::<Vec<_>>().join(", ");
-            (shown.join(", "), format!(" ({columns})"), names)
+            let (shown, columns) = renamed(items)?;
+            (shown, format!(" ({columns}, {})", names.join(", ")), names)
         };
-        let both: Vec<String> =
-            keys.iter().zip(&names).map(|((_, descending), name)| ordered(name, *descending)).collect();
+        let both: Vec<String> = keys
+            .iter()
+            .zip(&names)
+            .map(|((_, kind, descending), name)| ordered(&kind.key(name), *descending))
+            .collect();
         Ok(Some(format!(
             "select {shown} from (({with_value}) union all ({without})) as \"top\"{columns} order by {} limit {rows}",
             both.join(", ")

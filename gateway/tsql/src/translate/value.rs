@@ -225,7 +225,11 @@ fn as_text(verb: &str, value: &Value, target: Type, line: u32, sybase: bool) -> 
         {
             format!("{}::{}", value.sql, target.sql())
         }
-        (Some(length), _) => format!("tsql.{verb}_varchar({}, {length})::{}", value.sql, target.sql()),
+        (Some(length), of) => {
+            let is_number = of.is_none_or(|of| matches!(of.family, Family::Bit | Family::Integer));
+            let reader = if target.is_national() && is_number && !sybase { "nvarchar" } else { "varchar" };
+            format!("tsql.{verb}_{reader}({}, {length})::{}", value.sql, target.sql())
+        }
     })
 }
 

@@ -1,0 +1,276 @@
+//! ORDER BY. T-SQL orders uniqueidentifiers by their last bytes first, PostgreSQL from left to right: such a key is
+//! written as `tsql.guid_key(key)`, and one whose type only PostgreSQL knows as `tsql.ordered(key)`.
+
+use super::select::{Item, NAMELESS};
+use super::translation::Translation;
+use super::value::Value;
+use crate::error::Error;
+use crate::facts::functions::{rule, Rule};
+use crate::facts::types::GUID;
+use crate::resolve::names::{folded, identifier};
+use crate::tree::{Expression, Ordering, Query, QueryBody, SelectItem};
+
+/// Whether a value is a uniqueidentifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Guid,
+    Other,
+    /// Only PostgreSQL knows.
+    Unknown,
+}
+
+impl Kind {
+    pub fn of(expression: &Expression, value: &Value) -> Kind {
+        match value.of {
+            Some(GUID) => Kind::Guid,
+            Some(_) => Kind::Other,
+            None => Kind::of_unknown(expression),
+        }
+    }
+
+    fn of_unknown(expression: &Expression) -> Kind {
+        let may_be = match expression {
+            Expression::Column(_) | Expression::Case(_) => true,
+            Expression::Function(call) => match rule(&call.name.name.to_lowercase()) {
+                Some(rule) if call.name.is_bare() => {
+                    use Rule::{Choose, Coalesce, Edge, Iif, IsNull, Neighbour, NullIf};
+                    matches!(rule, Choose | Coalesce | Edge | Iif | IsNull | Neighbour | NullIf)
+                }
+                _ => true,
+            },
+            Expression::Subquery(query) => return Kind::of_query(query),
+            _ => false,
+        };
+        if may_be {
+            Kind::Unknown
+        } else {
+            Kind::Other
+        }
+    }
+
+    fn of_query(query: &Query) -> Kind {
+        match &query.body {
+            QueryBody::Select(select) => match select.items.as_slice() {
+                [SelectItem::Value { value, .. }] => Kind::of_unknown(value),
+                _ => Kind::Unknown,
+            },
+            _ => Kind::Unknown,
+        }
+    }
+
+    /// The kind of a column of several selects, whose values become of one type.
+    pub fn and(self, other: Kind) -> Kind {
+        match (self, other) {
+            (Kind::Other, _) | (_, Kind::Other) => Kind::Other,
+            (Kind::Guid, _) | (_, Kind::Guid) => Kind::Guid,
+            _ => Kind::Unknown,
+        }
+    }
+
+    /// What orders as T-SQL orders the value.
+    pub fn key(self, sql: &str) -> String {
+        match self {
+            Kind::Guid => format!("tsql.guid_key({sql})"),
+            Kind::Other => sql.to_owned(),
+            Kind::Unknown => format!("tsql.ordered({sql})"),
+        }
+    }
+}
+
+/// What rows are ordered by.
+struct Key {
+    column: KeyColumn,
+    /// As PostgreSQL may name it in ORDER BY where it needs no function around it.
+    sql: String,
+    kind: Kind,
+    descending: bool,
+}
+
+/// The column of the result that a key is.
+#[derive(Clone, Copy, PartialEq)]
+enum KeyColumn {
+    /// None, or one of a star.
+    Unlisted,
+    /// The item of the list.
+    Item(usize),
+    /// The one of this number, which is behind a star.
+    Place(i64),
+}
+
+impl Translation<'_> {
+    /// ` order by …` of a select of these items; None where only `order_of_columns` can write it.
+    pub fn order_by(&mut self, order_by: &[Ordering], items: &[Item]) -> Result<Option<String>, Error> {
+        let mut by = Vec::with_capacity(order_by.len());
+        for ordering in order_by {
+            let key = self.key(ordering, items, false)?;
+            let sql = match key.column {
+                KeyColumn::Place(_) => return Ok(None),
+                KeyColumn::Item(place) if key.kind != Kind::Other => {
+                    let item = &items[place];
+                    if item.value.contains(NEW_ID) {
+                        let why = "it would be another value: put the rows into a table first";
+                        return Err(Error::refused(
+                            "order by a newid() of the list",
+                            why,
+                            ordering.value.at(),
+                        ));
+                    }
+                    key.kind.key(&item.value)
+                }
+                _ => key.kind.key(&key.sql),
+            };
+            by.push(ordered(&sql, key.descending));
+        }
+        Ok(Some(format!(" order by {}", by.join(", "))))
+    }
+
+    /// A query with its ORDER BY, which is by its own columns only: a UNION, a SELECT DISTINCT, or one with a star that is
+    /// ordered by the numbers of columns.
+    pub fn order_of_columns(
+        &mut self,
+        sql: &str,
+        order_by: &[Ordering],
+        items: &[Item],
+    ) -> Result<String, Error> {
+        let mut keys = Vec::with_capacity(order_by.len());
+        for ordering in order_by {
+            keys.push(self.key(ordering, items, true)?);
+        }
+        let has_star = items.iter().any(|item| item.name.is_none());
+        let is_plain = |key: &Key| key.kind == Kind::Other || key.column == KeyColumn::Unlisted && !has_star;
+        if keys.iter().all(is_plain) {
+            let by: Vec<String> = keys.iter().map(|key| ordered(&key.sql, key.descending)).collect();
+            return Ok(format!("{sql} order by {}", by.join(", ")));
+        }
+        // an expression over a column is no column of the result: the result is a query inside
+        let most = keys.iter().filter_map(|key| match key.column {
+            KeyColumn::Place(number) => Some(number),
+            _ => None,
+        });
+        let most = most.max();
+        let written = |key: &Key| {
+            let column = match key.column {
+                KeyColumn::Place(number) => format!("\"keys\".\"c{number}\""),
+                KeyColumn::Item(place) if !has_star => format!("\"c{}\"", place + 1),
+                // without what qualifies it
+                _ => {
+                    let own = key.sql.rfind(".\"").map_or(key.sql.as_str(), |point| &key.sql[point + 1..]);
+                    format!("\"rows\".{own}")
+                }
+            };
+            ordered(&key.kind.key(&column), key.descending)
+        };
+        let by = keys.iter().map(written).collect::<Vec<_>>().join(", ");
+        if !has_star {
+            let (shown, columns) = renamed(items)?;
+            return Ok(format!("select {shown} from ({sql}) as \"rows\" ({columns}) order by {by}"));
+        }
+        // names for as many of the columns as are needed
+        let numbered = most.map(|most| {
+            let names: Vec<String> = (1..=most).map(|number| format!("\"c{number}\"")).collect();
+            format!(" cross join lateral (select \"rows\".*) as \"keys\" ({})", names.join(", "))
+        });
+        let numbered = numbered.unwrap_or_default();
+        Ok(format!("select \"rows\".* from ({sql}) as \"rows\"{numbered} order by {by}"))
+    }
+
+    /// An item of ORDER BY; a number is the place of a column. `in_list`: it is one of the list.
+    fn key(&mut self, ordering: &Ordering, items: &[Item], in_list: bool) -> Result<Key, Error> {
+        let value = self.value(&ordering.value)?;
+        if value.is_null() || value.text().is_some() {
+            let text = "A constant expression was encountered in the ORDER BY list.";
+            return Err(Error::new(408, text, ordering.value.at()).with_severity(16));
+        }
+        let descending = ordering.descending;
+        let of_item = |place: usize, sql: String| {
+            let column = KeyColumn::Item(place);
+            Key { column, sql, kind: items[place].kind, descending }
+        };
+        if let Some(number) = value.integer() {
+            let sql = number.to_string();
+            let before = items.iter().take_while(|item| item.name.is_some()).count();
+            let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+            return Ok(match place {
+                Some(place) if place < before => of_item(place, sql),
+                Some(place) if before < items.len() && place < MOST_COLUMNS => {
+                    Key { column: KeyColumn::Place(number), sql, kind: Kind::Unknown, descending }
+                }
+                // PostgreSQL says that there is none
+                _ => Key { column: KeyColumn::Unlisted, sql, kind: Kind::Other, descending },
+            });
+        }
+        let by_value = || items.iter().position(|item| item.value == value.sql);
+        let own = match &ordering.value {
+            Expression::Column(column) if in_list || column.table.is_none() => column.column.to_lowercase(),
+            _ => String::new(),
+        };
+        let is_named = |item: &Item| item.name.as_deref().is_some_and(|name| name.to_lowercase() == own);
+        let named = || items.iter().position(|item| !own.is_empty() && is_named(item));
+        let is_bare = matches!(&ordering.value, Expression::Column(column) if column.table.is_none());
+        // the columns of the list come before those of the tables
+        let place = if is_bare { named().or_else(by_value) } else { by_value().or_else(named) };
+        if let Some(place) = place {
+            let item = &items[place];
+            if is_bare && items.iter().any(|other| is_named(other) && other.value != item.value) {
+                // PostgreSQL says that it is ambiguous
+                return Ok(Key {
+                    column: KeyColumn::Unlisted,
+                    sql: value.sql,
+                    kind: Kind::Other,
+                    descending,
+                });
+            }
+            return Ok(of_item(place, value.sql));
+        }
+        let kind = Kind::of(&ordering.value, &value);
+        Ok(Key { column: KeyColumn::Unlisted, sql: value.sql, kind, descending })
+    }
+
+    /// ORDER BY of a window or of STRING_AGG.
+    pub fn ordered_by(&mut self, orderings: &[Ordering]) -> Result<String, Error> {
+        let mut by = Vec::with_capacity(orderings.len());
+        for ordering in orderings {
+            let value = self.value(&ordering.value)?;
+            let kind = Kind::of(&ordering.value, &value);
+            by.push(ordered(&kind.key(&value.sql), ordering.descending));
+        }
+        Ok(by.join(", "))
+    }
+
+    /// The column that rows are ordered by; None for anything else, as the name of a result column.
+    pub fn plain_key(&self, expression: &Expression, items: &[Item]) -> Result<Option<String>, Error> {
+        let Expression::Column(column) = expression else { return Ok(None) };
+        let sql = self.column_sql(column)?;
+        let own = folded(&column.column, column.at.line)?;
+        let is_other = |item: &Item| {
+            let name = item.name.as_deref().unwrap_or("");
+            !name.is_empty() && name.to_lowercase() == own && item.value != sql
+        };
+        Ok((!items.iter().any(is_other)).then_some(sql))
+    }
+}
+
+/// Columns of a select at most.
+const MOST_COLUMNS: usize = 4096;
+/// How `newid()` is written.
+const NEW_ID: &str = "gen_random_uuid()";
+
+/// An item of ORDER BY: nulls come first, or last when descending.
+pub fn ordered(sql: &str, descending: bool) -> String {
+    format!("{sql} {}", if descending { "desc nulls last" } else { "nulls first" })
+}
+
+/// The items of a list without a star, from a query whose columns are `"c1"`, `"c2"` …, and these names.
+pub fn renamed(items: &[Item]) -> Result<(String, String), Error> {
+    let mut shown = Vec::with_capacity(items.len());
+    let mut columns = Vec::with_capacity(items.len());
+    for (place, item) in (1..).zip(items) {
+        let name = match item.name.as_deref() {
+            None | Some("") => NAMELESS.to_owned(),
+            Some(name) => identifier(name, 0)?,
+        };
+        shown.push(format!("\"c{place}\" as {name}"));
+        columns.push(format!("\"c{place}\""));
+    }
+    Ok((shown.join(", "), columns.join(", ")))
+}
