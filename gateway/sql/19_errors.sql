@@ -51,34 +51,32 @@ language sql
 immutable
 as $$
   select case
-    when sqlstate = '21000' and starts_with(message, 'MERGE command cannot affect row a second time') then 'S8672'
     when sqlstate = '0A000' and starts_with(message, 'cannot truncate a table referenced in a foreign key constraint') then 'S4712'
+    when sqlstate = '21000' and starts_with(message, 'MERGE command cannot affect row a second time') then 'S8672'
     when sqlstate = '22014' and starts_with(message, 'argument of ntile must be greater than zero') then 'S4116'
     when sqlstate = '2201F' and starts_with(message, 'a negative number raised to a non-integer power') then 'S3623'
     when sqlstate = '2201F' and starts_with(message, 'zero raised to a negative power') then 'S8134'
     when sqlstate = '23505' and starts_with(message, 'could not create unique index') then 'S1505'
     when sqlstate = '2BP01' and starts_with(message, 'cannot drop table') then 'S3726'
-    when sqlstate = '42601' and starts_with(message, 'both default and identity specified for column') then 'S1754'
-    when sqlstate = '42601' and starts_with(message, 'each UNION query must have the same number of columns') then 'S0205'
-    when sqlstate = '42601' and starts_with(message, 'each EXCEPT query must have the same number of columns') then 'S0205'
-    when sqlstate = '42601' and starts_with(message, 'each INTERSECT query must have the same number of columns') then 'S0205'
-    when sqlstate = '42704' and starts_with(message, 'index "') then 'S3701'
-    when sqlstate = '42712' and starts_with(message, 'table name "') then 'S1011'
+    when sqlstate = '42601' and starts_with(message, 'both default and identity specified for column "') and strpos(substr(message, 49), '"') > 0 then 'S1754'
+    when sqlstate = '42601' and starts_with(message, 'each ') and strpos(substr(message, 6), ' query must have the same number of columns') > 0 then 'S0205'
+    when sqlstate = '42704' and starts_with(message, 'index "') and strpos(substr(message, 8), '" does not exist') > 0 then 'S3701'
+    when sqlstate = '42704' and starts_with(message, 'constraint "') then 'S3728'
+    when sqlstate = '42712' and starts_with(message, 'table name "') and strpos(substr(message, 13), '"') > 0 then 'S1011'
     when sqlstate = '42725' and starts_with(message, 'operator is not unique') then 'S8117'
     when sqlstate = '42803' and starts_with(message, 'aggregate function calls cannot be nested') then 'S0130'
     when sqlstate = '42803' and starts_with(message, 'aggregate functions are not allowed in WHERE') then 'S0147'
     when sqlstate = '42803' and starts_with(message, 'aggregate functions are not allowed in GROUP BY') then 'S0144'
-    when sqlstate = '42830' and starts_with(message, 'there is no unique constraint matching given keys for referenced table') then 'S1776'
-    when sqlstate = '42P10' and starts_with(message, 'ORDER BY position') then 'S0108'
-    when sqlstate = '42P10' and starts_with(message, 'for SELECT DISTINCT, ORDER BY expressions must appear in select list') then 'S0145'
-    when sqlstate = '42P16' and starts_with(message, 'multiple primary keys for table') then 'S8110'
-    when sqlstate = '42P20' and starts_with(message, 'window functions are not allowed in') then 'S4108'
-    when sqlstate = '42704' and starts_with(message, 'constraint "') then 'S3728'
+    when sqlstate = '42830' and starts_with(message, 'there is no unique constraint matching given keys for referenced table "') and strpos(substr(message, 73), '"') > 0 then 'S1776'
+    when sqlstate = '42883' and starts_with(message, 'function tsql.') and strpos(substr(message, 15), '(') > 0 then 'S8116'
     when sqlstate = '42883' and starts_with(message, 'operator does not exist') then 'S0402'
-    when sqlstate = '42883' and starts_with(message, 'function tsql.') then 'S8116'
-    when sqlstate = '42883' and starts_with(message, 'function ') and strpos(split_part(message, '(', 1), '.') = 0 then 'S0195'
-    when sqlstate = '42P01' and starts_with(message, 'missing FROM-clause entry') then 'S4104'
-    when sqlstate = '42P01' and starts_with(message, 'invalid reference to FROM-clause entry') then 'S4104'
+    when sqlstate = '42883' and starts_with(message, 'function ') and strpos(split_part(message, '(', 1), '.') = 0 and strpos(substr(message, 10), '(') > 0 then 'S0195'
+    when sqlstate = '42P01' and starts_with(message, 'missing FROM-clause entry for table "') and strpos(substr(message, 38), '"') > 0 then 'S4104'
+    when sqlstate = '42P01' and starts_with(message, 'invalid reference to FROM-clause entry for table "') and strpos(substr(message, 51), '"') > 0 then 'S4104'
+    when sqlstate = '42P10' and starts_with(message, 'ORDER BY position ') and strpos(substr(message, 19), ' ') > 0 then 'S0108'
+    when sqlstate = '42P10' and starts_with(message, 'for SELECT DISTINCT, ORDER BY expressions must appear in select list') then 'S0145'
+    when sqlstate = '42P16' and starts_with(message, 'multiple primary keys for table "') and strpos(substr(message, 34), '"') > 0 then 'S8110'
+    when sqlstate = '42P20' and starts_with(message, 'window functions are not allowed in') then 'S4108'
     when constraint_ = 'smallmoney_range' then 'S8115'
     when constraint_ = 'tinyint_range' then 'S0220'
     when not sybase and sqlstate = '23505' and constraint_ <> ''
@@ -109,12 +107,26 @@ as $$
   select case
     when sqlstate in ('0A000', own) and starts_with(message, 'cannot truncate a table referenced in a foreign key constraint')
       then replace('Cannot truncate the table because it is being referenced by a FOREIGN KEY constraint.', '%', '')
+    when sqlstate in ('21000', own) and starts_with(message, 'more than one row returned by a subquery')
+      then replace('Subquery returned more than 1 value. This is not permitted when the subquery follows =, !=, <, <= , >, >= or when the subquery is used as an expression.', '%', '')
+    when sqlstate in ('22003', own) and starts_with(message, 'numeric field overflow')
+      then replace('Arithmetic overflow error converting numeric to data type numeric.', '%', '')
+    when sqlstate in ('22003', own) and starts_with(message, 'bigint out of range')
+      then replace('Arithmetic overflow error converting expression to data type bigint.', '%', '')
+    when sqlstate in ('22003', own) and starts_with(message, 'integer out of range')
+      then replace('Arithmetic overflow error converting expression to data type int.', '%', '')
+    when sqlstate in ('22003', own) and starts_with(message, 'smallint out of range')
+      then replace('Arithmetic overflow error converting expression to data type smallint.', '%', '')
+    when sqlstate in ('22012', own) and starts_with(message, 'division by zero')
+      then replace('Divide by zero error encountered.', '%', '')
     when sqlstate in ('22014', own) and starts_with(message, 'argument of ntile must be greater than zero')
       then replace('The function ''ntile'' takes only a positive int or bigint expression as its input.', '%', '')
     when sqlstate in ('2201F', own) and starts_with(message, 'a negative number raised to a non-integer power')
       then replace('An invalid floating point operation occurred.', '%', '')
     when sqlstate in ('2201F', own) and starts_with(message, 'zero raised to a negative power')
       then replace('Divide by zero error encountered.', '%', '')
+    when sqlstate in ('2200H', own) and starts_with(message, 'nextval: reached ')
+      then replace('Arithmetic overflow error converting IDENTITY to the data type of its column.', '%', '')
     when sqlstate in ('23502', own) and starts_with(message, 'null value in column "') and strpos(substr(message, 23), '"') > 0
       then replace('Cannot insert the value NULL into column ''%''; column does not allow nulls.', '%', split_part(substr(message, 23), '"', 1))
     when sqlstate in ('23514', own) and starts_with(message, 'value for domain tsql.tinyint violates')
@@ -125,6 +137,12 @@ as $$
       then replace('Defaults cannot be created on columns with an IDENTITY attribute. Column ''%''.', '%', split_part(substr(message, 49), '"', 1))
     when sqlstate in ('42601', own) and starts_with(message, 'each ') and strpos(substr(message, 6), ' query must have the same number of columns') > 0
       then replace('All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of expressions in their target lists.', '%', split_part(substr(message, 6), ' query must have the same number of columns', 1))
+    when sqlstate in ('42702', own) and starts_with(message, 'column reference "') and strpos(substr(message, 19), '" is ambiguous') > 0
+      then replace('Ambiguous column name ''%''.', '%', split_part(substr(message, 19), '" is ambiguous', 1))
+    when sqlstate in ('42703', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '"') > 0
+      then replace('Invalid column name ''%''.', '%', split_part(substr(message, 9), '"', 1))
+    when sqlstate in ('42703', own) and starts_with(message, 'column ') and strpos(substr(message, 8), ' does not exist') > 0
+      then replace('Invalid column name ''^''.', '^', trim(both '"' from regexp_replace(split_part(substr(message, 8), ' does not exist', 1), '^.*\.', '')))
     when sqlstate in ('42704', own) and starts_with(message, 'index "') and strpos(substr(message, 8), '" does not exist') > 0
       then replace('Cannot drop the index ''%'', because it does not exist or you do not have permission.', '%', split_part(substr(message, 8), '" does not exist', 1))
     when sqlstate in ('42712', own) and starts_with(message, 'table name "') and strpos(substr(message, 13), '"') > 0
@@ -139,34 +157,6 @@ as $$
       then replace('Column ''%'' is invalid because it is not contained in either an aggregate function or the GROUP BY clause.', '%', split_part(substr(message, 9), '" must appear in the GROUP BY clause', 1))
     when sqlstate in ('42830', own) and starts_with(message, 'there is no unique constraint matching given keys for referenced table "') and strpos(substr(message, 73), '"') > 0
       then replace('There are no primary or candidate keys in the referenced table ''%'' that match the referencing column list in the foreign key.', '%', split_part(substr(message, 73), '"', 1))
-    when sqlstate in ('42P10', own) and starts_with(message, 'ORDER BY position ') and strpos(substr(message, 19), ' ') > 0
-      then replace('The ORDER BY position number % is out of range of the number of items in the select list.', '%', split_part(substr(message, 19), ' ', 1))
-    when sqlstate in ('42P10', own) and starts_with(message, 'for SELECT DISTINCT, ORDER BY expressions must appear in select list')
-      then replace('ORDER BY items must appear in the select list if SELECT DISTINCT is specified.', '%', '')
-    when sqlstate in ('42P16', own) and starts_with(message, 'multiple primary keys for table "') and strpos(substr(message, 34), '"') > 0
-      then replace('Cannot add multiple PRIMARY KEY constraints to table ''%''.', '%', split_part(substr(message, 34), '"', 1))
-    when sqlstate in ('42P20', own) and starts_with(message, 'window functions are not allowed in')
-      then replace('Windowed functions can only appear in the SELECT or ORDER BY clauses.', '%', '')
-    when sqlstate in ('22003', own) and starts_with(message, 'numeric field overflow')
-      then replace('Arithmetic overflow error converting numeric to data type numeric.', '%', '')
-    when sqlstate in ('2200H', own) and starts_with(message, 'nextval: reached ')
-      then replace('Arithmetic overflow error converting IDENTITY to the data type of its column.', '%', '')
-    when sqlstate in ('21000', own) and starts_with(message, 'more than one row returned by a subquery')
-      then replace('Subquery returned more than 1 value. This is not permitted when the subquery follows =, !=, <, <= , >, >= or when the subquery is used as an expression.', '%', '')
-    when sqlstate in ('22003', own) and starts_with(message, 'bigint out of range')
-      then replace('Arithmetic overflow error converting expression to data type bigint.', '%', '')
-    when sqlstate in ('22003', own) and starts_with(message, 'integer out of range')
-      then replace('Arithmetic overflow error converting expression to data type int.', '%', '')
-    when sqlstate in ('22003', own) and starts_with(message, 'smallint out of range')
-      then replace('Arithmetic overflow error converting expression to data type smallint.', '%', '')
-    when sqlstate in ('22012', own) and starts_with(message, 'division by zero')
-      then replace('Divide by zero error encountered.', '%', '')
-    when sqlstate in ('42702', own) and starts_with(message, 'column reference "') and strpos(substr(message, 19), '" is ambiguous') > 0
-      then replace('Ambiguous column name ''%''.', '%', split_part(substr(message, 19), '" is ambiguous', 1))
-    when sqlstate in ('42703', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '"') > 0
-      then replace('Invalid column name ''%''.', '%', split_part(substr(message, 9), '"', 1))
-    when sqlstate in ('42703', own) and starts_with(message, 'column ') and strpos(substr(message, 8), ' does not exist') > 0
-      then replace('Invalid column name ''^''.', '^', trim(both '"' from regexp_replace(split_part(substr(message, 8), ' does not exist', 1), '^.*\.', '')))
     when sqlstate in ('42883', own) and starts_with(message, 'function tsql.') and strpos(substr(message, 15), '(') > 0
       then replace('An argument of the % function has a data type that is invalid for it.', '%', split_part(substr(message, 15), '(', 1))
     when sqlstate in ('42883', own) and starts_with(message, 'function ') and strpos(split_part(message, '(', 1), '.') = 0 and strpos(substr(message, 10), '(') > 0
@@ -179,6 +169,14 @@ as $$
       then replace('The multi-part identifier "%" could not be bound.', '%', split_part(substr(message, 51), '"', 1))
     when sqlstate in ('42P07', own) and starts_with(message, 'relation "') and strpos(substr(message, 11), '" already exists') > 0
       then replace('There is already an object named ''%'' in the database.', '%', split_part(substr(message, 11), '" already exists', 1))
+    when sqlstate in ('42P10', own) and starts_with(message, 'ORDER BY position ') and strpos(substr(message, 19), ' ') > 0
+      then replace('The ORDER BY position number % is out of range of the number of items in the select list.', '%', split_part(substr(message, 19), ' ', 1))
+    when sqlstate in ('42P10', own) and starts_with(message, 'for SELECT DISTINCT, ORDER BY expressions must appear in select list')
+      then replace('ORDER BY items must appear in the select list if SELECT DISTINCT is specified.', '%', '')
+    when sqlstate in ('42P16', own) and starts_with(message, 'multiple primary keys for table "') and strpos(substr(message, 34), '"') > 0
+      then replace('Cannot add multiple PRIMARY KEY constraints to table ''%''.', '%', split_part(substr(message, 34), '"', 1))
+    when sqlstate in ('42P20', own) and starts_with(message, 'window functions are not allowed in')
+      then replace('Windowed functions can only appear in the SELECT or ORDER BY clauses.', '%', '')
   end
   from (select case when sqlstate ~ '^S\d{4}$' then sqlstate end) as known (own)
 $$;

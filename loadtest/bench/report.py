@@ -18,7 +18,9 @@ _MISSING = "-"
 
 def tables(results: Results) -> Iterator[TextTable]:
     """The tables of everything that was measured, the targets first."""
-    yield _targets(results)
+    targets = _targets(results)
+    if targets.rows:
+        yield targets
     if results.of("write", DIRECT.key):
         yield _speeds(results)
         yield _costs(results)
@@ -108,15 +110,19 @@ def _targets(results: Results) -> TextTable:
     rows = []
     for verdict in verdicts(results):
         target = verdict.target
-        bound = (
-            f"{'≥' if target.at_least else '≤'} {_number(target.bound, 0 if target.unit else 2, target.unit)}"
+        if verdict.met is None:
+            continue
+        bound = " ".join(
+            ["≥" if target.at_least else "≤", f"{target.bound:,}".removesuffix(".0"), target.unit]
         )
         measured = [
             _number(verdict.measured.get(one.key), 1 if target.unit else 2, target.unit) for one in GATEWAY
         ]
         remark = f" ({verdict.remark})" if verdict.remark else ""
-        rows.append([target.title + remark, bound, *measured, verdict.text])
-    return TextTable("Targets", ["figure", "target", "TDS 5.0", "TDS 7.4", "verdict"], rows)
+        rows.append([target.title + remark, bound.rstrip(), *measured, verdict.text])
+    return TextTable(
+        "Targets of what was measured", ["figure", "target", "TDS 5.0", "TDS 7.4", "verdict"], rows
+    )
 
 
 def _speeds(results: Results) -> TextTable:

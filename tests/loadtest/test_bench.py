@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import psycopg
@@ -21,7 +22,18 @@ from ringlog.loadtest.bench.errors import BenchError, BenchUsageError
 from ringlog.loadtest.bench.facility import Tables, half, main_tables, old_week, ten_years, write_facility
 from ringlog.loadtest.bench.half_load import CHANNELS, measure_half_load
 from ringlog.loadtest.bench.history import SPANS, measure_history
-from ringlog.loadtest.bench.load import CONTENDERS, DIRECT, GATEWAY, PIPELINED, TDS5, Contender, Load, Stand
+from ringlog.loadtest.bench.load import (
+    CONTENDERS,
+    DIRECT,
+    GATEWAY,
+    PIPELINED,
+    TDS5,
+    Contender,
+    Load,
+    Measurement,
+    Stand,
+)
+from ringlog.loadtest.bench.mixed import Mixed
 from ringlog.loadtest.bench.native import build
 from ringlog.loadtest.bench.over_http import CLIENTS, FORMS, OF_WAVEFORMS
 from ringlog.loadtest.bench.results import Results
@@ -398,30 +410,32 @@ def test_an_interrupted_run_leaves_nothing_behind(temporary_directory: Path) -> 
     assert not [*folder.glob("ringlog-bench-*")]
 
 
+MEASURED: dict[str, Any] = {
+    "part": "write",
+    "round": 0,
+    "columns": 10,
+    "connections": 60,
+    "acknowledged": 1000,
+    "seconds": 1.0,
+    "p50": 0.001,
+    "p99": 0.002,
+    "p999": 0.003,
+    "max": 0.004,
+    "silence": 0.0,
+    "clients": 0.2,
+    "gateway": 0.1,
+    "postgres": 0.5,
+    "backends": 0.4,
+    "others": 0.0,
+    "cores": 2,
+    "wal": 1,
+    "memory": 1,
+    "by_second": [[1000, 0.004]],
+}
+
+
 def test_verdicts(tmp_path: Path) -> None:
     """A figure on its bound is met; one dialect that misses misses for both."""
-    measured = {
-        "part": "write",
-        "round": 0,
-        "columns": 10,
-        "connections": 60,
-        "acknowledged": 1000,
-        "seconds": 1.0,
-        "p50": 0.001,
-        "p99": 0.002,
-        "p999": 0.003,
-        "max": 0.004,
-        "silence": 0.0,
-        "clients": 0.2,
-        "gateway": 0.1,
-        "postgres": 0.5,
-        "backends": 0.4,
-        "others": 0.0,
-        "cores": 2,
-        "wal": 1,
-        "memory": 1,
-        "by_second": [[1000, 0.004]],
-    }
     rates = {"direct": 1000, "pipelined": 1250, "tds5": 1000, "tds74": 999}
     content = {
         "format": 1,
@@ -430,7 +444,7 @@ def test_verdicts(tmp_path: Path) -> None:
         "machine": {},
         "options": {},
         "measurements": [
-            measured | {"part": part, "contender": key, "calls": calls}
+            MEASURED | {"part": part, "contender": key, "calls": calls}
             for part in ("write", "waveforms")
             for key, calls in rates.items()
         ],
@@ -454,6 +468,33 @@ def test_verdicts(tmp_path: Path) -> None:
     results.measurements = [replace(one, backends=0.0) for one in results.measurements]
     by_title = {verdict.target.title: verdict for verdict in verdicts(results)}
     assert [by_title[title].text for title in shares] == ["not measured", "not measured"]
+
+
+def test_verdicts_beside_readers() -> None:
+    """Writers are compared with those straight to PostgreSQL beside as many readers, and the worst counts."""
+    results = Results("", "", {}, {})
+
+    def put(contender: str, nice: int, part: str | None, rate: float, p99: float, longest: float) -> None:
+        said = {"part": part, "contender": contender, "calls": rate, "p99": p99, "max": longest}
+        writing = Measurement.from_json(MEASURED | said) if part else None
+        results.mixed.append((contender, Mixed(4, nice, writing, int(rate), 1.0, longest)))
+
+    for nice, gateway in ((0, 0.09), (19, 0.12)):
+        put("direct", nice, None, 1000, 0, 0.2)
+        put("tds74", nice, None, 900, 0, 0.3)
+        put("direct", nice, "mixed", 1000, 0.1, 0.2)
+        put("tds74", nice, "mixed", 1200, gateway, 0.2)
+        put("tds74", nice, "mixed lone", 50, gateway / 10, 0.08)
+    by_title = {verdict.target.title: verdict for verdict in verdicts(results)}
+    found = {title: (by_title[title].measured["tds74"], by_title[title].text) for title in by_title}
+    assert found["writers beside readers: calls/s ÷ direct's beside the same, worst"] == (1.2, "met")
+    p99, verdict = found["writers beside readers: p99 ÷ direct's beside the same, worst"]
+    assert (p99, verdict) == (pytest.approx(1.2), "missed")
+    assert found["one writer beside 4 readers: p99"] == (pytest.approx(9.0), "met")
+    assert found["one writer beside 4 readers at nice 19: p99"] == (pytest.approx(12.0), "missed")
+    assert found["one writer beside readers: longest wait"] == (80.0, "met")
+    assert found["readers without writers: rows/s ÷ psycopg's, worst"] == (0.9, "met")
+    assert found["longest wait of a reader"] == (0.3, "met")
 
 
 def test_waveforms_are_measured(temporary_directory: Path) -> None:

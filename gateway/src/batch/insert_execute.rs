@@ -137,15 +137,8 @@ impl Interpreter {
                 Err(ServerMessage::error(213, 16, text).into())
             }
             None => {
-                let backend = &mut self.procedures.backend;
-                let asked = format!("select tsql.takes({}, {width})", literal(&target.table));
-                match backend.ask(&asked).await {
-                    Ok(_) => Ok(()),
-                    Err(error) => {
-                        backend.message_of(&error, client);
-                        Err((&error).into())
-                    }
-                }
+                let sql = format!("select tsql.takes({}, {width})", literal(&target.table));
+                self.ask(client, &sql).await.map(|_| ())
             }
         }
     }

@@ -63,12 +63,8 @@ impl Interpreter {
             }
         };
         if let Some(sql) = declaring {
-            let backend = &mut self.procedures.backend;
-            if let Err(error) = backend.ask(&sql).await {
-                backend.message_of(&error, client);
-                return Err((&error).into());
-            }
-            backend.forget_declarations();
+            self.ask(client, &sql).await?;
+            self.procedures.backend.forget_declarations();
         }
         let takes_values = &client.settings().identity_insert;
         if let Some(into) = query.into.clone().filter(|_| query.into == *takes_values) {
@@ -148,9 +144,19 @@ impl Interpreter {
         client: &mut Client,
         table: &str,
     ) -> Result<(), Interrupt> {
+        let sql = format!("select tsql.advance_identity({})", literal(table));
+        self.ask(client, &sql).await.map(|_| ())
+    }
+
+    /// The rows of SQL of our own, as texts.
+    pub(super) async fn ask(
+        &mut self,
+        client: &mut Client,
+        sql: &str,
+    ) -> Result<Vec<Vec<Option<String>>>, Interrupt> {
         let backend = &mut self.procedures.backend;
-        match backend.ask(&format!("select tsql.advance_identity({})", literal(table))).await {
-            Ok(_) => Ok(()),
+        match backend.ask(sql).await {
+            Ok(rows) => Ok(rows),
             Err(error) => {
                 backend.message_of(&error, client);
                 Err((&error).into())

@@ -45,7 +45,7 @@ impl Interpreter {
         let Ok(Some(select)) = tsql::keyed(&prepared.text, &settings) else { return Ok(None) };
         let table = literal(&select.of.table);
         let rows = self
-            .asked(
+            .ask(
                 client,
                 &format!(
                     "select pg_catalog.format('%I', a.attname), pg_catalog.format_type(a.atttypid, a.atttypmod)
@@ -70,7 +70,7 @@ impl Interpreter {
             return Ok(None);
         }
         let names = self
-            .asked(
+            .ask(
                 client,
                 &format!(
                     "select attrelid::bigint, attnum, attname from pg_catalog.pg_attribute
@@ -109,17 +109,6 @@ impl Interpreter {
         let columns = columns.into_values().collect();
         let (added, changed, buffer) = (Vec::new(), HashMap::new(), Vec::new());
         Ok(Some(Keyset { select, key, described, columns, held: 0, added, changed, buffer }))
-    }
-
-    async fn asked(&mut self, client: &mut Client, sql: &str) -> Result<Vec<Vec<Option<String>>>, Interrupt> {
-        let backend = &mut self.procedures.backend;
-        match backend.ask(sql).await {
-            Ok(rows) => Ok(rows),
-            Err(error) => {
-                backend.message_of(&error, client);
-                Err((&error).into())
-            }
-        }
     }
 
     /// Has PostgreSQL keep the keys of the rows.
@@ -179,7 +168,7 @@ impl Interpreter {
         let mut found = Vec::new();
         if count > 0 && (!is_counted || first <= keyset.held) {
             self.stand_before(client, rows, first).await?;
-            found = self.asked(client, &format!("fetch forward {count} from {}", rows.name)).await?;
+            found = self.ask(client, &format!("fetch forward {count} from {}", rows.name)).await?;
             rows.at += i64::try_from(found.len()).unwrap_or(0);
         }
         if is_counted {
@@ -288,7 +277,7 @@ impl Interpreter {
             };
             let (mut row, count) = self.changed(client, &text, names.clone(), &variables).await?;
             if count == 0 {
-                let left = self.asked(client, &format!("select 1 from {table} where {is}")).await?;
+                let left = self.ask(client, &format!("select 1 from {table} where {is}")).await?;
                 return Err(if left.is_empty() { gone() } else { modified() }.into());
             }
             let version = row.pop().flatten();

@@ -302,12 +302,14 @@ fn as_other(verb: &str, value: Value, target: Type, line: u32) -> Result<String,
         "image" => format!("tsql.{verb}_binary({sql})"),
         "uniqueidentifier" => format!("tsql.{verb}_guid({sql})"),
         "datetime2" => format!("tsql.{verb}_datetime2({sql})::{}", target.sql()),
-        "time" if target.fraction.is_some() => {
-            let digits = target.fraction.unwrap_or(MOST_FRACTION);
-            format!("tsql.fitted_time(tsql.{verb}_time({sql}), {digits})::{}", target.sql())
-        }
+        "time" => match target.fraction {
+            Some(digits) => {
+                format!("tsql.fitted_time(tsql.{verb}_time({sql}), {digits})::{}", target.sql())
+            }
+            None => format!("tsql.{verb}_time({sql})"),
+        },
         "bit" | "tinyint" | "smallint" | "int" | "bigint" | "real" | "float" | "money" | "smallmoney"
-        | "date" | "time" | "datetime" | "smalldatetime" => format!("tsql.{verb}_{}({sql})", target.name),
+        | "date" | "datetime" | "smalldatetime" => format!("tsql.{verb}_{}({sql})", target.name),
         "datetimeoffset" => {
             format!("tsql.{verb}_datetimeoffset({sql}, {})", target.fraction.unwrap_or(MOST_FRACTION))
         }

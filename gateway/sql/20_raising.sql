@@ -1,0 +1,163 @@
+-- How procedures compiled from T-SQL raise and catch errors, and how these get their numbers.
+
+do $$
+begin
+  if to_regtype('tsql.error') is null then
+    create type tsql.error as (
+      number integer, severity integer, state integer, message text, line integer, procedure text);
+    comment on type tsql.error is 'An error or message as T-SQL tells it.';
+  end if;
+end
+$$;
+
+
+create or replace function tsql.raise(
+  number integer, severity integer, state integer, message text, line integer default 0, procedure text default ''
+)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  raise exception using errcode = 'TS001', message = coalesce(message, ''),
+    detail = format('%s %s %s %s %s', number, severity, state, coalesce(line, 0), procedure);
+end
+$$;
+
+comment on function tsql.raise(integer, integer, integer, text, integer, text) is
+$$Raises an error with a number of T-SQL's (SQLSTATE TS001). Its detail is number, severity, state, line and
+procedure.$$;
+
+
+create or replace function tsql.tell(
+  number integer, severity integer, state integer, message text, line integer, procedure text
+)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if severity > 19 or (severity > 10 and current_setting('tsql.try', true) = 'on') then
+    perform tsql.raise(number, severity, state, message, line, procedure);
+  end if;
+  raise notice using errcode = '01R03', message = coalesce(message, ''),
+    detail = format('%s %s %s %s %s', number, severity, state, line, procedure);
+end
+$$;
+
+comment on function tsql.tell(integer, integer, integer, text, integer, text) is
+$$Sends an error or a message that ends nothing, as RAISERROR does: a notice of SQLSTATE 01R03 with
+the detail of tsql.raise. An error (severity above 10) is raised instead while a caller has a TRY block open, and
+so is one of severity 20 or more.$$;
+
+
+create or replace function tsql.caught(sqlstate text, message text, detail text, line integer, procedure text)
+returns tsql.error
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  words text[];
+  number integer;
+begin
+  if sqlstate = 'TS001' then
+    words := regexp_match(detail, '^(-?\d+) (\d+) (-?\d+) (\d+) (.*)$');
+    return (words[1], words[2], words[3], message, words[4], words[5])::tsql.error;
+  end if;
+  number := tsql.error_number(sqlstate);
+  return (
+    number,
+    tsql.error_severity(number),
+    1,
+    case when tsql.own_message(sqlstate, message) is not null then tsql.own_message(sqlstate, message)
+      else case when coalesce(detail, '') = '' then message
+      when right(message, 1) in ('.', ':', ';', '!', '?') then message || ' ' || detail
+      else message || '. ' || detail end
+      || case
+        -- of tsql.own_state
+        when sqlstate = 'S2627' then ' (SQLSTATE 23505)'
+        when sqlstate = 'S8672' then ' (SQLSTATE 21000)'
+        when sqlstate ~ '^S\d{4}$' then ''
+        else format(' (SQLSTATE %s)', sqlstate)
+      end
+    end,
+    line,
+    procedure
+  )::tsql.error;
+end
+$$;
+
+comment on function tsql.caught(text, text, text, integer, text) is
+$$The T-SQL error for an error that PL/pgSQL has caught in this line of a procedure.$$;
+
+
+create or replace function tsql.tell_caught(sqlstate text, message text, detail text, line integer, procedure text)
+returns integer
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  error tsql.error := tsql.caught(sqlstate, message, detail, line, procedure);
+begin
+  perform tsql.tell(error.number, error.severity, error.state, error.message, error.line, error.procedure);
+  if error.number in (515, 547, 2601, 2627, 8152) then
+    perform tsql.tell(3621, 10, 0, 'The statement has been terminated.', error.line, error.procedure);
+  end if;
+  return error.number;
+end
+$$;
+
+comment on function tsql.tell_caught(text, text, text, integer, text) is
+$$Sends a caught error, after which the procedure continues. Returns its number.$$;
+
+
+create or replace function tsql.leave_error(number integer, calls boolean)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('tsql.error', number::text, true);
+  if calls or number <> 0 then
+    raise notice using errcode = '01R04', message = number::text;
+  end if;
+end
+$$;
+
+comment on function tsql.leave_error(integer, boolean) is
+$$Passes the value of @@error after the call to the caller, procedure or client, by a setting and a notice of SQLSTATE
+01R04; the last notice counts. calls: the procedure has called others, whose errors are its own no longer.$$;
+
+
+create or replace function tsql.known(value integer, variable text)
+returns integer
+language plpgsql
+immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if value is null then
+    perform tsql.raise(102, 15, 1, format('%s is not known after the call of a procedure that does not use it.', variable));
+  end if;
+  return value;
+end
+$$;
+
+comment on function tsql.known(integer, text) is $$The value of @@rowcount, or an error where it is not known.$$;
+
+
+create or replace function tsql.missing(procedure text, parameter text, type anyelement)
+returns anyelement
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform tsql.raise(201, 16, 4, format(
+    'Procedure or function ''%s'' expects parameter ''%s'', which was not supplied.', procedure, parameter));
+  return type;
+end
+$$;
+
+comment on function tsql.missing(text, text, anyelement) is
+$$The default of a parameter that has none and follows one that has: error 201.$$;

@@ -1,0 +1,62 @@
+-- Who calls, and the identities that were given to rows.
+
+create or replace function tsql.caller()
+returns text
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  -- a procedure runs as its owner, and on a connection shared with others the login is the gateway's
+  select case session_user when 'ringlog_gateway' then current_setting('role') else session_user end
+$$;
+
+comment on function tsql.caller() is $$The login on whose behalf a procedure runs: suser_name().$$;
+
+
+create or replace function tsql.last_identity()
+returns numeric
+language plpgsql
+as $$
+begin
+  return lastval();
+exception when object_not_in_prerequisite_state then
+  return null;
+end
+$$;
+
+comment on function tsql.last_identity() is $$@@identity: the number an identity column was last given here.$$;
+
+
+create or replace function tsql.advance_identity(target text)
+returns void
+language plpgsql
+as $$
+declare
+  column_ name;
+  numbers regclass;
+  ascends boolean;
+  newest bigint;
+begin
+  select attname, pg_get_serial_sequence(target, attname) into column_, numbers
+  from pg_attribute
+  where attrelid = target::regclass and attidentity <> '' and not attisdropped;
+  if numbers is null then
+    return;
+  end if;
+  select seqincrement > 0 into ascends from pg_sequence where seqrelid = numbers;
+  execute format('select %s(%I)::bigint from %s', case when ascends then 'max' else 'min' end, column_, target)
+  into newest;
+  perform from pg_sequence
+  where seqrelid = numbers and case
+    when ascends then newest > coalesce(pg_sequence_last_value(numbers), seqstart - seqincrement)
+    else newest < coalesce(pg_sequence_last_value(numbers), seqstart - seqincrement)
+  end;
+  if found then
+    perform setval(numbers, newest);
+  end if;
+end
+$$;
+
+comment on function tsql.advance_identity(text) is
+$$After explicit values for an identity column: a value beyond the numbers given so far becomes the current one (SQL Server,
+"SET IDENTITY_INSERT").$$;
