@@ -24,7 +24,7 @@ from psycopg import sql
 
 from ringlog.history import files, late, priority
 from ringlog.history.books import enter
-from ringlog.history.connection import Connection, connect, rows
+from ringlog.history.connection import BeyondArrow, Connection, connect, rows
 from ringlog.history.folder import Damaged, Folder
 from ringlog.history.manifest import (
     MANIFEST,
@@ -100,8 +100,8 @@ def archive(
     `now` is PostgreSQL's clock when it is left out. `stopped` is called between the steps. `pauses`: seconds
     of rest for each second of reading; unless it is 0, reading and writing also have a lower priority than
     everything else on the machine. A week whose file is damaged is reported and left as it is, and so are the
-    rows that came for it. Raises FileNotFoundError when the folder has none of the files that were written
-    into it.
+    rows that came for it; a week with a time that Arrow does not have is reported and stays in PostgreSQL.
+    Raises FileNotFoundError when the folder has none of the files that were written into it.
     """
     lowered = priority.lower_thread if pauses else None
     with (
@@ -225,8 +225,12 @@ def _archive(this: _Round, table: str, partition: Partition) -> str:
             continue  # its rows are in the archive; those of the partition came for it later
         query = _rows_of(sql.Identifier("log", partition.name), week.start, week.end)
         read = partial(rows, this.source, query)
-        written.append(this.writer.submit(_write, this, table, week, read, facts, taken).result())
-        this.source.rollback()
+        try:
+            written.append(this.writer.submit(_write, this, table, week, read, facts, taken).result())
+        except BeyondArrow as error:
+            return f"{name} stays in PostgreSQL: {error}"
+        finally:
+            this.source.rollback()
     try:
         late_rows = this.tried(
             partial(_put_away, table=table, partition=partition.name, written=written, before=before)
@@ -352,10 +356,14 @@ def _merge_late(this: _Round, week: ColdWeek) -> str:
         verify(this.folder, week)
     except Damaged as error:
         return f"rows that came for {week.file} stay in the log: {error}"
-    came = pa.Table.from_batches(
-        rows(this.source, _rows_of(default_partition(week.table), week.begins, week.ends))
-    ).combine_chunks()
-    this.source.rollback()
+    try:
+        came = pa.Table.from_batches(
+            rows(this.source, _rows_of(default_partition(week.table), week.begins, week.ends))
+        ).combine_chunks()
+    except BeyondArrow as error:
+        return f"rows that came for {week.file} stay in the log: {error}"
+    finally:
+        this.source.rollback()
     there = late.found(files.read(this.folder, week.file), came)
     new = came.filter(pa.array(~(there.repeated | there.conflicting)))
     written = week

@@ -5,15 +5,20 @@ from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from adbc_driver_manager import Error
 from adbc_driver_manager.dbapi import Connection
 from adbc_driver_postgresql import dbapi
 from psycopg import sql
 
-__all__ = ["Connection", "ReadError", "connect", "plain", "rows", "run", "transaction"]
+__all__ = ["BeyondArrow", "Connection", "ReadError", "connect", "plain", "rows", "run", "transaction"]
 
 BATCH_BYTES = 4 << 20
 """of PostgreSQL's, in a record batch"""
+
+# PostgreSQL counts microseconds from 2000, Arrow from 1970. To the driver, what is too late for
+# that begins again at the earliest time, which is before -infinity.
+_MINUS_INFINITY = -(2**63) + 946_684_800_000_000
 
 # Without it the driver reads all columns of the database for each connection (arrow-adbc, issue 1755): a
 # second of CPU for six tables of 200 columns, minutes for ten years of partitions. We read types of
@@ -31,6 +36,18 @@ class ReadError(Exception):
     def __init__(self, message: str, sqlstate: str | None) -> None:
         super().__init__(message)
         self.sqlstate = sqlstate
+
+
+class BeyondArrow(ReadError):
+    """A time is infinity, or after 294247-01-10 04:00:54.775807 UTC, the last that Arrow has."""
+
+    def __init__(self, column: str) -> None:
+        # datetime_field_overflow
+        super().__init__(
+            f"column {column} has a time after 294247-01-10 04:00:54.775807 UTC, or infinity, "
+            "which Arrow and Parquet do not have",
+            "22008",
+        )
 
 
 def connect(conninfo: str) -> Connection:
@@ -67,7 +84,7 @@ def rows(
     many bytes of PostgreSQL's.
 
     Nothing is read ahead of the one who takes the batches but what the socket holds. Closing the iterator
-    cancels the query. Raises ReadError.
+    cancels the query. Raises ReadError; BeyondArrow for a time that Arrow does not have.
     """
     cursor = connection.cursor()
     ended = False
@@ -79,6 +96,7 @@ def rows(
         empty = True
         while (batch := _next(reader)) is not None:
             empty = False
+            _check_times(batch)
             yield plain(batch)
         ended = True
         if empty:
@@ -90,6 +108,14 @@ def rows(
                 cursor.adbc_cancel()
         with suppress(Error):
             cursor.close()
+
+
+def _check_times(batch: pa.RecordBatch) -> None:
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if pa.types.is_timestamp(field.type):
+            earliest = pc.min(column).value
+            if earliest is not None and earliest < _MINUS_INFINITY:
+                raise BeyondArrow(field.name)
 
 
 def plain(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { histogram, spectrum } from "./analysis.js";
-import { colourOf, figureAxis, unitScales } from "./axes.js";
+import { colourOf, figureAxis } from "./axes.js";
 import { valueText } from "./format.js";
 import { isState, isText, ofTrend } from "./series.js";
 
@@ -29,7 +29,8 @@ export class Figures {
     const [across, up] = spectral ? ["Hz", `amplitude ${units}`]
       : [units || "value", series.some((each) => each.width) ? "means" : "samples"];
     const options = {
-      scales: { x: { time: false }, ...unitScales([""]) }, bands: [], padding: [8, 8, 0, 0], series: [{}],
+      // counts and amplitudes are compared by the height of their bars and lines
+      scales: { x: { time: false }, y0: { range: (_, __, high) => [0, high > 0 ? high * 1.06 : 1] } }, bands: [], padding: [8, 8, 0, 0], series: [{}],
       axes: [figureAxis(across), figureAxis(up, { scale: "y0", size: 68 })],
       cursor: { drag: { x: false, y: false } }, hooks: {},
     };

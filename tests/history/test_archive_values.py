@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from ringlog.history import files
 from ringlog.history.archive import archive
+from ringlog.history.connection import ReadError
 from ringlog.history.reading import read
 from ringlog.history.recall import recall
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
@@ -25,7 +26,7 @@ FLOATS = ("0", "-0", "NaN", "Infinity", "-Infinity")
 DOUBLES = (*FLOATS, "5e-324", "-1.7976931348623157e308", "0.1")
 REALS = (*FLOATS, "1e-45", "-3.4028235e38", "0.1")
 # of timestamptz: https://www.postgresql.org/docs/18/datatype-datetime.html
-# but for those after 294247-01-10, infinity among them, which Arrow's microseconds since 1970 do not reach
+# but for those after 294247-01-10, infinity among them: test_times_that_arrow_does_not_have
 TIMES = (
     "-infinity",
     "4713-01-01 00:00:00+00 BC",
@@ -118,3 +119,31 @@ def test_repeats_of_every_value_are_absorbed(
     assert line.startswith("merged 0 late rows")
     assert line.endswith(f" {len(before)} were there already")
     assert table.execute("select count(*) from log.every_value").fetchone() == (0,)
+
+
+@pytest.mark.parametrize(
+    "value", ["infinity", "294247-01-10 04:00:54.775808+00", "294276-12-31 23:59:59.999999+00"]
+)
+def test_times_that_arrow_does_not_have(
+    table: psycopg.Connection, engine: sa.Engine, conninfo: str, value: str
+) -> None:
+    """Arrow's int64 of microseconds since 1970 ends there: https://arrow.apache.org/docs/format/Columnar.html"""
+    insert = "insert into log.every_value (seq_no, time, a_moment) values (9, %s, %s)"
+    table.execute(insert, [LAST, value])
+    before = sent(table)
+    (line,) = archive(engine, conninfo, NOW, pauses=0)
+    assert line.startswith(
+        "log.every_value_2020w53 stays in PostgreSQL: column a_moment has a time after 294247"
+    )
+    with pytest.raises(ReadError, match="column a_moment has a time after 294247"):
+        [*read(conninfo, "every_value", ["a_moment"])]
+    assert sent(table) == before
+    # and as a row that comes for a week in the archive
+    table.execute("delete from log.every_value where seq_no = 9")
+    [*archive(engine, conninfo, NOW, pauses=0)]
+    table.execute(insert, [LAST, value])
+    (line,) = archive(engine, conninfo, NOW, pauses=0)
+    assert line.startswith(
+        "rows that came for every_value/2020w53.parquet stay in the log: column a_moment has"
+    )
+    assert len(sent(table)) == 1

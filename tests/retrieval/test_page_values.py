@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 
 import psycopg
+import pytest
 from chromium import WAVEFORMS, cells, chart_of, colours, cursors, place
 from known_rows import BEGIN, ROWS, row, time_of
 from playwright.sync_api import Page, expect
@@ -162,3 +163,26 @@ def test_the_wall_is_the_whole_screen(page: Page) -> None:
     page.evaluate("document.exitFullscreen()")
     expect(page.locator("aside")).to_be_visible()
     expect(page).not_to_have_url(re.compile("wall"))
+
+
+def test_the_bars_of_a_histogram_begin_at_0(page: Page) -> None:
+    """180 readings, evenly spread: 2 to 4 in each bar, so the lowest is about half of the highest."""
+    page.goto(chart_of("every_type/a_real", mode="histogram"))
+    expect(page.locator(".legend")).to_contain_text("180 samples")
+    low, high = page.evaluate(
+        """() => {
+            const canvas = document.querySelector(".chart canvas"), { width, height } = canvas, heights = [];
+            const bytes = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+            for (let x = 0; x < width; x++) {
+                let n = 0;
+                for (let y = 0; y < height; y++) {
+                    const at = 4 * (y * width + x);
+                    if (bytes[at + 3] && bytes[at + 2] - bytes[at] > 40) n++;
+                }
+                if (n > 20) heights.push(n); // not the line at 0
+            }
+            heights.sort((a, b) => a - b);
+            return [heights[0], heights[heights.length - 1]];
+        }"""
+    )
+    assert low / high == pytest.approx(0.5, abs=0.1)
