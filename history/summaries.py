@@ -22,7 +22,7 @@ from psycopg import sql
 from ringlog.history import blocks, waveforms
 from ringlog.history.copying import FORMATS, copied, copied_waveforms
 from ringlog.history.spans import Spans, combined, of_rows
-from ringlog.schema.partitions import EARLIEST, HAS_PAGES
+from ringlog.schema.partitions import EARLIEST, MAY_LOOK, has_pages
 from ringlog.schema.roles import OWNER
 
 log = logging.getLogger(__name__)
@@ -91,7 +91,10 @@ def summarise(
         if not alone:
             return done
         moment: datetime = now or _row(connection, "select now()")[0]
-        due = _due(connection, moment, enough)
+        (may_look,) = _row(connection, MAY_LOOK)
+        if not may_look:
+            connection.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
+        due = _due(connection, moment, enough, may_look)
         for first in range(0, len(due), AT_ONCE):
             with psycopg.connect(conninfo, autocommit=True) as worker:
                 worker.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
@@ -102,7 +105,7 @@ def summarise(
     return done
 
 
-def _due(connection: psycopg.Connection, now: datetime, enough: int) -> list[tuple[Any, ...]]:
+def _due(connection: psycopg.Connection, now: datetime, enough: int, may_look: bool) -> list[tuple[Any, ...]]:
     """The tables that may have something to summarise, for `_tables`: of thousands few at a time."""
     return connection.execute(
         """
@@ -119,7 +122,7 @@ def _due(connection: psycopg.Connection, now: datetime, enough: int) -> list[tup
               select from pg_inherits
               where inhparent = to_regclass(format('log.%%I', summarised.table_name))
                 and """
-        + HAS_PAGES.format(relation="inhrelid")
+        + has_pages("inhrelid", may_look)
         + """
             )
             or until is null and exists (

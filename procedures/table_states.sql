@@ -39,7 +39,7 @@ begin
     ) into rows_per_second;
     in_default := 0;
     fallback := format('log.%I', known.table_name || '_default')::regclass;
-    -- see HAS_PAGES of ringlog.schema.partitions
+    -- see has_pages of ringlog.schema.partitions
     if may_look then
       filled := (pg_stat_file(pg_relation_filepath(fallback), true)).size > 0;
     else

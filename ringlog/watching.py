@@ -14,7 +14,7 @@ from psycopg.rows import class_row
 from sqlalchemy.exc import DBAPIError
 
 from ringlog.nodes import Everywhere, placing_of
-from ringlog.schema.partitions import HAS_PAGES
+from ringlog.schema.partitions import MAY_LOOK, has_pages
 
 # Seconds for which an answer is used again before PostgreSQL is asked anew; longer where asking takes long:
 # thousands of tables take no more than a part of a core.
@@ -118,6 +118,7 @@ def space(data: Path, a_day: float | None) -> Space:
 
 def growth(connection: psycopg.Connection) -> float | None:
     """The growth of the last month's weeks, in bytes a day."""
+    may_look = connection.execute(MAY_LOOK).fetchone() == (True,)
     query = f"""
         select sum(pg_total_relation_size(child.oid)) / 28.0
         from pg_inherits
@@ -130,7 +131,7 @@ def growth(connection: psycopg.Connection) -> float | None:
         where nspname = 'log'
           and bounds[2]::timestamptz > now() - interval '28 days' and bounds[1]::timestamptz <= now()
           and exists (select from ringlog.logged_table where table_name = log.relname)
-          and {HAS_PAGES.format(relation="child.oid")}
+          and {has_pages("child.oid", may_look)}
     """
     found = connection.execute(query.encode()).fetchone()
     return float(found[0]) if found and found[0] else None

@@ -58,15 +58,19 @@ class Week:
         return f"{table}_{self.start:%Gw%V}"
 
 
-HAS_PAGES = """
-case
-  when (select has_function_privilege('pg_catalog.pg_stat_file(text, boolean)', 'execute'))
-    then coalesce((pg_stat_file(pg_relation_filepath({relation}), true)).size, 0) > 0
-  else pg_relation_size({relation}) > 0
-end
-"""
-"""Whether a relation has, or had, rows. PostgreSQL reads all columns of a relation to open it, for its size
-too, and keeps them; a superuser may look at the file instead."""
+MAY_LOOK = "select has_function_privilege('pg_catalog.pg_stat_file(text, boolean)', 'execute')"
+"""Whether one may look at PostgreSQL's files, as superusers may."""
+
+
+def has_pages(relation: str, may_look: bool) -> str:
+    """SQL: whether a relation, given by its oid, has, or had, rows.
+
+    PostgreSQL reads all columns of a relation to open it, for its size too, and keeps them; who may looks at
+    the file instead. A query that only names that function needs the right to it.
+    """
+    if may_look:
+        return f"coalesce((pg_stat_file(pg_relation_filepath({relation}), true)).size, 0) > 0"
+    return f"pg_relation_size({relation}) > 0"
 
 
 @dataclass(frozen=True)
@@ -293,10 +297,11 @@ def partitions_of_logs(
 
 def _defaults_in_use(connection: sa.Connection, tables: Collection[str]) -> list[str]:
     """Those of the tables whose default partition has, or had, rows: mostly none."""
+    may_look = connection.scalar(sa.text(MAY_LOOK)) is True
     statement = sa.text(
         "select table_name"
         " from unnest(cast(:tables as text[]), cast(:defaults as regclass[])) as log (table_name, relation)"
-        " where " + HAS_PAGES.format(relation="relation")
+        " where " + has_pages("relation", may_look)
     )
     defaults = [_default(table).as_string() for table in tables]
     return [*connection.scalars(statement, {"tables": [*tables], "defaults": defaults})]
