@@ -88,6 +88,7 @@ COUNTS_TRANSACTIONS = (
 ENDS_ALL = "an error that ends the batch takes back what a compiled procedure has selected before it"
 COLUMNS_OF_CALLER = "which columns of its caller's table take values a compiled procedure does not know (544)"
 QUOTIENT = "a compiled procedure does not know the precision of columns (8114)"
+CAUGHT_SELECT = "a select that fails in a TRY of a compiled procedure sends nothing"
 DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     # the end of a text: the ways in which it is answered otherwise, and why (docs/migrating.md)
     "create procedure q as use log exec ('x')": (PROCEDURES, IN_A_PROCEDURE),
@@ -111,6 +112,11 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     "on; insert #t (id, a) values (7, 1) select id, a from #t": (
         ("compiled",),
         "a caller's SET IDENTITY_INSERT comes too late for a compiled procedure (544)",
+    ),
+    "error_state(), error_line() end catch select 'after'": (("compiled",), CAUGHT_SELECT),
+    "('inner', 16, 1) end catch end try begin catch print error_message() end catch": (
+        ("compiled",),
+        CAUGHT_SELECT,
     ),
 }
 
