@@ -294,7 +294,9 @@ def test_alarms_time_stamps_and_disconnects_are_kept(
             # a writer reports every half minute, and when it ends; what the server did not hear within the
             # grace of a stop is reported at the next start
             loader.stop()
+            written = rows_of(connection, "alarms")
             loader = listening(protocol, "alarms")
+            wait_until(lambda: loader.is_running() and rows_of(connection, "alarms") > written, loader.said)
         wait_until(lambda: events(connection) >= EVENTS, lambda: EVENTS - events(connection))
         loader.stop()
         rows = connection.execute(
