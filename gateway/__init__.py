@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -69,23 +68,6 @@ class LastCall:
     error: LastError | None
 
 
-_NICE = -10
-"""That of the threads for calls: see gateway/src/scheduler.rs."""
-
-
-def _put_session_ahead() -> None:
-    """Gives this process's session the nice of the threads for calls, where it has one of its own.
-
-    Where the kernel has a group for each session, threads are first in their group only, and the group has
-    its share: logins and result sets use it, and calls then wait for all other sessions (docs/performance.md,
-    "Logins at once").
-    """
-    if os.getsid(0) == os.getpid():
-        # no such groups, or no right to a lower nice
-        with suppress(OSError):
-            Path("/proc/self/autogroup").write_text(str(_NICE))
-
-
 class Gateway:
     """A running TDS server. It listens from construction on and serves until `stop`.
 
@@ -117,8 +99,6 @@ class Gateway:
         writers_first: bool = True,
         nodes: Mapping[str, str] | None = None,
     ) -> None:
-        if writers_first:
-            _put_session_ahead()
         (hosts, read_write, sslmode, sslrootcert, database), role, password = _server(postgres)
         self._server = Server(
             postgres=hosts,

@@ -1,6 +1,7 @@
 //! Requests to the kernel's scheduler that a thread, or a process of one thread, gets the processor before others.
 
-use rustix::process::{getpriority_process, Pid};
+use rustix::process::{getpid, getpriority_process, getsid, Pid};
+use std::fs;
 use std::io;
 
 /// Nine times the weight of a nice of 0 (kernel/sched/core.c, sched_prio_to_weight: 9548 and 1024).
@@ -27,6 +28,22 @@ pub fn put_ahead(process: Pid) -> io::Result<Ahead> {
     match set(process, NICE) {
         Ok(()) => Ok(Ahead::Nice),
         Err(_) => set(process, own).map(|()| Ahead::Slices),
+    }
+}
+
+/// Gives the session that a process leads the weight of those ahead, among the other sessions. Where the kernel has a
+/// group for each session, the group's own nice counts before those in it (sched(7)).
+pub fn put_session_ahead(leader: Pid) -> io::Result<()> {
+    fs::write(format!("/proc/{}/autogroup", leader.as_raw_nonzero()), NICE.to_string())
+}
+
+/// The same for this process's session, if it leads one: its share is that of calls, statements and logins together
+/// (docs/performance.md, "Logins at once").
+pub fn put_own_session_ahead() {
+    let own = getpid();
+    if getsid(None) == Ok(own) {
+        // without such groups, or the right to a lower nice, there is nothing to do
+        let _ = put_session_ahead(own);
     }
 }
 

@@ -3,7 +3,7 @@
 //! lower priority: connections until they are logged in, with their TLS handshakes, text, result sets, bulk copies,
 //! reading the catalogue.
 
-use crate::scheduler::put_ahead;
+use crate::scheduler::{put_ahead, put_own_session_ahead};
 use rustix::process::{getpriority_process, setpriority_process};
 use rustix::thread::gettid;
 use std::future::Future;
@@ -28,6 +28,9 @@ impl Threads {
     /// `calls_first`: the threads for calls get the processor before others, also of other processes, as far as that
     /// may be.
     pub fn start(calls_first: bool) -> io::Result<Threads> {
+        if calls_first {
+            put_own_session_ahead();
+        }
         let cores = available_parallelism().map_or(1, usize::from);
         let threads = Threads {
             // A quarter of the cores: PostgreSQL needs the others. On one thread a call costs a fifth less than on

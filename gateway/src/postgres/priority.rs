@@ -2,7 +2,7 @@
 //! this process has the right.
 
 use super::{Connection, Host, PgError};
-use crate::scheduler::{put_ahead, Ahead, NICE};
+use crate::scheduler::{put_ahead, put_session_ahead, Ahead, NICE};
 use arc_swap::ArcSwap;
 use rustix::process::Pid;
 use std::fs;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::net::UnixStream;
 use tracing::warn;
 
-/// Where the kernel has a group for each session, which every backend is, the group's own nice counts (sched(7)).
+/// Whether the kernel has a group for each session, which every backend is.
 const AUTOGROUPS: &str = "/proc/sys/kernel/sched_autogroup_enabled";
 /// The kernel changes one group's nice in a tenth of a second (kernel/sched/autogroup.c), and refuses others meanwhile.
 const PAUSE: Duration = Duration::from_millis(110);
@@ -99,11 +99,11 @@ impl Priority {
         if !self.has_groups || !matches!(found, Ok(Ahead::Nice)) {
             return;
         }
-        if is_busy(&set_group(backend)) {
+        if is_busy(&put_session_ahead(process)) {
             tokio::spawn(async move {
                 for _ in 0..TRIES {
                     tokio::time::sleep(PAUSE).await;
-                    if child_of(self.postmaster, backend).is_none() || !is_busy(&set_group(backend)) {
+                    if child_of(self.postmaster, backend).is_none() || !is_busy(&put_session_ahead(process)) {
                         return;
                     }
                 }
@@ -123,10 +123,6 @@ fn child_of(postmaster: Pid, process: i32) -> Option<Pid> {
 /// The process that listens on a Unix socket.
 async fn listener(host: &Host) -> Option<i32> {
     UnixStream::connect(host.socket()?).await.ok()?.peer_cred().ok()?.pid()
-}
-
-fn set_group(process: i32) -> io::Result<()> {
-    fs::write(format!("/proc/{process}/autogroup"), NICE.to_string())
 }
 
 fn is_busy(written: &io::Result<()>) -> bool {
