@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass, field
 
 import orjson
 import uvicorn
+from httptools import HttpParserError, HttpParserUpgrade
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ringlog.history.priority import lower_process
 from ringlog.retrieval.access import Access, Place
@@ -91,6 +93,46 @@ def main() -> None:
     server.run(sockets=[listening])
 
 
+class _Protocol(HttpToolsProtocol):
+    """HTTP/1.1 for clients that offer another protocol, too: the offer may be ignored (RFC 9110, 7.8).
+
+    Java's HTTP client, and so Phoebus and the appliance's, offers HTTP/2 with each request. The parser takes
+    what follows the head of such a request for the other protocol, so that a body is lost: it is given the
+    head again, without the offer.
+    """
+
+    def on_headers_complete(self) -> None:
+        if not self._offered():
+            super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        if not self._offered():
+            super().on_message_complete()
+
+    def data_received(self, data: bytes) -> None:
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except HttpParserUpgrade as offer:
+            if self._offered():
+                self.data_received(self._head() + data[offer.args[0] :])
+        except HttpParserError:
+            words = "Invalid HTTP request received."
+            self.logger.warning(words)
+            self.send_400_response(words)
+
+    def _offered(self) -> bool:
+        return self.parser.should_upgrade() and any(name == b"upgrade" for name, _ in self.headers)
+
+    def _head(self) -> bytes:
+        """The head of the request that was read, without its offer."""
+        lines = [
+            b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
+        ]
+        lines += [b"%s: %s" % header for header in self.headers if header[0] != b"upgrade"]
+        return b"\r\n".join([*lines, b"", b""])
+
+
 def _prepared(settings: Settings) -> tuple[socket.socket, uvicorn.Server, Access]:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
@@ -102,7 +144,7 @@ def _prepared(settings: Settings) -> tuple[socket.socket, uvicorn.Server, Access
     access = Access(first, settings.limits.seconds, settings.nodes)
     config = uvicorn.Config(
         application(access, settings.limits, settings.data),
-        http="httptools",
+        http=_Protocol,
         ws="none",
         lifespan="on",
         # as the rest of this process logs

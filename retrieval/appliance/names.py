@@ -14,6 +14,8 @@ from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import LONGEST, Signal, describe, matching
 
 _WILD = frozenset("*?")
+_PATTERNS = 100
+"""names with wildcards of one request: each is a query of all signals"""
 _SPECIAL = frozenset(".^$+()[]{}|\\")
 
 
@@ -110,15 +112,21 @@ def most(request: Request, default: int) -> int | None:
 
 
 def chosen(servers: Servers, names: Sequence[str], limit: int | None, *, unknown: bool) -> list[str]:
-    """Names, and those that names with wildcards mean; names that are no signals only if `unknown`."""
-    there = known(servers, [name for name in names if not _WILD & set(name)])
-    found: list[str] = []
-    for name in names:
+    """Names, and those that names with wildcards mean, each once; what is no signal only if `unknown`.
+
+    Raises Refused (413).
+    """
+    plain = [name for name in names if not _WILD & set(name)]
+    if len(names) - len(plain) > _PATTERNS:
+        raise Refused(413, f"more than {_PATTERNS} names have * or ?")
+    there = known(servers, plain)
+    found: dict[str, None] = {}
+    for name in dict.fromkeys(names):
         if _WILD & set(name):
-            found += matching(servers.first, _of_glob(name), limit)
+            found |= dict.fromkeys(matching(servers.first, _of_glob(name), limit))
         elif unknown or name in there:
-            found.append(name)
-    return found[:limit]
+            found[name] = None
+    return list(found)[:limit]
 
 
 def listed(servers: Servers, request: Request, default: int, *, unknown: bool) -> list[str]:

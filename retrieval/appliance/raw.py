@@ -32,7 +32,8 @@ KINDS = {
     "int[]": PayloadType.WAVEFORM_INT,
     "smallint[]": PayloadType.WAVEFORM_SHORT,
     "bigint[]": PayloadType.WAVEFORM_DOUBLE,
-    "bit[]": PayloadType.WAVEFORM_ENUM,
+    # Phoebus reads no waveform of enumerations
+    "bit[]": PayloadType.WAVEFORM_SHORT,
 }
 """The payload of each column type; text is SCALAR_STRING."""
 
@@ -204,11 +205,7 @@ def _assembled(parts: list[Part], n: int) -> bytes:
 
 def _lines_by_message(events: Events, payload: PayloadType, seconds: NDArray[np.int64]) -> bytes:
     made = message(MESSAGE_OF[payload])
-    missing: object = float("nan")
-    if payload is PayloadType.SCALAR_STRING:
-        missing = ""
-    elif events.kind.endswith("[]"):
-        missing = []
+    missing: object = _UNDEFINED.get(payload, float("nan"))
     fields = {name: values.to_pylist() for name, values in events.fields.items()}
     lines = []
     alarms = events.alarms
@@ -218,7 +215,7 @@ def _lines_by_message(events: Events, payload: PayloadType, seconds: NDArray[np.
         zip(seconds.tolist(), events.nanos.tolist(), values, strict=True)
     ):
         given = missing if value is None else value
-        event = made(secondsintoyear=second, nano=nano, val=given)
+        event = made(secondsintoyear=second, nano=nano, **({} if packed else {"val": given}))
         if alarms is not None and (alarms[0][index] or alarms[1][index]):
             event.severity, event.status = int(alarms[0][index]), int(alarms[1][index])
         for name, texts in fields.items():
@@ -237,6 +234,13 @@ def _listed(values: pa.Array) -> list[Any]:
     return found
 
 
+# for no reading; Phoebus does not get through waveforms of which the first has no points
+_UNDEFINED = {
+    PayloadType.SCALAR_STRING: "",
+    PayloadType.WAVEFORM_STRING: [""],
+    PayloadType.WAVEFORM_SHORT: [0],
+}
+
 _PACKED = {
     PayloadType.WAVEFORM_FLOAT: "<f4",
     PayloadType.WAVEFORM_DOUBLE: "<f8",
@@ -250,9 +254,10 @@ def _packed(values: pa.Array, payload: PayloadType) -> list[bytes]:
         return []
     numbers = np.ascontiguousarray(values.flatten().to_numpy(zero_copy_only=False), _PACKED[payload])
     lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False)
+    undefined = np.array([0 if payload is PayloadType.WAVEFORM_INT else np.nan], _PACKED[payload])
     found, start = [], 0
-    for end in np.cumsum(lengths).tolist():
-        content = numbers[start:end].tobytes()
+    for end, is_there in zip(np.cumsum(lengths).tolist(), values.is_valid().to_pylist(), strict=True):
+        content = (numbers[start:end] if is_there else undefined).tobytes()
         found.append(bytes([3 << 3 | 2]) + _length(len(content)) + content if content else b"")
         start = end
     return found

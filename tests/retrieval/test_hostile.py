@@ -1,13 +1,18 @@
 """Whatever a request says, it is served or refused with words: never a defect."""
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from http.client import HTTPConnection
 from typing import TypeVar
+from urllib.parse import quote
 
 import httpx
+import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pb_http import chunks
 
 from ringlog.retrieval.appliance.pattern import OF_BINS, OF_SAMPLES, Wanted, wanted
 from ringlog.retrieval.refused import Refused
@@ -153,3 +158,123 @@ parameters = st.dictionaries(
 def test_no_request_finds_a_defect(anyone: httpx.Client, path: str, given: dict[str, str]) -> None:
     answer = anyone.get(path, params=given)
     assert answer.status_code in (200, 400, 404, 413), (answer.status_code, answer.text)
+
+
+# names that are signals and that are none, as clients and others write them
+posted_names = st.one_of(
+    st.sampled_from(
+        [
+            "every_type/a_real",
+            "every_type/a_*",
+            "ca://every_type/an_int.VAL",
+            "mean_60(sr_rf/power)",
+            "?",
+            "*",
+        ]
+    ),
+    st.text(max_size=20),
+)
+listed_names = st.lists(posted_names, max_size=6)
+bodies = st.one_of(
+    st.binary(max_size=60),
+    st.text(max_size=60).map(str.encode),
+    listed_names.map(lambda names: orjson.dumps(names)),
+    st.lists(st.dictionaries(st.sampled_from(["pv", "x"]), posted_names, max_size=2), max_size=4).map(
+        orjson.dumps
+    ),
+    st.recursive(st.none() | st.integers() | posted_names, lambda inner: st.lists(inner, max_size=3)).map(
+        lambda value: json.dumps(value).encode()
+    ),
+    listed_names.map(lambda names: "\r\n".join(names).encode()),
+    listed_names.map(lambda names: f"pv={quote(','.join(names))}".encode()),
+    listed_names.map(lambda names: ("pv=" + ",".join(names)).encode()),
+)
+kinds = st.sampled_from(
+    [
+        *("application/json", "application/json; charset=utf-8", "text/plain", "", "multipart/form-data"),
+        "application/x-www-form-urlencoded",
+    ]
+)
+posting = st.sampled_from(
+    [
+        "/retrieval/bpl/filterArchivedPVs",
+        "/retrieval/data/getDataAtTime",
+        "/mgmt/bpl/getPVStatus",
+        *(f"/retrieval/data/getDataForPVs.{form}" for form in ("json", "qw", "txt", "raw", "csv")),
+    ]
+)
+MINUTE = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:01:00Z"}
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(posting, kinds, bodies)
+def test_no_body_finds_a_defect(anyone: httpx.Client, path: str, kind: str, content: bytes) -> None:
+    answer = anyone.post(path, params=MINUTE, content=content, headers={"Content-Type": kind})
+    assert answer.status_code in (200, 400, 404, 413), (answer.status_code, answer.text)
+    if answer.status_code == 200 and not path.endswith(("txt", "raw", "csv")):
+        answer.json()
+
+
+plain_names = st.lists(
+    st.sampled_from(["every_type/a_real", "every_type/an_int", "none", "sr_rf/power", "a+b%2C&=", "é€😀"]),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(plain_names)
+def test_the_forms_of_a_body_mean_the_same(anyone: httpx.Client, names: list[str]) -> None:
+    forms = {
+        "application/json": orjson.dumps(names),
+        "text/plain": "\n".join(names).encode(),
+        "application/x-www-form-urlencoded": f"pv={quote(','.join(names))}".encode(),
+    }
+    for path in ("/retrieval/bpl/filterArchivedPVs", "/mgmt/bpl/getPVStatus"):
+        found = [
+            anyone.post(path, content=content, headers={"Content-Type": kind}).json()
+            for kind, content in forms.items()
+        ]
+        assert found[1:] == found[:1] * 2
+    known = [name for name in names if name.startswith(("every_type", "sr_rf"))]
+    assert anyone.post("/retrieval/bpl/filterArchivedPVs", json=names).json() == known
+    several = {kind: content for kind, content in forms.items() if known == names}
+    answers = {
+        kind: anyone.post(
+            "/retrieval/data/getDataForPVs.raw",
+            params=MINUTE,
+            content=content,
+            headers={"Content-Type": kind},
+        )
+        for kind, content in several.items()
+    }
+    for answer in answers.values():
+        assert answer.status_code == 200, answer.text
+        headers = [header.pvname for header, _ in chunks(answer.content)]
+        assert list(dict.fromkeys(headers)) == list(dict.fromkeys(names))
+
+
+def test_many_patterns_are_refused(anyone: httpx.Client) -> None:
+    """Each is a query of all signals."""
+    answer = anyone.get("/mgmt/bpl/getAllPVs", params={"pv": ",".join(["*"] * 101), "limit": "-1"})
+    assert answer.status_code == 413
+    twice = anyone.get("/mgmt/bpl/getAllPVs", params={"pv": "sr_rf/*,sr_rf/p*,sr_rf/power", "limit": "-1"})
+    assert twice.json() == ["sr_rf/arcs", "sr_rf/power"]
+
+
+@pytest.mark.parametrize("content", [b"", b'["every_type/a_real"]'])
+def test_other_protocols_are_not_taken(web, content: bytes) -> None:
+    """Java's HTTP client, as Phoebus has it, offers HTTP/2 with each request; the answer is HTTP/1.1
+    (RFC 9110, 7.8), bodies are read, and nothing is logged."""
+    client = HTTPConnection("127.0.0.1", int(web.url.rpartition(":")[2]), timeout=60)
+    headers = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2-Settings": "AAEAAEAA"}
+    for _ in range(2):
+        path = "/retrieval/bpl/filterArchivedPVs" if content else "/retrieval/bpl/getVersion"
+        client.request("POST" if content else "GET", path, content or None, headers)
+        answer = client.getresponse()
+        found = answer.read()
+        assert answer.status == 200
+        assert found == content or not content
+    client.close()
+    log = web.server.data.with_name(web.server.data.name + ".stderr").read_text()
+    assert "upgrade" not in log.lower()
