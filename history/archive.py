@@ -3,14 +3,18 @@
 A week is written to a new file, read back and compared with its rows value by value; then one transaction
 adds it to the manifest and drops its partition. Rows that arrive meanwhile are recorded by a trigger and stay
 in the default partition. They, and all later rows of a cold week, are merged into a new file of the week in
-the next round. A file that is not in the manifest is ignored, and removed when no reader can have it open any
-more. A round that is killed at any moment is repeated from the week it was at.
+the next round. A round that is killed at any moment is repeated from the week it was at.
+
+A file is recorded in the database before it is begun and when it leaves the manifest, and only recorded files
+are ever deleted: one that a killed round has begun in the next round, one that has left the manifest when
+`keep_replaced` is over. Until then it is set aside and can still be read, so that a database which is
+restored to a moment before finds what its manifest names.
 """
 
 import json
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,18 +26,17 @@ import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history import files, late, priority
+from ringlog.history import files, late, ownership, priority
 from ringlog.history.books import enter
 from ringlog.history.connection import BeyondArrow, Connection, connect, rows
-from ringlog.history.folder import Damaged, Folder
+from ringlog.history.folder import Damaged, Folder, aside
 from ringlog.history.manifest import (
-    MANIFEST,
     ColdWeek,
     about,
     default_partition,
-    file_of,
     forget,
     manifest,
+    new_file,
     note,
     settings,
     verify,
@@ -43,12 +46,9 @@ from ringlog.schema.change import run, tried
 from ringlog.schema.merging import watch
 from ringlog.schema.partitions import Partition, Week, alone, log_partitions
 from ringlog.schema.roles import become_owner
-from ringlog.schema.tiers import late_row
+from ringlog.schema.tiers import archive_file, late_row
 
 log = logging.getLogger(__name__)
-
-KEPT = 86_400.0
-"""Seconds that a file is kept after it has left the manifest: a reader may have begun with it."""
 
 T = TypeVar("T")
 
@@ -75,6 +75,8 @@ class _Round:
         """Makes a change, as long as this round is the only one; None when it met with locks for too long."""
         # its connection ends with PostgreSQL, and then another round may have begun
         self.lock.execute(sa.select(1))
+        with self.engine.begin() as connection:
+            ownership.still_ours(connection, self.folder)
         return tried(self.engine, work)
 
 
@@ -94,14 +96,14 @@ def archive(
     *,
     pauses: float = PAUSES,
 ) -> Iterator[str]:
-    """Archives what is old enough, merges rows that came late, deletes what is past retention. Yields a line
-    for each.
+    """Sets aside what is past retention, archives what is old enough, merges rows that came late, deletes
+    what was set aside long ago. Yields a line for each.
 
     `now` is PostgreSQL's clock when it is left out. `stopped` is called between the steps. `pauses`: seconds
     of rest for each second of reading; unless it is 0, reading and writing also have a lower priority than
     everything else on the machine. A week whose file is damaged is reported and left as it is, and so are the
     rows that came for it; a week with a time that Arrow does not have is reported and stays in PostgreSQL.
-    Raises FileNotFoundError when the folder has none of the files that were written into it.
+    Raises ownership.NotOurs when the folder is another database's, or has none of the files of this one.
     """
     lowered = priority.lower_thread if pauses else None
     with (
@@ -114,21 +116,26 @@ def archive(
         with engine.begin() as connection:
             chosen = settings(connection)
             moment: datetime = now or connection.scalar(sa.select(sa.func.now()))  # type: ignore[assignment]
-            due = [] if chosen is None else _due(connection, moment - chosen[0], moment)
-            with_late = _late_weeks(connection)
-            expired = _expired(connection, moment)
             known = manifest(connection)
         if chosen is None:
             return
         folder = Folder(chosen[1])
         there = dict(folder.names())
-        if known and not any(week.file in there for week in known):
-            # an empty mount point would be written full, and its weeks hidden once the disk is there again
-            raise FileNotFoundError(
-                f"archive {folder} has none of its {len(known)} weeks: is its disk mounted?"
-            )
-        _clear(folder, there, known)
+        with engine.begin() as connection:
+            ownership.demand(connection, folder, there, known)
+        # first of all, since it may be what makes room on the disk
+        yield from _tidy(engine, folder, there)
+        ownership.claim(engine, folder)
         this = _Round(engine, lock, source, folder, stopped, pauses, writer)
+        with engine.begin() as connection:
+            expired = _expired(connection, moment)
+        for week in expired:
+            if this.tried(partial(_forget, week=week)) is not None:
+                folder.set_aside(week.file)
+                yield f"set aside {week.file}: past retention"
+        with engine.begin() as connection:
+            due = _due(connection, moment - chosen[0], moment)
+            with_late = _late_weeks(connection)
         try:
             for number, (table, partition) in enumerate(due, 1):
                 yield _archive(this, table, partition) + (
@@ -138,10 +145,6 @@ def archive(
                 yield _merge_late(this, week)
         except _Stopped:
             return
-        for week in expired:
-            if this.tried(partial(_forget, week=week)) is not None:
-                folder.delete(week.file)
-                yield f"deleted {week.file}: past retention"
         with engine.begin() as connection:
             if [week.sha256 for week in manifest(connection)] != [week.sha256 for week in known]:
                 write_manifest(connection, folder)
@@ -200,13 +203,38 @@ def _expired(connection: sa.Connection, now: datetime) -> list[ColdWeek]:
     ]
 
 
-def _clear(folder: Folder, there: dict[str, float], known: list[ColdWeek]) -> None:
-    named = {week.file for week in known} | {MANIFEST}
-    for name, written in there.items():
-        if name.count("/") > 1:
-            continue  # of a node, which has a folder of its own below this one
-        if name not in named and name.endswith((".parquet", ".new")) and written < time.time() - KEPT:
-            folder.delete(name)
+def _tidy(engine: sa.Engine, folder: Folder, there: Mapping[str, float]) -> Iterator[str]:
+    """Finishes what killed rounds have left, and deletes files that left the manifest long ago."""
+    # a round that has lost its lock may still write what it has begun: its name is remembered for a day
+    over = sa.text(
+        "select file, left_at is null as begun, case when left_at is null"
+        " then begun < now() - interval '1 day' else left_at < now() - keep_replaced::interval end as over"
+        " from ringlog.archive_file, ringlog.history order by file"
+    )
+    with engine.begin() as connection:
+        known = manifest(connection)
+        recorded = connection.execute(over).all()
+    for file in ownership.put_back(folder, there, known):
+        yield f"put back {file}"
+    named = {week.file for week in known}
+    done = []
+    for file, begun, is_over in recorded:
+        if file in named:
+            done.append(file)
+            continue
+        if begun or is_over:
+            for name in (file, f"{file}.new", aside(file)):
+                if name in there:
+                    folder.delete(name)
+        elif file in there:
+            folder.set_aside(file)
+        if is_over:
+            done.append(file)
+            if not begun:
+                yield f"deleted {file}, which left the manifest long ago"
+    with engine.begin() as connection:
+        become_owner(connection)
+        connection.execute(archive_file.delete().where(archive_file.c.file.in_(done)))
 
 
 def _archive(this: _Round, table: str, partition: Partition) -> str:
@@ -215,10 +243,8 @@ def _archive(this: _Round, table: str, partition: Partition) -> str:
         return f"postponed {name}: its table is in use"
     written = []
     with this.engine.begin() as connection:
-        known = manifest(connection)
         facts = about(connection, table)
-    before = {week.begins: week for week in known if week.table == table}
-    taken = {week.file for week in known}
+        before = {week.begins: week for week in manifest(connection, table)}
     for week in _weeks(partition):
         old = before.get(week.start)
         if old is not None and old.recalled_until is None:
@@ -226,7 +252,7 @@ def _archive(this: _Round, table: str, partition: Partition) -> str:
         query = _rows_of(sql.Identifier("log", partition.name), week.start, week.end)
         read = partial(rows, this.source, query)
         try:
-            written.append(this.writer.submit(_write, this, table, week, read, facts, taken).result())
+            written.append(this.writer.submit(_write, this, table, week, read, facts).result())
         except BeyondArrow as error:
             return f"{name} stays in PostgreSQL: {error}"
         finally:
@@ -241,8 +267,8 @@ def _archive(this: _Round, table: str, partition: Partition) -> str:
         return f"postponed {name}: its table is in use"
     for new in written:
         old = before.get(new.begins)
-        if old is not None and old.file != new.file:
-            this.folder.delete(old.file)
+        if old is not None:
+            this.folder.set_aside(old.file)
     size = sum(week.bytes for week in written)
     count = sum(week.rows for week in written)
     line = f"archived {name}: {count} rows, {size} bytes"
@@ -255,14 +281,11 @@ def _write(
     week: Week,
     source: Callable[[], Iterator[pa.RecordBatch]],
     facts: dict[str, str],
-    taken: Collection[str],
 ) -> ColdWeek:
-    """Writes the rows of a week to a new file and compares it with them. `taken` has the files of all tables'
-    weeks: one that was renamed has files of its former name."""
-    number = 1
-    while (name := file_of(table, week, number)) in taken:
-        number += 1
-    # what is there by this name is of a round that was killed: the manifest does not name it
+    """Writes the rows of a week to a new file and compares it with them."""
+    with this.engine.begin() as connection:
+        become_owner(connection)
+        name = new_file(connection, this.folder, table, week)
     with this.folder.created(name) as stream:
         count = files.write(stream, _throttled(this, source()), facts)
     if not files.same(files.read(this.folder, name), _throttled(this, source())):
@@ -370,7 +393,6 @@ def _merge_late(this: _Round, week: ColdWeek) -> str:
     if new.num_rows:
         with this.engine.begin() as connection:
             facts = about(connection, week.table)
-            taken = {each.file for each in manifest(connection)}
         written = this.writer.submit(
             _write,
             this,
@@ -378,7 +400,6 @@ def _merge_late(this: _Round, week: ColdWeek) -> str:
             Week(week.begins.astimezone(UTC)),
             lambda: late.merged(files.read(this.folder, week.file), new),
             facts,
-            taken,
         ).result()
     conflicts = came.filter(pa.array(there.conflicting))
     repeated = came.filter(pa.array(there.repeated))
@@ -390,7 +411,7 @@ def _merge_late(this: _Round, week: ColdWeek) -> str:
             this.folder.delete(written.file)
         return f"postponed {written.file}: its table is in use"
     if written is not week:
-        this.folder.delete(week.file)
+        this.folder.set_aside(week.file)
     line = f"merged {new.num_rows} late rows into {written.file}, {repeated.num_rows} were there already"
     return line + (
         f", {conflicts.num_rows} in conflict with it: see ringlog.event" if conflicts.num_rows else ""

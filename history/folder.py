@@ -11,6 +11,14 @@ from pyarrow import fs
 
 _CHUNK = 1 << 20  # bytes read at once for a digest
 
+_ASIDE = "_replaced"  # what begins with _ is no data to Spark, and `*.parquet` does not look into it
+
+
+def aside(name: str) -> str:
+    """The name of a file that has left the manifest and is kept."""
+    folder, _, file = name.rpartition("/")
+    return f"{folder}/{_ASIDE}/{file}"
+
 
 class Damaged(Exception):
     """A file of the archive is missing or not what was written."""
@@ -51,11 +59,14 @@ class Folder:
 
     @contextmanager
     def opened(self, name: str) -> Iterator[pa.NativeFile]:
-        """A file to read, at any place. Raises Damaged when there is none."""
+        """A file to read, at any place; one that was set aside too. Raises Damaged when there is none."""
         try:
             file = self._files.open_input_file(self._path(name))
         except OSError as error:
-            raise Damaged(f"{self.where}/{name}: {error}") from error
+            try:
+                file = self._files.open_input_file(self._path(aside(name)))
+            except OSError:
+                raise Damaged(f"{self.where}/{name}: {error}") from error
         with file:
             yield file
 
@@ -74,6 +85,23 @@ class Folder:
     def delete(self, name: str) -> None:
         if self.exists(name):
             self._files.delete_file(self._path(name))
+
+    def set_aside(self, name: str) -> None:
+        """Takes a file out of sight; it can still be opened by its name."""
+        self._move(name, aside(name))
+
+    def put_back(self, name: str) -> None:
+        self._move(aside(name), name)
+
+    def _move(self, name: str, other: str) -> None:
+        if not self.exists(name):
+            return  # it was moved before a crash
+        folders = [os.path.dirname(self._path(each)) for each in (other, name)]
+        self._files.create_dir(folders[0], recursive=True)
+        self._files.move(self._path(name), self._path(other))
+        if self._is_local:
+            for folder in (*folders, os.path.dirname(folders[0])):
+                _sync(folder)
 
     def names(self) -> Iterator[tuple[str, float]]:
         """Each file, and when it was written (seconds since 1970)."""

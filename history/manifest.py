@@ -1,17 +1,20 @@
 """The manifest of the archive: the weeks and their files. It is the table ringlog.cold_week."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import count
 
 import sqlalchemy as sa
 from psycopg import sql
+from sqlalchemy.dialects import postgresql
 
 from ringlog.history import files
-from ringlog.history.folder import Damaged, Folder
+from ringlog.history.folder import Damaged, Folder, aside
 from ringlog.schema.partitions import Week
-from ringlog.schema.tiers import cold_week
+from ringlog.schema.tiers import archive_file, cold_week
 
 MANIFEST = "manifest.json"
 
@@ -47,9 +50,20 @@ def manifest(connection: sa.Connection, table: str | None = None) -> list[ColdWe
     return [ColdWeek(*row) for row in connection.execute(query)]
 
 
-def file_of(table: str, week: Week, number: int) -> str:
-    """The name of a week's file; each that replaces another has the next number."""
-    return f"{table}/{week.start:%Gw%V}{'' if number == 1 else f'-{number}'}.parquet"
+def new_file(connection: sa.Connection, folder: Folder, table: str, week: Week) -> str:
+    """A name for a week's file, recorded as this database's. Each that replaces another has the next number:
+    no name comes again, and none that another database has used."""
+    first = f"{table}/{week.start:%Gw%V}"
+    recorded = sa.union(sa.select(cold_week.c.file), sa.select(archive_file.c.file))
+    numbered = re.compile(re.escape(first) + r"(?:-(\d+))?\.parquet")
+    named = map(numbered.fullmatch, connection.scalars(recorded))
+    used = [int(found[1] or 1) for found in named if found]
+    for number in count(max(used, default=0) + 1):
+        name = f"{first}{'' if number == 1 else f'-{number}'}.parquet"
+        if not folder.exists(name) and not folder.exists(aside(name)):
+            break
+    connection.execute(archive_file.insert().values(file=name))
+    return name
 
 
 def note(connection: sa.Connection, week: ColdWeek) -> None:
@@ -70,9 +84,12 @@ def note(connection: sa.Connection, week: ColdWeek) -> None:
 
 
 def forget(connection: sa.Connection, week: ColdWeek) -> None:
-    connection.execute(
-        cold_week.delete().where(cold_week.c.table_name == week.table, cold_week.c.begins == week.begins)
-    )
+    """Takes a week out of the manifest; its file is kept for a while."""
+    gone = (cold_week.c.table_name == week.table) & (cold_week.c.begins == week.begins)
+    left = sa.select(cold_week.c.file, sa.func.now()).where(gone)
+    record = postgresql.insert(archive_file).from_select(["file", "left_at"], left)
+    connection.execute(record.on_conflict_do_update(index_elements=["file"], set_={"left_at": sa.func.now()}))
+    connection.execute(cold_week.delete().where(gone))
 
 
 def write_manifest(connection: sa.Connection, folder: Folder) -> None:
@@ -96,9 +113,9 @@ def verify(folder: Folder, week: ColdWeek) -> None:
     """Compares a file with the manifest. Raises Damaged."""
     if folder.digest(week.file) != week.sha256:
         raise Damaged(f"{folder}/{week.file} is not the file that was written: its SHA-256 is another one")
-    count = sum(batch.num_rows for batch in files.read(folder, week.file, ["time"]))
-    if count != week.rows:
-        raise Damaged(f"{folder}/{week.file} has {count} rows, not {week.rows}")
+    rows = sum(batch.num_rows for batch in files.read(folder, week.file, ["time"]))
+    if rows != week.rows:
+        raise Damaged(f"{folder}/{week.file} has {rows} rows, not {week.rows}")
 
 
 def damages(folder: Folder, weeks: Iterable[ColdWeek]) -> Iterator[str]:

@@ -221,7 +221,7 @@ class _Column:
             values = pc.strftime(values, format="%Y-%m-%dT%H:%M:%SZ")
         elif shown.type != place.type and shown.type == "double":
             # PostgreSQL's numeric comes as its digits
-            values = pc.cast(pc.cast(values, pa.string()), pa.float64())
+            values = pc.cast(values, pa.float64())
         return Samples(
             shown,
             np.asarray(time, np.int64),

@@ -11,6 +11,8 @@ from ringlog.nodes import Everywhere, server_of
 from ringlog.options import Data, Dsn
 
 if TYPE_CHECKING:
+    import sqlalchemy as sa
+
     from ringlog.history.manifest import ColdWeek
 
 archive_app = typer.Typer(help="Old weeks in files.", no_args_is_help=True)
@@ -45,6 +47,17 @@ def archive_status(data: Data = None, dsn: Dsn = None) -> None:
         for _, server in Everywhere(conninfo).with_headlines():
             with engine(server).begin() as connection:
                 _print_archive(settings(connection), manifest(connection))
+                _print_refusal(connection)
+
+
+def _print_refusal(connection: "sa.Connection") -> None:
+    """Says why the server's database may not write its archive, if that is so."""
+    from ringlog.history.ownership import NotOurs, examine
+
+    try:
+        examine(connection)
+    except NotOurs as error:
+        print(error)
 
 
 def _print_archive(chosen: tuple[timedelta, str] | None, weeks: "list[ColdWeek]") -> None:
@@ -64,8 +77,8 @@ def _print_archive(chosen: tuple[timedelta, str] | None, weeks: "list[ColdWeek]"
 
 @archive_app.command("verify")
 def archive_verify(data: Data = None, dsn: Dsn = None) -> None:
-    """Read every file of the archives of all servers and compare it with the manifest. Code 1: some are
-    damaged, or a node cannot be reached."""
+    """Read every file of the archives of all servers and compare it with the manifest, and list those that
+    are not of these databases. Code 1: some are damaged, or a node cannot be reached."""
     from ringlog.history.manifest import manifest, settings
 
     with chosen_database(data, dsn).opened() as conninfo:
@@ -76,8 +89,16 @@ def archive_verify(data: Data = None, dsn: Dsn = None) -> None:
                 chosen = settings(connection)
                 weeks = manifest(connection)
             damaged += _print_damages(chosen, weeks)
+            _print_unknown(engine(server))
     if damaged:
         raise typer.Exit(1)
+
+
+def _print_unknown(administrator: "sa.Engine") -> None:
+    from ringlog.history.ownership import unknown_files
+
+    for file in unknown_files(administrator):
+        print(f"{file} is not of this database, which never deletes it")
 
 
 def _print_damages(chosen: tuple[timedelta, str] | None, weeks: "list[ColdWeek]") -> int:
@@ -94,6 +115,19 @@ def _print_damages(chosen: tuple[timedelta, str] | None, weeks: "list[ColdWeek]"
         print(damage, flush=True)
     print(f"{len(weeks) - damaged} files are intact, {damaged} are damaged")
     return damaged
+
+
+@archive_app.command("adopt")
+def archive_adopt(data: Data = None, dsn: Dsn = None) -> None:
+    """Make the archives the ones that this database writes, on all servers: after a restore, or for a copy of
+    a database with a copy of its folder. Deletes nothing."""
+    from ringlog.history.ownership import adopt
+
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        for _, server in Everywhere(conninfo).with_headlines():
+            for line in adopt(engine(server)):
+                print(line, flush=True)
 
 
 @archive_app.command("now")

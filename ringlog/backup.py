@@ -208,6 +208,7 @@ def _restore_embedded(folder: Path, to: str | None, data: Path) -> None:
     try:
         with postgres.running() as process:
             last = _recovered(postgres, process)
+            has_archive = _disown_archive(postgres)
     except ServerError as error:
         if _NOT_REACHED not in str(error):
             raise
@@ -224,6 +225,17 @@ def _restore_embedded(folder: Path, to: str | None, data: Path) -> None:
     if last is not None:
         print(f"the last transaction in it was committed at {last.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f} UTC")
     print("the restored server does not archive its log: run ringlog backup with a new folder")
+    if has_archive:
+        print("nor does it archive old weeks: run ringlog archive adopt if it takes the old server's place")
+
+
+def _disown_archive(postgres: Postgres) -> bool:
+    """Leaves the archive of old weeks to the database that the backup is of; False: there is none."""
+    with psycopg.connect(postgres.conninfo(), autocommit=True) as connection:
+        if connection.execute("select to_regclass('ringlog.archive_owner')").fetchall() == [(None,)]:
+            return False
+        owner = connection.execute("update ringlog.archive_owner set token = null, previous = null")
+        return owner.rowcount > 0
 
 
 def _recovered(postgres: Postgres, process: "subprocess.Popen[bytes]") -> datetime | None:

@@ -74,8 +74,12 @@ def _archived(engine: sqlalchemy.Engine, conninfo: str, end: threading.Event) ->
         wanted = connection.scalar(sqlalchemy.text("select count(*) from ringlog.history"))
     if wanted:
         from ringlog.history.archive import archive
+        from ringlog.history.ownership import NotOurs
 
-        yield from archive(engine, conninfo, stopped=end.is_set)
+        try:
+            yield from archive(engine, conninfo, stopped=end.is_set)
+        except NotOurs as error:
+            log.error("housekeeping: %s", error)
 
 
 def _log(report: MaintenanceReport) -> None:

@@ -34,7 +34,7 @@ from ringlog.schema.install import bring_up_to_date, install, procedures_of
 from ringlog.schema.partitions import alone, keep_statistics_small, log_partitions, make_partition
 from ringlog.schema.roles import READER, SUMMARIES, become_owner, granting
 from ringlog.schema.tables import stored_columns
-from ringlog.schema.tiers import cold_week, history, summarised
+from ringlog.schema.tiers import archive_file, cold_week, history, summarised
 
 _MOVING_LOCK = 0x6D6F76696E67
 """Its hexadecimal digits are "moving": the advisory lock of moving tables."""
@@ -349,8 +349,9 @@ class _Moving:
             pass
 
     def _copy_archive(self) -> Iterator[tuple[str, int]]:
-        """Copies the files of weeks that have left PostgreSQL. The old ones stay for readers; the
-        source deletes them a day after it has forgotten the table. Raises ServerError."""
+        """Copies the files of weeks that have left PostgreSQL. The old ones stay for readers; the source sets
+        them aside when it has forgotten the table, and the target what it does not name in the end. Raises
+        ServerError."""
         # it takes the extra `history`, as archiving does
         with self.source.begin() as connection:
             weeks = connection.execute(
@@ -371,6 +372,13 @@ class _Moving:
             )
         old, new = Folder(here), Folder(there)
         for file, rows, sha256 in weeks:
+            with self.target.begin() as connection:
+                become_owner(connection)
+                record = postgresql.insert(archive_file).values(file=file, left_at=sa.func.now())
+                connection.execute(
+                    record.on_conflict_do_update(index_elements=["file"], set_={"left_at": sa.func.now()})
+                )
+            new.put_back(file)
             try:
                 if not (new.exists(file) and new.digest(file) == sha256):
                     new.copy(old, file)

@@ -96,6 +96,15 @@ def _delete(postgres: Postgres, old: Path | None, account: Account) -> None:
     print(f"deleted {old}")
 
 
+def _databases(conninfo: str) -> Iterator[psycopg.Connection]:
+    """A connection to each database of a server, one after the other."""
+    with psycopg.connect(conninfo) as connection:
+        names = connection.execute("select datname from pg_database where datallowconn").fetchall()
+    for (name,) in names:
+        with psycopg.connect(make_conninfo(conninfo, dbname=name), autocommit=True) as connection:
+            yield connection
+
+
 class _Upgrade:
     def __init__(self, postgres: Postgres, old: Path, account: Account, old_programs: Path | None) -> None:
         self.postgres = postgres
@@ -147,6 +156,7 @@ class _Upgrade:
             self._pg_upgrade()
             with self.account.acting():
                 self._settle()
+            self._renew_ownership(state["Database system identifier"])
             after = self._relations(self.programs, self.new, analyze=True)
             if before != after:
                 missing = ", ".join(sorted(before - after)[:5])
@@ -270,6 +280,18 @@ class _Upgrade:
         for left in (*self.new.glob("delete_old_cluster.*"), *self.work.glob("delete_old_cluster.*")):
             left.unlink()
 
+    def _renew_ownership(self, old: str) -> None:
+        """The archive of old weeks remains that of the database, which is in another cluster now."""
+        with self._started(self.programs, self.new) as conninfo:
+            for connection in _databases(conninfo):
+                if connection.execute("select to_regclass('ringlog.archive_owner')").fetchall() != [(None,)]:
+                    connection.execute(
+                        "update ringlog.archive_owner set system_identifier ="
+                        " (select system_identifier::text from pg_control_system())"
+                        " where system_identifier = %s",
+                        [old],
+                    )
+
     def _relations(self, programs: Path, cluster: Path, *, analyze: bool = False) -> set[str]:
         """Names of all tables and indexes of all databases; with `analyze`, their statistics are made."""
         query = (
@@ -279,12 +301,9 @@ class _Upgrade:
         )
         found: set[str] = set()
         with self._started(programs, cluster) as conninfo:
-            with psycopg.connect(conninfo) as connection:
-                names = connection.execute("select datname from pg_database where datallowconn").fetchall()
-            for (name,) in names:
-                with psycopg.connect(make_conninfo(conninfo, dbname=name), autocommit=True) as connection:
-                    connection.execute("set search_path = pg_catalog")
-                    found |= {str(row[0]) for row in connection.execute(query)}
+            for connection in _databases(conninfo):
+                connection.execute("set search_path = pg_catalog")
+                found |= {str(row[0]) for row in connection.execute(query)}
             if analyze:
                 # pg_upgrade brings most statistics along
                 command = [str(programs / "vacuumdb"), "--all", "--analyze-in-stages", "--missing-stats-only"]

@@ -172,6 +172,8 @@ class History:
 
     online: Retention
     archive: str
+    keep_replaced: Retention = Retention(30, "day")
+    """How long files stay after they were replaced, or after the retention of their table."""
 
     def of(self, node: str) -> "History":
         """A node's: its files are below the same folder, where no other server's are."""

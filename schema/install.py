@@ -285,7 +285,7 @@ class _Installation(_Ringlogs):
 
     def _note_history(self) -> None:
         history = self.facility.history
-        wanted = [(str(history.online), history.archive)] if history else []
+        wanted = [(str(history.online), history.archive, str(history.keep_replaced))] if history else []
         cold = sa.select(sa.func.count()).where(
             tiers.cold_week.c.recalled_until.is_(None), tiers.cold_week.c.rows > 0
         )
@@ -302,10 +302,12 @@ class _Installation(_Ringlogs):
         before = [tuple(row) for row in self.connection.execute(sa.select(tiers.history))]
         if before != wanted:
             self.connection.execute(tiers.history.delete())
-            for online, archive in wanted:
-                self.connection.execute(tiers.history.insert().values(online=online, archive=archive))
+            for row in wanted:
+                self.connection.execute(tiers.history.insert().values(row))
             was, now = (
-                "; ".join(map(" in PostgreSQL, then ".join, rows)) or "none" for rows in (before, wanted)
+                "".join(f"{row[0]} in PostgreSQL, then {row[1]} (replaced files {row[2]})" for row in rows)
+                or "none"
+                for rows in (before, wanted)
             )
             self.changed.append(f"history of old weeks: {was} → {now}")
 

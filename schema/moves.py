@@ -137,7 +137,15 @@ def drop_copy(connection: sa.Connection, table: str) -> None:
 
 
 def _forget(connection: sa.Connection, table: str) -> None:
-    """Deletes what ringlog's own tables say of a table, but for where it is now."""
+    """Deletes what ringlog's own tables say of a table, but for where it is now. Its weeks in the archive
+    leave the manifest."""
+    connection.execute(
+        sa.text(
+            "insert into ringlog.archive_file (file, left_at) select file, now() from ringlog.cold_week"
+            " where table_name = :table on conflict (file) do update set left_at = excluded.left_at"
+        ),
+        {"table": table},
+    )
     query = sa.text(
         "select relname from pg_attribute join pg_class on pg_class.oid = attrelid"
         " where relnamespace = 'ringlog'::regnamespace and relkind = 'r' and not attisdropped"

@@ -9,6 +9,7 @@ from ringlog.schema.facility import SUMMARY_LEVELS, Facility, History, LogPolicy
 
 SHORTEST, LONGEST = 1e-6, 366 * 86_400.0  # of cycles and periods, in seconds
 _RETENTION = re.compile(r"([1-9]\d{0,5}) (day|week|month|year)s?")
+_HISTORY = {"online", "archive", "keep_replaced"}
 _TOLERANCE = re.compile(r"([1-9]\d{0,5}) (minute|hour|day|week)s?")
 _DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 _ROWS_OF_A_SPAN = 30
@@ -105,17 +106,24 @@ def history_of(entry: Entry) -> History | None:
     value = entry.take("history")
     if value is None:
         return None
-    if not isinstance(value, dict) or set(value) != {"online", "archive"}:
-        entry.refuse("[history] has online and archive, both of them and nothing else")
+    if not isinstance(value, dict) or not {"online", "archive"} <= set(value) <= _HISTORY:
+        entry.refuse("[history] has online and archive, both of them, perhaps keep_replaced, and no more")
         return None
-    online = value["online"]
     archive = value["archive"]
-    match = _RETENTION.fullmatch(online) if isinstance(online, str) else None
-    if match is None:
-        entry.refuse(f"history.online '{online}' must be days, weeks, months or years, as \"8 weeks\"")
+    online, keep_replaced = (
+        _history_time(entry, name, value.get(name, "30 days")) for name in ("online", "keep_replaced")
+    )
     if not isinstance(archive, str) or not archive.startswith(("/", "s3://")) or not archive.isprintable():
         entry.refuse(
             f"history.archive '{archive}' must be the absolute path of a folder, or s3://bucket/folder"
         )
         return None
-    return None if match is None else History(Retention(int(match[1]), match[2]), archive)
+    return None if online is None or keep_replaced is None else History(online, archive, keep_replaced)
+
+
+def _history_time(entry: Entry, name: str, value: Any) -> Retention | None:
+    match = _RETENTION.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        entry.refuse(f"history.{name} '{value}' must be days, weeks, months or years, as \"8 weeks\"")
+        return None
+    return Retention(int(match[1]), match[2])

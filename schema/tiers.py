@@ -49,6 +49,13 @@ history = sa.Table(
     metadata,
     sa.Column("online", sa.TEXT, nullable=False, comment="interval that weeks stay in the log"),
     sa.Column("archive", sa.TEXT, nullable=False, comment="folder of the weeks that have left it"),
+    sa.Column(
+        "keep_replaced",
+        sa.TEXT,
+        nullable=False,
+        server_default="30 days",
+        comment="interval that files stay after they have left the manifest",
+    ),
     comment="one row where old weeks leave PostgreSQL; none: nothing does",
 )
 
@@ -69,4 +76,29 @@ cold_week = sa.Table(
         comment="the week is in the log again, and stays there until then; null: it is cold",
     ),
     comment="the manifest: weeks whose rows are in Parquet files",
+)
+
+# without the table's name, by which all that is known of a table is forgotten when it moves
+archive_file = sa.Table(
+    "archive_file",
+    metadata,
+    sa.Column("file", sa.TEXT, primary_key=True, comment="below the archive's folder"),
+    sa.Column("begun", postgresql.TIMESTAMP(timezone=True), nullable=False, server_default=sa.func.now()),
+    sa.Column(
+        "left_at",
+        postgresql.TIMESTAMP(timezone=True),
+        comment="when it left the manifest; null: it was begun and is not in the manifest yet",
+    ),
+    comment="files that this database has written and its manifest does not name: no others are ever deleted",
+)
+
+archive_owner = sa.Table(
+    "archive_owner",
+    metadata,
+    sa.Column("archive", sa.TEXT, primary_key=True, comment="identity of the folder, as in its ringlog.json"),
+    sa.Column("token", sa.TEXT, comment="of the latest round; null: this database was restored"),
+    sa.Column("previous", sa.TEXT, comment="token of the round before"),
+    sa.Column("system_identifier", sa.TEXT, nullable=False, comment="of PostgreSQL, as it wrote this"),
+    sa.Column("database", sa.BIGINT, nullable=False, comment="oid of the database, as it wrote this"),
+    comment="the archive that this database writes: a copy of the database finds that it is not the writer",
 )

@@ -21,7 +21,6 @@ class Gaps:
         self._first = begin // (SECOND * width)
         self._until = None if until is None else until // (SECOND * width)
         self._number: int | None = None
-        self.begin = begin
         self.first_bin = self._first * SECOND * width
         """its begin, in microseconds"""
 

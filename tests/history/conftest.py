@@ -1,10 +1,12 @@
 """A database with a facility of small tables, its administrator's engine and connection strings."""
 
+import secrets
 from collections.abc import Iterator
 
 import psycopg
 import pytest
 import sqlalchemy as sa
+from moto.server import ThreadedMotoServer
 from psycopg.conninfo import make_conninfo
 
 from ringlog.schema.facility import Column, Facility, Table
@@ -37,3 +39,16 @@ def every_type(engine: sa.Engine, conninfo: str) -> Iterator[psycopg.Connection]
     install(engine, Facility("test", "UTC", (Table("every_type", 10, 1.0, COLUMNS),)))
     with psycopg.connect(conninfo, autocommit=True) as connection:
         yield connection
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A folder in an object store: S3 as moto has it."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    folder = f"weeks/{secrets.token_hex(4)}"  # moto keeps what it has
+    yield f"s3://{folder}?region=us-east-1&scheme=http&endpoint_override={host}:{port}&allow_bucket_creation=true"
+    server.stop()

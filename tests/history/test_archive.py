@@ -24,6 +24,7 @@ from ringlog.history import archive as archiving
 from ringlog.history import files
 from ringlog.history.folder import Folder
 from ringlog.history.manifest import manifest, note, verify
+from ringlog.history.ownership import NotThere, adopt
 from ringlog.history.reading import newest, read
 from ringlog.history.recall import recall
 from ringlog.history.summaries import summarise
@@ -136,9 +137,10 @@ def table(conninfo: str) -> Iterator[psycopg.Connection]:
 
 
 @pytest.fixture
-def archived(cold: Prepared, online: Prepared, folder: Path) -> Rows:
+def archived(cold: Prepared, online: Prepared, folder: Path, engine: sa.Engine) -> Rows:
     """The old weeks are in the archive: all rows as they were before."""
     shutil.copytree(cold.folder, folder)
+    [*adopt(engine)]
     return online.rows
 
 
@@ -211,7 +213,7 @@ def test_an_archive_whose_disk_is_away_is_not_begun_anew(
 ) -> None:
     folder.rename(folder.with_name("away"))
     folder.mkdir()
-    with pytest.raises(FileNotFoundError, match="is its disk mounted"):
+    with pytest.raises(NotThere, match="is its disk mounted"):
         [*archive(engine, conninfo, NOW + timedelta(weeks=1))]
     assert [*folder.iterdir()] == []
 
@@ -280,6 +282,7 @@ def test_rows_that_come_for_a_cold_week(
     (words,) = table.execute("select words from ringlog.event").fetchone() or ("",)
     assert '"an_int": 99' in words
     assert not (folder / "every_type/2026w10.parquet").exists()
+    assert (folder / "every_type/_replaced/2026w10.parquet").exists()
     # what was acknowledged and is refused now is in the books
     books = table.execute("select hour, acknowledged, refused, repeated from ringlog.ledger")
     assert books.fetchall() == [(BEGIN, -1, 1, 1)]
@@ -591,7 +594,7 @@ def test_retention_deletes_files(
     table.execute("update ringlog.logged_table set retention = '8 weeks'")
     lines = [*archive(engine, conninfo, NOW)]
     # 8 weeks before 10 June is 15 April, in week 16
-    assert lines == [f"deleted every_type/2026w{n}.parquet: past retention" for n in range(10, 16)]
+    assert lines == [f"set aside every_type/2026w{n}.parquet: past retention" for n in range(10, 16)]
     assert not (folder / "every_type/2026w15.parquet").exists()
 
 

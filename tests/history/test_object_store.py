@@ -1,13 +1,11 @@
 """The archive in an object store: S3 as moto has it."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
 import sqlalchemy as sa
-from moto.server import ThreadedMotoServer
 
 from ringlog.history.archive import archive
 from ringlog.history.folder import Damaged, Folder
@@ -20,17 +18,6 @@ from ringlog.schema.partitions import maintain
 
 BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
-
-
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    yield f"s3://weeks/archive?region=us-east-1&scheme=http&endpoint_override={host}:{port}&allow_bucket_creation=true"
-    server.stop()
 
 
 def test_weeks_in_an_object_store(engine: sa.Engine, conninfo: str, bucket: str) -> None:
@@ -63,7 +50,9 @@ def test_weeks_in_an_object_store(engine: sa.Engine, conninfo: str, bucket: str)
             "magnets/2026w10-2.parquet",
             "magnets/2026w11.parquet",
             "magnets/2026w12.parquet",
+            "magnets/_replaced/2026w10.parquet",
             "manifest.json",
+            "ringlog.json",
         ]
         assert len([*recall(engine, conninfo, "magnets", BEGIN, NOW, timedelta(days=1))]) == 3
         assert connection.execute("select count(*) from log.magnets").fetchone() == (len(before) + 1,)

@@ -456,13 +456,21 @@ def test_where_old_weeks_go(tmp_path: Path) -> None:
     history = load_facility(written(tmp_path, head)).history
     assert history is not None
     assert (str(history.online), history.archive) == ("8 weeks", "/data/archive")
+    assert str(history.keep_replaced) == "30 days"
+    history = load_facility(written(tmp_path, f'{head}\nkeep_replaced = "1 year"')).history
+    assert history is not None
+    assert str(history.keep_replaced) == "1 year"
 
 
 @pytest.mark.parametrize(
     ("head", "problem"),
     [
-        ('history = "8 weeks"', "[history] has online and archive, both of them and nothing else"),
-        ('[history]\nonline = "8 weeks"', "[history] has online and archive, both of them and nothing else"),
+        ('history = "8 weeks"', "[history] has online and archive, both of them, perhaps keep_replaced, and"),
+        ('[history]\nonline = "8 weeks"', "[history] has online and archive, both of them"),
+        (
+            '[history]\nonline = "8 weeks"\narchive = "/a"\nkeep_replaced = 3',
+            "history.keep_replaced '3' must be days, weeks",
+        ),
         ('[history]\nonline = "soon"\narchive = "/a"', "history.online 'soon' must be days, weeks"),
         ('[history]\nonline = "8 weeks"\narchive = "a"', "history.archive 'a' must be the absolute path"),
     ],

@@ -20,6 +20,8 @@ def test_a_restore_to_a_moment_under_load(temporary_directory: Path) -> None:
     stop = threading.Event()
     with serving(data) as server:
         add_logins(server)
+        with psycopg.connect(server.dsn) as admin:
+            admin.execute("insert into ringlog.archive_owner values ('a', 'token', 'before', '1', 1)")
 
         def write() -> None:
             with server.connect(server.writer.user, server.writer.password) as session:
@@ -60,12 +62,15 @@ def test_a_restore_to_a_moment_under_load(temporary_directory: Path) -> None:
     assert not new.exists()
     restored = ringlog("restore", copies, "--to", moment.isoformat(), "--data", new, timeout=200)
     assert restored.returncode == 0, restored.stderr
+    assert "run ringlog archive adopt if it takes the old server's place" in restored.stdout
     # a commit between our clock and PostgreSQL's is on either side of the moment
     sure = [number for number, at in acknowledged if at < moment]
     begun = next(number for number, at in acknowledged if at >= moment)
     with serving(new, facility=None) as server, psycopg.connect(server.dsn) as admin:
         rows = [int(number) for (number,) in admin.execute("select a_double from log.every_type order by 1")]
         assert rows in (sure, [*sure, begun])
+        tokens = admin.execute("select token, previous from ringlog.archive_owner")
+        assert tokens.fetchall() == [(None, None)]
         assert admin.execute("show archive_command").fetchone() == ("/bin/true",)
         checked = ringlog("verify", "--data", new)
         assert checked.returncode == 0, checked.stdout

@@ -124,6 +124,10 @@ def test_every_row_is_there_afterwards(old: OldCluster, data: Path) -> None:
                 "row ((n - 1) % 10 + 1, now() - n * interval '1 hour', n, n)::online.sr_rf)"
                 " from generate_series(1, 2000) as n"
             )
+            connection.execute(
+                "insert into ringlog.archive_owner select 'a', 'token', null, system_identifier::text, oid"
+                " from pg_control_system(), pg_database where datname = current_database()"
+            )
         before = counts(database)
     assert before["log.sr_rf"] == 2000
     early = ringlog("upgrade", "--delete-old", "--data", data)
@@ -160,6 +164,12 @@ def test_every_row_is_there_afterwards(old: OldCluster, data: Path) -> None:
             assert connection.info.server_version // 10000 == 18
             settled = "select current_setting('work_mem'), current_setting('archive_command')"
             assert connection.execute(settled).fetchone() == ("9MB", "/bin/true")
+            ours = (
+                "select o.system_identifier = c.system_identifier::text and o.database = d.oid::bigint"
+                " from ringlog.archive_owner o, pg_control_system() c, pg_database d"
+                " where datname = current_database()"
+            )
+            assert connection.execute(ours).fetchone() == (True,)
             connection.execute("select ringlog.put_sr_rf(row (1, now(), 1, 1)::online.sr_rf)")
         checked = ringlog("verify", "--data", data)
         assert checked.returncode == 0, checked.stdout

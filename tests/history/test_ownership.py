@@ -1,0 +1,322 @@
+"""One database writes an archive and deletes only its own files, in a folder and in an object store."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+
+from ringlog.history import archive as archiving
+from ringlog.history.archive import archive
+from ringlog.history.folder import Folder
+from ringlog.history.manifest import damages, manifest
+from ringlog.history.ownership import IDENTITY, NotOurs, adopt, unknown_files, weeks_in
+from ringlog.history.reading import read
+from ringlog.schema.facility import Column, Facility, History, Retention, Table
+from ringlog.schema.install import install
+from ringlog.schema.partitions import maintain
+from servers import ringlog
+
+from .conftest import conninfo_of
+
+BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
+NOW = datetime(2026, 4, 1, tzinfo=UTC)
+TABLE = Table("magnets", 10, 1.0, (Column("current", "m/current", "double"),))
+
+Databases = Callable[[str], AbstractContextManager[sa.URL]]
+
+
+@dataclass(frozen=True)
+class Site:
+    """A database, and the archive that its facility file names."""
+
+    url: sa.URL
+    where: str
+
+    @property
+    def conninfo(self) -> str:
+        return conninfo_of(self.url)
+
+    @contextmanager
+    def engine(self) -> Iterator[sa.Engine]:
+        """Without connections afterwards, so that the database can be copied."""
+        made = sa.create_engine(self.url)
+        try:
+            yield made
+        finally:
+            made.dispose()
+
+    def run(self, *statements: str) -> None:
+        with psycopg.connect(self.conninfo) as connection:
+            for statement in statements:
+                connection.execute(statement.encode())
+
+    def archive(self) -> list[str]:
+        with self.engine() as engine:
+            return [*archive(engine, self.conninfo, NOW, pauses=0)]
+
+    def adopt(self) -> list[str]:
+        with self.engine() as engine:
+            return [*adopt(engine)]
+
+    def unknown(self) -> list[str]:
+        with self.engine() as engine:
+            return unknown_files(engine)
+
+    def late(self, minutes: int) -> None:
+        moment = BEGIN + timedelta(minutes=minutes)
+        self.run(f"select ringlog.put_magnets(row (2, '{moment}', {minutes})::online.magnets)")
+
+    def rows(self) -> list[dict[str, object]]:
+        batches = read(self.conninfo, "magnets", ["seq_no", "current"])
+        return [row for batch in batches for row in batch.to_pylist()]
+
+    def files(self) -> set[str]:
+        return weeks_in(dict(Folder(self.where).names()))
+
+    def intact(self) -> bool:
+        with self.engine() as engine, engine.begin() as connection:
+            return not [*damages(Folder(self.where), manifest(connection))]
+
+
+@pytest.fixture(params=["folder", "object store"])
+def site(request: pytest.FixtureRequest, database_url: sa.URL, tmp_path: Path) -> Site:
+    """Three weeks in the archive, and one in PostgreSQL."""
+    where = str(tmp_path / "archive")
+    if request.param == "object store":
+        where = request.getfixturevalue("bucket")
+    made = Site(database_url, where)
+    history = History(Retention(1, "week"), made.where)
+    with made.engine() as engine:
+        install(engine, replace(Facility("test", "UTC", (TABLE,)), history=history))
+        made.run(
+            f"insert into log.magnets select 1, '{BEGIN}'::timestamptz + n * interval '1 hour', sin(n)"
+            " from generate_series(0, 600) n"
+        )
+        maintain(engine, NOW)
+    assert len(made.archive()) == 3
+    return made
+
+
+def test_a_copy_writes_and_deletes_nothing(site: Site, copied_databases: Databases) -> None:
+    assert site.url.database is not None
+    site.run("update ringlog.archive_file set left_at = now() - interval '1 year'")
+    with copied_databases(site.url.database) as url:
+        copy = Site(url, site.where)
+        site.late(1)
+        copy.late(2)
+        before = copy.files()
+        for _ in range(2):
+            with pytest.raises(NotOurs, match="this database is a copy of the one that writes it"):
+                copy.archive()
+            assert copy.files() == before
+            assert copy.unknown() == ["magnets/2026w10-2.parquet"] * (before != copy.files())
+        assert site.archive() == ["merged 1 late rows into magnets/2026w10-2.parquet, 0 were there already"]
+        # what the copy's manifest names is still there
+        assert copy.intact()
+        assert len(copy.rows()) == len(site.rows()) == 602
+        assert copy.unknown() == ["magnets/2026w10-2.parquet"]
+        assert site.unknown() == []
+
+
+def test_a_copy_with_a_folder_of_its_own(
+    site: Site, copied_databases: Databases, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if not site.where.startswith("/"):
+        return  # it is copied as a folder here
+    other = tmp_path / "copied"
+    shutil.copytree(site.where, other)
+    assert site.url.database is not None
+    with copied_databases(site.url.database) as url:
+        copy = Site(url, str(other))
+        copy.run(f"update ringlog.history set archive = '{other}'")
+        copy.late(2)
+        with pytest.raises(NotOurs, match="is a copy"):
+            copy.archive()
+        assert copy.adopt() == [f"{other} is this database's now: 3 weeks"]
+        assert copy.archive() == ["merged 1 late rows into magnets/2026w10-2.parquet, 0 were there already"]
+        site.late(3)
+        assert site.archive() == ["merged 1 late rows into magnets/2026w10-2.parquet, 0 were there already"]
+        assert site.intact()
+        assert copy.intact()
+
+
+def test_a_copy_that_postgresql_cannot_tell(site: Site) -> None:
+    """Of the whole cluster: the second of the two to write finds the other's token."""
+    site.run("create table public.before as select * from ringlog.archive_owner")
+    site.late(1)
+    assert len(site.archive()) == 1
+    site.run(
+        "delete from ringlog.archive_owner", "insert into ringlog.archive_owner select * from public.before"
+    )
+    before = site.files()
+    with pytest.raises(NotOurs, match="a copy of this database has written it since \\(database"):
+        site.archive()
+    assert site.files() == before
+    site.run("update ringlog.archive_owner set token = null, previous = null")
+    with pytest.raises(NotOurs, match="this database was restored from a backup"):
+        site.archive()
+    site.adopt()
+    assert site.archive() == []
+
+
+def test_a_folder_of_another_database(site: Site, prepared_databases: Callable[[], Databases]) -> None:
+    with prepared_databases() as url:  # type: ignore[attr-defined]
+        other = Site(url, site.where)
+        history = History(Retention(1, "week"), site.where)
+        with other.engine() as engine:
+            install(engine, replace(Facility("test", "UTC", (TABLE,)), history=history))
+        with pytest.raises(NotOurs, match="it belongs to another database"):
+            other.archive()
+        Folder(site.where).delete(IDENTITY)
+        with pytest.raises(NotOurs, match="it has 3 weeks that this database does not know"):
+            other.archive()
+    with pytest.raises(NotOurs, match=r"it has no file ringlog\.json"):
+        site.archive()
+    with Folder(site.where).created(IDENTITY) as stream:
+        stream.write(b"{")
+    with pytest.raises(NotOurs, match=r"its file ringlog\.json cannot be read"):
+        site.archive()
+    refused = ringlog("archive", "now", "--dsn", site.conninfo)
+    assert refused.returncode == 1
+    assert "ringlog archive adopt" in refused.stderr
+    status = ringlog("archive", "status", "--dsn", site.conninfo)
+    assert "cannot be read" in status.stdout
+    assert site.adopt()[1:] == []
+    assert site.archive() == []
+
+
+def test_archives_from_before_there_were_owners(site: Site) -> None:
+    Folder(site.where).delete(IDENTITY)
+    site.run("delete from ringlog.archive_owner")
+    site.late(1)
+    assert len(site.archive()) == 1
+    assert site.intact()
+
+
+def test_a_restored_database(site: Site, copied_databases: Databases) -> None:
+    """As of a moment before weeks were replaced, and it takes the place of the one that has replaced them."""
+    assert site.url.database is not None
+    with copied_databases(site.url.database) as url:
+        restored = Site(url, site.where)
+        site.late(1)
+        assert site.archive() == ["merged 1 late rows into magnets/2026w10-2.parquet, 0 were there already"]
+        site.run("update ringlog.logged_table set retention = '16 days'")  # weeks 10 and 11 are over
+        assert site.archive() == [
+            "set aside magnets/2026w10-2.parquet: past retention",
+            "set aside magnets/2026w11.parquet: past retention",
+        ]
+        restored.late(2)
+        assert len(restored.rows()) == 602
+        assert restored.intact()
+        with pytest.raises(NotOurs):
+            restored.archive()
+        assert restored.adopt() == [
+            f"{site.where} is this database's now: 3 weeks",
+            "put back magnets/2026w10.parquet",
+            "put back magnets/2026w11.parquet",
+        ]
+        assert restored.unknown() == ["magnets/_replaced/2026w10-2.parquet"]
+        # the former name does not come again
+        assert restored.archive() == [
+            "merged 1 late rows into magnets/2026w10-3.parquet, 0 were there already"
+        ]
+        with pytest.raises(NotOurs):
+            site.archive()
+        restored.run("update ringlog.archive_file set left_at = now() - interval '31 days'")
+        assert restored.archive() == ["deleted magnets/2026w10.parquet, which left the manifest long ago"]
+        assert restored.files() == {
+            "magnets/2026w10-3.parquet",
+            "magnets/2026w11.parquet",
+            "magnets/2026w12.parquet",
+            "magnets/_replaced/2026w10-2.parquet",
+        }
+        verified = ringlog("archive", "verify", "--dsn", restored.conninfo)
+        assert verified.returncode == 0, verified.stdout
+        assert "magnets/_replaced/2026w10-2.parquet is not of this database" in verified.stdout
+        assert len(restored.rows()) == 602
+        # and back: what was set aside is put back
+        assert "put back magnets/2026w10-2.parquet" not in site.adopt()
+
+
+def test_adopting_sets_aside_what_is_not_known(site: Site, copied_databases: Databases) -> None:
+    """Files that tools would read beside those of the manifest; the other database still reads them."""
+    assert site.url.database is not None
+    with copied_databases(site.url.database) as url:
+        other = Site(url, site.where)
+        site.late(1)
+        assert len(site.archive()) == 1
+        assert other.adopt() == [
+            f"{site.where} is this database's now: 3 weeks",
+            "put back magnets/2026w10.parquet",
+            "set aside magnets/2026w10-2.parquet, which this database does not know:"
+            " it is magnets/_replaced/2026w10-2.parquet now",
+        ]
+        assert len(site.rows()) == 602
+        assert len(other.rows()) == 601
+        assert "put back magnets/2026w10-2.parquet" in site.adopt()
+        assert site.intact()
+        assert other.intact()
+
+
+def test_nothing_named_is_ever_deleted(site: Site) -> None:
+    """Whatever the records say."""
+    site.run(
+        "insert into ringlog.archive_file (file, begun, left_at)"
+        " select file, '2020-01-01', '2020-01-01' from ringlog.cold_week"
+        " on conflict (file) do update set left_at = excluded.left_at"
+    )
+    assert site.archive() == []
+    assert site.intact()
+    assert len(site.rows()) == 601
+
+
+def test_killed_between_any_two_steps(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round with late rows and files that are over, killed before each thing it does, one after another."""
+    steps = [(Folder, name) for name in ("created", "set_aside", "put_back", "delete", "digest", "size")]
+    steps += [(archiving, name) for name in ("_watch", "_write", "_put_away", "_take_late", "new_file")]
+    steps += [(archiving.ownership, "demand"), (archiving.ownership, "_database")]
+    left = 0
+
+    def killing(work: Callable[..., object]) -> Callable[..., object]:
+        def step(*values: object, **named: object) -> object:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+            return work(*values, **named)
+
+        return step
+
+    for where, name in steps:
+        monkeypatch.setattr(where, name, killing(getattr(where, name)))
+    number = 0
+    while left <= 0:
+        number += 1
+        assert number < 60
+        left = 0
+        site.late(number)
+        if number % 3 == 0:
+            site.run("update ringlog.archive_file set left_at = left_at - interval '31 days'")
+        left = number
+        try:
+            site.archive()
+        except KeyboardInterrupt:
+            left = 0
+        rows = site.rows()
+        assert len(rows) == 601 + number
+        assert [row["current"] for row in rows if row["seq_no"] == 2] == [*range(1, number + 1)]
+        left = left if left > 0 else 0
+    assert number > 10
+    left = 0
+    site.archive()
+    assert site.intact()
+    assert site.unknown() == []
+    with psycopg.connect(site.conninfo) as connection:
+        named = {file for (file,) in connection.execute("select file from ringlog.cold_week")}
+    assert {file for file in site.files() if "_replaced" not in file} == named
