@@ -292,7 +292,9 @@ def _write(
         this.folder.delete(name)
         raise Damaged(f"{this.folder}/{name} is not what was written to it; nothing was dropped")
     size, digest = this.folder.size(name), this.folder.digest(name)
-    return ColdWeek(table, week.start, week.end, name, count, size, digest, None)
+    return ColdWeek(
+        table, week.start, week.end, name, count, size, digest, files.footer(this.folder, name), None
+    )
 
 
 def _throttled(this: _Round, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -387,7 +389,7 @@ def _merge_late(this: _Round, week: ColdWeek) -> str:
         return f"rows that came for {week.file} stay in the log: {error}"
     finally:
         this.source.rollback()
-    there = late.found(files.read(this.folder, week.file), came)
+    there = late.found(files.read(this.folder, week.file, footer=week.footer), came)
     new = came.filter(pa.array(~(there.repeated | there.conflicting)))
     written = week
     if new.num_rows:
@@ -398,7 +400,7 @@ def _merge_late(this: _Round, week: ColdWeek) -> str:
             this,
             week.table,
             Week(week.begins.astimezone(UTC)),
-            lambda: late.merged(files.read(this.folder, week.file), new),
+            lambda: late.merged(files.read(this.folder, week.file, footer=week.footer), new),
             facts,
         ).result()
     conflicts = came.filter(pa.array(there.conflicting))

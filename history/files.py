@@ -7,6 +7,7 @@ groups have a day at most, with statistics, and pages have checksums. The schema
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,13 +16,15 @@ import pyarrow.parquet as pq
 from ringlog.history.connection import plain
 from ringlog.history.folder import Damaged, Folder
 
-__all__ = ["Damaged", "bits", "read", "same", "write"]
+__all__ = ["Damaged", "bits", "footer", "read", "same", "write"]
 
 GROUP_BYTES = 64 << 20
 """A row group of a busy table has less than a day: it is in memory as a whole."""
 
 BATCH_BYTES = 8 << 20
 """of a record batch that is read"""
+
+_FOOTER_END = 8  # bytes
 
 _DAY = 86_400_000_000  # microseconds
 
@@ -86,16 +89,17 @@ def read(
     columns: Sequence[str] | None = None,
     start: datetime | None = None,
     end: datetime | None = None,
+    *,
+    footer: str | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows from `start` on and before `end`, in batches of about 8 MB.
 
-    Of `columns` there are those that the file has. Raises Damaged.
+    Of `columns` there are those that the file has. `footer` is the digest of the file's footer as it was
+    written: pages have checksums of their own, but by statistics that are damaged rows would be left out, and
+    some damages in a footer end the process. Raises Damaged.
     """
     try:
-        with (
-            folder.opened(name) as source,
-            pq.ParquetFile(source, page_checksum_verification=True) as file,
-        ):
+        with folder.opened(name) as source, _file(source, footer) as file:
             schema = file.schema_arrow
             names = [each for each in schema.names if columns is None or each in columns]
             groups = [number for number in range(file.num_row_groups) if _overlaps(file, number, start, end)]
@@ -107,6 +111,38 @@ def read(
                 yield plain(_within(batch, start, end))
     except (OSError, pa.ArrowException, ValueError) as error:
         raise Damaged(f"{folder}/{name}: {error}") from error
+
+
+def _file(source: pa.NativeFile, footer: str | None) -> pq.ParquetFile:
+    """Raises ValueError for another footer than was written."""
+    metadata = None
+    if footer is not None:
+        end = _footer(source)
+        if sha256(end).hexdigest() != footer:
+            raise ValueError("its footer is not what was written")
+        metadata = pq.read_metadata(pa.BufferReader(end))
+    return pq.ParquetFile(source, metadata=metadata, page_checksum_verification=True)
+
+
+def footer(folder: Folder, name: str) -> str:
+    """The SHA-256 of a file's footer. Raises Damaged."""
+    with folder.opened(name) as source:
+        return sha256(_footer(source)).hexdigest()
+
+
+def _footer(source: pa.NativeFile) -> bytes:
+    """The footer of a Parquet file, with its length and mark behind it.
+
+    https://parquet.apache.org/docs/file-format/ ends a file with the metadata, their length in four bytes,
+    little-endian, and `PAR1`.
+    """
+    size = source.size()
+    if size < _FOOTER_END:
+        raise ValueError(f"it has {size} bytes")
+    length = int.from_bytes(source.read_at(4, size - _FOOTER_END), "little") + _FOOTER_END
+    if length > size:
+        raise ValueError("its footer is not what was written")
+    return bytes(source.read_at(length, size - length))
 
 
 def _overlaps(file: pq.ParquetFile, number: int, start: datetime | None, end: datetime | None) -> bool:

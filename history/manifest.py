@@ -30,6 +30,7 @@ class ColdWeek:
     rows: int
     bytes: int
     sha256: str
+    footer: str | None
     recalled_until: datetime | None
 
 
@@ -78,6 +79,7 @@ def note(connection: sa.Connection, week: ColdWeek) -> None:
             rows=week.rows,
             bytes=week.bytes,
             sha256=week.sha256,
+            footer=week.footer,
             recalled_until=week.recalled_until,
         )
     )
@@ -113,9 +115,16 @@ def verify(folder: Folder, week: ColdWeek) -> None:
     """Compares a file with the manifest. Raises Damaged."""
     if folder.digest(week.file) != week.sha256:
         raise Damaged(f"{folder}/{week.file} is not the file that was written: its SHA-256 is another one")
-    rows = sum(batch.num_rows for batch in files.read(folder, week.file, ["time"]))
+    rows = sum(batch.num_rows for batch in files.read(folder, week.file, ["time"], footer=week.footer))
     if rows != week.rows:
         raise Damaged(f"{folder}/{week.file} has {rows} rows, not {week.rows}")
+
+
+def learn_footer(connection: sa.Connection, folder: Folder, week: ColdWeek) -> None:
+    """Enters the digest of an intact file's footer, where an earlier version has not."""
+    if week.footer is None:
+        same = (cold_week.c.file == week.file) & (cold_week.c.sha256 == week.sha256)
+        connection.execute(cold_week.update().where(same).values(footer=files.footer(folder, week.file)))
 
 
 def damages(folder: Folder, weeks: Iterable[ColdWeek]) -> Iterator[str]:

@@ -130,6 +130,12 @@ class _ColdWeek:
     folder: str
     file: str
     rows: int
+    footer: str | None
+
+    def read(
+        self, columns: Sequence[str], start: datetime | None, end: datetime | None
+    ) -> Iterator[pa.RecordBatch]:
+        return read_file(Folder(self.folder), self.file, columns, start, end, footer=self.footer)
 
 
 def count_cold(connection: Connection, table: str, start: datetime, end: datetime) -> int:
@@ -139,14 +145,13 @@ def count_cold(connection: Connection, table: str, start: datetime, end: datetim
         if start <= week.begins and week.ends <= end:
             n += week.rows
         elif week.ends > start:
-            times = read_file(Folder(week.folder), week.file, ["time"], start, end)
-            n += sum(batch.num_rows for batch in times)
+            n += sum(batch.num_rows for batch in week.read(["time"], start, end))
     return n
 
 
 def _cold_weeks(connection: Connection, table: str, end: datetime | None) -> list[_ColdWeek]:
     query = sql.SQL(
-        "select begins, ends, archive as folder, file, rows from ringlog.cold_week, ringlog.history"
+        "select begins, ends, archive as folder, file, rows, footer from ringlog.cold_week, ringlog.history"
         " where table_name = {} and recalled_until is null and rows > 0 and begins < {} order by begins"
     ).format(sql.Literal(table), _moment(end, "infinity"))
     return [_ColdWeek(**row) for row in records(connection, query)]
@@ -189,7 +194,7 @@ def _cold(
     # few, and PostgreSQL says by them what the reader may see
     late = pa.Table.from_batches(_hot(connection, table, names[1:], start, end))
     n = 0
-    for batch in merged(read_file(Folder(week.folder), week.file, names, start, end), late):
+    for batch in merged(week.read(names, start, end), late):
         yield batch.select(["time", *columns])
         n += batch.num_rows
         if limit is not None and n >= limit:

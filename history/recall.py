@@ -40,7 +40,7 @@ def recall(
             verify(folder, week)
             name = Week(week.begins.astimezone(UTC)).partition(table)
             change(engine, partial(_make, week=week, name=name))
-            batches = files.read(folder, week.file)
+            batches = files.read(folder, week.file, footer=week.footer)
             with target.cursor() as cursor:
                 first = next(batches, None)
                 if first is not None:

@@ -4,8 +4,9 @@
 
 A log of many weeks, of which one stays in PostgreSQL, is archived by a server and by `ringlog archive now`.
 Both and PostgreSQL are killed at random moments, the archive's disk is filled (a small one of its own,
-which takes root), files are truncated and broken, which `ringlog archive verify` must find, before they are
-put back; weeks are recalled; rows come late for weeks in the archive, and rows that are there come again.
+which takes root), files are truncated, broken, deleted and swapped, which `ringlog archive verify` must find
+and readers must not take for rows, before they are put back; weeks are recalled; rows come late for weeks in
+the archive, and rows that are there come again.
 Then log and archive together must have every row that was acknowledged, once, with its values, and the
 summaries must be of these.
 """
@@ -78,13 +79,17 @@ class Figures:
     altered: int = 0
     undetected: int = 0
     """damages that `ringlog archive verify` did not find"""
+    misread: int = 0
+    """damages in spite of which a reader got an answer, and not all rows"""
+    unnamed: int = 0
+    """files of weeks that the manifest does not name in the end"""
     trend: int = 0
     """rows in the summaries"""
     seconds: float = 0.0
 
     @property
     def good(self) -> bool:
-        wrong = self.lost or self.repeated or self.altered or self.undetected
+        wrong = self.lost or self.repeated or self.altered or self.undetected or self.misread or self.unnamed
         return not wrong and self.trend == self.acknowledged
 
     def __str__(self) -> str:
@@ -93,7 +98,8 @@ class Figures:
             f"{sum(self.faults.values())} faults in {self.seconds:.0f} s ({kinds})\n"
             f"{self.acknowledged} rows acknowledged, {self.stored} stored, {self.in_archive} of them in the"
             f" archive: {self.lost} lost, {self.repeated} repeated, {self.altered} altered;"
-            f" {self.undetected} damages not found; {self.trend} rows in the summaries"
+            f" {self.undetected} damages not found, {self.misread} misread; {self.unnamed} files that the"
+            f" manifest does not name; {self.trend} rows in the summaries"
         )
 
 
@@ -183,7 +189,7 @@ class Site:
             case "late rows":
                 self.come_late()
             case "damage":
-                figures.undetected += not self._damage()
+                self._damage(figures)
             case "recall":
                 first = self.newest - timedelta(weeks=random.randrange(2, _WEEKS))
                 words = ["recall", random.choice(_TABLES), f"{first:%Y-%m-%d}"]
@@ -196,27 +202,52 @@ class Site:
         self.server.tend()
         figures.faults[kind] += 1
 
-    def _damage(self) -> bool:
+    def _damage(self, figures: Figures) -> None:
         """Breaks a file, looks whether that is found, and puts it back."""
         with psycopg.connect(self.dsn) as connection:
             found = connection.execute(
-                "select file from ringlog.cold_week where rows > 0 order by random() limit 1"
-            ).fetchone()
-        if found is None:
-            return True
-        path = self.archive / "weeks" / found[0]
-        content = path.read_bytes()
+                "select file, table_name, begins, ends from ringlog.cold_week"
+                " where rows > 0 and recalled_until is null order by random() limit 2"
+            ).fetchall()
+        if len(found) < 2:
+            return
+        file, table, begins, ends = found[0]
+        path, other = (self.archive / "weeks" / each[0] for each in found)
+        try:
+            content, others = path.read_bytes(), other.read_bytes()
+        except FileNotFoundError:
+            return  # a round in the server has replaced it meanwhile
         place = random.randrange(len(content))
         broken = bytearray(content)
         broken[place] ^= 1 << random.randrange(8)
-        path.write_bytes(random.choice([bytes(broken), content[:place], b""]))
+        wrong = random.choice([bytes(broken), content[:place], b"", others, None])
+        if wrong is None:
+            path.unlink()
+        else:
+            path.write_bytes(wrong)
         try:
             done = subprocess.run(self.server.command("archive", "verify"), capture_output=True, text=True)
-            gone = not self._names(found[0])  # a round in the server has replaced it meanwhile
-            return gone or (done.returncode == 1 and path.name in done.stdout)
+            right = self._reads(table, begins, ends)
+            if self._names(file):  # no round in the server has replaced it meanwhile
+                figures.undetected += not (done.returncode == 1 and path.name in done.stdout)
+                figures.misread += not right
         finally:
-            if self._names(found[0]):
+            if self._names(file):
                 path.write_bytes(content)
+
+    def _reads(self, table: str, begins: datetime, ends: datetime) -> bool:
+        """Whether a reader of a damaged week gets all rows, or an error."""
+        from ringlog.history.folder import Damaged
+        from ringlog.history.reading import read
+
+        wanted = sum(begins <= moment < ends for moment, _ in self.rows[table])
+        for columns in (["c_1"], ["wave"]):
+            try:
+                if sum(batch.num_rows for batch in read(self.dsn, table, columns, begins, ends)) != wanted:
+                    return False
+            except Damaged:
+                continue
+        return True
 
     def _names(self, file: str) -> bool:
         with psycopg.connect(self.dsn) as connection:
@@ -242,6 +273,11 @@ class Site:
 
     def compare(self, figures: Figures) -> None:
         from ringlog.history.reading import read
+
+        with psycopg.connect(self.dsn) as connection:
+            named = {file for (file,) in connection.execute("select file from ringlog.cold_week")}
+        weeks = self.archive / "weeks"
+        figures.unnamed = len({str(path.relative_to(weeks)) for path in weeks.glob("*/*.parquet")} - named)
 
         columns = ["seq_no", *(f"c_{number}" for number in range(1, _COLUMNS + 1)), "wave"]
         for name in _TABLES:

@@ -88,7 +88,7 @@ def archive_verify(data: Data = None, dsn: Dsn = None) -> None:
             with engine(server).begin() as connection:
                 chosen = settings(connection)
                 weeks = manifest(connection)
-            damaged += _print_damages(chosen, weeks)
+            damaged += _print_damages(engine(server), chosen, weeks)
             _print_unknown(engine(server))
     if damaged:
         raise typer.Exit(1)
@@ -101,18 +101,27 @@ def _print_unknown(administrator: "sa.Engine") -> None:
         print(f"{file} is not of this database, which never deletes it")
 
 
-def _print_damages(chosen: tuple[timedelta, str] | None, weeks: "list[ColdWeek]") -> int:
+def _print_damages(
+    administrator: "sa.Engine", chosen: tuple[timedelta, str] | None, weeks: "list[ColdWeek]"
+) -> int:
     """Reads the files of a server. Returns how many are damaged."""
-    from ringlog.history.folder import Folder
-    from ringlog.history.manifest import damages
+    from ringlog.history.folder import Damaged, Folder
+    from ringlog.history.manifest import learn_footer, verify
 
     if chosen is None:
         print("archiving is off: the facility file has no [history]")
         return 0
     damaged = 0
-    for damage in damages(Folder(chosen[1]), weeks):
-        damaged += 1
-        print(damage, flush=True)
+    folder = Folder(chosen[1])
+    for week in weeks:
+        try:
+            verify(folder, week)
+        except Damaged as error:
+            damaged += 1
+            print(error, flush=True)
+        else:
+            with administrator.begin() as connection:
+                learn_footer(connection, folder, week)
     print(f"{len(weeks) - damaged} files are intact, {damaged} are damaged")
     return damaged
 

@@ -69,6 +69,11 @@ cold_week = sa.Table(
     sa.Column("rows", sa.BIGINT, nullable=False),
     sa.Column("bytes", sa.BIGINT, nullable=False),
     sa.Column("sha256", sa.TEXT, nullable=False),
+    sa.Column(
+        "footer",
+        sa.TEXT,
+        comment="SHA-256 of the file's footer, which readers check; null: of a file of an earlier version",
+    ),
     sa.Column("written", postgresql.TIMESTAMP(timezone=True), nullable=False, server_default=sa.func.now()),
     sa.Column(
         "recalled_until",

@@ -496,7 +496,7 @@ def test_killed_at_any_moment(
 
 
 @pytest.mark.usefixtures("archived")
-@pytest.mark.parametrize("damage", ["truncated", "a byte", "gone"])
+@pytest.mark.parametrize("damage", ["truncated", "a byte", "gone", "footer", "swapped"])
 def test_damaged_files_are_found(
     engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection, damage: str
 ) -> None:
@@ -504,6 +504,11 @@ def test_damaged_files_are_found(
     content = bytearray(path.read_bytes())
     if damage == "gone":
         path.unlink()
+    elif damage == "footer":
+        content[-200] ^= 1
+        path.write_bytes(content)
+    elif damage == "swapped":
+        path.write_bytes((folder / "every_type/2026w11.parquet").read_bytes())
     else:
         column = pq.ParquetFile(path).metadata.row_group(3).column(3)
         content[column.data_page_offset + column.total_compressed_size - 9] ^= 1
@@ -515,6 +520,9 @@ def test_damaged_files_are_found(
     verify(Folder(str(folder)), weeks["every_type/2026w13.parquet"])
     with pytest.raises(files.Damaged, match="2026w12"):
         all_rows(conninfo)
+    start = weeks["every_type/2026w12.parquet"].begins
+    with pytest.raises(files.Damaged, match="2026w12"):
+        [*read(conninfo, "every_type", ["a_double"], start, start + timedelta(days=7))]
     put(table, weeks["every_type/2026w12.parquet"].begins, 1.0)
     (line,) = archive(engine, conninfo, NOW)
     assert line.startswith("rows that came for every_type/2026w12.parquet stay in the log: ")
