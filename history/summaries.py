@@ -22,6 +22,7 @@ from psycopg import sql
 from ringlog.history import blocks, waveforms
 from ringlog.history.copying import FORMATS, copied, copied_waveforms
 from ringlog.history.spans import Spans, combined, of_rows
+from ringlog.schema.many import by_connection
 from ringlog.schema.partitions import EARLIEST, MAY_LOOK, has_pages
 from ringlog.schema.roles import OWNER
 
@@ -35,9 +36,6 @@ VALUES = 1_000_000
 
 NUMBERS = {*FORMATS} - {"timestamp with time zone"}
 """PostgreSQL's types that are summarised, and those of the points of waveforms that are."""
-
-AT_ONCE = 100
-"""Tables for one connection: PostgreSQL's process keeps what it has read of each until it ends."""
 
 NEAR = 10_000
 """So many values between two spans are read with them."""
@@ -95,10 +93,10 @@ def summarise(
         if not may_look:
             connection.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
         due = _due(connection, moment, enough, may_look)
-        for first in range(0, len(due), AT_ONCE):
+        for some in by_connection(due):
             with psycopg.connect(conninfo, autocommit=True) as worker:
                 worker.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
-                for table in _tables(worker, due[first : first + AT_ONCE]):
+                for table in _tables(worker, some):
                     rows = _summarise(worker, conninfo, table, moment, enough, stopped)
                     if rows:
                         done[table.name] = rows

@@ -30,7 +30,7 @@ begin
     from pg_inherits
     join pg_class as child on child.oid = inhrelid
     cross join lateral regexp_match(
-      pg_get_expr(child.relpartbound, child.oid), 'FROM \(''(.+)''\) TO \(''(.+)''\)'
+      pg_get_expr(child.relpartbound, 0), 'FROM \(''(.+)''\) TO \(''(.+)''\)'
     ) as bounds
     where inhparent = format('log.%I', table_name)::regclass
       and bounds[1]::timestamptz < finish and start < bounds[2]::timestamptz

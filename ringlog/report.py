@@ -82,12 +82,12 @@ def status(
         found = states_everywhere(servers)
         if machine:
             with look(conninfo) as connection:
-                left = None if disk is None else space(disk, growth(connection))
+                left = None if disk is None else space(disk, growth(connection, conninfo))
             print(json.dumps(as_json(found, left, servers.away)))
         else:
             for node, server in servers.with_headlines():
                 with look(server) as connection:
-                    print_status(connection, disk if node is None else None, found.get(node, []))
+                    print_status(connection, server, disk if node is None else None, found.get(node, []))
         servers.demand_all()
     if any(state.silent for states in found.values() for state in states):
         raise typer.Exit(1)
@@ -155,8 +155,11 @@ def print_losses(conninfo: str, begin: datetime, table: str | None, hourly: bool
     return not lost and not gaps
 
 
-def print_status(connection: psycopg.Connection, data: Path | None, states: list[TableState]) -> None:
-    """Prints the state of each table, by whatever program it is written, and of ringlog's own writers."""
+def print_status(
+    connection: psycopg.Connection, conninfo: str, data: Path | None, states: list[TableState]
+) -> None:
+    """Prints the state of each table, by whatever program it is written, and of ringlog's own writers.
+    `conninfo` is where the connection leads to."""
     console = _console()
     _print(
         console,
@@ -194,7 +197,7 @@ def print_status(connection: psycopg.Connection, data: Path | None, states: list
             4,
         )
     if data is not None:
-        left = space(data, growth(connection))
+        left = space(data, growth(connection, conninfo))
         console.print(f"disk: {left.free / 1e9:.1f} GB free{lasting(left)}\n")
     if priority := _writer_priority(connection):
         console.print(f"{priority}\n")

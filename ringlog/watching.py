@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +14,7 @@ from psycopg.rows import class_row
 from sqlalchemy.exc import DBAPIError
 
 from ringlog.nodes import Everywhere, placing_of
+from ringlog.schema.many import by_connection
 from ringlog.schema.partitions import MAY_LOOK, has_pages
 
 # Seconds for which an answer is used again before PostgreSQL is asked anew; longer where asking takes long:
@@ -22,8 +23,6 @@ _FRESH = 10.0
 _PART = 0.05
 _LONGEST_FRESH = 60.0
 _FRESH_GROWTH = 600.0
-# Tables for one connection: PostgreSQL's process keeps what it has read of each until it ends.
-_AT_ONCE = 250
 # Seconds that connecting may take.
 _PATIENCE = 5
 
@@ -73,15 +72,16 @@ def table_states(connection: psycopg.Connection, conninfo: str) -> list[TableSta
         "select table_name, host, program, login, called, failed, number, error from ringlog.table_callers()"
     )
     callers = {name: caller for name, *caller in connection.execute(query)}
-    found = _states(connection, names[:_AT_ONCE], callers)
-    for begin in range(_AT_ONCE, len(names), _AT_ONCE):
+    first, *others = by_connection(names) or [[]]
+    found = _states(connection, first, callers)
+    for some in others:
         with look(conninfo) as another:
-            found += _states(another, names[begin : begin + _AT_ONCE], callers)
+            found += _states(another, some, callers)
     return found
 
 
 def _states(
-    connection: psycopg.Connection, names: list[str], callers: Mapping[str, list[Any]]
+    connection: psycopg.Connection, names: Sequence[str], callers: Mapping[str, list[Any]]
 ) -> list[TableState]:
     query = (
         "select table_name, cycle, newest, age, silent, rows_per_second::float8, in_default"
@@ -89,7 +89,7 @@ def _states(
     )
     nobody = [None] * 7
     return [
-        TableState(*state, *callers.get(state[0], nobody)) for state in connection.execute(query, [names])
+        TableState(*state, *callers.get(state[0], nobody)) for state in connection.execute(query, [[*names]])
     ]
 
 
@@ -116,25 +116,36 @@ def space(data: Path, a_day: float | None) -> Space:
     return Space(free, a_day, free / a_day if a_day else None)
 
 
-def growth(connection: psycopg.Connection) -> float | None:
-    """The growth of the last month's weeks, in bytes a day."""
+def growth(connection: psycopg.Connection, conninfo: str) -> float | None:
+    """The growth of the last month's weeks, in bytes a day. `conninfo` as for `table_states`."""
     may_look = connection.execute(MAY_LOOK).fetchone() == (True,)
+    # who may not look opens them for that, as for their size
+    in_use = f"and {has_pages('child.oid', may_look)}" if may_look else ""
     query = f"""
-        select sum(pg_total_relation_size(child.oid)) / 28.0
+        select child.oid
         from pg_inherits
         join pg_class as child on child.oid = inhrelid
         join pg_class as log on log.oid = inhparent
         join pg_namespace on pg_namespace.oid = log.relnamespace
         cross join lateral regexp_match(
-          pg_get_expr(child.relpartbound, child.oid), 'FROM \\(''(.+)''\\) TO \\(''(.+)''\\)'
+          pg_get_expr(child.relpartbound, 0), 'FROM \\(''(.+)''\\) TO \\(''(.+)''\\)'
         ) as bounds
         where nspname = 'log'
           and bounds[2]::timestamptz > now() - interval '28 days' and bounds[1]::timestamptz <= now()
           and exists (select from ringlog.logged_table where table_name = log.relname)
-          and {has_pages("child.oid", may_look)}
+          {in_use}
     """
-    found = connection.execute(query.encode()).fetchone()
-    return float(found[0]) if found and found[0] else None
+    weeks = [week for (week,) in connection.execute(query.encode())]
+    sizes = (
+        "select sum(pg_total_relation_size(week)) from unnest(%s::oid[]) as weeks (week)"
+        " where pg_relation_size(week) > 0"
+    )
+    size = 0.0
+    for some in by_connection(weeks):
+        with look(conninfo) as another:
+            (part,) = another.execute(sizes, [[*some]]).fetchone() or (None,)
+            size += float(part or 0)
+    return size / 28 or None
 
 
 @dataclass(frozen=True)
@@ -234,7 +245,7 @@ class Watch:
     def _growth(self, connection: psycopg.Connection) -> float | None:
         """That of the logs, which is looked at less often."""
         if (now := time.monotonic()) > self._growth_until:
-            self._a_day, self._growth_until = growth(connection), now + _FRESH_GROWTH
+            self._a_day, self._growth_until = growth(connection, self._conninfo), now + _FRESH_GROWTH
         return self._a_day
 
 

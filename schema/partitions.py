@@ -8,7 +8,7 @@ retention. Other rows there (of a far future, of a clock never set, older than r
 administrator has dealt with them.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -21,6 +21,7 @@ from psycopg import sql
 from ringlog.schema import recent
 from ringlog.schema.change import run, tried
 from ringlog.schema.facility import KEY_COLUMNS
+from ringlog.schema.many import by_connection
 from ringlog.schema.roles import become_owner
 
 T = TypeVar("T")
@@ -155,13 +156,10 @@ def _maintain(engine: sa.Engine, now: datetime | None) -> MaintenanceReport:
     return MaintenanceReport(tuple(made), moved, tuple(dropped), tuple(postponed), kept)
 
 
-def _with_fresh_connections(engine: sa.Engine, tables: Iterable[T]) -> Iterator[T]:
-    """The tables, with another connection for every hundred of them: PostgreSQL's process keeps what it has
-    read of each until it ends."""
-    for number, table in enumerate(tables, 1):
-        yield table
-        if number % 100 == 0:
-            engine.dispose()
+def _with_fresh_connections(engine: sa.Engine, tables: Sequence[T]) -> Iterator[T]:
+    for some in by_connection(tables):
+        yield from some
+        engine.dispose()
 
 
 def make_first_partitions(connection: sa.Connection, table: str) -> None:
@@ -282,7 +280,7 @@ def partitions_of_logs(
         join pg_class as parent on parent.oid = inhparent
         join pg_class as child on child.oid = inhrelid
         cross join lateral regexp_match(
-          pg_get_expr(child.relpartbound, child.oid), 'FROM \\(''(.+)''\\) TO \\(''(.+)''\\)'
+          pg_get_expr(child.relpartbound, 0), 'FROM \\(''(.+)''\\) TO \\(''(.+)''\\)'
         ) as bounds
         where inhparent = any(cast(:logs as regclass[])) and bounds is not null
         order by 3

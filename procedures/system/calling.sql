@@ -66,6 +66,25 @@ $$;
 comment on function sys.matches(text, text, boolean) is
 'Whether a name is like a pattern, or is the same; null asks for nothing. Capital and small letters are one.';
 
+create function sys.relations_named(name text, as_pattern boolean default true)
+returns oid[]
+language sql
+stable
+as $$
+  -- rights are asked of those only that have such a name
+  select coalesce(array_agg(named.oid), '{}')
+  from (
+    select relations.oid from sys.every_named_relation as relations
+    where sys.matches(relations.name, $1, as_pattern)
+    offset 0
+  ) as named
+  where sys.may_see(named.oid)
+$$;
+
+comment on function sys.relations_named(text, boolean) is
+$$The tables and views of the current database whose name is like a pattern, or is the same. What else is read is then
+found by indexes: it is not read for all tables.$$;
+
 create function sys.remark(description text)
 returns sys.remarks
 language sql

@@ -29,8 +29,11 @@ where columns.attnum > 0
   and not columns.attisdropped
   and pg_catalog.has_column_privilege(relations.oid, columns.attnum, 'select, insert, update, references');
 
+-- A view whose first column is the relation shows all but that, and is a function's rows for one relation: see
+-- elsewhere.sql.
 create view sys.columns as
 select
+  columns.relation,
   columns.relation::integer as object_id,
   columns.name::sys.sysname as name,
   columns.number::integer as column_id,
@@ -182,6 +185,7 @@ select * from sys.parameters;
 
 create view sys.syscolumns as
 select
+  columns.relation,
   columns.name::sys.sysname as name,
   columns.relation::integer as id,
   types.system_type_id::smallint as xtype,
@@ -219,6 +223,7 @@ from sys.every_column as columns
 cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
 union all
 select
+  parameters.procedure,
   ('@' || parameters.name)::sys.sysname,
   parameters.procedure::integer,
   types.system_type_id::smallint,

@@ -21,6 +21,7 @@ from sys.every_relation as relations;
 
 create view tsql_information_schema.columns as
 select
+  columns.relation,
   sys.db_name() as table_catalog,
   'dbo'::sys.sysname as table_schema,
   columns.table_name::sys.sysname as table_name,

@@ -154,7 +154,7 @@ returns sys.sysname
 language sql
 stable
 as $$
-  select objects.name from sys.objects as objects where objects.object_id = id limit 1
+  select objects.name::sys.sysname from sys.every_object as objects where objects.oid = id::oid limit 1
 $$;
 
 create function sys.object_schema_name(id integer, database integer default null)
@@ -162,7 +162,7 @@ returns sys.sysname
 language sql
 stable
 as $$
-  select 'dbo'::sys.sysname from sys.objects as objects where objects.object_id = id limit 1
+  select 'dbo'::sys.sysname from sys.every_object as objects where objects.oid = id::oid limit 1
 $$;
 
 create function sys.col_name(id integer, number integer)
@@ -180,9 +180,10 @@ returns smallint
 language sql
 stable
 as $$
-  select columns.max_length
-  from sys.columns as columns
-  where columns.object_id = sys.object_id(object) and columns.name = col_length.name
+  select types.bytes::smallint
+  from sys.every_column as columns
+  cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
+  where columns.relation = sys.object_id(object)::oid and columns.name = col_length.name
 $$;
 
 create function sys.index_col(object text, index integer, key integer)

@@ -12,7 +12,7 @@ $$;
 
 -- tempdb has the session's temporary tables, each named as SQL Server names it there: underscores to 116 characters, and
 -- twelve of a number.
-create view sys.every_relation as
+create view sys.every_named_relation as
 select
   oid,
   (
@@ -30,24 +30,41 @@ where relnamespace = (
   and relkind in ('r', 'p', 'v', 'm', 'f')
   and not relispartition
   -- but those of table variables
-  and (relpersistence <> 't' or relname like '#%' and relname not like '#@%')
-  and sys.may_see(oid);
+  and (relpersistence <> 't' or relname like '#%' and relname not like '#@%');
 
--- What is said of tables and their columns (number 0: of the table itself): by COMMENT ON, or by the facility file.
-create view sys.every_description as
+create view sys.every_relation as
+select * from sys.every_named_relation
+where sys.may_see(oid);
+
+-- What is said of tables, and of their columns too (number 0: of the table itself): by COMMENT ON, or by the facility file.
+create view sys.every_table_description as
 select
   objoid as relation,
-  objsubid as number,
   description
 from pg_catalog.pg_description
 where classoid = 'pg_catalog.pg_class'::regclass
+  and objsubid = 0
   and description not like 'T-SQL "%'
   and description not like 'T-SQL view of PostgreSQL %'
 union all
-select relations.oid, 0, logged.description
+select relations.oid, logged.description
 from ringlog.logged_table as logged
 join pg_catalog.pg_class as relations on relations.relname = logged.table_name
-where relations.relnamespace in ('online'::regnamespace, 'log'::regnamespace) and logged.description <> ''
+where relations.relnamespace in ('online'::regnamespace, 'log'::regnamespace) and logged.description <> '';
+
+create view sys.every_description as
+select relation, 0 as number, description
+from sys.every_table_description
+union all
+select
+  objoid,
+  objsubid,
+  description
+from pg_catalog.pg_description
+where classoid = 'pg_catalog.pg_class'::regclass
+  and objsubid <> 0
+  and description not like 'T-SQL "%'
+  and description not like 'T-SQL view of PostgreSQL %'
 union all
 select
   relations.oid,
@@ -163,20 +180,8 @@ where not triggers.tgisinternal
       and pg_catalog.obj_description(first.oid, 'pg_proc') = pg_catalog.obj_description(functions.oid, 'pg_proc')
   );
 
-create view sys.objects as
-select
-  listed.name::sys.sysname as name,
-  listed.oid::integer as object_id,
-  null::integer as principal_id,
-  1 as schema_id,
-  listed.parent::integer as parent_object_id,
-  listed.type::character(2) as type,
-  kinds.description::sys.sysname as type_desc,
-  null::timestamp as create_date,
-  null::timestamp as modify_date,
-  false as is_ms_shipped,
-  false as is_published,
-  false as is_schema_published
+create view sys.every_object as
+select listed.oid, listed.name, listed.parent, listed.type, kinds.description
 from (
   select oid, name, 0::oid as parent, type from sys.every_relation
   union all
@@ -203,6 +208,22 @@ join (values
   ('D', 'DEFAULT_CONSTRAINT')
 ) as kinds (type, description) on kinds.type = listed.type;
 
+create view sys.objects as
+select
+  listed.name::sys.sysname as name,
+  listed.oid::integer as object_id,
+  null::integer as principal_id,
+  1 as schema_id,
+  listed.parent::integer as parent_object_id,
+  listed.type::character(2) as type,
+  listed.description::sys.sysname as type_desc,
+  null::timestamp as create_date,
+  null::timestamp as modify_date,
+  false as is_ms_shipped,
+  false as is_published,
+  false as is_schema_published
+from sys.every_object as listed;
+
 comment on view sys.objects is 'SQL Server: Catalog Views, sys.objects';
 
 create view sys.all_objects as
@@ -214,9 +235,9 @@ comment on view sys.all_objects is
 create view sys.tables as
 select
   objects.*,
-  case relations.kind when 'p' then 2 end as lob_data_space_id,
+  case classes.relkind when 'p' then 2 end as lob_data_space_id,
   (
-    select max(attnum)::integer from pg_catalog.pg_attribute where attrelid = relations.oid
+    select max(attnum)::integer from pg_catalog.pg_attribute where attrelid = classes.oid
   ) as max_column_id_used,
   true as uses_ansi_nulls,
   false as is_memory_optimized,
@@ -224,8 +245,9 @@ select
   0::smallint as temporal_type,
   'NON_TEMPORAL_TABLE'::sys.sysname as temporal_type_desc
 from sys.objects as objects
-join sys.every_relation as relations on relations.oid::integer = objects.object_id
-where relations.type = 'U';
+-- by the oid, which has an index: as a number it would be looked for in all relations, again and again
+join pg_catalog.pg_class as classes on classes.oid = objects.object_id::oid
+where objects.type = 'U';
 
 comment on view sys.tables is 'SQL Server: Catalog Views, sys.tables';
 

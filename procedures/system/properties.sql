@@ -84,22 +84,22 @@ as $$
     when 'ownerid' then 1
     when 'schemaid' then 1
     when 'tablehasprimarykey' then exists (
-      select from sys.every_constraint as keys where keys.relation = objects.object_id::oid and keys.type = 'PK'
+      select from sys.every_constraint as keys where keys.relation = objects.oid and keys.type = 'PK'
     )::integer
     when 'tablehasforeignkey' then exists (
-      select from sys.every_constraint as keys where keys.relation = objects.object_id::oid and keys.type = 'F'
+      select from sys.every_constraint as keys where keys.relation = objects.oid and keys.type = 'F'
     )::integer
     when 'tablehasindex' then exists (
-      select from sys.every_index as indexes where indexes.relation = objects.object_id::oid
+      select from sys.every_index as indexes where indexes.relation = objects.oid
     )::integer
     when 'tablehasidentity' then exists (
       select from sys.every_column as columns
-      where columns.relation = objects.object_id::oid and columns.is_identity
+      where columns.relation = objects.oid and columns.is_identity
     )::integer
     when 'tablehasclustindex' then 0
   end
-  from sys.objects as objects
-  where objects.object_id = id
+  from sys.every_object as objects
+  where objects.oid = id::oid
   limit 1
 $$;
 
@@ -111,7 +111,7 @@ language sql
 stable
 as $$
   select case lower(property)
-    when 'basetype' then (select trim(objects.type) from sys.objects as objects where objects.object_id = id limit 1)
+    when 'basetype' then (select objects.type from sys.every_object as objects where objects.oid = id::oid limit 1)
     else sys.objectproperty(id, property)::text
   end
 $$;

@@ -1,4 +1,4 @@
-create function sys.remarks(table_name text)
+create function sys.remarks(relations oid[])
 returns jsonb
 language sql
 stable
@@ -7,10 +7,7 @@ as $$
   -- with all their signals may take seconds
   select coalesce(jsonb_object_agg(format('%s.%s', described.relation, described.number), described.description), '{}')
   from sys.every_description as described
-  -- an array, by which all that is looked for is found in indexes
-  where described.relation = any (
-    array(select relations.oid from sys.every_relation as relations where sys.matches(relations.name, $1))
-  )
+  where described.relation = any (relations)
 $$;
 
 create function sys.sp_columns(
@@ -47,7 +44,8 @@ as $$
 #variable_conflict use_variable
 declare
   before constant text := sys.enter(nullif(table_qualifier, '%'));
-  remarks constant jsonb := sys.remarks(table_name);
+  relations constant oid[] := sys.relations_named(table_name);
+  remarks constant jsonb := sys.remarks(relations);
 begin
   return query
   select
@@ -73,7 +71,7 @@ begin
     case when columns.is_nullable then types.ss_nullable else types.ss_type end::smallint
   from sys.every_column as columns
   cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
-  where sys.matches(columns.table_name, table_name)
+  where columns.relation = any (relations)
     and sys.matches(columns.name, nullif(column_name, ''))
     and sys.is_dbo(nullif(table_owner, ''))
   order by 1, 2, 3, 17;
@@ -140,6 +138,7 @@ as $$
 declare
   before constant text := sys.enter(nullif(table_qualifier, '%'));
   tables constant text := case when fusepattern then table_name else sys.as_pattern(table_name) end;
+  relations constant oid[] := sys.relations_named(tables);
 begin
   return query
   select
@@ -162,8 +161,7 @@ begin
   ) as listed
   join sys.every_column as columns
     on columns.table_name = listed."TABLE_NAME" and columns.name = listed."COLUMN_NAME"
-    -- without it all columns of all tables would be joined
-    and sys.matches(columns.table_name, tables)
+    and columns.relation = any (relations)
   order by 1, 2, 3, 17;
   perform sys.leave(before);
 end
@@ -218,7 +216,8 @@ as $$
 #variable_conflict use_variable
 declare
   before constant text := sys.enter(nullif(table_qualifier, '%'));
-  remarks constant jsonb := sys.remarks(table_name);
+  relations constant oid[] := sys.relations_named(table_name);
+  remarks constant jsonb := sys.remarks(relations);
 begin
   return query
   select
@@ -244,7 +243,7 @@ begin
     case when columns.is_nullable then 'YES' else 'NO' end::sys.remarks
   from sys.every_column as columns
   cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
-  where sys.matches(columns.table_name, table_name)
+  where columns.relation = any (relations)
     and sys.matches(columns.name, nullif(column_name, ''))
     and sys.is_dbo(nullif(table_owner, ''))
   order by 1, 2, 3, 19;

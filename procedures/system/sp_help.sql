@@ -36,15 +36,15 @@ begin
   end if;
 
   id := sys.demand_object(objname);
-  select objects.type into kind from sys.objects as objects where objects.object_id = id;
+  select objects.type into kind from sys.every_object as objects where objects.oid = id::oid;
   perform sys.announce_fitted($query$
     select
       objects.name::varchar(%s) as "Name",
       'dbo'::varchar(5) as "Owner",
       sys.kind_of(objects.type)::varchar(30) as "Type",
-      objects.create_date as "Created_datetime"
-    from sys.objects as objects
-    where objects.object_id = $2
+      null::timestamp as "Created_datetime"
+    from sys.every_object as objects
+    where objects.oid = $2::integer::oid
   $query$, null, id, 'Name');
 
   if kind in ('U', 'V') then

@@ -17,6 +17,7 @@ as $$
 #variable_conflict use_variable
 declare
   before constant text := sys.enter(table_qualifier);
+  named constant oid[] := sys.relations_named(table_name, false);
 begin
   return query
   select
@@ -30,7 +31,7 @@ begin
   join sys.every_constraint as keys on keys.relation = relations.oid and keys.type = 'PK'
   cross join lateral unnest(keys.columns) with ordinality as places (number, place)
   join pg_catalog.pg_attribute as columns on columns.attrelid = relations.oid and columns.attnum = places.number
-  where sys.matches(relations.name, table_name, false) and sys.is_dbo(nullif(table_owner, ''))
+  where relations.oid = any (named) and sys.is_dbo(nullif(table_owner, ''))
   order by 1, 2, 3, 5;
   perform sys.leave(before);
 end

@@ -27,6 +27,7 @@ as $$
 #variable_conflict use_variable
 declare
   before constant text := sys.enter(table_qualifier);
+  named constant oid[] := sys.relations_named(table_name, false);
 begin
   return query
   select
@@ -57,7 +58,7 @@ begin
   left join sys.every_index_column as columns
     on columns.relation = relations.oid and columns.number = indexes.number and columns.is_key
   join pg_catalog.pg_class as classes on classes.oid = coalesce(indexes.oid, relations.oid)
-  where relations.type = 'U' and sys.matches(relations.name, table_name, false) and sys.is_dbo(nullif(table_owner, ''))
+  where relations.type = 'U' and relations.oid = any (named) and sys.is_dbo(nullif(table_owner, ''))
   order by 4 nulls first, 7, 6, 8;
   perform sys.leave(before);
 end
@@ -121,6 +122,7 @@ as $$
 #variable_conflict use_variable
 declare
   before constant text := sys.enter(table_qualifier);
+  named constant oid[] := sys.relations_named(table_name, false);
 begin
   -- no column changes by itself with every update of its row
   if upper(col_type) = 'R' then
@@ -140,7 +142,7 @@ begin
     cross join lateral unnest(keys.columns) with ordinality as places (number, place)
     join sys.every_column as columns on columns.relation = relations.oid and columns.number = places.number
     cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
-    where sys.matches(relations.name, table_name, false) and sys.is_dbo(nullif(table_owner, ''))
+    where relations.oid = any (named) and columns.relation = any (named) and sys.is_dbo(nullif(table_owner, ''))
     order by places.place;
   end if;
   perform sys.leave(before);

@@ -18,6 +18,7 @@ as $$
 #variable_conflict use_variable
 declare
   before text;
+  named oid[];
 begin
   -- ODBC's SQLTables: nothing but one % asks for the databases, the owners, the types there are
   if table_qualifier = '%' and table_name = '' and table_owner = '' then
@@ -36,6 +37,7 @@ begin
     return;
   end if;
   before := sys.enter(nullif(table_qualifier, '%'));
+  named := sys.relations_named(nullif(table_name, ''), fusepattern);
   return query
   select
     sys.db_name(),
@@ -44,9 +46,8 @@ begin
     case relations.type when 'V' then 'VIEW' else 'TABLE' end::sys.sysname,
     sys.remark(descriptions.description)
   from sys.every_relation as relations
-  left join sys.every_description as descriptions
-    on descriptions.relation = relations.oid and descriptions.number = 0
-  where sys.matches(relations.name, nullif(table_name, ''), fusepattern)
+  left join sys.every_table_description as descriptions on descriptions.relation = relations.oid
+  where relations.oid = any (named)
     and sys.matches('dbo', nullif(table_owner, ''), fusepattern)
     and (
       coalesce(table_type, '%') in ('%', '''%''', '')

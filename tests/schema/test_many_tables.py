@@ -1,0 +1,138 @@
+"""What is asked about one table costs the same, however many there are beside it."""
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from ringlog.schema.facility import Column, Facility, Table
+from ringlog.schema.install import install
+from ringlog.schema.partitions import partitions_of_logs
+from ringlog.watching import growth, table_states
+
+from .conftest import Connect
+
+ABOUT_ONE = (
+    "sys.sp_columns('one')",
+    "sys.sp_columns_100('one')",
+    "sybsystemprocs.sp_columns('one')",
+    "sys.sp_tables('one')",
+    "sys.sp_pkeys('one')",
+    "sys.sp_statistics('one')",
+    "sys.sp_special_columns('one')",
+    "sys.sp_helpindex('one')",
+    "sys.sp_help('one')",
+    "sys.columns where object_id = sys.object_id('one')",
+    "sys.columns('online') where object_id = sys.object_id('one')",
+    "sys.all_columns where object_id = (select sys.object_id('one'))",
+    "sys.syscolumns where id = (select sys.object_id('one'))",
+    "tsql_information_schema.columns where table_name = 'one'",
+    "sys.columns join sys.tables using (object_id) where tables.name = 'one'",
+    "sys.object_name(sys.object_id('one'))",
+    "sys.objectproperty(sys.object_id('one'), 'TableHasPrimaryKey')",
+    "sys.columnproperty(sys.object_id('one'), 'a', 'ColumnId')",
+    "sys.col_length('one', 'a')",
+    "sys.col_name(sys.object_id('one'), 3)",
+)
+
+READ = """
+select coalesce(sum(pg_stat_get_xact_tuples_returned(oid) + pg_stat_get_xact_tuples_fetched(oid)), 0)::integer
+from unnest('{pg_attribute, pg_attrdef, ringlog.signal}'::regclass[]) as relations (oid)
+"""
+
+
+def read_by(connection: psycopg.Connection, about: str) -> int:
+    """Rows of PostgreSQL's catalogue of columns, and of signals, that a query reads."""
+    query = sql.SQL(f"select * from {about}")
+    with connection.transaction():
+        # what a session reads but once
+        connection.execute(query)
+        (before,) = connection.execute(READ).fetchone() or (0,)
+        connection.execute(query)
+        (after,) = connection.execute(READ).fetchone() or (0,)
+    return int(after - before)
+
+
+def table(name: str) -> Table:
+    return Table(name, 3, 1.0, (*(Column(each, f"{name}/{each}", "real") for each in "abcdefgh"),))
+
+
+@pytest.mark.parametrize("about", ABOUT_ONE)
+def test_one_table_among_many(about: str, engine: sa.Engine, connect: Connect) -> None:
+    few = (table("one"), *(table(f"few_{n}") for n in range(2)))
+    install(engine, Facility("test", "UTC", few))
+    connection = connect()
+    connection.execute("set search_path = online, log, ringlog, public")
+    connection.execute("analyze")
+    assert connection.execute(sql.SQL(f"select * from {about}")).fetchall()
+    reads = read_by(connection, about)
+    connection.execute(
+        "do $$ begin for n in 1..60 loop"
+        " execute format('create table online.many_%s (like online.one including all)', n);"
+        " insert into ringlog.signal (signal, table_name, column_name, type, unit, description)"
+        "   select format('many_%s/%s', n, column_name), format('many_%s', n), column_name, type, unit, ''"
+        "   from ringlog.signal where table_name = 'one';"
+        " end loop; end $$"
+    )
+    connection.execute("analyze")
+    assert read_by(connection, about) <= reads + 8
+
+
+def test_all_tables_have_their_columns(engine: sa.Engine, connect: Connect) -> None:
+    install(engine, Facility("test", "UTC", (table("one"), table("two"))))
+    connection = connect()
+    connection.execute("set search_path = online, log, ringlog, public")
+    ten = ["seq_no", "time", *"abcdefgh"]
+    for about in (
+        "select object_name(object_id), array_agg(name::text order by column_id) from sys.columns group by 1",
+        "select object_name(id), array_agg(name::text order by colid) from sys.syscolumns"
+        " where id in (select object_id from sys.tables) group by 1",
+        "select table_name, array_agg(column_name::text order by ordinal_position)"
+        " from tsql_information_schema.columns('log') group by 1",
+    ):
+        rows = connection.execute(sql.SQL(about.replace("object_name(", "sys.object_name("))).fetchall()
+        assert sorted(row for row in rows if row[0] in ("one", "two")) == [("one", ten), ("two", ten)]
+
+
+def test_bounds_are_read_without_opening_the_weeks(engine: sa.Engine) -> None:
+    """PostgreSQL's process would keep 16 KB of each week of 100 columns that it has opened."""
+    names = [f"t{n}" for n in range(4)]
+    tables = [
+        Table(name, 1, 1.0, tuple(Column(f"c{n}", f"{name}/c{n}", "real") for n in range(100)))
+        for name in names
+    ]
+    install(engine, Facility("test", "UTC", tuple(tables)))
+    kept = sa.text("select sum(used_bytes) from pg_backend_memory_contexts where name = 'CacheMemoryContext'")
+    with engine.connect() as connection:
+        partitions_of_logs(connection, names[:1])
+        before = connection.scalar(kept)
+        weeks = [week for each in partitions_of_logs(connection, names).values() for week in each]
+        assert connection.scalar(kept) - before < len(weeks) * 10_000
+
+
+def test_metrics_are_the_same_by_several_connections(
+    engine: sa.Engine, connect: Connect, database_url: sa.URL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conninfo = make_conninfo(user=database_url.username, dbname=database_url.database, **database_url.query)
+    install(engine, Facility("test", "UTC", (table("one"), table("two"), table("three"))))
+    connection = connect()
+    for name in ("one", "two"):
+        put = sql.SQL("select ringlog.{}(row (1, now() {})::online.{})").format(
+            sql.Identifier(f"put_{name}"), sql.SQL(", 1" * 8), sql.Identifier(name)
+        )
+        connection.execute(put)
+
+    def found() -> list[object]:
+        states = table_states(connection, conninfo)
+        return [growth(connection, conninfo), *((each.table_name, each.newest) for each in states)]
+
+    at_once = found()
+    week = "to_char(now() at time zone 'UTC', 'IYYY\"w\"IW')"
+    size = f"sum(pg_total_relation_size(format('log.%s_%s', name, {week})::regclass)) / 28"
+    query = f"select {size} from unnest('{{one, two}}'::text[]) as name"
+    (expected,) = connection.execute(query.encode()).fetchone() or (0,)
+    assert at_once[0] == pytest.approx(float(expected))
+    assert [name for name, newest in at_once[1:] if newest] == ["one", "two"]
+    monkeypatch.setattr("ringlog.schema.many.PER_CONNECTION", 1)
+    assert found() == at_once
