@@ -8,6 +8,7 @@ import psycopg
 import pymssql
 import pytest
 
+from ringlog.logins import GATEWAY
 from servers import FACILITY, RunningServer, add_logins, ringlog, serving
 from tds_clients import Clients, Param, errors_of
 from waiting import is_taken, wait_until
@@ -129,6 +130,34 @@ def test_a_column_changes_its_type_while_writers_write(own_clients: Clients) -> 
         writers.wait_for_more(50)
     assert writers.errors == []
     writers.check(server.dsn, "log.sr_rf", "seq_no, time, power, arcs")
+
+
+def test_a_change_while_the_catalogue_is_read(own_server: RunningServer) -> None:
+    """The gateway reads first which tables are elsewhere, and the roles' settings with the procedures. A
+    notification that comes while it waits for these has it begin again."""
+    reads = (
+        "select count(*) from pg_stat_activity where application_name like 'ringlog catalogue%%'"
+        " and wait_event_type = 'Lock' and query like %s"
+    )
+    first, last = "ringlog.stand_in", "pg_catalog.pg_db_role_setting"
+    with (
+        psycopg.connect(own_server.dsn, autocommit=True) as admin,
+        psycopg.connect(own_server.dsn) as holding_first,
+        psycopg.connect(own_server.dsn) as holding_last,
+    ):
+        # as a server that has nodes
+        admin.execute(f"create table {first} (name text, node text, table_name text)")
+        admin.execute(f"grant usage on schema ringlog to {GATEWAY}; grant select on {first} to {GATEWAY}")
+        holding_last.execute(f"lock table {last} in access exclusive mode")
+        admin.execute("notify ringlog_catalogue")
+        wait_until(lambda: admin.execute(reads, ["-- Every function%"]).fetchone() == (1,))
+        holding_first.execute(f"lock table {first} in access exclusive mode")
+        admin.execute("notify ringlog_catalogue")
+        holding_last.rollback()
+        wait_until(lambda: admin.execute(reads, [f"%from {first}"]).fetchone() == (1,))
+        holding_first.rollback()
+        admin.execute(f"drop table {first}; revoke usage on schema ringlog from {GATEWAY}")
+        admin.execute("notify ringlog_catalogue")
 
 
 def test_a_procedure_is_replaced_while_it_is_called(own_clients: Clients) -> None:

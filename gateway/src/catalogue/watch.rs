@@ -162,14 +162,18 @@ impl Watcher {
         changed: &(impl Fn() + Send),
     ) -> Result<(), PgError> {
         loop {
+            // those that came while the catalogue was read may be of changes which that has not seen
+            let notified = self.connection.notifications();
+            if !notified.is_empty() {
+                self.read_into(live).await?;
+                if notified.iter().any(|what| what != MOVED) {
+                    changed();
+                }
+                continue;
+            }
             tokio::select! {
                 message = self.connection.receive() => match message? {
-                    Message::NotificationResponse(body) => {
-                        self.read_into(live).await?;
-                        if body.message()? != MOVED {
-                            changed();
-                        }
-                    }
+                    Message::NotificationResponse(body) => self.connection.keep(&body)?,
                     Message::ErrorResponse(body) => return Err(server_error(&body)?),
                     _ => {}
                 },
@@ -215,7 +219,7 @@ async fn listening(
 ) -> Result<Connection, PgError> {
     let mut connection = Connection::open(address, role, password, "ringlog catalogue").await?;
     priority.look(&mut connection).await?;
-    connection.query_text(&format!("listen {CHANNEL}")).await?;
+    connection.listen(CHANNEL).await?;
     Ok(connection)
 }
 

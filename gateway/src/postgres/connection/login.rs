@@ -109,6 +109,7 @@ impl Connection {
             parameters: HashMap::new(),
             statements: 0,
             is_unconfirmed: false,
+            notified: None,
         };
         let parameters = [
             ("user", user),

@@ -12,6 +12,7 @@ use super::error::PgError;
 use super::message::{gives_up_standby, is_aside, Message};
 use crate::stream::Stream;
 use bytes::{Buf, BytesMut};
+use postgres_protocol::message::backend::NotificationResponseBody;
 use postgres_protocol::message::frontend;
 use std::collections::HashMap;
 use std::io;
@@ -35,6 +36,8 @@ pub struct Connection {
     statements: u64,
     /// A commit has given up waiting for its standby; what says that the transaction has ended is still to come.
     is_unconfirmed: bool,
+    /// The payloads of notifications that came while statements of ours ran. None: the connection does not listen.
+    notified: Option<Vec<String>>,
 }
 
 impl Connection {
@@ -100,6 +103,19 @@ impl Connection {
                 return Err(closed());
             }
         }
+    }
+
+    /// Keeps a notification for `notifications`, if the connection listens.
+    pub fn keep(&mut self, body: &NotificationResponseBody) -> Result<()> {
+        if let Some(notified) = &mut self.notified {
+            notified.push(body.message()?.to_owned());
+        }
+        Ok(())
+    }
+
+    /// The payloads of the notifications that have been kept since the last time.
+    pub fn notifications(&mut self) -> Vec<String> {
+        self.notified.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Whether PostgreSQL has ended the connection while nothing ran on it.

@@ -19,6 +19,12 @@ impl Connection {
         self.run_text("commit").await.map(|(_, tag)| tag == "COMMIT")
     }
 
+    /// Has PostgreSQL notify this connection from now on. What comes while a statement runs is kept.
+    pub async fn listen(&mut self, channel: &str) -> Result<()> {
+        self.notified = Some(Vec::new());
+        self.query_text(&format!("listen {channel}")).await.map(drop)
+    }
+
     /// Gives each row of a statement of our own to `take`. What that refuses ends the statement.
     pub async fn each_row(
         &mut self,
@@ -34,6 +40,7 @@ impl Connection {
                     error = take(&TextRow::of(body.buffer_bytes())).err();
                 }
                 Message::ErrorResponse(body) => error = Some(survived(&body)?),
+                Message::NotificationResponse(body) => self.keep(&body)?,
                 Message::ReadyForQuery(_) => return error.map_or(Ok(()), Err),
                 _ => {}
             }
@@ -63,6 +70,7 @@ impl Connection {
                 }
                 Message::CommandComplete(body) => body.tag()?.clone_into(&mut tag),
                 Message::ErrorResponse(body) => error = Some(survived(&body)?),
+                Message::NotificationResponse(body) => self.keep(&body)?,
                 Message::ReadyForQuery(_) => return error.map_or(Ok((rows, tag)), Err),
                 _ => {}
             }
