@@ -27,8 +27,7 @@ begin
         if closing = 0 then
           return null;
         end if;
-        regex := regex || '['
-          || replace(replace(substr(pattern, at + 1, closing), '\', '\\'), '[', '\[') || ']';
+        regex := regex || sys.class(substr(pattern, at + 1, closing));
         at := at + closing + 1;
       else
         regex := regex || sys.literal(letter);
@@ -49,6 +48,26 @@ language sql
 immutable
 as $$
   select case when letter ~ '^\w$' or letter = ' ' then letter else '\' || letter end
+$$;
+
+create function sys.class(members text)
+returns text
+language sql
+immutable
+as $$
+  -- a range the wrong way round has nothing in it
+  select case
+    when string_agg(written, '') is null then case when members ^@ '^' then '.' else '(?!)' end
+    else '[' || case when members ^@ '^' then '^' else '' end || string_agg(written, '' order by place) || ']'
+  end
+    from (
+      select case
+          when length(part[1]) = 1 then sys.literal(part[1])
+          when left(part[1], 1) collate "C" <= right(part[1], 1) then
+            sys.literal(left(part[1], 1)) || '-' || sys.literal(right(part[1], 1))
+        end, place
+        from regexp_matches(regexp_replace(members, '^\^', ''), '.-.|.', 'g') with ordinality as parts (part, place)
+    ) as parts (written, place)
 $$;
 
 create function sys.matches(name text, pattern text, as_pattern boolean default true)
@@ -119,6 +138,11 @@ begin
     return before;
   end if;
   if not exists (select from sys.every_database as databases where databases.name = database) then
+    if lower(database) = 'master' then
+      -- the database that the login has without asking, as after `use master`
+      perform set_config('search_path', reset_val, true) from pg_catalog.pg_settings where name = 'search_path';
+      return before;
+    end if;
     raise exception 'Could not locate entry in sysdatabases for database ''%''. No entry found with that name.', database
       using errcode = 'invalid_schema_name';
   end if;

@@ -194,6 +194,26 @@ def test_a_statement_that_a_catch_gets_ends_as_without_its_error(
             assert cursor.fetchall() == [(8134,)]
 
 
+def test_rows_of_a_procedure_with_nocount_are_not_counted(server: RunningServer, author: Login) -> None:
+    """SET NOCOUNT: "the count isn't returned"; the end of the rows is (tedious, "should call procedure with
+    parameters"). Without it the number of rows is there (MS-TDS 2.2.7.7, DONE_COUNT)."""
+    with RawClient(server.host, server.port) as client:
+        client.log_in7(author)
+        for text in (
+            "use answers",
+            "create procedure counts_rows as select 1 as a",
+            "create procedure hides_rows as begin set nocount on select 1 as a return 0 end",
+        ):
+            client.send(BATCH7, batch7(text))
+            client.receive()
+        for name, expected in (("counts_rows", (0x11, 1)), ("hides_rows", (0x01, 0))):
+            client.send(RPC7, rpc7(f"answers..{name}"))
+            answer = client.receive()
+            at = answer.index(0xFF, answer.index(0xD1))
+            status, command, rows = struct.unpack_from("<HHQ", answer, at + 1)
+            assert ((status, rows), command) == (expected, 0xC1), name
+
+
 def test_values_that_a_procedure_selects_are_counted(server: RunningServer, author: Login) -> None:
     """Drivers of ODBC take a call without any number of rows for one that had nothing to do (SQL_NO_DATA)."""
     with RawClient(server.host, server.port) as client:

@@ -114,15 +114,24 @@ def test_master_is_the_database_one_gets_anyway(clients: Clients, database: str,
         assert cursor.fetchall() == [(there,)]
 
 
+def test_the_catalogue_of_master(clients: Clients) -> None:
+    """`master..sysobjects` is what `use master select … from sysobjects` reads (FreeTDS odbc, norowset)."""
+    with clients.pymssql(clients.server.reader, database="log") as connection, connection.cursor() as cursor:
+        for named in ("master..sysobjects", "master.dbo.sysobjects", "master.sys.objects"):
+            cursor.execute(f"select name from {named} where name = 'sr_rf' union all select db_name()")
+            assert cursor.fetchall() == [("sr_rf",), ("log",)], named
+
+
 @pytest.mark.parametrize("version", SEVENS)
 def test_a_database_that_does_not_exist_at_7(clients: Clients, version: str) -> None:
     answer = clients.tsql(clients.server.reader, "select 1", section=version, database="nowhere")
-    assert [error.number for error in answer.errors] == [911]
-    assert "'nowhere'" in answer.error.text
+    # both of SQL Server's errors (its list of errors, 4060 and 18456)
+    assert [(error.number, error.severity) for error in answer.errors] == [(4060, 11), (18456, 14)]
+    assert 'Cannot open database "nowhere"' in answer.errors[0].text
     assert answer.rows == []
     with pytest.raises(pymssql.OperationalError) as refused:
         clients.pymssql(clients.server.reader, version=version, database="nowhere")
-    assert errors_of(refused.value).severity == 16
+    assert errors_of(refused.value).number == 18456
 
 
 def test_a_database_that_does_not_exist_at_5(clients: Clients) -> None:

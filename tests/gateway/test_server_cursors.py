@@ -4,6 +4,8 @@ Expected values are SQL Server's documentation of these procedures, and the toke
 (tds/packageCur*.go).
 """
 
+import re
+import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -311,6 +313,27 @@ def test_refusals(run: Run, text: str, number: int) -> None:
 def test_what_is_no_cursor_runs_at_once_where_that_is_allowed(run: Run) -> None:
     results, (_, cursor, *_) = opened(run, "select 1 select 2", FORWARD_ONLY, READ_ONLY | ALLOW_DIRECT)
     assert (results, cursor) == ([[(1,)], [(2,)]], 0)
+
+
+def test_all_outputs_of_what_is_no_cursor_come_back(server: RunningServer) -> None:
+    """mssql-jdbc reads the cursor and the number of rows "even if SQL Server does not cursorize the
+    statement" (SQLServerStatement, StmtExecOutParamHandler)."""
+
+    def integer(value: int, *, output: bool) -> bytes:
+        return b"\0" + bytes([output]) + struct.pack("<BBBi", 0x26, 4, 4, value)
+
+    text = "select 1 select 2".encode("utf-16-le")
+    nvarchar = struct.pack("<BH5sH", 0xE7, 100, b"\x09\x04\xd0\0\x34", len(text)) + text
+    request = raw_tds.rpc7("sp_cursoropen") + integer(0, output=True) + b"\0\0" + nvarchar
+    request += integer(STATIC, output=False) + integer(READ_ONLY | ALLOW_DIRECT, output=True)
+    with RawClient(server.host, server.port) as client:
+        client.log_in7(server.reader)
+        client.send(raw_tds.RPC7, request + integer(0, output=True))
+        answer = client.receive()
+    # RETURNVALUE: number of the parameter, name, status, user type, flags, type, value (2.2.7.19)
+    found = re.findall(rb"\xac(..)\x00\x01\x00{4}\x01\x00\x26\x04\x04(.{4})", answer, re.DOTALL)
+    outputs = [(struct.unpack("<H", index)[0], struct.unpack("<i", value)[0]) for index, value in found]
+    assert outputs == [(0, 0), (3, READ_ONLY | ALLOW_DIRECT), (4, 0)]
 
 
 def test_rowcount_limits_a_cursor(run: Run) -> None:

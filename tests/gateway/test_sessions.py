@@ -152,6 +152,19 @@ def test_reset_connection_that_keeps_the_transaction(server: RunningServer) -> N
         assert number(client.batch("select @@trancount", status=RESET)) == 0
 
 
+def test_a_reset_says_that_it_rolls_back(server: RunningServer) -> None:
+    """ENVCHANGE 10 with the transaction's descriptor (MS-TDS 2.2.7.9): python-tds and tedious believe until
+    then that their transaction is open."""
+    with session(server) as client:
+        begun = client.batch("begin transaction")
+        descriptor = begun[5:13]
+        assert begun.startswith(b"\xe3\x0b\x00\x08\x08")
+        reply = client.batch("select @@trancount", status=RESET)
+        assert b"\xe3\x0b\x00\x0a\x00\x08" + descriptor in reply
+        assert number(reply) == 0
+        assert b"\xe3\x0b\x00\x0a" not in client.batch("select @@trancount", status=RESET)
+
+
 def test_sp_reset_connection(clients: Clients) -> None:
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
         cursor.execute("set implicit_transactions on use log select 1 as a")

@@ -337,6 +337,11 @@ def test_a_temporary_table_is_found_by_the_name_of_tempdb(reader: Connection) ->
         ("sr_rf", "sr\\_rf", True),
         ("sr_rf", "[r-t]%", True),
         ("sr_rf", "[^s]%", False),
+        # a range the wrong way round has nothing in it (SQL Server, LIKE: a character within the range)
+        ("c", "[c-a]", False),
+        ("c", "[^c-a]", True),
+        ("c", "[c-ac]", True),
+        ("-", "[a-]", True),
         ("a[b", "a[[]b", True),
         ("a.b", "a_b", True),
         ("a.b", "a.b", True),

@@ -209,7 +209,7 @@ impl Backend {
         client.reply.in_transaction = false;
     }
 
-    fn put_change(&mut self, client: &mut Client, change: Change) {
+    pub(super) fn put_change(&mut self, client: &mut Client, change: Change) {
         let dialect = client.dialect();
         let is_own = client.reply.gathering.as_ref().is_some_and(|gathering| gathering.has_own_transaction);
         if dialect.version >= Version::Tds72 && !is_own {

@@ -12,6 +12,7 @@ use crate::gateway::Gateway;
 use crate::nodes::Node;
 use crate::postgres::{Connection, Notice, PgError};
 use crate::tds::login::{Login, Password};
+use crate::tds::tokens::envchange::Transaction as Change;
 use crate::tds::tokens::message::ServerMessage;
 use crate::turns::Turn;
 use std::sync::Arc;
@@ -295,6 +296,10 @@ impl Backend {
             return;
         }
         self.pinned |= self.transaction.started;
+        if self.transaction.is_open() {
+            // the client counts its transactions by these (MS-TDS 2.2.7.9, type 10)
+            self.put_change(client, Change::RolledBack);
+        }
         self.end_transaction(client);
         let Some(open) = self.open.as_mut().filter(|_| self.pinned) else {
             return;

@@ -7,7 +7,7 @@ use crate::tds::tokens::message::ServerMessage;
 use tsql::facts::types;
 
 /// Names a cursor, whose rows are a result set; the detail may be a JSON list of names for its columns;
-/// a name in brackets of its own is that of a table's column.
+/// a name in brackets of its own is that of a table's column. With a hint `nocount` its number of rows is not sent.
 const RESULT_SET: &str = "01R01";
 /// A number of rows; the detail `select` says that they gave variables their values, `trigger` that a trigger's
 /// statement has changed them.
@@ -51,6 +51,7 @@ pub enum Announced {
     ResultSet {
         cursor: String,
         columns: Option<Vec<Title>>,
+        counted: bool,
     },
     Count(Counted),
     /// The value of @@rowcount after the call.
@@ -61,7 +62,11 @@ impl Announced {
     /// `in_call`: of a procedure whose cursors can be fetched.
     pub fn of(notice: &Notice, in_call: bool) -> Announced {
         if in_call && notice.sqlstate == RESULT_SET {
-            return Announced::ResultSet { cursor: notice.message.clone(), columns: titles(&notice.detail) };
+            return Announced::ResultSet {
+                cursor: notice.message.clone(),
+                columns: titles(&notice.detail),
+                counted: notice.hint.is_empty(),
+            };
         }
         if let Some(rows) = left_rows_of(notice) {
             return Announced::LeftRows(rows);

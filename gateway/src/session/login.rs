@@ -39,7 +39,7 @@ pub async fn log_in(
     let Some(wait) = limits.turn(&login.user) else {
         drop(place);
         let text = "Too many failed logins from this address: try again later.";
-        in_time(put_refusal(client, &login, &ServerMessage::error(17809, 20, text))).await?;
+        in_time(put_refusal(client, &login, &[ServerMessage::error(17809, 20, text)])).await?;
         return Err(SessionError::Refused { user: login.user, reason: text.to_owned() });
     };
     if !wait.is_zero() {
@@ -116,7 +116,7 @@ async fn enter(
         }
         Err(error) => {
             let refusal = refusal(&error, &login);
-            if matches!(refusal.number, 18456 | 4002) {
+            if matches!(refusal[0].number, 18456 | 4002) {
                 limits.failed(&login.user);
                 tokio::time::sleep(REFUSAL_PAUSE).await;
             }
@@ -158,9 +158,11 @@ async fn encrypted_password(
 async fn put_refusal(
     client: &mut Client,
     login: &Login,
-    refusal: &ServerMessage,
+    refusal: &[ServerMessage],
 ) -> Result<(), SessionError> {
-    client.reply.message(refusal);
+    for message in refusal {
+        client.reply.message(message);
+    }
     if !login.dialect.is_tds7() {
         loginack::put(&mut client.reply.tokens, login, loginack::Status::Failed);
     }
@@ -201,7 +203,10 @@ async fn read_record(client: &mut Client, tls: Option<&Tls>) -> Result<Login, Se
                 }
                 continue;
             }
-            MessageKind::Login7 => login7::decode(&message.body)?,
+            MessageKind::Login7 => {
+                client.set_dialect(login7::dialect_of_refusal(&message.body));
+                login7::decode(&message.body)?
+            }
             MessageKind::Login5 => {
                 client.set_dialect(login5::dialect_of_refusal(&message.body));
                 login5::decode(&message.body)?
@@ -220,13 +225,15 @@ async fn read_record(client: &mut Client, tls: Option<&Tls>) -> Result<Login, Se
 }
 
 /// A failed login says no more than that; a server that cannot be reached is not a failed login.
-fn refusal(error: &PgError, login: &Login) -> ServerMessage {
+/// SQL Server says of a database that does not exist both which it is and that the login failed (errors 4060 and 18456,
+/// "Database Engine errors"): python-tds tries again until the second comes.
+fn refusal(error: &PgError, login: &Login) -> Vec<ServerMessage> {
     let failed = if login.dialect.is_tds7() {
         ServerMessage::error(18456, 14, format!("Login failed for user '{}'.", login.user))
     } else {
         ServerMessage::error(4002, 14, "Login failed.")
     };
-    match error {
+    let refusal = match error {
         // a name or password with a NUL in it, which PostgreSQL's protocol has no form for
         PgError::Io(error) if error.kind() == ErrorKind::InvalidInput => failed,
         PgError::Server(notice) => match notice.sqlstate.as_str() {
@@ -234,11 +241,16 @@ fn refusal(error: &PgError, login: &Login) -> ServerMessage {
             "57P03" => {
                 ServerMessage::error(6005, 16, "PostgreSQL is starting up or shutting down: try again later.")
             }
+            "3F000" if login.dialect.is_tds7() => {
+                let text = format!("Cannot open database \"{}\" requested by the login.", login.database);
+                return vec![ServerMessage::error(4060, 11, format!("{text} The login failed.")), failed];
+            }
             "3F000" => ServerMessage::error(911, 16, notice.message.clone()),
             _ => failed,
         },
         other => ServerMessage::error(17142, 16, format!("PostgreSQL cannot be reached: {other}.")),
-    }
+    };
+    vec![refusal]
 }
 
 /// For the operator, who may know more than the client.

@@ -11,6 +11,13 @@ const READS_ONLY: u8 = 0x20;
 /// OptionFlags3, fExtension: features follow.
 const HAS_EXTENSION: u8 = 0x10;
 
+/// The dialect of the refusal to a client whose record cannot be read: 7.0 reads what 7.1 does, and from 7.2 on an error's
+/// line has four bytes (MS-TDS 2.2.7.10).
+pub fn dialect_of_refusal(message: &[u8]) -> Dialect {
+    let is_older = matches!(message.get(7), Some(0x07 | 0x70 | 0x71));
+    Dialect::new(if is_older { Version::Tds71 } else { Version::Tds74 })
+}
+
 pub fn decode(message: &[u8]) -> Result<Login> {
     let mut reader = Reader::new(message, Endian::Little);
     let length = reader.u32("LOGIN7 length")? as usize;

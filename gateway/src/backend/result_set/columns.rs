@@ -5,7 +5,7 @@ use crate::convert::{client_type, copied, from_pg, Declared, PgType, SqlType, Zo
 use crate::postgres::message::PgColumn;
 use crate::program::{ResultType, Title};
 use crate::tds::dialect::Dialect;
-use crate::tds::tokens::columns::{self, Column, Traits};
+use crate::tds::tokens::columns::{self, Changes, Column, Traits};
 use crate::tds::types::{encode_value, put_number, ConvertError, TypeInfo, TypeToken, Value};
 use bytes::BytesMut;
 use parking_lot::Mutex;
@@ -147,7 +147,8 @@ pub fn put_cursor_columns(pg_columns: &[PgColumn], fetched: Fetched<'_>, reply: 
     let pg_columns = fetched.keyed.map_or(pg_columns, |keyed| &keyed.columns);
     let (sent_as, mut columns) = sent_columns(pg_columns, fetched.titles, &dialect);
     for (column, source) in columns.iter_mut().zip(fetched.keyed.iter().flat_map(|keyed| &keyed.sources)) {
-        column.traits.changes = source.is_some() && !column.traits.identity && !column.traits.computed;
+        let is_own = source.is_some() && !column.traits.identity && !column.traits.computed;
+        column.traits.changes = if is_own { Changes::Yes } else { Changes::No };
     }
     let out = &mut reply.tokens;
     match (fetched.described, dialect.is_tds7()) {
@@ -188,6 +189,9 @@ pub fn described_as(pg_columns: &[PgColumn], names: Option<&[Title]>, dialect: &
         let (pg_type, typmod) = sent_type(column);
         let title = names.and_then(|names| names.get(index));
         let mut traits = column.declared.traits;
+        if column.origin.0 != 0 && !traits.identity && !traits.computed {
+            traits.changes = Changes::Unknown;
+        }
         traits.not_null |= result_type(column, title).is_some_and(|known| known.not_null);
         Column {
             name: shown(column, title),

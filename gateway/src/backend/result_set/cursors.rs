@@ -16,7 +16,7 @@ impl RowStream<'_> {
     /// Sends what the function has beside what it returns, in its order.
     pub(super) async fn send_held(&mut self) -> Result<(), Unfinished> {
         for held in std::mem::take(&mut self.held) {
-            let count = match held {
+            let (count, counted) = match held {
                 Announced::Message(message) => {
                     self.client.reply.message(&message);
                     continue;
@@ -34,14 +34,16 @@ impl RowStream<'_> {
                     }
                     continue;
                 }
-                Announced::ResultSet { cursor, columns } => self.cursor(&cursor, columns.as_deref()).await?,
+                Announced::ResultSet { cursor, columns, counted } => {
+                    (self.cursor(&cursor, columns.as_deref()).await?, counted)
+                }
             };
             if self.end.is_some() {
                 break;
             }
             self.outcome.row_count = i64::try_from(count).ok();
             self.client.reply.command = Command::Select;
-            self.client.reply.done(Scope::InProcedure, Status::empty(), Some(count));
+            self.client.reply.done(Scope::InProcedure, Status::empty(), counted.then_some(count));
         }
         Ok(())
     }

@@ -132,7 +132,13 @@ impl Interpreter {
                 return Err(Failure::of_statement(no_cursor_for(prepared)).into());
             }
             client.reply.message(&ServerMessage::info(16954, "Executing SQL directly; no cursor."));
-            let outputs = handles(places, 0).collect();
+            // all that were asked for come back, as they were (mssql-jdbc reads the cursor and the number of rows)
+            let mut outputs: Vec<OutputValue> = handles(places, 0).collect();
+            for (index, name) in (places.scroll..).zip(["scrollopt", "ccopt", "rowcount"]) {
+                let value = integer(client, params, index, PROCEDURE, name)?;
+                outputs.push(output(index, name, value.unwrap_or(0)));
+            }
+            outputs.retain(|output| is_output(params, output));
             return self.execute(client, prepared, params, places.values, outputs, form).await;
         };
         let scroll = integer(client, params, places.scroll, PROCEDURE, "scrollopt")?;

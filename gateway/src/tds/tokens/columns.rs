@@ -33,16 +33,27 @@ pub struct Traits {
     pub computed: bool,
     /// Not the query's: what the server says of the row.
     pub hidden: bool,
-    /// A cursor can change it.
-    pub changes: bool,
+    pub changes: Changes,
+}
+
+/// Whether a client may change a column's values (MS-TDS 2.2.7.4, usUpdateable).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Changes {
+    /// An expression, or a value that is the server's.
+    #[default]
+    No = 0,
+    /// By the cursor that it is a column of.
+    Yes = 1,
+    /// A column of a table: what rights the client has is not known. mssql-jdbc copies only such columns in bulk.
+    Unknown = 2,
 }
 
 impl Traits {
-    /// fNullable, usUpdateable (1: it can be written), fIdentity and, since 7.2, fComputed and fHidden.
+    /// fNullable, usUpdateable, fIdentity and, since 7.2, fComputed and fHidden.
     fn flags_7(self, dialect: &Dialect) -> u16 {
         let since_7_2 = |is: bool, bit: u16| u16::from(is && dialect.version >= Version::Tds72) << bit;
         u16::from(!self.not_null)
-            | u16::from(self.changes) << 2
+            | (self.changes as u16) << 2
             | u16::from(self.identity) << 4
             | since_7_2(self.computed, 5)
             | since_7_2(self.hidden, 13)
@@ -50,17 +61,25 @@ impl Traits {
 
     fn of_flags_7(flags: u16) -> Traits {
         let is = |bit: u16| flags & 1 << bit != 0;
-        Traits { not_null: !is(0), changes: is(2), identity: is(4), computed: is(5), hidden: is(13) }
+        let changes = match flags >> 2 & 3 {
+            0 => Changes::No,
+            1 => Changes::Yes,
+            _ => Changes::Unknown,
+        };
+        Traits { not_null: !is(0), changes, identity: is(4), computed: is(5), hidden: is(13) }
     }
 
-    /// TDS_ROW_NULLALLOWED and TDS_ROW_IDENTITY.
+    /// TDS_ROW_UPDATABLE, TDS_ROW_NULLALLOWED and TDS_ROW_IDENTITY.
     fn status_5(self) -> u8 {
-        u8::from(!self.not_null) << 5 | u8::from(self.identity) << 6
+        u8::from(self.changes != Changes::No) << 4
+            | u8::from(!self.not_null) << 5
+            | u8::from(self.identity) << 6
     }
 
     fn of_status_5(status: u32) -> Traits {
         let is = |bit: u32| status & 1 << bit != 0;
-        Traits { not_null: !is(5), identity: is(6), ..Traits::default() }
+        let changes = if is(4) { Changes::Unknown } else { Changes::No };
+        Traits { not_null: !is(5), identity: is(6), changes, ..Traits::default() }
     }
 }
 

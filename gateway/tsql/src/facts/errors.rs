@@ -141,12 +141,15 @@ const fn told(
 
 /// Numbers and words of SQL Server (Database Engine events and errors); the first that fits.
 const TOLD: &[Told] = &[
+    told("0A000", ["unsupported XML feature", ""], None,
+        Some("Values of type xml are not supported: this PostgreSQL was built without libxml.")),
     told("0A000", ["cannot truncate a table referenced in a foreign key constraint", ""], Some(4712),
         Some("Cannot truncate the table because it is being referenced by a FOREIGN KEY constraint.")),
     told("21000", ["more than one row returned by a subquery", ""], None,
         Some("Subquery returned more than 1 value. This is not permitted when the subquery follows =, !=, <, <= , \
              >, >= or when the subquery is used as an expression.")),
     told("21000", ["MERGE command cannot affect row a second time", ""], Some(8672), None),
+    told("22001", ["value too long for type ", ""], None, Some("String or binary data would be truncated.")),
     told("22003", ["numeric field overflow", ""], None,
         Some("Arithmetic overflow error converting numeric to data type numeric.")),
     told("22003", ["bigint out of range", ""], None,
@@ -405,6 +408,8 @@ mod tests {
             (402, 195, 2812)
         );
         let in_tsql = |sqlstate: &str, text: &str| words(sqlstate, text).unwrap_or_default();
+        let truncated = "value too long for type character varying(3)";
+        assert_eq!(in_tsql("22001", truncated), "String or binary data would be truncated.");
         assert_eq!(in_tsql("42P01", "relation \"a.t\" does not exist"), "Invalid object name 'a.t'.");
         assert_eq!(in_tsql("42703", "column t.\"C\" does not exist"), "Invalid column name 'C'.");
         assert_eq!(

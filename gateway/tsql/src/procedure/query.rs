@@ -132,6 +132,9 @@ impl<'t> BodyWriter<'t> {
         if let Some(columns) = &query.columns {
             notice.push_str(&format!(", detail = {}", literal(&json(columns))));
         }
+        if !self.sends_counts {
+            notice.push_str(", hint = 'nocount'");
+        }
         lines.push(format!("{notice};"));
         let rows = if self.rows == Rows::Asked { quoted(N) } else { String::from(SENT) };
         self.run(place, line, Run::leaving(lines, rows));
