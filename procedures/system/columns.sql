@@ -79,7 +79,7 @@ select
   true as is_persisted
 from sys.columns as columns
 join sys.every_default as defaults
-  on defaults.relation::integer = columns.object_id and defaults.column = columns.column_id
+  on defaults.relation = columns.relation and defaults.column = columns.column_id
 where columns.is_computed;
 
 comment on view sys.computed_columns is 'SQL Server: Catalog Views, sys.computed_columns';
@@ -95,7 +95,7 @@ select
 from sys.columns as columns
 join pg_catalog.pg_depend as depending
   on depending.refclassid = 'pg_catalog.pg_class'::regclass
-  and depending.refobjid::integer = columns.object_id
+  and depending.refobjid = columns.relation
   and depending.refobjsubid = columns.column_id
   and depending.classid = 'pg_catalog.pg_class'::regclass
   and depending.deptype = 'i'
