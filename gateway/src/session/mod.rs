@@ -9,12 +9,13 @@ use crate::admission::Entry;
 use crate::batch::Interpreter;
 use crate::client::{Client, SessionError};
 use crate::gateway::Gateway;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Failure, Interrupt};
 use crate::stream::ClientStream;
 use crate::tds::packet::{Message, MessageKind, Status as PacketStatus};
 use crate::tds::request::Requests;
 use crate::tds::tokens::done::Status;
 use crate::tds::tokens::message::ServerMessage;
+use crate::tds::wire::WireError;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -229,13 +230,22 @@ impl Session {
         let Session { client, interpreter, .. } = self;
         let answered = match statement {
             Statement::Request(request) => {
+                let is_call = request.kind == MessageKind::Rpc;
                 if request.status.intersects(RESETS) {
                     let keep_transaction = request.status.contains(PacketStatus::RESET_KEEP_TRANSACTION);
                     interpreter.reset(client, keep_transaction).await;
                 }
-                match Requests::of(&request, &client.dialect()) {
+                let answered = match Requests::of(&request, &client.dialect()) {
                     Ok(mut requests) => interpreter.answer(client, &mut requests).await,
                     Err(error) => Err(SessionError::from(error).into()),
+                };
+                match answered {
+                    Err(Interrupt::Session(SessionError::Wire(error @ WireError::Unsupported(_))))
+                        if is_call =>
+                    {
+                        Err(Failure::of_statement(ServerMessage::error(102, 16, format!("{error}."))).into())
+                    }
+                    answered => answered,
                 }
             }
             Statement::Rows => match interpreter.procedures.backend.take_rows(client).await {

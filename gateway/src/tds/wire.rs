@@ -5,13 +5,16 @@ use bytes::{BufMut, BytesMut};
 use encoding_rs::UTF_16LE;
 use std::borrow::Cow;
 
-/// A message that does not hold what its format demands. Always fatal for the connection.
+/// A message that does not hold what its format demands. Fatal for the connection, but for a known type of a call's
+/// parameter that is not served: the call has been read to its end.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum WireError {
     #[error("message ends inside {0}")]
     Truncated(&'static str),
     #[error("{0}")]
     Malformed(String),
+    #[error("{0} is not supported")]
+    Unsupported(&'static str),
 }
 
 pub type Result<T> = std::result::Result<T, WireError>;
