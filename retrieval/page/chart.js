@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { theme } from "./axes.js";
 import { Cursors } from "./cursors.js";
 import { Figures } from "./figures.js";
-import { timeText } from "./format.js";
+import { breakable, timeText } from "./format.js";
 import { legend } from "./legend.js";
 import { isWaveform } from "./series.js";
 import { state } from "./state.js";
@@ -28,7 +28,9 @@ export class Chart {
     this.isOfWaveforms = wanted.signals.some((name) => isWaveform(this.of(name)));
     this.view = new (this.isOfWaveforms ? Waveform : VIEWS[wanted.mode.split("-")[0]] ?? Trend)(this);
     this.cursors = new Cursors(this);
-    this.root.querySelector("h2").textContent = this.title();
+    const title = this.root.querySelector("h2");
+    title.replaceChildren(...breakable(this.title()));
+    title.title = this.title();
     this.watch = new ResizeObserver(() => {
       this.drawn?.setSize(this.size());
       this.cursors.place();

@@ -28,9 +28,12 @@ export class Figures {
     const units = [...new Set(series.filter((each) => !isState(each)).map((each) => each.unit))].join(", ");
     const [across, up] = spectral ? ["Hz", `amplitude ${units}`]
       : [units || "value", series.some((each) => each.width) ? "means" : "samples"];
+    // bars are as wide as the bins
+    const bin = spectral ? 0 : Math.max(0, ...this.found.map(({ x }) => (x.length > 1 ? x[1] - x[0] : 0)));
     const options = {
       // counts and amplitudes are compared by the height of their bars and lines
-      scales: { x: { time: false }, y0: { range: (_, __, high) => [0, high > 0 ? high * 1.06 : 1] } }, bands: [], padding: [8, 8, 0, 0], series: [{}],
+      scales: { x: { time: false, range: (_, low, high) => [low - bin / 2, high + bin / 2] },
+        y0: { range: (_, __, high) => [0, high > 0 ? high * 1.06 : 1] } }, bands: [], padding: [8, 8, 0, 0], series: [{}],
       axes: [figureAxis(across), figureAxis(up, { scale: "y0", size: 68 })],
       cursor: { drag: { x: false, y: false } }, hooks: {},
     };

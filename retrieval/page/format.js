@@ -72,3 +72,8 @@ export function durationText(milliseconds) {
   if (left || !parts.length) parts.push(`${left / 1000} s`);
   return sign + parts.join(" ");
 }
+
+// A long name may break where its parts end.
+export function breakable(name) {
+  return name.split(/(?<=[/:._-])/).flatMap((part) => [part, document.createElement("wbr")]);
+}

@@ -1,6 +1,7 @@
 // The list of signals that is searched as one types.
 
 import { findSignals } from "./api.js";
+import { breakable } from "./format.js";
 import { isWaveform } from "./series.js";
 
 const LIMIT = 200;
@@ -37,7 +38,7 @@ export function search(box, list, count, { chosen, failed, worked }) {
         if (!text && name === "about") continue;
         const part = document.createElement("span");
         part.className = name;
-        part.textContent = text;
+        part.append(...(name === "name" ? breakable(text) : [text]));
         item.append(part);
       }
       return item;

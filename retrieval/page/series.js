@@ -58,6 +58,18 @@ export function withGaps({ at, mean, min, max, usual }) {
   return made;
 }
 
+// Of values on the times of several series: what lies beside a null and is of another series (undefined) is null
+// too, for a line breaks between the neighbours of a null.
+export function withWideGaps(values) {
+  const made = [...values];
+  for (const [first, step] of [[0, 1], [values.length - 1, -1]]) {
+    for (let index = first + step; index >= 0 && index < made.length; index += step) {
+      if (made[index] === undefined && made[index - step] === null) made[index] = null;
+    }
+  }
+  return made;
+}
+
 // The place of the last time that is not after an instant; -1 where all are.
 export function until(times, instant) {
   let low = 0, high = times.length;

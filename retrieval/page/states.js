@@ -37,7 +37,8 @@ export function states(chart, bars, time) {
   ctx.restore();
 }
 
-// Neighbours with the same value are one piece; the last lasts as long as samples usually do.
+// Neighbours with the same value are one piece, unless points are missing for long between them, as in withGaps;
+// the last lasts as long as samples usually do.
 export function pieces(series, time) {
   const found = [];
   const steps = series.at.slice(1).map((at, index) => at - series.at[index]).sort((a, b) => a - b);
@@ -46,9 +47,10 @@ export function pieces(series, time) {
   for (let index = 0; index < series.at.length; index++) {
     const value = series.mean[index];
     const from = series.width ? series.at[index] - series.width * 500 : series.at[index];
-    const last = found[found.length - 1];
-    if (last && last.value === value) continue;
-    if (last) last.to = from;
+    const last = found[found.length - 1], before = series.at[index - 1];
+    const gap = index && series.usual && series.at[index] - before > 5 * series.usual;
+    if (last && last.value === value && !gap) continue;
+    if (last) last.to = gap ? before + (series.width ? series.width * 500 : series.usual) : from;
     found.push({ from, to: end, value });
   }
   return found;

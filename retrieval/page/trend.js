@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { colourOf, shownOn, timeAxis, unitAxes, unitScales } from "./axes.js";
 import { timeText, valueText } from "./format.js";
 import { eventList, eventMarks, limitLines } from "./marks.js";
-import { append, forget, isState, isText, nearest, ofSamples, ofTrend, outside, withGaps } from "./series.js";
+import { append, forget, isState, isText, nearest, ofSamples, ofTrend, outside, withGaps, withWideGaps } from "./series.js";
 import { state } from "./state.js";
 import { states } from "./states.js";
 
@@ -78,10 +78,10 @@ export class Trend {
     for (const [index, each] of lines.entries()) {
       const place = new Map(gapped[index].at.map((at, number) => [at, number]));
       const shown = shownOn(this.chart.wanted.log);
-      const column = (values) => times.length ? times.map((at) => {
+      const column = (values) => times.length ? withWideGaps(times.map((at) => {
         const value = values[place.get(at)];
         return value === undefined ? value : shown(value);
-      }) : [null];
+      })) : [null];
       const scale = `y${units.indexOf(each.unit)}`;
       data.push(column(gapped[index].mean));
       options.series.push({ label: each.signal, scale, stroke: each.colour, width: each.before ? 1 : 1.6,

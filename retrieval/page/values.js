@@ -1,5 +1,6 @@
 // The points of a trend as a table: to read them, and for those who hear the page.
 
+import { colourOf } from "./axes.js";
 import { timeText, valueText } from "./format.js";
 import { Trend } from "./trend.js";
 
@@ -21,9 +22,10 @@ export class Values extends Trend {
 
   draw() {
     const { series } = this.chart;
+    for (const [index, each] of series.entries()) each.colour = colourOf(index);
     const head = document.createElement("tr");
     head.append(heading("Time"), ...series.map((each) =>
-      heading(`${this.label(each)}${each.unit ? ` (${each.unit})` : ""}`)));
+      heading(`${this.label(each)}${each.unit ? ` (${each.unit})` : ""}`, "col", "number")));
     this.head.replaceChildren(head);
     const rows = new Map();
     for (const [column, each] of series.entries()) {
@@ -48,6 +50,6 @@ export class Values extends Trend {
   }
 }
 
-function heading(words, scope = "col") {
-  return Object.assign(document.createElement("th"), { textContent: words, scope });
+function heading(words, scope = "col", className = "") {
+  return Object.assign(document.createElement("th"), { textContent: words, scope, className });
 }

@@ -186,3 +186,42 @@ def test_the_bars_of_a_histogram_begin_at_0(page: Page) -> None:
         }"""
     )
     assert low / high == pytest.approx(0.5, abs=0.1)
+
+
+def test_an_outage_is_seen_beside_other_signals(page: Page) -> None:
+    """A line has no points where only another has some; a null breaks it up to its own neighbours. A state
+    ends before an outage and begins anew after it."""
+    page.goto(chart_of("every_type/a_real"))
+    wide = page.evaluate(
+        """async () => {
+            const { withWideGaps } = await import("/page/series.js");
+            const shown = (values) => values.map((value) => (value === undefined ? "-" : value));
+            const none = undefined, given = [[none, 1, none, null, none, 2, none], [none, null], [1], []];
+            return given.map((values) => shown(withWideGaps(values)));
+        }"""
+    )
+    assert wide == [["-", 1, None, None, None, 2, "-"], [None, None], [1], []]
+    pieces = page.evaluate(
+        """async () => {
+            const { pieces } = await import("/page/states.js");
+            const at = [0, 1000, 2000, 3000, 60000, 61000, 62000, 63000];
+            const series = { at, mean: [1, 1, 0, 0, 0, 0, 1, 1], width: 0, usual: 1000 };
+            return pieces(series, { from: 0, to: 100000 }).map(({ from, to, value }) => [from, to, value]);
+        }"""
+    )
+    assert pieces[:4] == [[0, 2000, 1], [2000, 4000, 0], [60000, 62000, 0], [62000, pieces[3][1], 1]]
+
+
+def test_headings_stand_above_their_figures(page: Page) -> None:
+    page.goto("/#view=status")
+    expect(page.locator("#tables tbody tr").first).to_be_visible()
+    wrong = page.evaluate(
+        """() => [...document.querySelectorAll("#tables, #losses, #events")].flatMap((table) => {
+            const heads = [...table.querySelectorAll("th")], row = table.querySelector("tbody tr");
+            if (row.cells.length !== heads.length) return [];
+            const align = (cell) => getComputedStyle(cell).textAlign;
+            const wrong = heads.filter((head, index) => align(head) !== align(row.cells[index]));
+            return wrong.map((head) => head.textContent);
+        })"""
+    )
+    assert wrong == []
