@@ -16,7 +16,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -286,10 +286,30 @@ def _write(
     with this.engine.begin() as connection:
         become_owner(connection)
         name = new_file(connection, this.folder, table, week)
+    try:
+        return _written(this, name, table, week, source, facts)
+    except Exception:
+        # the next attempt has the same name
+        with suppress(OSError):
+            for each in (name, f"{name}.new"):
+                this.folder.delete(each)
+        with this.engine.begin() as connection:
+            become_owner(connection)
+            connection.execute(archive_file.delete().where(archive_file.c.file == name))
+        raise
+
+
+def _written(
+    this: _Round,
+    name: str,
+    table: str,
+    week: Week,
+    source: Callable[[], Iterator[pa.RecordBatch]],
+    facts: dict[str, str],
+) -> ColdWeek:
     with this.folder.created(name) as stream:
         count = files.write(stream, _throttled(this, source()), facts)
     if not files.same(files.read(this.folder, name), _throttled(this, source())):
-        this.folder.delete(name)
         raise Damaged(f"{this.folder}/{name} is not what was written to it; nothing was dropped")
     size, digest = this.folder.size(name), this.folder.digest(name)
     return ColdWeek(

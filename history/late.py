@@ -8,9 +8,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringlog.history import files
+from ringlog.history.folder import Damaged
 
 KEY = ("time", "seq_no")
 _ORDER = [(name, "ascending") for name in KEY]
+
+
+class Unlike(Damaged):
+    """A value of a file is none of the type that its column has now."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,7 @@ def merged(cold: Iterator[pa.RecordBatch], late: pa.Table) -> Iterator[pa.Record
     """
     late = late.sort_by(_ORDER).combine_chunks()
     for batch in cold:
-        table = _as(late.schema, batch)
+        table = cast(late.schema, batch)
         if table.num_rows and late.num_rows:
             number = _until(late, table)
             before, late = late.slice(0, number), late.slice(number)
@@ -45,7 +50,7 @@ def found(cold: Iterator[pa.RecordBatch], late: pa.Table) -> Found:
     """Compares late rows, which come by time and seq_no, with those of a file."""
     result = Found(np.zeros(late.num_rows, bool), np.zeros(late.num_rows, bool))
     for batch in cold:
-        table = _as(late.schema, batch)
+        table = cast(late.schema, batch)
         mine, theirs = _pairs(late, table)
         same = _same_rows(late.take(mine), table.take(theirs))
         result.repeated[mine[same]] = True
@@ -67,16 +72,23 @@ def _same_rows(here: pa.Table, there: pa.Table) -> np.ndarray:
     return same
 
 
-def _as(schema: pa.Schema, batch: pa.RecordBatch) -> pa.Table:
-    return pa.table(
-        [
-            batch[field.name].cast(field.type)
-            if field.name in batch.schema.names
-            else pa.nulls(batch.num_rows, field.type)
-            for field in schema
-        ],
-        schema=schema,
-    )
+def cast(schema: pa.Schema, batch: pa.RecordBatch) -> pa.Table:
+    """Rows of a file with the columns that the log has now, in their types; null in those that it lacks.
+    Raises Unlike."""
+
+    def column(field: pa.Field) -> pa.Array:
+        if field.name not in batch.schema.names:
+            return pa.nulls(batch.num_rows, field.type)
+        values = batch[field.name]
+        try:
+            return values.cast(field.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise Unlike(
+                f"column {field.name} was {values.type} when its week was archived and is {field.type} now:"
+                f" {error}"
+            ) from None
+
+    return pa.table([column(field) for field in schema], schema=schema)
 
 
 def _until(late: pa.Table, table: pa.Table) -> int:

@@ -9,9 +9,9 @@ import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history import files
+from ringlog.history import files, late
 from ringlog.history.books import enter
-from ringlog.history.connection import connect
+from ringlog.history.connection import Connection, connect, rows
 from ringlog.history.folder import Damaged, Folder
 from ringlog.history.manifest import ColdWeek, default_partition, manifest, settings, verify
 from ringlog.schema.change import change, run
@@ -40,20 +40,22 @@ def recall(
             verify(folder, week)
             name = Week(week.begins.astimezone(UTC)).partition(table)
             change(engine, partial(_make, week=week, name=name))
-            batches = files.read(folder, week.file, footer=week.footer)
-            with target.cursor() as cursor:
-                first = next(batches, None)
-                if first is not None:
-                    reader = pa.RecordBatchReader.from_batches(first.schema, _chain(first, batches))
-                    cursor.adbc_ingest(name, reader, mode="append", db_schema_name="log")
-            target.commit()
+            _copy(target, name, files.read(folder, week.file, footer=week.footer))
             change(engine, partial(_bring_back, week=week, name=name, until=keep))
             yield f"recalled {week.file}: {week.rows} rows in log.{name}"
 
 
-def _chain(first: pa.RecordBatch, others: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from others
+def _copy(target: Connection, name: str, batches: Iterator[pa.RecordBatch]) -> None:
+    """Copies rows in the types that their columns have now: COPY takes the bytes of others of the same length
+    for values."""
+    nothing = sql.SQL("select * from {} limit 0").format(sql.Identifier("log", name))
+    (empty,) = rows(target, nothing)
+    target.rollback()
+    cast = (each for batch in batches for each in late.cast(empty.schema, batch).to_batches())
+    reader = pa.RecordBatchReader.from_batches(empty.schema, cast)
+    with target.cursor() as cursor:
+        cursor.adbc_ingest(name, reader, mode="append", db_schema_name="log")
+    target.commit()
 
 
 def _make(connection: sa.Connection, week: ColdWeek, name: str) -> None:

@@ -1,0 +1,87 @@
+"""Weeks in the archive of a table whose columns have changed since."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pyarrow as pa
+import pytest
+import sqlalchemy as sa
+
+from ringlog.history.archive import archive
+from ringlog.history.reading import newest, read
+from ringlog.history.recall import recall
+from ringlog.schema.facility import Column, Facility, History, Retention, Table
+from ringlog.schema.install import install
+from ringlog.schema.obstacles import InstallRefused
+from ringlog.schema.partitions import maintain
+
+BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
+NOW = datetime(2026, 4, 20, tzinfo=UTC)
+OTHERS = (Column("n", "m/n", "int"),)
+
+
+def changed(engine: sa.Engine, connection: psycopg.Connection, facility: Facility) -> None:
+    """Installs a facility, with what an administrator runs for it."""
+    try:
+        install(engine, facility)
+    except InstallRefused as refused:
+        for obstacle in refused.obstacles:
+            connection.execute(obstacle.sql.encode())
+        install(engine, facility)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("real", "double"),
+        ("smallint", "bigint"),
+        ("int", "double"),
+        ("bit", "int"),
+        # of the same length
+        ("double", "bigint"),
+        ("real", "int"),
+    ],
+)
+def test_a_column_of_another_type_and_new_ones(
+    engine: sa.Engine, conninfo: str, tmp_path: Path, before: str, after: str
+) -> None:
+    history = History(Retention(1, "week"), str(tmp_path / "archive"))
+    table = Table("magnets", 10, 1.0, (Column("value", "m/value", before), *OTHERS))
+    facility = Facility("test", "UTC", (table,), history=history)
+    install(engine, facility)
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        value = "n %% 2 = 0" if before == "bit" else "n %% 100"
+        insert = "insert into log.magnets (seq_no, time, value, n) select 1, %s + n * interval '1 hour',"
+        connection.execute(f"{insert} {value}, n from generate_series(0, 335) n".encode(), [BEGIN])
+        maintain(engine, NOW)
+        assert len([*archive(engine, conninfo, NOW, pauses=0)]) == 2
+        columns = (Column("value", "m/value", after), *OTHERS, Column("more", "m/more", "double"))
+        changed(engine, connection, replace(facility, tables=(replace(table, columns=columns),)))
+        connection.execute(f"{insert} n, n from generate_series(1000, 1010) n".encode(), [BEGIN])
+
+        def values() -> list[dict[str, object]]:
+            batches = [*read(conninfo, "magnets", ["value", "n", "more"])]
+            whole = pa.Table.from_batches(batches)  # of one schema
+            return whole.to_pylist()
+
+        rows = values()
+        assert len(rows) == 336 + 11
+        number = [n % 2 == 0 if before == "bit" else n % 100 for n in range(336)]
+        assert [row["value"] for row in rows] == [*number, *range(1000, 1011)]
+        assert [row["n"] for row in rows] == [*range(336), *range(1000, 1011)]
+        row = newest(conninfo, "magnets", ["value", "more"], BEGIN + timedelta(hours=3))
+        assert row is not None
+        assert row["value"].to_pylist() == [number[2]]
+        late = BEGIN + timedelta(minutes=7)
+        connection.execute(
+            "insert into log.magnets (seq_no, time, value, more) values (1, %s, 1, 2.5)", [late]
+        )
+        expected = values()
+        assert len([*archive(engine, conninfo, NOW, pauses=0)]) >= 1
+        assert values() == expected
+        assert len([*recall(engine, conninfo, "magnets", BEGIN, NOW, timedelta(days=1))]) >= 2
+        assert values() == expected
+        inside = connection.execute("select count(*), sum(value::int) from log.magnets")
+        assert inside.fetchone() == (348, sum(int(row["value"]) for row in expected))  # type: ignore[call-overload]
