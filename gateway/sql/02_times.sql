@@ -435,15 +435,28 @@ create or replace function tsql.moment(value time) returns timestamp
 language sql immutable strict parallel safe return timestamp '1900-01-01' + value;
 create or replace function tsql.moment(value text) returns timestamp
 language sql immutable strict parallel safe return tsql.read_datetime(value, 0);
+create or replace function tsql.no_datetime() returns timestamp
+language plpgsql immutable parallel safe
+as $$
+begin
+  perform tsql.fail(8115, 'Arithmetic overflow error converting expression to data type datetime.');
+end
+$$;
+comment on function tsql.no_datetime() is 'Error 8115: a number of days that is before 1753 or after 9999.';
 create or replace function tsql.moment(value double precision) returns timestamp
 language sql immutable strict parallel safe
-return tsql.in_range(timestamp '1900-01-01' + interval '1 microsecond' * round(value::numeric * 86400000000));
+return case when value >= -53690 and value < 2958464
+  then tsql.in_range(timestamp '1900-01-01' + interval '1 microsecond' * round(value::numeric * 86400000000))
+  else tsql.no_datetime() end;
 create or replace function tsql.moment(value integer) returns timestamp
 language sql immutable strict parallel safe
-return tsql.in_range(timestamp '1900-01-01' + interval '1 day' * value);
+return case when value between -53690 and 2958463
+  then tsql.in_range(timestamp '1900-01-01' + interval '1 day' * value) else tsql.no_datetime() end;
 create or replace function tsql.moment(value numeric) returns timestamp
 language sql immutable strict parallel safe
-return tsql.in_range(timestamp '1900-01-01' + interval '1 microsecond' * round(value * 86400000000));
+return case when value >= -53690 and value < 2958464
+  then tsql.in_range(timestamp '1900-01-01' + interval '1 microsecond' * round(value * 86400000000))
+  else tsql.no_datetime() end;
 
 -- a moment to count from: a datetimeoffset is none, since the documentation does not say by which clock it counts
 do $$
@@ -471,6 +484,18 @@ begin
 end
 $$;
 
+create or replace function tsql.moment_with(part text, function_ text, value anyelement) returns timestamp
+language sql stable strict parallel safe as 'select tsql.moment(value)';
+create or replace function tsql.moment_with(part text, function_ text, value date) returns timestamp
+language sql immutable strict parallel safe
+return case when part in ('hour', 'minute', 'second', 'millisecond', 'microsecond', 'nanosecond')
+  then tsql.bad_part(part, function_, 'date')::timestamp else value::timestamp end;
+create or replace function tsql.moment_with(part text, function_ text, value time) returns timestamp
+language sql immutable strict parallel safe
+return case when part in ('hour', 'minute', 'second', 'millisecond', 'microsecond', 'nanosecond')
+  then timestamp '1900-01-01' + value else tsql.bad_part(part, function_, 'time')::timestamp end;
+comment on function tsql.moment_with(text, text, anyelement) is
+  'The moment of which a part is asked, where only PostgreSQL knows its type; error 9810 for one without the part.';
 create or replace function tsql.dateadd(part text, number integer, moment timestamp) returns timestamp
 language plpgsql immutable strict parallel safe
 as $$
@@ -501,6 +526,19 @@ exception when datetime_field_overflow or interval_field_overflow then
 end
 $$;
 comment on function tsql.dateadd(text, integer, timestamp) is 'A month''s last day stays the last where it must.';
+create or replace function tsql.added(moment timestamp, type_ text) returns timestamp
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  if type_ = 'datetime' and extract(year from moment) < 1753
+    or type_ = 'smalldatetime' and (moment < timestamp '1900-01-01' or moment >= timestamp '2079-06-06 23:59:29.999')
+  then
+    perform tsql.fail(517, format('Adding a value to a ''%s'' column caused an overflow.', type_));
+  end if;
+  return moment;
+end
+$$;
+comment on function tsql.added(timestamp, text) is 'A sum that is in the range of its type; error 517 otherwise.';
 create or replace function tsql.dateadd(part text, number integer, moment timestamptz) returns timestamp
 language sql stable strict parallel safe return tsql.dateadd(part, number, moment::timestamp);
 create or replace function tsql.dateadd(part text, number integer, moment date) returns date
@@ -514,7 +552,7 @@ return case when part in ('hour', 'minute', 'second', 'millisecond', 'microsecon
   else tsql.bad_part(part, 'dateadd', 'time')::time end;
 create or replace function tsql.dateadd(part text, number integer, moment text) returns timestamp
 language sql immutable strict parallel safe
-return tsql.in_range(tsql.dateadd(part, number, tsql.in_range(tsql.read_datetime(moment, 0))));
+return tsql.added(tsql.dateadd(part, number, tsql.in_range(tsql.read_datetime(moment, 0))), 'datetime');
 create or replace function tsql.dateadd(part text, number integer, moment integer) returns timestamp
 language sql immutable strict parallel safe return tsql.dateadd(part, number, tsql.moment(moment));
 

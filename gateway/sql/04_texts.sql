@@ -83,6 +83,11 @@ comment on function tsql.stuff(text, integer, integer, text) is
 create or replace function tsql.replicate(value text, number integer) returns text
 language sql immutable strict parallel safe
 return case when number >= 0 then pg_catalog.left(repeat(value, least(number, 8000)), greatest(8000, length(value))) end;
+create or replace function tsql.replicate_max(value text, number integer) returns text
+language sql immutable strict parallel safe return case when number >= 0 then repeat(value, number) end;
+comment on function tsql.replicate_max(text, integer) is 'Of a varchar(max), which is not cut.';
+create or replace function tsql.trim(value text, characters text) returns text
+language sql immutable strict parallel safe return btrim(value, characters);
 create or replace function tsql.space(number integer) returns text
 language sql immutable strict parallel safe return case when number >= 0 then repeat(' ', least(number, 8000)) end;
 create or replace function tsql.reverse(value text) returns text
@@ -178,6 +183,10 @@ begin
   return octet_length(value);
 end
 $$;
+create or replace function tsql.datalength_wide(value text) returns integer
+language sql immutable strict parallel safe
+return 2 * (length(value) + length(regexp_replace(value, '[\u0001-\uffff]', '', 'g')));
+comment on function tsql.datalength_wide(text) is 'Of a national text: two bytes for each unit of UTF-16.';
 create or replace function tsql.datalength(value character) returns integer
 language sql immutable strict parallel safe return tsql.datalength(tsql.padded(value));
 create or replace function tsql.datalength(value bytea) returns integer
@@ -208,6 +217,8 @@ language sql immutable strict parallel safe
 return case width_bucket(abs(value) * 10::numeric ^ scale, array[2::numeric ^ 32, 2::numeric ^ 64, 2::numeric ^ 96])
   when 0 then 5 when 1 then 9 when 2 then 13 else 17 end;
 comment on function tsql.decimal_size(numeric, integer) is 'The bytes in which SQL Server keeps a decimal of this scale.';
+create or replace function tsql.datalength(value numeric) returns integer
+language sql immutable strict parallel safe return tsql.decimal_size(value, scale(value));
 
 create or replace function tsql.pattern_body(pattern text, escape_ text) returns text
 language plpgsql immutable parallel safe

@@ -184,6 +184,15 @@ begin
     -- blanks at the end do not count
     call tsql.make_operator(op.sign, op.name, 'text', 'text', 'boolean',
       format('(pg_catalog.rtrim(l, '' '') %s pg_catalog.rtrim(r, '' ''))', op.sign));
+    -- written out, or PostgreSQL could not decide between those of domains (sys.sysname) for them
+    for i in 1 .. 3 loop
+      for j in 1 .. 3 loop
+        continue when i = 1 and j = 1;
+        call tsql.make_operator(op.sign, op.name, (array['text', 'varchar', 'bpchar'])[i],
+          (array['text', 'varchar', 'bpchar'])[j], 'boolean',
+          format('(pg_catalog.rtrim(l::text, '' '') %s pg_catalog.rtrim(r::text, '' ''))', op.sign));
+      end loop;
+    end loop;
     call tsql.make_operator(op.sign, op.name, 'boolean', 'boolean', 'boolean', format('(l %s r)', op.sign));
     call tsql.make_operator(op.sign, op.name, 'boolean', 'text', 'boolean',
       format('(l %s tsql.read_bit(r))', op.sign));
@@ -191,6 +200,11 @@ begin
       format('(tsql.read_bit(l) %s r)', op.sign));
     call tsql.make_operator(op.sign, op.name, 'bytea', 'bytea', 'boolean',
       format('(pg_catalog.rtrim(l, ''\x00''::bytea) %s pg_catalog.rtrim(r, ''\x00''::bytea))', op.sign));
+    -- bytes become a text, as what has the higher precedence
+    call tsql.make_operator(op.sign, op.name, 'bytea', 'text', 'boolean',
+      format('(tsql.text_of(l) operator(tsql.%s) r)', op.sign));
+    call tsql.make_operator(op.sign, op.name, 'text', 'bytea', 'boolean',
+      format('(l operator(tsql.%s) tsql.text_of(r))', op.sign));
     call tsql.make_operator(op.sign, op.name, 'bytea', 'integer', 'boolean', format('(tsql.to_int(l) %s r)', op.sign));
     call tsql.make_operator(op.sign, op.name, 'integer', 'bytea', 'boolean', format('(l %s tsql.to_int(r))', op.sign));
     call tsql.make_operator(op.sign, op.name, 'time', 'time', 'boolean', format('(l %s r)', op.sign));
@@ -229,6 +243,29 @@ begin
       call tsql.make_operator(op.sign, op.name, side.l, side.r, 'boolean',
         format(case when op.sign in ('=', '<>') then '(%s %s %s)' else '(tsql.guid_key(%s) %s tsql.guid_key(%s))' end,
           side.left_value, op.sign, side.right_value));
+    end loop;
+  end loop;
+end
+$$;
+
+-- a text beside a datetime or smalldatetime column becomes one, rounded as these are
+do $$
+declare
+  of record;
+  sides record;
+begin
+  for of in select * from (values ('=', 'eq'), ('<>', 'ne'), ('<', 'lt'), ('<=', 'le'), ('>', 'gt'), ('>=', 'ge'))
+    as ops (sign, name)
+  loop
+    for sides in
+      select moments.type as moment, texts.type as text
+      from unnest('{datetime,smalldatetime}'::text[]) as moments (type)
+      cross join unnest('{text,varchar,bpchar}'::text[]) as texts (type)
+    loop
+      call tsql.make_operator(of.sign, of.name, 'tsql.' || sides.moment, sides.text, 'boolean',
+        format('(l::timestamp %s tsql.to_%s(r::text))', of.sign, sides.moment));
+      call tsql.make_operator(of.sign, of.name, sides.text, 'tsql.' || sides.moment, 'boolean',
+        format('(tsql.to_%s(l::text) %s r::timestamp)', sides.moment, of.sign));
     end loop;
   end loop;
 end
@@ -360,6 +397,18 @@ create or replace function tsql.isnull(l uuid, r uuid) returns uuid
 language sql immutable parallel safe return coalesce(l, r);
 create or replace function tsql.isnull(l uuid, r text) returns uuid
 language sql immutable parallel safe return coalesce(l, tsql.read_guid(r));
+create or replace function tsql.either(l uuid, r uuid) returns uuid
+language sql immutable parallel safe return coalesce(l, r);
+create or replace function tsql.either(l uuid, r text) returns uuid
+language sql immutable parallel safe return coalesce(l, tsql.read_guid(r));
+create or replace function tsql.either(l text, r uuid) returns uuid
+language sql immutable parallel safe return coalesce(tsql.read_guid(l), r);
+create or replace function tsql.either(l bytea, r bytea) returns bytea
+language sql immutable parallel safe return coalesce(l, r);
+create or replace function tsql.either(l date, r date) returns date
+language sql immutable parallel safe return coalesce(l, r);
+create or replace function tsql.either(l time, r time) returns time
+language sql immutable parallel safe return coalesce(l, r);
 
 -- a key of ORDER BY whose type the compiler does not know; PostgreSQL puts the bodies into the query, so that an index
 -- on a column serves as ever
@@ -387,6 +436,25 @@ create or replace function tsql.greater(l uuid, r uuid) returns uuid
 language sql immutable strict parallel safe return case when tsql.guid_key(r) > tsql.guid_key(l) then r else l end;
 create or replace aggregate tsql.min(uuid) (sfunc = tsql.lesser, stype = uuid);
 create or replace aggregate tsql.max(uuid) (sfunc = tsql.greater, stype = uuid);
+-- the same names for every type, where the compiler does not know it; an index on a column serves them too
+do $$
+declare
+  of record;
+begin
+  for of in
+    select aggfnoid, proname, proargtypes[0]::regtype as type, aggtransfn, aggcombinefn, aggsortop
+    from pg_aggregate
+    join pg_proc on pg_proc.oid = aggfnoid
+    join pg_type on pg_type.oid = proargtypes[0]
+    where proname in ('min', 'max') and pronamespace = 'pg_catalog'::regnamespace and pronargs = 1
+      and typtype <> 'p' and proargtypes[0] <> 'uuid'::regtype
+  loop
+    execute format('create or replace aggregate tsql.%I(%s) (sfunc = %s, stype = %s, combinefunc = %s,'
+      ' sortop = operator(pg_catalog.%s), parallel = safe)', of.proname, of.type, of.aggtransfn, of.type, of.aggcombinefn,
+      case of.proname when 'min' then '<' else '>' end);
+  end loop;
+end
+$$;
 create or replace function tsql.least(variadic guids uuid[]) returns uuid
 language sql immutable parallel safe return (select tsql.min(guid) from unnest(guids) as guid);
 create or replace function tsql.greatest(variadic guids uuid[]) returns uuid

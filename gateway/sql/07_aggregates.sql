@@ -4,7 +4,9 @@ create or replace function tsql.narrow_sum(total bigint) returns integer
 language sql immutable strict parallel safe return tsql.to_int(total);
 create or replace function tsql.whole_average(state bigint[]) returns integer
 language sql immutable strict parallel safe
-return case when state[1] > 0 then tsql.to_int(state[2] / state[1]) end;
+return case when state[1] > 0 then (tsql.to_int(state[2]) / state[1])::integer end;
+comment on function tsql.whole_average(bigint[]) is
+  'Error 8115 where the sum is beyond the type of the average, as "AVG (Transact-SQL)" says.';
 
 create or replace aggregate tsql.sum(smallint) (
   sfunc = int2_sum, stype = bigint, finalfunc = tsql.narrow_sum, parallel = safe);
@@ -27,7 +29,7 @@ language sql immutable parallel safe return case when state[1] > 0 then state[2]
 create or replace function tsql.big_total(state numeric[]) returns bigint
 language sql immutable parallel safe return tsql.to_bigint(tsql.total(state));
 create or replace function tsql.big_average(state numeric[]) returns bigint
-language sql immutable parallel safe return case when state[1] > 0 then div(state[2], state[1])::bigint end;
+language sql immutable parallel safe return case when state[1] > 0 then div(tsql.to_bigint(state[2])::numeric, state[1])::bigint end;
 create or replace function tsql.decimal_average(state numeric[]) returns numeric
 language sql immutable parallel safe
 return case when state[1] > 0 then tsql.quotient(state[2], state[1], greatest(6, scale(state[2]))) end;

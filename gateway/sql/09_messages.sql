@@ -93,7 +93,7 @@ language plpgsql immutable
 as $$
 begin
   if number is null or number < 50000 then
-    perform tsql.fail(5100, format('Error number %s in the THROW statement is outside the valid range. Specify an '
+    perform tsql.raise(35100, 16, 10, format('Error number %s in the THROW statement is outside the valid range. Specify an '
       'error number in the valid range of 50000 to 2147483647.', number));
   end if;
   return number;

@@ -1,6 +1,7 @@
 -- What T-SQL declares of columns and PostgreSQL does not keep: the name in its case and the type (varchar or nvarchar,
 -- binary(n), time(n)). It stands in the column's comment, so it goes where the column goes: into dumps, to new
--- names, away: `T-SQL "ColB" varchar(20)`, where the type is left out when PostgreSQL's says as much.
+-- names, away: `T-SQL "ColB" varchar(20)`, where the type is left out when PostgreSQL's says as much. The names of tables and
+-- constraints stand in their comments too.
 
 create or replace procedure tsql.declare_columns(target text, columns text[], declarations text[])
 language plpgsql
@@ -76,16 +77,40 @@ $$;
 comment on procedure tsql.watch_binaries(text) is
   'Has the declared lengths of a table''s binary columns kept.';
 
-create or replace procedure tsql.create_table(definition text, target text, columns text[], declarations text[])
+create or replace procedure tsql.declare_names(target text, named text, constraints text[])
+language plpgsql
+as $$
+begin
+  if named is not null then
+    execute format('comment on table %s is %L', target, format('T-SQL "%s"', replace(named, '"', '""')));
+  end if;
+  for place in 1 .. cardinality(constraints) by 2 loop
+    execute format('comment on constraint %I on %s is %L', constraints[place], target,
+      format('T-SQL "%s"', replace(constraints[place + 1], '"', '""')));
+  end loop;
+end
+$$;
+comment on procedure tsql.declare_names(text, text, text[]) is
+$$Keeps the case in which a table (null: it has no capitals) and constraints of it are named: of each constraint its name
+in PostgreSQL, and as it is shown.$$;
+
+-- of an older version
+drop procedure if exists tsql.create_table(text, text, text[], text[]);
+drop procedure if exists tsql.alter_table(text, text, text[], text[]);
+
+create or replace procedure tsql.create_table(
+  definition text, target text, columns text[], declarations text[], named text default null, constraints text[] default '{}'
+)
 language plpgsql
 as $$
 begin
   execute definition;
   call tsql.declare_columns(target, columns, declarations);
+  call tsql.declare_names(target, named, constraints);
   call tsql.watch_binaries(target);
 end
 $$;
-comment on procedure tsql.create_table(text, text, text[], text[]) is
+comment on procedure tsql.create_table(text, text, text[], text[], text, text[]) is
   'Runs a CREATE TABLE and keeps what is declared of its columns beyond what PostgreSQL keeps.';
 
 create or replace function tsql.view_digest(view oid)
@@ -135,7 +160,9 @@ comment on procedure tsql.create_view(text, text, text, text[], text[], text) is
 $$Runs a CREATE VIEW, and keeps its T-SQL and the case in which its columns are named: action is create, alter or create or
 alter. Error: there is nothing to alter (208).$$;
 
-create or replace procedure tsql.alter_table(definition text, target text, columns text[], declarations text[])
+create or replace procedure tsql.alter_table(
+  definition text, target text, columns text[], declarations text[], named text default null, constraints text[] default '{}'
+)
 language plpgsql
 as $$
 begin
@@ -145,8 +172,9 @@ begin
   end if;
   execute definition;
   call tsql.declare_columns(target, columns, declarations);
+  call tsql.declare_names(target, named, constraints);
   call tsql.watch_binaries(target);
 end
 $$;
-comment on procedure tsql.alter_table(text, text, text[], text[]) is
+comment on procedure tsql.alter_table(text, text, text[], text[], text, text[]) is
   'Runs an ALTER TABLE and keeps what is declared of the columns that it adds or changes.';

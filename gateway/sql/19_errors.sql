@@ -7,7 +7,7 @@ language sql
 immutable
 as $$
   select case
-    when sqlstate ~ '^S\d{4}$' then substr(sqlstate, 2)::integer
+    when sqlstate ~ '^S\d{4,5}$' then substr(sqlstate, 2)::integer
     when sqlstate in ('21000') then 512
     when sqlstate in ('22001') then 8152
     when sqlstate in ('22003', '2200H') then 8115
@@ -52,6 +52,7 @@ immutable
 as $$
   select case
     when sqlstate = '0A000' and starts_with(message, 'cannot truncate a table referenced in a foreign key constraint') then 'S4712'
+    when sqlstate = '0A000' and starts_with(message, 'DISTINCT is not implemented for window functions') then 'S10759'
     when sqlstate = '21000' and starts_with(message, 'MERGE command cannot affect row a second time') then 'S8672'
     when sqlstate = '22014' and starts_with(message, 'argument of ntile must be greater than zero') then 'S4116'
     when sqlstate = '2201F' and starts_with(message, 'a negative number raised to a non-integer power') then 'S3623'
@@ -60,6 +61,7 @@ as $$
     when sqlstate = '2BP01' and starts_with(message, 'cannot drop table') then 'S3726'
     when sqlstate = '42601' and starts_with(message, 'both default and identity specified for column "') and strpos(substr(message, 49), '"') > 0 then 'S1754'
     when sqlstate = '42601' and starts_with(message, 'each ') and strpos(substr(message, 6), ' query must have the same number of columns') > 0 then 'S0205'
+    when sqlstate = '42701' and starts_with(message, 'column "') and strpos(substr(message, 9), '" specified more than once') > 0 then 'S0264'
     when sqlstate = '42704' and starts_with(message, 'index "') and strpos(substr(message, 8), '" does not exist') > 0 then 'S3701'
     when sqlstate = '42704' and starts_with(message, 'constraint "') then 'S3728'
     when sqlstate = '42712' and starts_with(message, 'table name "') and strpos(substr(message, 13), '"') > 0 then 'S1011'
@@ -68,6 +70,10 @@ as $$
     when sqlstate = '42803' and starts_with(message, 'aggregate functions are not allowed in WHERE') then 'S0147'
     when sqlstate = '42803' and starts_with(message, 'aggregate functions are not allowed in GROUP BY') then 'S0144'
     when sqlstate = '42830' and starts_with(message, 'there is no unique constraint matching given keys for referenced table "') and strpos(substr(message, 73), '"') > 0 then 'S1776'
+    when sqlstate = '42883' and starts_with(message, 'function tsql.sum(') and strpos(substr(message, 19), ')') > 0 then 'S8117'
+    when sqlstate = '42883' and starts_with(message, 'function tsql.avg(') and strpos(substr(message, 19), ')') > 0 then 'S8117'
+    when sqlstate = '42883' and starts_with(message, 'function tsql.min(') and strpos(substr(message, 19), ')') > 0 then 'S8117'
+    when sqlstate = '42883' and starts_with(message, 'function tsql.max(') and strpos(substr(message, 19), ')') > 0 then 'S8117'
     when sqlstate = '42883' and starts_with(message, 'function tsql.') and strpos(substr(message, 15), '(') > 0 then 'S8116'
     when sqlstate = '42883' and starts_with(message, 'operator does not exist') then 'S0402'
     when sqlstate = '42883' and starts_with(message, 'function ') and strpos(split_part(message, '(', 1), '.') = 0 and strpos(substr(message, 10), '(') > 0 then 'S0195'
@@ -105,10 +111,16 @@ language sql
 immutable
 as $$
   select case
+    when sqlstate in ('0A000', own) and starts_with(message, 'unsupported XML feature')
+      then replace('Values of type xml are not supported: this PostgreSQL was built without libxml.', '%', '')
     when sqlstate in ('0A000', own) and starts_with(message, 'cannot truncate a table referenced in a foreign key constraint')
       then replace('Cannot truncate the table because it is being referenced by a FOREIGN KEY constraint.', '%', '')
+    when sqlstate in ('0A000', own) and starts_with(message, 'DISTINCT is not implemented for window functions')
+      then replace('Use of DISTINCT is not allowed with the OVER clause.', '%', '')
     when sqlstate in ('21000', own) and starts_with(message, 'more than one row returned by a subquery')
       then replace('Subquery returned more than 1 value. This is not permitted when the subquery follows =, !=, <, <= , >, >= or when the subquery is used as an expression.', '%', '')
+    when sqlstate in ('22001', own) and starts_with(message, 'value too long for type ')
+      then replace('String or binary data would be truncated.', '%', '')
     when sqlstate in ('22003', own) and starts_with(message, 'numeric field overflow')
       then replace('Arithmetic overflow error converting numeric to data type numeric.', '%', '')
     when sqlstate in ('22003', own) and starts_with(message, 'bigint out of range')
@@ -137,6 +149,8 @@ as $$
       then replace('Defaults cannot be created on columns with an IDENTITY attribute. Column ''%''.', '%', split_part(substr(message, 49), '"', 1))
     when sqlstate in ('42601', own) and starts_with(message, 'each ') and strpos(substr(message, 6), ' query must have the same number of columns') > 0
       then replace('All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of expressions in their target lists.', '%', split_part(substr(message, 6), ' query must have the same number of columns', 1))
+    when sqlstate in ('42701', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '" specified more than once') > 0
+      then replace('The column name ''%'' is specified more than once in the SET clause or column list of an INSERT. A column cannot be assigned more than one value in the same clause.', '%', split_part(substr(message, 9), '" specified more than once', 1))
     when sqlstate in ('42702', own) and starts_with(message, 'column reference "') and strpos(substr(message, 19), '" is ambiguous') > 0
       then replace('Ambiguous column name ''%''.', '%', split_part(substr(message, 19), '" is ambiguous', 1))
     when sqlstate in ('42703', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '"') > 0
@@ -157,6 +171,20 @@ as $$
       then replace('Column ''%'' is invalid because it is not contained in either an aggregate function or the GROUP BY clause.', '%', split_part(substr(message, 9), '" must appear in the GROUP BY clause', 1))
     when sqlstate in ('42830', own) and starts_with(message, 'there is no unique constraint matching given keys for referenced table "') and strpos(substr(message, 73), '"') > 0
       then replace('There are no primary or candidate keys in the referenced table ''%'' that match the referencing column list in the foreign key.', '%', split_part(substr(message, 73), '"', 1))
+    when sqlstate in ('42804', own) and starts_with(message, 'UNION types ') and strpos(substr(message, 13), ' cannot be matched') > 0
+      then replace('A UNION, INTERSECT or EXCEPT of columns of different types (%) is not supported where these are not known before: convert one of them.', '%', split_part(substr(message, 13), ' cannot be matched', 1))
+    when sqlstate in ('42804', own) and starts_with(message, 'INTERSECT types ') and strpos(substr(message, 17), ' cannot be matched') > 0
+      then replace('A UNION, INTERSECT or EXCEPT of columns of different types (%) is not supported where these are not known before: convert one of them.', '%', split_part(substr(message, 17), ' cannot be matched', 1))
+    when sqlstate in ('42804', own) and starts_with(message, 'EXCEPT types ') and strpos(substr(message, 14), ' cannot be matched') > 0
+      then replace('A UNION, INTERSECT or EXCEPT of columns of different types (%) is not supported where these are not known before: convert one of them.', '%', split_part(substr(message, 14), ' cannot be matched', 1))
+    when sqlstate in ('42883', own) and starts_with(message, 'function tsql.sum(') and strpos(substr(message, 19), ')') > 0
+      then replace('Operand data type is invalid for sum operator.', '%', split_part(substr(message, 19), ')', 1))
+    when sqlstate in ('42883', own) and starts_with(message, 'function tsql.avg(') and strpos(substr(message, 19), ')') > 0
+      then replace('Operand data type is invalid for avg operator.', '%', split_part(substr(message, 19), ')', 1))
+    when sqlstate in ('42883', own) and starts_with(message, 'function tsql.min(') and strpos(substr(message, 19), ')') > 0
+      then replace('Operand data type is invalid for min operator.', '%', split_part(substr(message, 19), ')', 1))
+    when sqlstate in ('42883', own) and starts_with(message, 'function tsql.max(') and strpos(substr(message, 19), ')') > 0
+      then replace('Operand data type is invalid for max operator.', '%', split_part(substr(message, 19), ')', 1))
     when sqlstate in ('42883', own) and starts_with(message, 'function tsql.') and strpos(substr(message, 15), '(') > 0
       then replace('An argument of the % function has a data type that is invalid for it.', '%', split_part(substr(message, 15), '(', 1))
     when sqlstate in ('42883', own) and starts_with(message, 'function ') and strpos(split_part(message, '(', 1), '.') = 0 and strpos(substr(message, 10), '(') > 0
@@ -178,7 +206,7 @@ as $$
     when sqlstate in ('42P20', own) and starts_with(message, 'window functions are not allowed in')
       then replace('Windowed functions can only appear in the SELECT or ORDER BY clauses.', '%', '')
   end
-  from (select case when sqlstate ~ '^S\d{4}$' then sqlstate end) as known (own)
+  from (select case when sqlstate ~ '^S\d{4,5}$' then sqlstate end) as known (own)
 $$;
 
 comment on function tsql.own_message(text, text) is
@@ -249,7 +277,7 @@ as $$
     -- THROW ends everything; what is wrong with a call only the call
     when sqlstate = 'TS001' then split_part(detail, ' ', 1)::integer < 50000
       and split_part(detail, ' ', 2)::integer < 20
-    when sqlstate ~ '^S\d{4}$' then not tsql.ends_more(substr(sqlstate, 2)::integer)
+    when sqlstate ~ '^S\d{4,5}$' then not tsql.ends_more(substr(sqlstate, 2)::integer)
     when sqlstate in ('22007', '22008', '22023', '22P02', '22P03', '3D000', '3F000', '40001', '40P01', '42601', '42702', '42703', '42803', '42804', '42846', '42883', '42P01', '57014', '57P01') then false
     when sqlstate in ('21000', '22001', '22003', '2200H', '22012', '23502', '23503', '23514', '23P01', '23505', '25006', '28000', '28P01', '34000', '42501', '428C9', '42P03', '42710', '42723', '42P07', '53100', '53300', '55P03') then true
     else sqlstate not like '42%'

@@ -78,7 +78,7 @@ begin
         -- of tsql.own_state
         when sqlstate = 'S2627' then ' (SQLSTATE 23505)'
         when sqlstate = 'S8672' then ' (SQLSTATE 21000)'
-        when sqlstate ~ '^S\d{4}$' then ''
+        when sqlstate ~ '^S\d{4,5}$' then ''
         else format(' (SQLSTATE %s)', sqlstate)
       end
     end,

@@ -31,6 +31,12 @@ begin
       end if;
     end if;
   end loop;
+  select string_agg(oid::regoperator::text, ', ') into listed
+  from pg_operator
+  where oprcode in (select oid from pg_proc where pronamespace = any (system));
+  if listed is not null then
+    execute 'drop operator ' || listed;
+  end if;
   select string_agg(oid::regprocedure::text, ', ') into listed
   from pg_proc
   where pronamespace = any (system);

@@ -6,8 +6,9 @@ select
   indexes.indexrelid as oid,
   -- those of `create index` have their table's name in front: in PostgreSQL an index stands beside the tables
   case
-    when starts_with(classes.relname, relations.name || '.') then substr(classes.relname, length(relations.name) + 2)
-    else classes.relname
+    when constraints.oid is not null then sys.shown_name(constraints.oid, 'pg_constraint', constraints.conname)
+    when starts_with(classes.relname, tables.relname || '.') then substr(classes.relname, length(tables.relname) + 2)
+    else classes.relname::text
   end::name as name,
   (1 + row_number() over (
     partition by indexes.indrelid order by indexes.indisprimary desc, indexes.indexrelid
@@ -20,7 +21,11 @@ select
   '(' || pg_catalog.pg_get_expr(indexes.indpred, indexes.indrelid) || ')' as filter
 from sys.every_relation as relations
 join pg_catalog.pg_index as indexes on indexes.indrelid = relations.oid
-join pg_catalog.pg_class as classes on classes.oid = indexes.indexrelid;
+join pg_catalog.pg_class as classes on classes.oid = indexes.indexrelid
+join pg_catalog.pg_class as tables on tables.oid = relations.oid
+left join pg_catalog.pg_constraint as constraints
+  on constraints.conindid = indexes.indexrelid and constraints.conrelid = relations.oid
+  and constraints.contype in ('p', 'u', 'x');
 
 create view sys.every_index_column as
 select

@@ -10,15 +10,25 @@ as $$
     or pg_catalog.has_any_column_privilege(relation, 'select, insert, update, references')
 $$;
 
+create function sys.shown_name(id oid, catalogue name, name name)
+returns text
+language sql
+stable
+as $$
+  select coalesce((sys.declaration(pg_catalog.obj_description(id, catalogue))).shown, name::text)
+$$;
+
 -- tempdb has the session's temporary tables, each named as SQL Server names it there: underscores to 116 characters, and
 -- twelve of a number.
+-- A name is shown in the case in which T-SQL declared it.
 create view sys.every_named_relation as
 select
   oid,
   (
     case when relpersistence = 't' then
-      pg_catalog.rpad(relname, 116, '_') || pg_catalog.lpad(upper(pg_catalog.to_hex(oid::bigint)), 12, '0')
-    else relname::text end
+      pg_catalog.rpad(sys.shown_name(oid, 'pg_class', relname), 116, '_')
+        || pg_catalog.lpad(upper(pg_catalog.to_hex(oid::bigint)), 12, '0')
+    else sys.shown_name(oid, 'pg_class', relname) end
   ) collate "C" as name,
   case when relkind in ('v', 'm') then 'V' else 'U' end as type,
   relkind as kind,
@@ -111,7 +121,7 @@ where procedures.prokind in ('f', 'p')
 create view sys.every_constraint as
 select
   constraints.oid,
-  constraints.conname as name,
+  sys.shown_name(constraints.oid, 'pg_constraint', constraints.conname) collate "C" as name,
   case constraints.contype when 'p' then 'PK' when 'u' then 'UQ' when 'f' then 'F' else 'C' end as type,
   constraints.conrelid as relation,
   constraints.conindid as index,

@@ -3,12 +3,48 @@
 -- A name, as SQL Server declares it: announced as nvarchar(128). A result column of a function keeps its length only
 -- through a domain.
 create domain sys.sysname as character varying(128);
+-- names are compared without their case, as they are in statements
+create function sys.is_same_name(l text, r text)
+returns boolean
+language sql
+immutable
+parallel safe
+return lower(rtrim(l, ' ')) = lower(rtrim(r, ' '));
+do $$
+declare
+  sides record;
+begin
+  for sides in
+    select l.type as l, r.type as r
+    from unnest('{sys.sysname,text,varchar,bpchar}'::regtype[]) as l (type)
+    cross join unnest('{sys.sysname,text,varchar,bpchar}'::regtype[]) as r (type)
+    where 'sys.sysname'::regtype in (l.type, r.type)
+  loop
+    execute format('create function sys.eq(l %s, r %s) returns boolean language sql immutable parallel safe'
+      ' return sys.is_same_name(l::text, r::text)', sides.l, sides.r);
+    execute format('create function sys.ne(l %s, r %s) returns boolean language sql immutable parallel safe'
+      ' return not sys.is_same_name(l::text, r::text)', sides.l, sides.r);
+    execute format('create operator tsql.= (function = sys.eq, leftarg = %s, rightarg = %s)', sides.l, sides.r);
+    execute format('create operator tsql.<> (function = sys.ne, leftarg = %s, rightarg = %s)', sides.l, sides.r);
+  end loop;
+end
+$$;
 -- a remark of ODBC's catalogue functions
 create domain sys.remarks as character varying(254);
 -- a line of a report
 create domain sys.line as character varying(255);
 -- a list of columns
 create domain sys.list as character varying(2078);
+
+-- `T-SQL "ColB" varchar(20)`: what create table of T-SQL says in the comments of columns, tables and constraints (schema
+-- tsql, declare_columns and declare_names).
+create function sys.declaration(comment text, out shown text, out type text)
+language sql
+immutable
+as $$
+  select replace(found[1], '""', '"'), nullif(found[2], '')
+  from regexp_match(comment, '^T-SQL "((?:[^"]|"")+)" ?(.*)$') as found
+$$;
 
 create function sys.base_of(domain oid, out type oid, out typmod integer)
 language plpgsql
@@ -130,15 +166,6 @@ from (values
 ) as listed (
   type, name, ase_name, ase_odbc, ase_precision, ase_length, ase_scale, ase_radix, ase_usertype, characters
 );
-
--- `T-SQL "ColB" varchar(20)`: what create table of T-SQL says in a column's comment (schema tsql, declare_columns).
-create function sys.declaration(comment text, out shown text, out type text)
-language sql
-immutable
-as $$
-  select replace(found[1], '""', '"'), nullif(found[2], '')
-  from regexp_match(comment, '^T-SQL "((?:[^"]|"")+)" ?(.*)$') as found
-$$;
 
 create function sys.described_type(type oid, typmod integer, declaration text default null)
 returns table (

@@ -87,10 +87,15 @@ impl Open {
     }
 }
 
+/// Decimals with the digits of money and smallmoney.
+const MONEYS: [Option<Type>; 2] = [Some(types::numeric(19, 4)), Some(types::numeric(10, 4))];
+
 /// The T-SQL type of a column; None for what T-SQL does not declare.
 fn type_of(column: &PgColumn) -> Option<Type> {
     match column.declared.of {
         Some(declared) => declared.of_column(column.typmod),
+        // PostgreSQL reports the digits of money alone, and of no table's column says whether it is money
+        None if column.origin.0 == 0 && MONEYS.contains(&types::of_oid(column.oid, column.typmod)) => None,
         None => types::of_oid(column.oid, column.typmod)
             .filter(|of| ![types::MOMENT, types::INSTANT, types::XML].contains(of)),
     }

@@ -145,6 +145,8 @@ const TOLD: &[Told] = &[
         Some("Values of type xml are not supported: this PostgreSQL was built without libxml.")),
     told("0A000", ["cannot truncate a table referenced in a foreign key constraint", ""], Some(4712),
         Some("Cannot truncate the table because it is being referenced by a FOREIGN KEY constraint.")),
+    told("0A000", ["DISTINCT is not implemented for window functions", ""], Some(10759),
+        Some("Use of DISTINCT is not allowed with the OVER clause.")),
     told("21000", ["more than one row returned by a subquery", ""], None,
         Some("Subquery returned more than 1 value. This is not permitted when the subquery follows =, !=, <, <= , \
              >, >= or when the subquery is used as an expression.")),
@@ -179,6 +181,9 @@ const TOLD: &[Told] = &[
     told("42601", ["each ", " query must have the same number of columns"], Some(205),
         Some("All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of \
             expressions in their target lists.")),
+    told("42701", ["column \"", "\" specified more than once"], Some(264),
+        Some("The column name '%' is specified more than once in the SET clause or column list of an INSERT. A \
+             column cannot be assigned more than one value in the same clause.")),
     told("42702", ["column reference \"", "\" is ambiguous"], None, Some("Ambiguous column name '%'.")),
     told("42703", ["column \"", "\""], None, Some("Invalid column name '%'.")),
     told("42703", ["column ", " does not exist"], None, Some("Invalid column name '^'.")),
@@ -202,6 +207,13 @@ const TOLD: &[Told] = &[
     told("42830", ["there is no unique constraint matching given keys for referenced table \"", "\""], Some(1776),
         Some("There are no primary or candidate keys in the referenced table '%' that match the referencing \
             column list in the foreign key.")),
+    told("42804", ["UNION types ", " cannot be matched"], None, Some(OF_OTHER_TYPES)),
+    told("42804", ["INTERSECT types ", " cannot be matched"], None, Some(OF_OTHER_TYPES)),
+    told("42804", ["EXCEPT types ", " cannot be matched"], None, Some(OF_OTHER_TYPES)),
+    told("42883", ["function tsql.sum(", ")"], Some(8117), Some("Operand data type is invalid for sum operator.")),
+    told("42883", ["function tsql.avg(", ")"], Some(8117), Some("Operand data type is invalid for avg operator.")),
+    told("42883", ["function tsql.min(", ")"], Some(8117), Some("Operand data type is invalid for min operator.")),
+    told("42883", ["function tsql.max(", ")"], Some(8117), Some("Operand data type is invalid for max operator.")),
     told("42883", ["function tsql.", "("], Some(8116),
         Some("An argument of the % function has a data type that is invalid for it.")),
     told("42883", ["operator does not exist", ""], Some(402), None),
@@ -224,6 +236,11 @@ const TOLD: &[Told] = &[
     told("42P20", ["window functions are not allowed in", ""], Some(4108),
         Some("Windowed functions can only appear in the SELECT or ORDER BY clauses.")),
 ];
+
+/// T-SQL converts them, as the translation does where it knows both types.
+const OF_OTHER_TYPES: &str =
+    "A UNION, INTERSECT or EXCEPT of columns of different types (%) is not supported where \
+                              these are not known before: convert one of them.";
 
 /// How the text begins of an error of a function that there is not: a built-in one, or with a schema a procedure.
 const FUNCTION: &str = "function ";

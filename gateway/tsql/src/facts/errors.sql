@@ -7,7 +7,7 @@ language sql
 immutable
 as $$
   select case
-    when sqlstate ~ '^S\d{4}$' then substr(sqlstate, 2)::integer
+    when sqlstate ~ '^S\d{4,5}$' then substr(sqlstate, 2)::integer
 {numbers}    else {no_number}
   end
 $$;
@@ -49,7 +49,7 @@ immutable
 as $$
   select case
 {words}  end
-  from (select case when sqlstate ~ '^S\d{4}$' then sqlstate end) as known (own)
+  from (select case when sqlstate ~ '^S\d{4,5}$' then sqlstate end) as known (own)
 $$;
 
 comment on function tsql.own_message(text, text) is
@@ -92,7 +92,7 @@ as $$
     -- THROW ends everything; what is wrong with a call only the call
     when sqlstate = 'TS001' then split_part(detail, ' ', 1)::integer < 50000
       and split_part(detail, ' ', 2)::integer < 20
-    when sqlstate ~ '^S\d{4}$' then not tsql.ends_more(substr(sqlstate, 2)::integer)
+    when sqlstate ~ '^S\d{4,5}$' then not tsql.ends_more(substr(sqlstate, 2)::integer)
     when sqlstate in ({more}) then false
     when sqlstate in ({only}) then true
     else sqlstate not like '42%'

@@ -25,6 +25,7 @@ pub enum Rule {
     Str,
     Concat,
     DataLength,
+    Replicate,
     /// len
     Length,
     /// The value keeps its kind of number.
@@ -265,7 +266,7 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("rand", Rule::Rand),
     ("rank", Rule::Ranking),
     ("replace", texts("replace", "ttt", ANY_TEXT)),
-    ("replicate", texts("replicate", "ti", ANY_TEXT)),
+    ("replicate", Rule::Replicate),
     ("reserved_pgs", NO),
     ("reverse", Rule::SameLength),
     ("right", Rule::Side),

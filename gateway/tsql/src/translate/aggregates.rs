@@ -135,9 +135,9 @@ impl CallTranslation<'_, '_, '_> {
     /// min and max
     pub fn extreme(&mut self) -> Result<Value, Error> {
         let value = self.aggregated()?;
-        // PostgreSQL has none for these
+        // PostgreSQL has none for these, or orders them otherwise
         let is_own = |of: Type| matches!(of.name, "datetimeoffset" | "sql_variant" | "uniqueidentifier");
-        let schema = if value.of.is_some_and(is_own) { "tsql." } else { "" };
+        let schema = if value.of.is_none_or(is_own) { "tsql." } else { "" };
         let over = format!("{schema}{}({}{})", self.name, self.distinct(), value.sql);
         let Some(of) = value.of else { return Ok(self.aggregate(&over, "", None)) };
         self.refuse_operand(of, false)?;

@@ -5,7 +5,7 @@ use super::translation::Translation;
 use super::value::{self, implicit, Constant, Value};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
-use crate::facts::types::{nvarchar, unified, varchar, Family, Type, BIT, MONEY, TINYINT};
+use crate::facts::types::{nvarchar, unified, varchar, Family, Type, BIT, MONEY, SMALLINT, TINYINT};
 use crate::lexer::ACTION;
 use crate::resolve::names::identifier;
 use crate::tree::{
@@ -152,6 +152,10 @@ impl Translation<'_> {
         }
         if value.is_null() {
             return Ok(value);
+        }
+        if value.of == Some(TINYINT) {
+            // it has no sign ("- (Negative)")
+            return Ok(Value::new(format!("(- {}::smallint)", value.sql), SMALLINT));
         }
         Ok(Value::of(format!("(- {})", value.sql), value.of))
     }

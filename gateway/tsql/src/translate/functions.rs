@@ -102,6 +102,7 @@ impl CallTranslation<'_, '_, '_> {
             Rule::Str => self.str(),
             Rule::Concat => self.concat(),
             Rule::DataLength => self.data_length(),
+            Rule::Replicate => self.replicate(),
             Rule::Length => self.length(),
             Rule::KeepsKind => self.keeps_kind(),
             Rule::Round => self.round(),
@@ -253,6 +254,11 @@ impl CallTranslation<'_, '_, '_> {
     fn null_if(&mut self) -> Result<Value, Error> {
         self.count(2, 2)?;
         let (first, second) = (self.value(0)?, self.value(1)?);
+        if first.is_null() && !self.sybase() {
+            let text = "The type of the first argument to NULLIF cannot be the NULL constant because the type of the \
+                        first argument has to be known.";
+            return Err(self.fail(4151, text));
+        }
         let sql = format!(
             "(case when {} operator(tsql.=) {} then null else {} end)",
             first.sql, second.sql, first.sql

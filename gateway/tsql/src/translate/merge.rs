@@ -40,6 +40,16 @@ impl Translation<'_> {
             if let Some(condition) = &clause.condition {
                 sql.push_str(&format!(" and {}", self.condition(condition)?));
             }
+            if let MergeAction::Insert { columns, values: Some(values) } = &clause.action {
+                if self.inserted_columns(&into, columns, line)?.is_none() {
+                    // what names no columns fills all of them
+                    let takes = format!("tsql.takes({}, {})", names::literal(&into), values.len());
+                    sql.push_str(&format!(" and {takes}"));
+                    if !self.scope.filled.contains_key(&into) {
+                        self.unlisted = Some(into.clone());
+                    }
+                }
+            }
             let action = match &clause.action {
                 MergeAction::Update(set) => format!("update set {}", self.merge_set(set, &own)?),
                 MergeAction::Delete => String::from("delete"),
@@ -93,10 +103,8 @@ impl Translation<'_> {
             }
             return Ok(String::from("insert default values"));
         };
-        let Some(named) = self.inserted_columns(into, columns, line)? else {
-            return Err(Error::refused("merge … insert without columns", "name the columns", line));
-        };
-        if named.len() != values.len() {
+        let named = self.inserted_columns(into, columns, line)?;
+        if let Some(named) = named.as_ref().filter(|named| named.len() != values.len()) {
             return Err(mismatch(named.len(), values.len(), line));
         }
         let mut written = Vec::with_capacity(values.len());
@@ -108,7 +116,8 @@ impl Translation<'_> {
         }
         let is_overriding = self.scope.identity_insert.as_deref() == Some(into) && !columns.is_empty();
         let overriding = if is_overriding { " overriding system value" } else { "" };
-        Ok(format!("insert ({}){overriding} values ({})", named.join(", "), written.join(", ")))
+        let named = named.map_or_else(String::new, |named| format!(" ({})", named.join(", ")));
+        Ok(format!("insert{named}{overriding} values ({})", written.join(", ")))
     }
 }
 

@@ -7,10 +7,10 @@ use super::order::Kind;
 use super::tables::column_type;
 use super::title::{ResultType, Title};
 use super::translation::{Made, Translation, Verb};
-use super::value::assigned;
+use super::value::{assigned, implicit, Value};
 use super::{stars, walk};
 use crate::error::Error;
-use crate::facts::types::{unified, GUID, INT};
+use crate::facts::types::{unified, Family, Type, GUID, INT};
 use crate::resolve::names::{self, identifier, table};
 use crate::tree::{
     Arguments, AssignOperator, ColumnName, Expression, Grouping, LiteralValue, ObjectName, Ordering, Query,
@@ -147,15 +147,21 @@ impl Translation<'_> {
     ) -> Result<Written, Error> {
         let stands = if stands == Stands::Inside { Stands::Inside } else { Stands::First };
         self.combining |= self.depth == 0;
-        let mut written = self.operand(first, stands)?;
-        for (operator, other) in others {
+        let mut parts = vec![self.operand(first, stands)?];
+        for (_, other) in others {
+            parts.push(self.operand(other, Stands::Inside)?);
+        }
+        if !self.sybase() {
+            alike(&mut parts, first_select(first).map_or(1, |select| select.at.line))?;
+        }
+        let mut written = parts.remove(0);
+        for ((operator, _), other) in others.iter().zip(parts) {
             let word = match operator {
                 SetOperator::Union => "union",
                 SetOperator::UnionAll => "union all",
                 SetOperator::Except => "except",
                 SetOperator::Intersect => "intersect",
             };
-            let other = self.operand(other, Stands::Inside)?;
             together(&mut written.items, &other.items);
             written.sql.push_str(&format!(" {word} {}", other.sql));
         }
@@ -423,6 +429,55 @@ fn together(items: &mut [Item], others: &[Item]) {
                 .map(|of| ResultType { of, not_null: one.not_null && other.not_null }),
             _ => None,
         };
+    }
+}
+
+/// Converts the columns of several selects that are of different kinds, such as int and varchar, to the type of the
+/// highest rank ("Data type precedence"), where the types are known: PostgreSQL combines only those of one kind.
+fn alike(parts: &mut [Written], line: u32) -> Result<(), Error> {
+    let width = parts.first().map_or(0, |part| part.items.len());
+    if parts.iter().any(|part| part.items.len() != width || part.items.iter().any(|item| item.name.is_none()))
+    {
+        return Ok(());
+    }
+    let mut targets = vec![None; width];
+    for (place, target) in targets.iter_mut().enumerate() {
+        let types: Option<Vec<Type>> =
+            parts.iter().map(|part| part.items[place].result_type.map(|known| known.of)).collect();
+        let Some(types) = types else { continue };
+        if types.iter().any(|of| kind(*of) != kind(types[0])) {
+            *target = unified(types.iter().map(|of| Some(*of)));
+        }
+    }
+    if targets.iter().all(Option::is_none) {
+        return Ok(());
+    }
+    for part in parts {
+        let mut columns = Vec::with_capacity(width);
+        for ((item, target), column) in part.items.iter().zip(&targets).zip(numbered(&part.items)) {
+            let own = format!("\"part\".{column}");
+            let name = match item.name.as_deref() {
+                None | Some("") => NAMELESS.to_owned(),
+                Some(name) => identifier(name, line)?,
+            };
+            let value = match (target, item.result_type) {
+                (Some(target), Some(known)) => implicit(Value::new(own, known.of), *target, line, false)?.sql,
+                _ => own,
+            };
+            columns.push(format!("{value} as {name}"));
+        }
+        let names = numbered(&part.items).join(", ");
+        part.sql = format!("select {} from ({}) as \"part\" ({names})", columns.join(", "), part.sql);
+    }
+    Ok(())
+}
+
+/// Types of one kind are combined by PostgreSQL as by T-SQL.
+fn kind(of: Type) -> Family {
+    match of.family {
+        Family::Money | Family::Decimal | Family::Float => Family::Integer,
+        Family::Date => Family::DateTime,
+        family => family,
     }
 }
 

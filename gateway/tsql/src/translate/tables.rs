@@ -37,10 +37,37 @@ pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
         }
     }
     declared.retain(Declaration::says_more);
-    if declared.is_empty() {
+    let shown = Shown {
+        table: Some(name.name.as_str()).filter(|name| has_capitals(name)),
+        constraints: shown_constraints(&create.elements),
+    };
+    if declared.is_empty() && shown.table.is_none() && shown.constraints.is_empty() {
         return Ok(create_sql);
     }
-    Ok(with_declarations("create_table", create_sql, &whole, &declared))
+    Ok(with_declarations("create_table", create_sql, &whole, &declared, &shown))
+}
+
+/// Names as they are shown, which PostgreSQL has in small letters.
+#[derive(Default)]
+struct Shown<'a> {
+    table: Option<&'a str>,
+    constraints: Vec<&'a str>,
+}
+
+fn has_capitals(name: &str) -> bool {
+    name.to_lowercase() != name
+}
+
+/// The names of the constraints of a table's columns and of its own that PostgreSQL has in small letters; defaults are no
+/// constraints there.
+fn shown_constraints(elements: &[TableElement]) -> Vec<&str> {
+    let constraints = elements.iter().flat_map(|element| match element {
+        TableElement::Column(column) => column.constraints.as_slice(),
+        TableElement::Constraint(constraint) => std::slice::from_ref(constraint),
+    });
+    let kept = constraints.filter(|constraint| !matches!(constraint.kind, ConstraintKind::Default { .. }));
+    let names = kept.filter_map(|constraint| Some(constraint.name.as_ref()?.text.as_str()));
+    names.filter(|name| has_capitals(name)).collect()
 }
 
 /// The part of a column's T-SQL declaration that PostgreSQL does not keep.
@@ -71,8 +98,21 @@ fn declaration(column: &ColumnDefinition) -> Result<Declaration, Error> {
 
 /// The definition and, in the same statement, what is declared: as comments on the columns, which go where the
 /// columns go.
-fn with_declarations(procedure: &str, sql: String, table: &str, declared: &[Declaration]) -> String {
-    format!("call tsql.{procedure}({})", declaring(sql, table, declared))
+fn with_declarations(
+    procedure: &str,
+    sql: String,
+    table: &str,
+    declared: &[Declaration],
+    shown: &Shown,
+) -> String {
+    let arguments = declaring(sql, table, declared);
+    if shown.table.is_none() && shown.constraints.is_empty() {
+        return format!("call tsql.{procedure}({arguments})");
+    }
+    let named = shown.table.map_or_else(|| String::from("null"), names::literal);
+    let both = shown.constraints.iter().flat_map(|name| [name.to_lowercase(), (*name).to_owned()]);
+    let constraints = names::array(both.map(|name| names::literal(&name)), "text");
+    format!("call tsql.{procedure}({arguments}, {named}, {constraints})")
 }
 
 /// The arguments of a procedure that runs a definition and keeps what is declared.
@@ -437,8 +477,10 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
         }
     };
     let mut declared = Vec::new();
+    let mut shown = Shown::default();
     match action {
         AlterTable::Add { elements, .. } => {
+            shown.constraints = shown_constraints(elements);
             for element in elements {
                 if let TableElement::Column(column) = element {
                     declared.push(declaration(column)?);
@@ -456,7 +498,7 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
     }
     let table = table(name)?;
     let sql = format!("alter table {table} {}", actions.join(", "));
-    Ok(with_declarations("alter_table", sql, &table, &declared))
+    Ok(with_declarations("alter_table", sql, &table, &declared, &shown))
 }
 
 fn added_elements(

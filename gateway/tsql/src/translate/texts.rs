@@ -7,7 +7,7 @@ use super::value::Value;
 use crate::error::Error;
 use crate::facts::functions::{rule, Rule, HASH_RESULT};
 use crate::facts::types::{
-    self, nvarchar, varchar, Family, Type, BIT, INT, SMALLDATETIME, TINYINT, VARBINARY,
+    self, nvarchar, varchar, Family, Type, BIT, CHAR, INT, SMALLDATETIME, TINYINT, VARBINARY,
 };
 use crate::resolve::names::array;
 use crate::tree::{Arguments, BinaryOperator, Expression, LiteralValue};
@@ -25,10 +25,11 @@ fn text_result(sql: String, length: Option<u32>, from: &[Value]) -> Value {
 impl CallTranslation<'_, '_, '_> {
     /// upper, lower, reverse, ltrim, rtrim, trim
     pub fn same_length(&mut self) -> Result<Value, Error> {
-        self.count(1, 1)?;
+        self.count(1, if self.name == "trim" { 2 } else { 1 })?;
         let value = self.value(0)?;
         let text = self.as_text(&value)?;
         let sql = match self.name {
+            "trim" if self.arguments.len() == 2 => format!("tsql.trim({text}, {})", self.text(1)?),
             "trim" => format!("tsql.ltrim(tsql.rtrim({text}))"),
             name => format!("tsql.{name}({text})"),
         };
@@ -93,6 +94,21 @@ impl CallTranslation<'_, '_, '_> {
         Ok(text_result(sql, None, &values))
     }
 
+    /// `replicate(text, number)`: cut at 8,000 bytes unless the text is a varchar(max).
+    pub fn replicate(&mut self) -> Result<Value, Error> {
+        self.count(2, 2)?;
+        let value = self.value(0)?;
+        let (text, number) = (self.as_text(&value)?, self.integer(1)?);
+        let sql = if self.translation.is_long(&self.arguments[0])? {
+            format!("tsql.replicate_max({text}, {number})")
+        } else if self.translation.is_wide(&self.arguments[0])? {
+            format!("left(tsql.replicate({text}, {number}), 4000)")
+        } else {
+            format!("tsql.replicate({text}, {number})")
+        };
+        Ok(text_result(sql, None, &[value]))
+    }
+
     /// `formatmessage(text, …)`: as raiserror writes it.
     pub fn format_message(&mut self) -> Result<Value, Error> {
         self.count(1, 21)?;
@@ -139,6 +155,14 @@ impl CallTranslation<'_, '_, '_> {
         }
         Ok(match fixed {
             Some(bytes) => Value::new(format!("(case when {} is not null then {bytes} end)", value.sql), INT),
+            // two bytes a character
+            None if value.is_text() && self.translation.is_wide(&self.arguments[0])? => {
+                let text = match value.of {
+                    Some(of) if of.name == CHAR.name => format!("tsql.padded({})", value.sql),
+                    _ => self.as_text(&value)?,
+                };
+                Value::new(format!("tsql.datalength_wide({text})"), INT)
+            }
             None => Value::new(format!("tsql.datalength({})", value.sql), INT),
         })
     }
@@ -162,6 +186,36 @@ impl CallTranslation<'_, '_, '_> {
 }
 
 impl Translation<'_> {
+    /// Whether a text is declared to be longer than 8,000 bytes may be: a variable of varchar(max) or text, a conversion to
+    /// one, a longer literal, and what is put together of these.
+    fn is_long(&self, text: &Expression) -> Result<bool, Error> {
+        let is_max = |of: Type| of.is_text() && of.length.is_none();
+        Ok(match text {
+            Expression::Literal(literal) => {
+                matches!(&literal.value, LiteralValue::Text { text, .. } if text.chars().count() > 8000)
+            }
+            Expression::Variable(variable) => {
+                self.scope.type_of(&variable.name, variable.at.line)?.is_some_and(is_max)
+            }
+            Expression::Cast(cast) => is_max(types::of_name(&cast.target, 1)?),
+            Expression::Binary { operator: BinaryOperator::Add, left, right, .. } => {
+                self.is_long(left)? || self.is_long(right)?
+            }
+            Expression::Function(call) if call.name.is_bare() => match &call.arguments {
+                Arguments::Values(values) if keeps_kind(&call.name.name.to_lowercase()) => {
+                    for value in values {
+                        if self.is_long(value)? {
+                            return Ok(true);
+                        }
+                    }
+                    false
+                }
+                _ => false,
+            },
+            _ => false,
+        })
+    }
+
     /// Whether a text is declared to be a national one, whose characters have two bytes in SQL Server: a literal, a
     /// variable, a conversion, and what is put together of these. Of columns only PostgreSQL knows, which does not
     /// distinguish them.
@@ -183,19 +237,8 @@ impl Translation<'_> {
             }
             Expression::Function(call) if call.name.is_bare() => {
                 let name = call.name.name.to_lowercase();
-                let keeps = matches!(
-                    rule(&name),
-                    Some(
-                        Rule::SameLength
-                            | Rule::Side
-                            | Rule::Substring
-                            | Rule::Concat
-                            | Rule::IsNull
-                            | Rule::Coalesce
-                    )
-                ) || matches!(name.as_str(), "replace" | "replicate" | "stuff" | "translate");
                 match &call.arguments {
-                    Arguments::Values(values) if keeps => {
+                    Arguments::Values(values) if keeps_kind(&name) => {
                         for value in values {
                             if self.is_wide(value)? {
                                 return Ok(true);
@@ -209,4 +252,11 @@ impl Translation<'_> {
             _ => false,
         })
     }
+}
+
+/// Whether the result of a function is a text as its arguments are: national, or long.
+fn keeps_kind(name: &str) -> bool {
+    use Rule::{Coalesce, Concat, IsNull, Replicate, SameLength, Side, Substring};
+    matches!(rule(name), Some(SameLength | Side | Substring | Concat | IsNull | Coalesce | Replicate))
+        || matches!(name, "replace" | "stuff" | "translate")
 }

@@ -18,6 +18,11 @@ fn moment(value: &Value) -> &str {
     }
 }
 
+/// Whether a part of a date is one of its time of day.
+fn is_clock(part: &str) -> bool {
+    matches!(part, "hour" | "minute" | "second" | "millisecond" | "microsecond" | "nanosecond")
+}
+
 impl CallTranslation<'_, '_, '_> {
     /// The clock.
     pub fn now(&mut self, sql: &str, gives: Type) -> Result<Value, Error> {
@@ -48,6 +53,29 @@ impl CallTranslation<'_, '_, '_> {
         Ok(format!("tsql.moment({})", moment(&self.value(place)?)))
     }
 
+    /// The moment of which a part is asked. Error 9810: its type has no such part, neither a date hours nor a time days. A
+    /// text may be either, and has the parts of 1900-01-01 where it names none ("DATEPART (Transact-SQL)").
+    fn moment_with(&mut self, part: &str, place: usize) -> Result<String, Error> {
+        let value = self.value(place)?;
+        let lacks = match value.family() {
+            Some(Family::Date) => is_clock(part),
+            Some(Family::Time) => !is_clock(part),
+            None if !value.is_null() && !self.translation.scope.stored => {
+                return Ok(format!("tsql.moment_with('{part}', '{}', {})", self.name, value.sql));
+            }
+            _ => false,
+        };
+        if lacks {
+            let of = value.of.map_or("", |of| of.name);
+            let text = format!(
+                "The datepart {part} is not supported by date function {} for data type {of}.",
+                self.name
+            );
+            return Err(self.fail(9810, text));
+        }
+        Ok(format!("tsql.moment({})", moment(&value)))
+    }
+
     fn refused_part(&self, number: i32, part: &str) -> Error {
         self.fail(number, format!("The datepart {part} is not supported by date function {}.", self.name))
     }
@@ -73,8 +101,10 @@ impl CallTranslation<'_, '_, '_> {
         let of = value.of.map(|of| if of.is_time() { of } else { DATETIME });
         let sql = format!("tsql.dateadd('{part}', {number}, {})", moment(&value));
         Ok(match of {
-            Some(DATETIME) => Value::of(format!("tsql.to_datetime({sql})"), of),
-            Some(SMALLDATETIME) => Value::of(format!("tsql.to_smalldatetime({sql})"), of),
+            Some(DATETIME) => Value::of(format!("tsql.to_datetime(tsql.added({sql}, 'datetime'))"), of),
+            Some(SMALLDATETIME) => {
+                Value::of(format!("tsql.to_smalldatetime(tsql.added({sql}, 'smalldatetime'))"), of)
+            }
             Some(time) if time.name == "datetime2" && time.fraction.is_some() => {
                 Value::of(format!("{sql}::{}", time.sql()), of)
             }
@@ -109,7 +139,7 @@ impl CallTranslation<'_, '_, '_> {
             return Ok(Value::new(self.offset(1)?, INT));
         }
         self.check_stored(part)?;
-        let moment = self.moment(1)?;
+        let moment = self.moment_with(part, 1)?;
         Ok(Value::new(format!("tsql.datepart('{part}', {moment})"), INT))
     }
 
@@ -124,7 +154,7 @@ impl CallTranslation<'_, '_, '_> {
         if part != "weekday" {
             self.check_stored(part)?;
         }
-        let moment = self.moment(1)?;
+        let moment = self.moment_with(part, 1)?;
         let sql = format!("tsql.datename('{part}', {moment})::varchar(30)");
         Ok(Value::new(sql, nvarchar(Some(30))))
     }
@@ -132,7 +162,7 @@ impl CallTranslation<'_, '_, '_> {
     /// year, month, day
     pub fn part(&mut self) -> Result<Value, Error> {
         self.count(1, 1)?;
-        let moment = self.moment(0)?;
+        let moment = self.moment_with(self.name, 0)?;
         Ok(Value::new(format!("tsql.datepart('{}', {moment})", self.name), INT))
     }
 
@@ -169,10 +199,9 @@ impl CallTranslation<'_, '_, '_> {
         }
         self.check_stored(part)?;
         let value = self.value(1)?;
-        let is_clock = matches!(part, "hour" | "minute" | "second" | "millisecond" | "microsecond");
         let fits = match value.of.map(|of| of.name) {
-            Some("date") => !is_clock,
-            Some("time") => is_clock,
+            Some("date") => !is_clock(part),
+            Some("time") => is_clock(part),
             _ => true,
         };
         if !fits {
