@@ -27,6 +27,41 @@ $$;
 comment on function tsql.last_identity() is $$@@identity: the number an identity column was last given here.$$;
 
 
+create or replace function tsql.identity_of(target text)
+returns numeric
+language plpgsql
+as $$
+begin
+  return (
+    select currval(pg_get_serial_sequence(target, attname))
+    from pg_attribute
+    where attrelid = to_regclass(target) and attidentity <> ''
+  );
+exception when object_not_in_prerequisite_state then
+  return null;
+end
+$$;
+
+comment on function tsql.identity_of(text) is
+$$The number that the identity column of a table was last given here; null: none, or the table has no such column.$$;
+
+
+create or replace function tsql.identity_after(target text)
+returns numeric
+language plpgsql
+as $$
+begin
+  if exists (select from pg_trigger where tgrelid = to_regclass(target) and not tgisinternal) then
+    return tsql.last_identity();
+  end if;
+  return tsql.identity_of(target);
+end
+$$;
+
+comment on function tsql.identity_after(text) is
+$$@@identity after an insert into a table, whose triggers may have inserted rows elsewhere.$$;
+
+
 create or replace function tsql.advance_identity(target text)
 returns void
 language plpgsql

@@ -162,6 +162,23 @@ def test_types_of_columns(client: RawClient) -> None:
     ]
 
 
+def test_a_table_that_is_made_again_is_described_again(server: RunningServer) -> None:
+    login = Login("describer", "describer")
+    with author_with_schema(server, login, "described"), RawClient(server.host, server.port) as client:
+        client.log_in7(login)
+        client.packet_size = 4096
+        for prefix in ("described..", "#"):
+            # PostgreSQL has one type for all of them
+            for column in ("varbinary(5)", "varbinary(max)", "varbinary(7)"):
+                client.send(BATCH7, batch7(f"create table {prefix}again (c {column})"))
+                client.receive()
+                # the second time it is prepared
+                for _ in range(3):
+                    assert described(client, f"select c from {prefix}again") == [column]
+                client.send(BATCH7, batch7(f"drop table {prefix}again"))
+                client.receive()
+
+
 def test_select_into_keeps_types_and_names(client: RawClient) -> None:
     """SELECT - INTO: the columns have the names and types of the expressions."""
     client.send(

@@ -109,6 +109,7 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     "select d / 3 from #t select 1 from #t where d / 3 > 1": (("compiled",), QUOTIENT),
     "insert #t values (3, 4) select a, b, c from #t": (("compiled",), COLUMNS_OF_CALLER),
     "insert #t select 4 select id, a from #t order by id": (("compiled",), COLUMNS_OF_CALLER),
+    "not matched then insert values (s.a); select id, a from #m": (("compiled",), COLUMNS_OF_CALLER),
     "on; insert #t (id, a) values (7, 1) select id, a from #t": (
         ("compiled",),
         "a caller's SET IDENTITY_INSERT comes too late for a compiled procedure (544)",

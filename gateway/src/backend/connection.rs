@@ -11,6 +11,7 @@ use crate::convert::Zone;
 use crate::gateway::Gateway;
 use crate::nodes::Node;
 use crate::postgres::{Connection, Notice, PgError};
+use crate::program::Sql;
 use crate::tds::login::{Login, Password};
 use crate::tds::tokens::envchange::Transaction as Change;
 use crate::tds::tokens::message::ServerMessage;
@@ -223,6 +224,11 @@ impl Backend {
         if let Some(open) = &mut self.open {
             open.forget_declarations();
         }
+    }
+
+    /// Forgets the queries that a definition may concern.
+    pub fn forget_queries_of(&mut self, definition: &Sql) -> Result<(), PgError> {
+        self.open.as_mut().map_or(Ok(()), |open| open.forget_queries_of(definition))
     }
 
     /// Forgets what is prepared.

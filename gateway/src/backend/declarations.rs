@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The first oid that is not PostgreSQL's own (access/transam.h, FirstNormalObjectId).
-const FIRST_OF_USERS: u32 = 16384;
+pub(super) const FIRST_OF_USERS: u32 = 16384;
 
 /// Stands in place of a column's number for a type of schema tsql.
 const TYPE: &str = "0";

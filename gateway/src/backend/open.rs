@@ -1,6 +1,6 @@
 //! An open connection of a session to PostgreSQL, and what is prepared on it.
 
-use super::declarations::{adds_nulls, nullable, Declarations};
+use super::declarations::{adds_nulls, nullable, Declarations, FIRST_OF_USERS};
 use super::described::{Described, Prepared};
 use super::parameters::{self, Typing};
 use super::sent::SentAhead;
@@ -24,6 +24,9 @@ const MOST_PREPARED: usize = 500;
 const RECORD: u32 = 2249;
 /// Bytes of the longest query kept prepared.
 const LONGEST_KEPT: usize = 16 * 1024;
+
+/// How the name of a session's own table begins in PostgreSQL's text.
+const OWN_TABLE: &str = "\"#";
 
 /// What a query is prepared as.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -328,6 +331,28 @@ impl Open {
             frontend::describe(b'S', name, self.connection.output())?;
         }
         Ok(())
+    }
+
+    /// Called after a definition. A table that was dropped and made again, or a view, may be declared otherwise though
+    /// PostgreSQL's types of its columns are the same. Definitions of a session's own tables concern no other queries.
+    pub fn forget_queries_of(&mut self, definition: &Sql) -> Result<(), PgError> {
+        let is_own = definition.contains(OWN_TABLE);
+        let concerned = |key: &QueryKey, described: &Described| {
+            if is_own {
+                key.sql.contains(OWN_TABLE)
+            } else {
+                described.columns.iter().any(|column| column.origin.0 >= FIRST_OF_USERS)
+            }
+        };
+        let mut closed = Vec::new();
+        self.queries.retain(|key, described| {
+            let is_concerned = concerned(key, described);
+            if is_concerned {
+                closed.extend(described.checks.iter().chain([&described.name]).cloned());
+            }
+            !is_concerned
+        });
+        self.close(&closed)
     }
 
     pub fn forget_prepared(&mut self) -> Result<(), PgError> {

@@ -117,6 +117,7 @@ impl Interpreter {
             return self.call_system(client, system, params, form, described).await;
         }
         let function = self.procedures.called(client, name, params).await?;
+        self.keep_identity(client).await?;
         if function.runs_here().is_some() {
             return self.call_text(client, &function, params, form).await;
         }

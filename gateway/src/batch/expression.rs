@@ -13,7 +13,6 @@ use crate::tds::call::Param;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::borrow::Cow;
-use tsql::quoting::literal;
 
 impl Interpreter {
     pub(super) async fn value<'a>(
@@ -128,6 +127,9 @@ impl Interpreter {
         if name == "@@identity" {
             return Ok((SqlType::numeric(38, 0), self.identity(client).await?));
         }
+        if name == "@@scope_identity" {
+            return Ok((SqlType::numeric(38, 0), self.scope_identity(client).await?));
+        }
         let state = SessionState {
             dialect: &client.reply.dialect,
             settings: client.settings(),
@@ -145,36 +147,5 @@ impl Interpreter {
             cursors: &self.cursors,
         };
         variable(&state, name).ok_or_else(|| undeclared(name).into())
-    }
-
-    /// The value of the identity column in the row inserted last; NULL when the table has none.
-    async fn identity(&mut self, client: &mut Client) -> Result<Value<'static>, Interrupt> {
-        let backend = &mut self.procedures.backend;
-        if !backend.is_open() {
-            return Ok(Value::Null);
-        }
-        let sql = match &self.inserted {
-            Some(table) => {
-                let table = literal(table);
-                format!(
-                    "select pg_catalog.currval(pg_catalog.pg_get_serial_sequence({table}, attname)) \
-                     from pg_catalog.pg_attribute \
-                     where attrelid = pg_catalog.to_regclass({table}) and attidentity <> ''"
-                )
-            }
-            None => String::from("select pg_catalog.lastval()"),
-        };
-        match backend.ask(&sql).await {
-            Ok(rows) => {
-                let number = rows.into_iter().flatten().next().flatten().and_then(|text| text.parse().ok());
-                Ok(number.map_or(Value::Null, Value::Int))
-            }
-            // object_not_in_prerequisite_state: no number was given in this session
-            Err(error) if error.sqlstate() == Some("55000") => Ok(Value::Null),
-            Err(error) => {
-                backend.message_of(&error, client);
-                Err((&error).into())
-            }
-        }
     }
 }

@@ -75,7 +75,7 @@ impl Interpreter {
             client.reply.end(Status::ERROR, None);
             return Ok(());
         };
-        self.inserted = Some(insert.target.table.clone());
+        self.identities.changed(Some(&insert.target.table), rows);
         client.reply.command = Command::Insert;
         client.reply.end(Status::empty(), Some(rows));
         client.reply.passed(Some(i64::try_from(rows).unwrap_or(i64::MAX)));

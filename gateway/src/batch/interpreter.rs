@@ -1,6 +1,7 @@
 //! Runs texts: compiles each, and keeps the state that it leaves for the following ones.
 
 use super::cursors::Cursors;
+use super::identities::Identities;
 use super::prepared::PreparedStatements;
 use super::running::Running;
 use super::server_cursor::ServerCursors;
@@ -36,8 +37,7 @@ pub struct Interpreter {
     pub(super) tries: Tries,
     pub(super) cursors: Cursors,
     pub(super) server_cursors: ServerCursors,
-    /// The table of the latest insert, as PostgreSQL reads it.
-    pub(super) inserted: Option<String>,
+    pub(super) identities: Identities,
     /// The columns that inserts without columns fill, and which of them are sql_variants, by the tables that have been
     /// asked for.
     filled: BTreeMap<String, Option<[Vec<String>; 2]>>,
@@ -60,7 +60,7 @@ impl Interpreter {
             tries: Tries::default(),
             cursors: Cursors::default(),
             server_cursors: ServerCursors::default(),
-            inserted: None,
+            identities: Identities::default(),
             filled: BTreeMap::new(),
             latest: Latest::default(),
         }
@@ -219,7 +219,7 @@ impl Interpreter {
         self.prepared = PreparedStatements::default();
         self.cursors = Cursors::default();
         self.server_cursors = ServerCursors::default();
-        self.inserted = None;
+        self.identities = Identities::default();
         client.reply.passed(Some(0));
         let dialect = client.dialect();
         envchange::put_reset(&mut client.reply.tokens, &dialect);

@@ -10,6 +10,7 @@ mod execute;
 mod expression;
 mod first_result;
 mod fitted;
+mod identities;
 mod insert_execute;
 mod interpreter;
 mod messages;

@@ -51,10 +51,12 @@ impl Interpreter {
         let depth = self.depth;
         self.depth = depth.max(1);
         client.reply.nesting += 1;
+        let around = self.identities.enter();
         let nulls_equal = client.set_nulls_equal(read_as.nulls_equal);
         let ran = Box::pin(self.run_procedure(client, &function, read_as, &stored.text, params)).await;
         client.set_nulls_equal(nulls_equal);
         client.reply.nesting -= 1;
+        self.identities.leave(around);
         self.depth = depth;
         let ran = match ran {
             Err(Interrupt::Session(error)) => return Err(Interrupt::Session(error)),

@@ -90,11 +90,13 @@ impl Interpreter {
             if query.sql.starts_with("call tsql.alter_table") {
                 // a column may be described otherwise though PostgreSQL's type of it is the same
                 backend.forget_prepared().map_err(|error| Interrupt::from(&error))?;
+            } else {
+                backend.forget_queries_of(&query.sql).map_err(|error| Interrupt::from(&error))?;
             }
             self.forget_columns();
         }
         if query.kind == QueryKind::Change {
-            self.inserted.clone_from(&query.into);
+            self.identities.changed(query.into.as_deref(), outcome.count.unwrap_or(0));
         }
         let count = outcome.count.and_then(|count| i64::try_from(count).ok());
         client.reply.passed(Some(count.filter(|_| query.kind != QueryKind::Definition).unwrap_or(0)));

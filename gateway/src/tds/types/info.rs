@@ -286,17 +286,17 @@ mod tests {
     fn what_cannot_be_is_malformed() {
         let (five, seven) = (Dialect::new(Version::Tds50), Dialect::new(Version::Tds71));
         for (wire, d) in [
-            // a Java object and a locator at 5.0, a table type, (max) before 7.2, a decimal of 39 digits,
+            // a Java object and a locator at 5.0, (max) before 7.2, a decimal of 39 digits,
             // a time of scale 8
             (&[0x24, 1, 0, 0][..], &five),
             (&[0x24, 7, 0, 0], &five),
-            (&[0xF3, 0], &seven),
             (&[0xE7, 0xFF, 0xFF], &seven),
             (&[0x6C, 17, 39, 0], &seven),
             (&[0x29, 8], &seven),
         ] {
             assert!(matches!(decoded(wire, d), Err(WireError::Malformed(_))), "{wire:?}");
         }
+        assert!(matches!(decoded(&[TABLE_VALUE, 0], &seven), Err(WireError::Unsupported(_))));
         assert!(matches!(decoded(&[0x26], &seven), Err(WireError::Truncated(_))));
     }
 }

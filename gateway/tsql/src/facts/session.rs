@@ -50,7 +50,7 @@ pub const FUNCTIONS: &[(&str, &str, Type)] = &[
     ("error_state", "@@error_state", INT),
     ("host_name", "@@host_name", NAME),
     ("original_login", "@@suser_name", NAME),
-    ("scope_identity", "@@identity", numeric(38, 0)),
+    ("scope_identity", "@@scope_identity", numeric(38, 0)),
     ("suser_name", "@@suser_name", NAME),
     ("suser_sname", "@@suser_name", NAME),
     ("user_name", "@@user_name", NAME),

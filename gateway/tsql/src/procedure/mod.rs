@@ -45,7 +45,7 @@ use crate::tree::{
     CreateProcedure, DropObjects, Expression, Literal, LiteralValue, ObjectKind, ObjectName, Parameter, Place,
 };
 use std::collections::HashSet;
-use variable::STATUS;
+use variable::{SCOPE_IDENTITY, STATUS};
 use writer::{BodyWriter, Purpose};
 
 /// After the procedure's own schema, as a database of ringlog has it; nothing that everybody may write to.
@@ -259,7 +259,11 @@ fn read_names(text: &str, procedure: &str) -> Result<HashSet<String>, Error> {
     let body = tokens.iter().position(|token| token.is("as")).map_or(0, |at| at + 1);
     names::check(&tokens[body..], procedure)?;
     let variables = tokens.iter().filter(|token| token.kind == lexer::TokenKind::Variable);
-    Ok(variables.map(|token| token.value.to_lowercase()).collect())
+    let mut names: HashSet<String> = variables.map(|token| token.value.to_lowercase()).collect();
+    if tokens.iter().any(|token| token.is("scope_identity")) {
+        names.insert(SCOPE_IDENTITY.to_owned());
+    }
+    Ok(names)
 }
 
 /// A function of the user that the text names.

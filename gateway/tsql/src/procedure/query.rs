@@ -2,7 +2,7 @@
 
 use super::place::Place;
 use super::run::Run;
-use super::variable::{BEGAN, CURSOR, MADE, N, ROW};
+use super::variable::{BEGAN, CURSOR, MADE, N, ROW, SCOPE_IDENTITY};
 use super::writer::{quoted, BodyWriter, Purpose, Rows, COUNTED, SENT};
 use crate::compile::defined_sql;
 use crate::error::Error;
@@ -45,8 +45,12 @@ impl<'t> BodyWriter<'t> {
         } else {
             let mut lines = vec![format!("{};", query.sql)];
             lines.extend(self.send_count());
-            let rows = match (self.sends_counts, self.rows) {
+            let identity = query.into.as_deref().and_then(|into| self.keep_identity(into));
+            let is_counted = self.sends_counts || identity.is_some();
+            lines.extend(identity.into_iter().flatten());
+            let rows = match (is_counted, self.rows) {
                 (false, _) => String::from(COUNTED),
+                (true, Rows::Left) if !self.sends_counts => quoted(N),
                 (true, Rows::Left) => String::from(SENT),
                 (true, _) => quoted(N),
             };
@@ -64,6 +68,23 @@ impl<'t> BodyWriter<'t> {
         self.declare(N, "bigint");
         let n = quoted(N);
         vec![format!("get diagnostics {n} = row_count;"), self.count_of(&n, "")]
+    }
+
+    /// After an insert into a table, where scope_identity() is asked for: the number that its rows were given.
+    fn keep_identity(&mut self, into: &str) -> Option<Vec<String>> {
+        if !self.is_declared(SCOPE_IDENTITY) {
+            return None;
+        }
+        let (identity, n) = (quoted(SCOPE_IDENTITY), quoted(N));
+        let mut lines = Vec::new();
+        if !self.sends_counts {
+            self.declare(N, "bigint");
+            lines.push(format!("get diagnostics {n} = row_count;"));
+        }
+        lines.push(format!("if {n} > 0 then"));
+        lines.push(format!("  {identity} := coalesce(tsql.identity_of({}), {identity});", literal(into)));
+        lines.push(String::from("end if;"));
+        Some(lines)
     }
 
     /// The notice of a number of rows. `kind`: of the statement.

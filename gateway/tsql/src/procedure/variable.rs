@@ -21,6 +21,8 @@ pub const MESSAGE: &str = "@@message";
 pub const N: &str = "@@n";
 pub const ROW: &str = "@@row";
 pub const ROWCOUNT: &str = "@@rowcount";
+/// scope_identity()
+pub const SCOPE_IDENTITY: &str = "@@scope_identity";
 pub const TABLE: &str = "@@table";
 pub const TEXT: &str = "@@text";
 pub const TRY: &str = "@@try";
@@ -85,7 +87,7 @@ impl Variables for Named<'_> {
             "@@rowcount" if self.calls => {
                 return Ok(String::from("tsql.known(\"@@rowcount\", '@@rowcount')"))
             }
-            "@@rowcount" | "@@error" => return Ok(quoted(name)),
+            "@@rowcount" | "@@error" | SCOPE_IDENTITY => return Ok(quoted(name)),
             "@@fetch_status" | "@@sqlstatus" if self.fetches => return Ok(quoted(name)),
             "@@procid" => {
                 let schema = if self.procedure.starts_with('#') { TEMPORARY } else { self.schema };

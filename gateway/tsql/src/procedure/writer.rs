@@ -11,7 +11,7 @@
 use super::declared::{Cursor, FETCH_STATUS};
 use super::digest;
 use super::place::{Handler, Label, Place};
-use super::variable::{Named, BODY, FIRED, LEFT, ROWCOUNT, STATUS, TRY, TRY_SETTING};
+use super::variable::{Named, BODY, FIRED, LEFT, ROWCOUNT, SCOPE_IDENTITY, STATUS, TRY, TRY_SETTING};
 use crate::error::Error;
 use crate::facts::types::{Type, INT};
 use crate::resolve::names::{array, literal};
@@ -186,6 +186,9 @@ impl<'t> BodyWriter<'t> {
         }
         if self.tracks_errors {
             self.declare("@@error", "integer := 0");
+        }
+        if mentioned.contains(SCOPE_IDENTITY) {
+            self.declare(SCOPE_IDENTITY, "numeric");
         }
         self.add(format!("<<{}>>", quoted(BODY)));
         let handler = if goes_on { Handler::GoOn } else { Handler::None };

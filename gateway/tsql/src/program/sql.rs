@@ -126,6 +126,11 @@ impl Sql {
         self.pieces.first().is_some_and(|piece| piece.starts_with(text))
     }
 
+    /// Whether this stands in it, not around a variable.
+    pub fn contains(&self, text: &str) -> bool {
+        self.pieces.iter().any(|piece| piece.contains(text))
+    }
+
     /// Whether this is its first word.
     pub fn begins_with(&self, word: &str) -> bool {
         let first = self.pieces.first().and_then(|piece| words(piece).next());

@@ -1,6 +1,7 @@
 //! WITH: named queries, also recursive ones.
 
-use super::select::{refuse_nameless, Item, Stands};
+use super::item::{refuse_nameless, Item};
+use super::select::Stands;
 use super::translation::Translation;
 use super::walk;
 use crate::error::Error;

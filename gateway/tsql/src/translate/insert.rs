@@ -1,6 +1,7 @@
 //! Inserts.
 
-use super::select::{numbered, Stands, Written};
+use super::item::numbered;
+use super::select::{Stands, Written};
 use super::translation::Translation;
 use super::value::{carried, implicit, Value};
 use crate::error::Error;

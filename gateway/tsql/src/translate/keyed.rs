@@ -1,6 +1,7 @@
 //! Selects whose rows are those of one table: a cursor can find each again by its key, and change it.
 
-use super::select::{Item, Stands};
+use super::item::Item;
+use super::select::Stands;
 use super::translation::Translation;
 use super::variables::Variables;
 use super::walk;

@@ -1,81 +1,12 @@
 //! ORDER BY. T-SQL orders uniqueidentifiers by their last bytes first, PostgreSQL from left to right: such a key is
 //! written as `tsql.guid_key(key)`, and one whose type only PostgreSQL knows as `tsql.ordered(key)`.
 
-use super::select::{Item, NAMELESS};
+use super::item::{renamed, Item};
+use super::kind::Kind;
 use super::translation::Translation;
-use super::value::Value;
 use crate::error::Error;
-use crate::facts::functions::{rule, Rule};
-use crate::facts::types::GUID;
-use crate::resolve::names::{folded, identifier};
-use crate::tree::{Expression, Ordering, Query, QueryBody, SelectItem};
-
-/// Whether a value is a uniqueidentifier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Guid,
-    Other,
-    /// Only PostgreSQL knows.
-    Unknown,
-}
-
-impl Kind {
-    pub fn of(expression: &Expression, value: &Value) -> Kind {
-        match value.of {
-            Some(GUID) => Kind::Guid,
-            Some(_) => Kind::Other,
-            None => Kind::of_unknown(expression),
-        }
-    }
-
-    fn of_unknown(expression: &Expression) -> Kind {
-        let may_be = match expression {
-            Expression::Column(_) | Expression::Case(_) => true,
-            Expression::Function(call) => match rule(&call.name.name.to_lowercase()) {
-                Some(rule) if call.name.is_bare() => {
-                    use Rule::{Choose, Coalesce, Edge, Iif, IsNull, Neighbour, NullIf};
-                    matches!(rule, Choose | Coalesce | Edge | Iif | IsNull | Neighbour | NullIf)
-                }
-                _ => true,
-            },
-            Expression::Subquery(query) => return Kind::of_query(query),
-            _ => false,
-        };
-        if may_be {
-            Kind::Unknown
-        } else {
-            Kind::Other
-        }
-    }
-
-    fn of_query(query: &Query) -> Kind {
-        match &query.body {
-            QueryBody::Select(select) => match select.items.as_slice() {
-                [SelectItem::Value { value, .. }] => Kind::of_unknown(value),
-                _ => Kind::Unknown,
-            },
-            _ => Kind::Unknown,
-        }
-    }
-
-    /// The kind of a column of several selects, whose values become of one type.
-    pub fn and(self, other: Kind) -> Kind {
-        match (self, other) {
-            (Kind::Other, _) | (_, Kind::Other) => Kind::Other,
-            (Kind::Guid, _) | (_, Kind::Guid) => Kind::Guid,
-            _ => Kind::Unknown,
-        }
-    }
-
-    /// What orders as T-SQL orders the value.
-    pub fn key(self, sql: &str) -> String {
-        match self {
-            Kind::Guid => format!("tsql.guid_key({sql})"),
-            Kind::Other => sql.to_owned(),
-            Kind::Unknown => format!("tsql.ordered({sql})"),
-        }
-    }
-}
+use crate::resolve::names::folded;
+use crate::tree::{Expression, Ordering};
 
 /// What rows are ordered by.
 struct Key {
@@ -258,19 +189,4 @@ const NEW_ID: &str = "gen_random_uuid()";
 /// An item of ORDER BY: nulls come first, or last when descending.
 pub fn ordered(sql: &str, descending: bool) -> String {
     format!("{sql} {}", if descending { "desc nulls last" } else { "nulls first" })
-}
-
-/// The items of a list without a star, from a query whose columns are `"c1"`, `"c2"` …, and these names.
-pub fn renamed(items: &[Item]) -> Result<(String, String), Error> {
-    let mut shown = Vec::with_capacity(items.len());
-    let mut columns = Vec::with_capacity(items.len());
-    for (place, item) in (1..).zip(items) {
-        let name = match item.name.as_deref() {
-            None | Some("") => NAMELESS.to_owned(),
-            Some(name) => identifier(name, 0)?,
-        };
-        shown.push(format!("\"c{place}\" as {name}"));
-        columns.push(format!("\"c{place}\""));
-    }
-    Ok((shown.join(", "), columns.join(", ")))
 }

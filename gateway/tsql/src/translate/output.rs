@@ -1,6 +1,6 @@
 //! OUTPUT: the rows before and after a change.
 
-use super::select::{numbered, titles, Item};
+use super::item::{numbered, titles, Item};
 use super::translation::{ChangedRows, Translation};
 use crate::error::Error;
 use crate::resolve::names::{in_parentheses, table};

@@ -1,7 +1,7 @@
 //! Selects of expressions over columns: the types of the columns, which PostgreSQL knows, say what the expressions are.
 
+use super::item::Item;
 use super::listing::ListItem;
-use super::select::Item;
 use super::translation::Translation;
 use crate::tree::{Expression, Query, QueryBody, Select, SelectItem};
 

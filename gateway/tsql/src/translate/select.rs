@@ -1,41 +1,22 @@
-//! Selects: the list, the clauses, and UNION, INTERSECT and EXCEPT.
+//! Selects: the list and the clauses.
 
 use super::arithmetic::arithmetic;
 use super::expressions::sign;
+use super::item::{titles, Item, NAMELESS};
+use super::kind::Kind;
 use super::listing::Asked;
-use super::order::Kind;
 use super::tables::column_type;
-use super::title::{ResultType, Title};
+use super::title::ResultType;
 use super::translation::{Made, Translation, Verb};
-use super::value::{assigned, implicit, Value};
+use super::value::assigned;
 use super::{stars, walk};
 use crate::error::Error;
-use crate::facts::types::{unified, Family, Type, GUID, INT};
+use crate::facts::types::{GUID, INT};
 use crate::resolve::names::{self, identifier, table};
 use crate::tree::{
-    Arguments, AssignOperator, ColumnName, Expression, Grouping, LiteralValue, ObjectName, Ordering, Query,
-    QueryBody, Select, SelectItem, SetOperator, Variable,
+    Arguments, AssignOperator, Expression, Grouping, LiteralValue, ObjectName, Ordering, Query, QueryBody,
+    Select, SelectItem, Variable,
 };
-
-/// What PostgreSQL calls a column without a name.
-pub const NAMELESS: &str = "\"?column?\"";
-
-/// An item of a select list.
-#[derive(Clone, Debug)]
-pub struct Item {
-    pub sql: String,
-    /// The same without its name.
-    pub value: String,
-    pub kind: Kind,
-    /// As shown: "" for none, None for a star.
-    pub name: Option<String>,
-    /// The name is that of the table's column.
-    pub is_own: bool,
-    /// What it is assigned to.
-    pub variable: Option<String>,
-    /// Its type, where it is known and does not follow from a table's column.
-    pub result_type: Option<ResultType>,
-}
 
 /// A query and the items of its list, which is the first of several selects'.
 #[derive(Debug)]
@@ -114,12 +95,7 @@ impl Translation<'_> {
                 self.select(select, &query.order_by, query.offset.is_some(), stands)?
             }
             QueryBody::Combined { first, others } => {
-                let mut written = self.combined(first, others, stands)?;
-                if !query.order_by.is_empty() {
-                    let by: Vec<Ordering> = query.order_by.iter().map(of_result).collect();
-                    written.sql = self.order_of_columns(&written.sql, &by, &written.items)?;
-                }
-                written
+                self.combined_in_order(first, others, &query.order_by, stands)?
             }
             QueryBody::Values(rows) => self.values(rows, query.at.line)?,
             QueryBody::Parenthesised(inner) => {
@@ -139,52 +115,7 @@ impl Translation<'_> {
         Ok(written)
     }
 
-    pub fn combined(
-        &mut self,
-        first: &QueryBody,
-        others: &[(SetOperator, QueryBody)],
-        stands: Stands,
-    ) -> Result<Written, Error> {
-        let stands = if stands == Stands::Inside { Stands::Inside } else { Stands::First };
-        self.combining |= self.depth == 0;
-        let mut parts = vec![self.operand(first, stands)?];
-        for (_, other) in others {
-            parts.push(self.operand(other, Stands::Inside)?);
-        }
-        if !self.sybase() {
-            alike(&mut parts, first_select(first).map_or(1, |select| select.at.line))?;
-        }
-        let mut written = parts.remove(0);
-        for ((operator, _), other) in others.iter().zip(parts) {
-            let word = match operator {
-                SetOperator::Union => "union",
-                SetOperator::UnionAll => "union all",
-                SetOperator::Except => "except",
-                SetOperator::Intersect => "intersect",
-            };
-            together(&mut written.items, &other.items);
-            written.sql.push_str(&format!(" {word} {}", other.sql));
-        }
-        Ok(written)
-    }
-
-    pub fn operand(&mut self, body: &QueryBody, stands: Stands) -> Result<Written, Error> {
-        let in_parentheses = |written: Written| Written { sql: format!("({})", written.sql), ..written };
-        match body {
-            QueryBody::Select(select) => {
-                let written = self.select(select, &[], false, stands)?;
-                // what has a LIMIT must stand by itself
-                Ok(if select.top.is_some() { in_parentheses(written) } else { written })
-            }
-            QueryBody::Combined { first, others } => {
-                Ok(in_parentheses(self.combined(first, others, stands)?))
-            }
-            QueryBody::Values(rows) => self.values(rows, 0),
-            QueryBody::Parenthesised(query) => Ok(in_parentheses(self.query(query, stands)?)),
-        }
-    }
-
-    fn values(&mut self, rows: &[Vec<Expression>], line: u32) -> Result<Written, Error> {
+    pub fn values(&mut self, rows: &[Vec<Expression>], line: u32) -> Result<Written, Error> {
         let rows = self.rows(rows, line)?;
         let width = rows.first().map_or(0, Vec::len);
         let rows: Vec<String> = rows
@@ -200,7 +131,7 @@ impl Translation<'_> {
 
     // --- one select ---
 
-    fn select(
+    pub fn select(
         &mut self,
         select: &Select,
         order_by: &[Ordering],
@@ -383,25 +314,6 @@ impl Translation<'_> {
     }
 }
 
-impl Item {
-    pub fn star(sql: String) -> Item {
-        Item::new(sql, None, Kind::Unknown)
-    }
-
-    /// `name`: as in `Item`.
-    fn new(value: String, name: Option<String>, kind: Kind) -> Item {
-        Item { sql: value.clone(), value, kind, name, is_own: false, variable: None, result_type: None }
-    }
-}
-
-/// The names over the columns; None where a star has PostgreSQL's.
-pub fn titles(items: Vec<Item>) -> Option<Vec<Title>> {
-    let title = |Item { name, is_own, result_type, .. }: Item| {
-        name.map(|text| Title { is_own, result_type, ..Title::given(text) })
-    };
-    items.into_iter().map(title).collect()
-}
-
 /// Whether an expression is never null: a literal, or isnull() that ends in one.
 fn never_null(expression: &Expression) -> bool {
     match expression {
@@ -418,100 +330,12 @@ fn is_isnull(name: &ObjectName) -> bool {
     name.is_bare() && name.name.eq_ignore_ascii_case("isnull")
 }
 
-/// The types of the columns of several selects: the one that both have.
-fn together(items: &mut [Item], others: &[Item]) {
-    let are_aligned = items.len() == others.len();
-    for (place, item) in items.iter_mut().enumerate() {
-        item.kind = others.get(place).map_or(item.kind, |other| item.kind.and(other.kind));
-        let known = |item: &Item| item.result_type.filter(|_| are_aligned);
-        item.result_type = match (known(item), others.get(place).and_then(known)) {
-            (Some(one), Some(other)) => unified([Some(one.of), Some(other.of)])
-                .map(|of| ResultType { of, not_null: one.not_null && other.not_null }),
-            _ => None,
-        };
-    }
-}
-
-/// Converts the columns of several selects that are of different kinds, such as int and varchar, to the type of the
-/// highest rank ("Data type precedence"), where the types are known: PostgreSQL combines only those of one kind.
-fn alike(parts: &mut [Written], line: u32) -> Result<(), Error> {
-    let width = parts.first().map_or(0, |part| part.items.len());
-    if parts.iter().any(|part| part.items.len() != width || part.items.iter().any(|item| item.name.is_none()))
-    {
-        return Ok(());
-    }
-    let mut targets = vec![None; width];
-    for (place, target) in targets.iter_mut().enumerate() {
-        let types: Option<Vec<Type>> =
-            parts.iter().map(|part| part.items[place].result_type.map(|known| known.of)).collect();
-        let Some(types) = types else { continue };
-        if types.iter().any(|of| kind(*of) != kind(types[0])) {
-            *target = unified(types.iter().map(|of| Some(*of)));
-        }
-    }
-    if targets.iter().all(Option::is_none) {
-        return Ok(());
-    }
-    for part in parts {
-        let mut columns = Vec::with_capacity(width);
-        for ((item, target), column) in part.items.iter().zip(&targets).zip(numbered(&part.items)) {
-            let own = format!("\"part\".{column}");
-            let name = match item.name.as_deref() {
-                None | Some("") => NAMELESS.to_owned(),
-                Some(name) => identifier(name, line)?,
-            };
-            let value = match (target, item.result_type) {
-                (Some(target), Some(known)) => implicit(Value::new(own, known.of), *target, line, false)?.sql,
-                _ => own,
-            };
-            columns.push(format!("{value} as {name}"));
-        }
-        let names = numbered(&part.items).join(", ");
-        part.sql = format!("select {} from ({}) as \"part\" ({names})", columns.join(", "), part.sql);
-    }
-    Ok(())
-}
-
-/// Types of one kind are combined by PostgreSQL as by T-SQL.
-fn kind(of: Type) -> Family {
-    match of.family {
-        Family::Money | Family::Decimal | Family::Float => Family::Integer,
-        Family::Date => Family::DateTime,
-        family => family,
-    }
-}
-
 /// The first select of several, which may fill a table.
-fn first_select(body: &QueryBody) -> Option<&Select> {
+pub fn first_select(body: &QueryBody) -> Option<&Select> {
     match body {
         QueryBody::Select(select) => Some(select),
         QueryBody::Combined { first, .. } => first_select(first),
         QueryBody::Parenthesised(query) => first_select(&query.body),
         QueryBody::Values(_) => None,
     }
-}
-
-/// Error 8155 for a table whose columns have no names.
-pub fn refuse_nameless(items: &[Item], table: &str, line: u32) -> Result<(), Error> {
-    match items.iter().position(|item| item.name.as_deref() == Some("")) {
-        None => Ok(()),
-        Some(place) => {
-            let text = format!("No column name was specified for column {} of '{table}'.", place + 1);
-            Err(Error::new(8155, text, line).with_severity(16))
-        }
-    }
-}
-
-/// What a result of several selects is ordered by: it has no columns but its own.
-fn of_result(ordering: &Ordering) -> Ordering {
-    let value = match &ordering.value {
-        Expression::Column(column) => Expression::Column(ColumnName { table: None, ..column.clone() }),
-        other => other.clone(),
-    };
-    Ordering { value, ..*ordering }
-}
-
-/// A name for each item of a list that has no star: `"c1", "c2"`.
-pub fn numbered(items: &[Item]) -> Vec<String> {
-    (1..=items.len()).map(|place| format!("\"c{place}\"")).collect()
 }

@@ -1,7 +1,8 @@
 //! FROM and WHERE of a select.
 
 use super::calls::CallTranslation;
-use super::select::{refuse_nameless, Stands};
+use super::item::refuse_nameless;
+use super::select::Stands;
 use super::translation::Translation;
 use crate::error::Error;
 use crate::facts::functions::{rule, Rule};

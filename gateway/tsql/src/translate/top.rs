@@ -1,7 +1,8 @@
 //! TOP, and OFFSET … FETCH.
 
-use super::order::{ordered, renamed, Kind};
-use super::select::Item;
+use super::item::{renamed, Item};
+use super::kind::Kind;
+use super::order::ordered;
 use super::sources::Sources;
 use super::translation::Translation;
 use super::value::converted;

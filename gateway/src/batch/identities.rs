@@ -1,0 +1,97 @@
+//! The numbers that identity columns were given: @@identity of the latest statement in any scope, scope_identity() of
+//! inserts in the same procedure or batch.
+
+use super::interpreter::Interpreter;
+use crate::client::Client;
+use crate::interrupt::Interrupt;
+use crate::tds::types::Value;
+use tsql::quoting::literal;
+
+/// Tables remembered of one scope.
+const MOST: usize = 16;
+
+/// The tables that inserts have filled, as PostgreSQL reads their names.
+#[derive(Default)]
+pub struct Identities {
+    /// That of the latest insert; None where another statement, which may have given numbers, came after it.
+    latest: Option<String>,
+    scope: Scope,
+}
+
+/// What inserts of one procedure or batch have filled.
+#[derive(Default)]
+pub struct Scope {
+    /// The tables, the latest last, whose numbers nothing but this scope has taken since.
+    tables: Vec<String>,
+    /// The number that rows were given before those.
+    before: Option<i64>,
+}
+
+impl Identities {
+    /// Called after a change. `into`: the table that it has inserted rows into.
+    pub fn changed(&mut self, into: Option<&str>, rows: u64) {
+        self.latest = into.map(str::to_owned);
+        if let Some(table) = into.filter(|_| rows > 0) {
+            let tables = &mut self.scope.tables;
+            tables.retain(|known| known != table);
+            if tables.len() == MOST {
+                tables.remove(0);
+            }
+            tables.push(table.to_owned());
+        }
+    }
+
+    /// A procedure is a scope of its own. Returns the one around it, for `leave`.
+    pub fn enter(&mut self) -> Scope {
+        std::mem::take(&mut self.scope)
+    }
+
+    pub fn leave(&mut self, around: Scope) {
+        self.scope = around;
+    }
+}
+
+impl Interpreter {
+    /// Called before a procedure, which may insert into the same tables.
+    pub(super) async fn keep_identity(&mut self, client: &mut Client) -> Result<(), Interrupt> {
+        if !self.identities.scope.tables.is_empty() {
+            let before = self.scope_number(client).await?;
+            self.identities.scope = Scope { tables: Vec::new(), before };
+        }
+        self.identities.latest = None;
+        Ok(())
+    }
+
+    /// @@identity: the number given last, also by a trigger; NULL when the latest insert gave none.
+    pub(super) async fn identity(&mut self, client: &mut Client) -> Result<Value<'static>, Interrupt> {
+        let sql = match &self.identities.latest {
+            Some(table) => format!("select tsql.identity_after({})", literal(table)),
+            None => String::from("select tsql.last_identity()"),
+        };
+        Ok(self.number(client, &sql).await?.map_or(Value::Null, Value::Int))
+    }
+
+    /// scope_identity(): the number given last by an insert of this scope.
+    pub(super) async fn scope_identity(&mut self, client: &mut Client) -> Result<Value<'static>, Interrupt> {
+        Ok(self.scope_number(client).await?.map_or(Value::Null, Value::Int))
+    }
+
+    async fn scope_number(&mut self, client: &mut Client) -> Result<Option<i64>, Interrupt> {
+        for table in self.identities.scope.tables.clone().iter().rev() {
+            let sql = format!("select tsql.identity_of({})", literal(table));
+            let found = self.number(client, &sql).await?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(self.identities.scope.before)
+    }
+
+    async fn number(&mut self, client: &mut Client, sql: &str) -> Result<Option<i64>, Interrupt> {
+        if !self.procedures.backend.is_open() {
+            return Ok(None);
+        }
+        let rows = self.ask(client, sql).await?;
+        Ok(rows.into_iter().flatten().next().flatten().and_then(|text| text.parse().ok()))
+    }
+}

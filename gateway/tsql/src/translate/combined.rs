@@ -1,0 +1,140 @@
+//! UNION, INTERSECT and EXCEPT.
+
+use super::item::{numbered, Item};
+use super::select::{first_select, Stands, Written};
+use super::title::ResultType;
+use super::translation::Translation;
+use super::value::{implicit, Value};
+use crate::error::Error;
+use crate::facts::types::{unified, Family, Type};
+use crate::tree::{ColumnName, Expression, Ordering, QueryBody, SetOperator};
+
+impl Translation<'_> {
+    pub fn combined_in_order(
+        &mut self,
+        first: &QueryBody,
+        others: &[(SetOperator, QueryBody)],
+        order_by: &[Ordering],
+        stands: Stands,
+    ) -> Result<Written, Error> {
+        let mut written = self.combined(first, others, stands)?;
+        if !order_by.is_empty() {
+            let by: Vec<Ordering> = order_by.iter().map(of_result).collect();
+            written.sql = self.order_of_columns(&written.sql, &by, &written.items)?;
+        }
+        Ok(written)
+    }
+
+    pub fn combined(
+        &mut self,
+        first: &QueryBody,
+        others: &[(SetOperator, QueryBody)],
+        stands: Stands,
+    ) -> Result<Written, Error> {
+        let stands = if stands == Stands::Inside { Stands::Inside } else { Stands::First };
+        self.combining |= self.depth == 0;
+        let mut parts = vec![self.operand(first, stands)?];
+        for (_, other) in others {
+            parts.push(self.operand(other, Stands::Inside)?);
+        }
+        if !self.sybase() {
+            alike(&mut parts, first_select(first).map_or(1, |select| select.at.line))?;
+        }
+        let mut written = parts.remove(0);
+        for ((operator, _), other) in others.iter().zip(parts) {
+            let word = match operator {
+                SetOperator::Union => "union",
+                SetOperator::UnionAll => "union all",
+                SetOperator::Except => "except",
+                SetOperator::Intersect => "intersect",
+            };
+            together(&mut written.items, &other.items);
+            written.sql.push_str(&format!(" {word} {}", other.sql));
+        }
+        Ok(written)
+    }
+
+    pub fn operand(&mut self, body: &QueryBody, stands: Stands) -> Result<Written, Error> {
+        let in_parentheses = |written: Written| Written { sql: format!("({})", written.sql), ..written };
+        match body {
+            QueryBody::Select(select) => {
+                let written = self.select(select, &[], false, stands)?;
+                // what has a LIMIT must stand by itself
+                Ok(if select.top.is_some() { in_parentheses(written) } else { written })
+            }
+            QueryBody::Combined { first, others } => {
+                Ok(in_parentheses(self.combined(first, others, stands)?))
+            }
+            QueryBody::Values(rows) => self.values(rows, 0),
+            QueryBody::Parenthesised(query) => Ok(in_parentheses(self.query(query, stands)?)),
+        }
+    }
+}
+
+/// The types of the columns of several selects: the one that both have.
+fn together(items: &mut [Item], others: &[Item]) {
+    let are_aligned = items.len() == others.len();
+    for (place, item) in items.iter_mut().enumerate() {
+        item.kind = others.get(place).map_or(item.kind, |other| item.kind.and(other.kind));
+        let known = |item: &Item| item.result_type.filter(|_| are_aligned);
+        item.result_type = match (known(item), others.get(place).and_then(known)) {
+            (Some(one), Some(other)) => unified([Some(one.of), Some(other.of)])
+                .map(|of| ResultType { of, not_null: one.not_null && other.not_null }),
+            _ => None,
+        };
+    }
+}
+
+/// Converts the columns of several selects that are of different kinds, such as int and varchar, to the type of the
+/// highest rank ("Data type precedence"), where the types are known: PostgreSQL combines only those of one kind.
+fn alike(parts: &mut [Written], line: u32) -> Result<(), Error> {
+    let width = parts.first().map_or(0, |part| part.items.len());
+    if parts.iter().any(|part| part.items.len() != width || part.items.iter().any(|item| item.name.is_none()))
+    {
+        return Ok(());
+    }
+    let mut targets = vec![None; width];
+    for (place, target) in targets.iter_mut().enumerate() {
+        let types: Option<Vec<Type>> =
+            parts.iter().map(|part| part.items[place].result_type.map(|known| known.of)).collect();
+        let Some(types) = types else { continue };
+        if types.iter().any(|of| kind(*of) != kind(types[0])) {
+            *target = unified(types.iter().map(|of| Some(*of)));
+        }
+    }
+    if targets.iter().all(Option::is_none) {
+        return Ok(());
+    }
+    for part in parts {
+        let mut columns = Vec::with_capacity(width);
+        for ((item, target), column) in part.items.iter().zip(&targets).zip(numbered(&part.items)) {
+            let own = format!("\"part\".{column}");
+            let value = match (target, item.result_type) {
+                (Some(target), Some(known)) => implicit(Value::new(own, known.of), *target, line, false)?.sql,
+                _ => own,
+            };
+            columns.push(format!("{value} as {}", item.shown(line)?));
+        }
+        let names = numbered(&part.items).join(", ");
+        part.sql = format!("select {} from ({}) as \"part\" ({names})", columns.join(", "), part.sql);
+    }
+    Ok(())
+}
+
+/// Types of one kind are combined by PostgreSQL as by T-SQL.
+fn kind(of: Type) -> Family {
+    match of.family {
+        Family::Money | Family::Decimal | Family::Float => Family::Integer,
+        Family::Date => Family::DateTime,
+        family => family,
+    }
+}
+
+/// What a result of several selects is ordered by: it has no columns but its own.
+fn of_result(ordering: &Ordering) -> Ordering {
+    let value = match &ordering.value {
+        Expression::Column(column) => Expression::Column(ColumnName { table: None, ..column.clone() }),
+        other => other.clone(),
+    };
+    Ordering { value, ..*ordering }
+}

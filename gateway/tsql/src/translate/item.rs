@@ -1,0 +1,80 @@
+//! The items of a select list, and their names.
+
+use super::kind::Kind;
+use super::title::{ResultType, Title};
+use crate::error::Error;
+use crate::resolve::names::identifier;
+
+/// What PostgreSQL calls a column without a name.
+pub const NAMELESS: &str = "\"?column?\"";
+
+/// An item of a select list.
+#[derive(Clone, Debug)]
+pub struct Item {
+    pub sql: String,
+    /// The same without its name.
+    pub value: String,
+    pub kind: Kind,
+    /// As shown: "" for none, None for a star.
+    pub name: Option<String>,
+    /// The name is that of the table's column.
+    pub is_own: bool,
+    /// What it is assigned to.
+    pub variable: Option<String>,
+    /// Its type, where it is known and does not follow from a table's column.
+    pub result_type: Option<ResultType>,
+}
+
+impl Item {
+    pub fn star(sql: String) -> Item {
+        Item::new(sql, None, Kind::Unknown)
+    }
+
+    /// `name`: as in `Item`.
+    pub fn new(value: String, name: Option<String>, kind: Kind) -> Item {
+        Item { sql: value.clone(), value, kind, name, is_own: false, variable: None, result_type: None }
+    }
+
+    /// Its name in PostgreSQL's SQL.
+    pub fn shown(&self, line: u32) -> Result<String, Error> {
+        match self.name.as_deref() {
+            None | Some("") => Ok(NAMELESS.to_owned()),
+            Some(name) => identifier(name, line),
+        }
+    }
+}
+
+/// The names over the columns; None where a star has PostgreSQL's.
+pub fn titles(items: Vec<Item>) -> Option<Vec<Title>> {
+    let title = |Item { name, is_own, result_type, .. }: Item| {
+        name.map(|text| Title { is_own, result_type, ..Title::given(text) })
+    };
+    items.into_iter().map(title).collect()
+}
+
+/// Error 8155 for a table whose columns have no names.
+pub fn refuse_nameless(items: &[Item], table: &str, line: u32) -> Result<(), Error> {
+    match items.iter().position(|item| item.name.as_deref() == Some("")) {
+        None => Ok(()),
+        Some(place) => {
+            let text = format!("No column name was specified for column {} of '{table}'.", place + 1);
+            Err(Error::new(8155, text, line).with_severity(16))
+        }
+    }
+}
+
+/// A name for each item of a list that has no star: `"c1", "c2"`.
+pub fn numbered(items: &[Item]) -> Vec<String> {
+    (1..=items.len()).map(|place| format!("\"c{place}\"")).collect()
+}
+
+/// The items of a list without a star, from a query whose columns are `"c1"`, `"c2"` …, and these names.
+pub fn renamed(items: &[Item]) -> Result<(String, String), Error> {
+    let mut shown = Vec::with_capacity(items.len());
+    let mut columns = Vec::with_capacity(items.len());
+    for (place, item) in (1..).zip(items) {
+        shown.push(format!("\"c{place}\" as {}", item.shown(0)?));
+        columns.push(format!("\"c{place}\""));
+    }
+    Ok((shown.join(", "), columns.join(", ")))
+}
