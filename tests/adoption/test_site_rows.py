@@ -138,7 +138,7 @@ def test_tables_with_what_they_demand(old: RunningServer, temporary_directory: P
                 " where o.name = 'counted'"
             )
             text = TABLES[TABLES.index("create trigger") : TABLES.rindex("\ngo")]
-            assert execute(new, asked) == [("TR", False, "order", text)]
+            assert execute(new, asked) == [("TR", False, "Order", text)]
             assert execute(new, "exec sp_helptext counted") == [(text,)]
             copied = ringlog(*words, *data)
             assert "copied 18 rows, 18 of them new; 0 parts differ" in copied.stdout, copied.stdout

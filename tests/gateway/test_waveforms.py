@@ -287,7 +287,7 @@ REFUSED: list[tuple[tuple[bytes | str | None, ...], str]] = [
     ((None, None, b"\2"), "Parameter '@bits' of put_scope: the byte 2 is not an element"),
     ((None, None, None, "{a,null}"), "Parameter '@states' of put_scope: element 2 of character varying"),
     ((None, None, None, "a,b,c,d"), "put_scope: states has 4 points, and the facility file says at most 3"),
-    ((None, None, None, "123456789"), "value too long for type character varying(8)"),
+    ((None, None, None, "123456789"), "String or binary data would be truncated."),
     ((None, None, None, b"ab"), "Parameter '@states' of put_scope"),
 ]
 
