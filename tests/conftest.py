@@ -1,6 +1,7 @@
 """Servers for the tests: real ones, started once a run, each in a directory of its own below /tmp."""
 
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -29,6 +30,11 @@ LONG = ("loadtest", "loader", "machines", "client_compat")
 # The same examples at each run, and no limit of time for one, which a busy machine exceeds. Other examples:
 # pytest --hypothesis-profile=default
 settings.load_profile("ci")
+
+# Programs that tests start inherit what is ignored: by nohup, or by a shell that runs the tests behind it.
+for number, handler in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
