@@ -349,6 +349,8 @@ def alone(engine: sa.Engine) -> Iterator[sa.Connection]:
     """Waits until no other process maintains the logs of this database. Gives the connection that keeps
     others out as long as it lasts."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        # it ends here, though the work may have begun with another pool of connections
+        connection.detach()
         connection.execute(sa.select(sa.func.pg_advisory_lock(MAINTENANCE_LOCK)))
         try:
             yield connection
