@@ -1,6 +1,6 @@
 //! Requests to the kernel's scheduler that a thread, or a process of one thread, gets the processor before others.
 
-use rustix::process::{getpid, getpriority_process, getsid, Pid};
+use rustix::process::{getpid, getpriority_process, Pid};
 use std::fs;
 use std::io;
 
@@ -41,10 +41,18 @@ pub fn put_session_ahead(leader: Pid) -> io::Result<()> {
 /// (docs/performance.md, "Logins at once").
 pub fn put_own_session_ahead() {
     let own = getpid();
-    if getsid(None) == Ok(own) {
+    if own_session() == own.as_raw_nonzero().get() {
         // without such groups, or the right to a lower nice, there is nothing to do
         let _ = put_session_ahead(own);
     }
+}
+
+/// The session of this process by its leader's number: 0 where the leader lives outside the container that this
+/// process sees, which rustix's own getsid ends with a panic (pid_namespaces(7)).
+#[allow(unsafe_code)]
+fn own_session() -> libc::pid_t {
+    // SAFETY: getsid(2) takes a number and returns one; it touches no memory.
+    unsafe { libc::getsid(0) }
 }
 
 /// sched_setattr(2), for which there is no safe function.
