@@ -21,6 +21,11 @@ impl Described {
         let (columns, last_description) = (columns.into(), LastDescription::default());
         Arc::new(Described { name, parameters, columns, checks, last_description })
     }
+
+    /// The names of all that is prepared for it.
+    pub(super) fn names(&self) -> impl Iterator<Item = &String> {
+        self.checks.iter().chain([&self.name])
+    }
 }
 
 /// A statement that has just been prepared.

@@ -348,7 +348,7 @@ impl Open {
         self.queries.retain(|key, described| {
             let is_concerned = concerned(key, described);
             if is_concerned {
-                closed.extend(described.checks.iter().chain([&described.name]).cloned());
+                closed.extend(described.names().cloned());
             }
             !is_concerned
         });
@@ -359,7 +359,7 @@ impl Open {
         let calls = self.calls.drain().map(|(_, described)| described);
         let queries = self.queries.drain().map(|(_, described)| described);
         for described in calls.chain(queries) {
-            for name in described.checks.iter().chain([&described.name]) {
+            for name in described.names() {
                 frontend::close(b'S', name, self.connection.output())?;
             }
         }

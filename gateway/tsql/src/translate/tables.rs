@@ -321,10 +321,6 @@ fn identity_sql(name: &str, identity: Identity, of: Type, line: u32) -> Result<S
         return Err(Error::refused(&what, "it has at most 18 digits", line));
     }
     let Identity { seed, increment } = identity;
-    if increment == 0 {
-        let text = format!("Identity column '{name}' has an invalid seed or increment.");
-        return Err(Error::new(2750, text, line).with_severity(16));
-    }
     let (low, high) = match of.name {
         "tinyint" => (0, 255),
         "smallint" => (i64::from(i16::MIN), i64::from(i16::MAX)),
@@ -332,7 +328,7 @@ fn identity_sql(name: &str, identity: Identity, of: Type, line: u32) -> Result<S
         "bigint" => (i64::MIN, i64::MAX),
         _ => (1 - 10_i64.pow(u32::from(digits)), 10_i64.pow(u32::from(digits)) - 1),
     };
-    if !(low..=high).contains(&seed) {
+    if increment == 0 || !(low..=high).contains(&seed) {
         let text = format!("Identity column '{name}' has an invalid seed or increment.");
         return Err(Error::new(2750, text, line).with_severity(16));
     }

@@ -189,30 +189,10 @@ impl Translation<'_> {
     /// Whether a text is declared to be longer than 8,000 bytes may be: a variable of varchar(max) or text, a conversion to
     /// one, a longer literal, and what is put together of these.
     fn is_long(&self, text: &Expression) -> Result<bool, Error> {
-        let is_max = |of: Type| of.is_text() && of.length.is_none();
-        Ok(match text {
-            Expression::Literal(literal) => {
-                matches!(&literal.value, LiteralValue::Text { text, .. } if text.chars().count() > 8000)
-            }
-            Expression::Variable(variable) => {
-                self.scope.type_of(&variable.name, variable.at.line)?.is_some_and(is_max)
-            }
-            Expression::Cast(cast) => is_max(types::of_name(&cast.target, 1)?),
-            Expression::Binary { operator: BinaryOperator::Add, left, right, .. } => {
-                self.is_long(left)? || self.is_long(right)?
-            }
-            Expression::Function(call) if call.name.is_bare() => match &call.arguments {
-                Arguments::Values(values) if keeps_kind(&call.name.name.to_lowercase()) => {
-                    for value in values {
-                        if self.is_long(value)? {
-                            return Ok(true);
-                        }
-                    }
-                    false
-                }
-                _ => false,
-            },
-            _ => false,
+        self.is_made_of(text, &|part| match part {
+            Part::Literal { text, .. } => text.chars().count() > 8000,
+            Part::Declared(of) => of.is_text() && of.length.is_none(),
+            Part::Result(_) => false,
         })
     }
 
@@ -223,35 +203,59 @@ impl Translation<'_> {
         if self.sybase() {
             return Ok(false);
         }
+        self.is_made_of(text, &|part| match part {
+            Part::Literal { national, .. } => national,
+            Part::Declared(of) => of.is_national(),
+            Part::Result(function) => matches!(function, "nchar" | "quotename"),
+        })
+    }
+
+    /// Whether one of the parts that decide the type of a text is as asked for.
+    fn is_made_of(&self, text: &Expression, is_so: &dyn Fn(Part) -> bool) -> Result<bool, Error> {
         Ok(match text {
-            Expression::Literal(literal) => {
-                matches!(literal.value, LiteralValue::Text { national: true, .. })
-            }
+            Expression::Literal(literal) => match &literal.value {
+                LiteralValue::Text { text, national, .. } => {
+                    is_so(Part::Literal { text, national: *national })
+                }
+                _ => false,
+            },
             Expression::Variable(variable) => {
                 let of = self.scope.type_of(&variable.name, variable.at.line)?;
-                of.is_some_and(|of| of.is_national())
+                of.is_some_and(|of| is_so(Part::Declared(of)))
             }
-            Expression::Cast(cast) => types::of_name(&cast.target, 1)?.is_national(),
+            Expression::Cast(cast) => is_so(Part::Declared(types::of_name(&cast.target, 1)?)),
             Expression::Binary { operator: BinaryOperator::Add, left, right, .. } => {
-                self.is_wide(left)? || self.is_wide(right)?
+                self.is_made_of(left, is_so)? || self.is_made_of(right, is_so)?
             }
             Expression::Function(call) if call.name.is_bare() => {
                 let name = call.name.name.to_lowercase();
                 match &call.arguments {
                     Arguments::Values(values) if keeps_kind(&name) => {
                         for value in values {
-                            if self.is_wide(value)? {
+                            if self.is_made_of(value, is_so)? {
                                 return Ok(true);
                             }
                         }
                         false
                     }
-                    _ => matches!(name.as_str(), "nchar" | "quotename"),
+                    _ => is_so(Part::Result(&name)),
                 }
             }
             _ => false,
         })
     }
+}
+
+/// What decides the type of a text that is put together.
+enum Part<'a> {
+    Literal {
+        text: &'a str,
+        national: bool,
+    },
+    /// A variable or the target of a conversion.
+    Declared(Type),
+    /// The result of a function, by its name in small letters.
+    Result(&'a str),
 }
 
 /// Whether the result of a function is a text as its arguments are: national, or long.
