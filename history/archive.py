@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
@@ -44,7 +44,7 @@ from ringlog.history.manifest import (
 )
 from ringlog.schema.change import run, tried
 from ringlog.schema.merging import watch
-from ringlog.schema.partitions import Partition, Week, alone, log_partitions
+from ringlog.schema.partitions import Partition, Week, alone, clock, log_partitions
 from ringlog.schema.roles import become_owner
 from ringlog.schema.tiers import archive_file, late_row
 
@@ -115,7 +115,7 @@ def archive(
             priority.lower_backend(source)
         with engine.begin() as connection:
             chosen = settings(connection)
-            moment: datetime = now or connection.scalar(sa.select(sa.func.now()))  # type: ignore[assignment]
+            moment = now or clock(connection)
             known = manifest(connection)
         if chosen is None:
             return
@@ -184,7 +184,7 @@ def _due(connection: sa.Connection, before: datetime, now: datetime) -> list[tup
 
 
 def _weeks(partition: Partition) -> Iterator[Week]:
-    week = Week(partition.start.astimezone(UTC))
+    week = Week(partition.start)
     while week.start < partition.end:
         yield week
         week = Week(week.end)
@@ -419,7 +419,7 @@ def _merge_late(this: _Round, week: ColdWeek) -> str:
             _write,
             this,
             week.table,
-            Week(week.begins.astimezone(UTC)),
+            Week(week.begins),
             lambda: late.merged(files.read(this.folder, week.file, footer=week.footer), new),
             facts,
         ).result()

@@ -2,26 +2,26 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from typing import Any
 
 import sqlalchemy as sa
 from psycopg import sql
-from sqlalchemy.dialects import postgresql
 
 from ringlog.history import files
 from ringlog.history.folder import Damaged, Folder, aside
 from ringlog.schema.partitions import Week
-from ringlog.schema.tiers import archive_file, cold_week
+from ringlog.schema.tiers import archive_file, cold_week, leave_manifest
 
 MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True)
 class ColdWeek:
-    """A week in the manifest, by its table and first moment."""
+    """A week in the manifest, by its table and first moment; times are in UTC."""
 
     table: str
     begins: datetime
@@ -32,6 +32,9 @@ class ColdWeek:
     sha256: str
     footer: str | None
     recalled_until: datetime | None
+
+
+_FIELDS = [field.name for field in fields(ColdWeek)]
 
 
 def settings(connection: sa.Connection) -> tuple[timedelta, str] | None:
@@ -48,7 +51,14 @@ def manifest(connection: sa.Connection, table: str | None = None) -> list[ColdWe
     )
     if table is not None:
         query = query.where(cold_week.c.table_name == table)
-    return [ColdWeek(*row) for row in connection.execute(query)]
+    return [
+        ColdWeek(**{name: _in_utc(value) for name, value in zip(_FIELDS, row, strict=True)})
+        for row in connection.execute(query)
+    ]
+
+
+def _in_utc(value: Any) -> Any:
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
 def new_file(connection: sa.Connection, folder: Folder, table: str, week: Week) -> str:
@@ -88,9 +98,7 @@ def note(connection: sa.Connection, week: ColdWeek) -> None:
 def forget(connection: sa.Connection, week: ColdWeek) -> None:
     """Takes a week out of the manifest; its file is kept for a while."""
     gone = (cold_week.c.table_name == week.table) & (cold_week.c.begins == week.begins)
-    left = sa.select(cold_week.c.file, sa.func.now()).where(gone)
-    record = postgresql.insert(archive_file).from_select(["file", "left_at"], left)
-    connection.execute(record.on_conflict_do_update(index_elements=["file"], set_={"left_at": sa.func.now()}))
+    leave_manifest(connection, sa.select(cold_week.c.file).where(gone))
     connection.execute(cold_week.delete().where(gone))
 
 
@@ -99,7 +107,7 @@ def write_manifest(connection: sa.Connection, folder: Folder) -> None:
     weeks = [
         {
             "table": week.table,
-            "begins": week.begins.astimezone(UTC).isoformat(),
+            "begins": week.begins.isoformat(),
             "file": week.file,
             "rows": week.rows,
             "bytes": week.bytes,
@@ -127,13 +135,18 @@ def learn_footer(connection: sa.Connection, folder: Folder, week: ColdWeek) -> N
         connection.execute(cold_week.update().where(same).values(footer=files.footer(folder, week.file)))
 
 
-def damages(folder: Folder, weeks: Iterable[ColdWeek]) -> Iterator[str]:
-    """Reads all files and yields a line for each that differs from what was written."""
+def damages(
+    folder: Folder, weeks: Iterable[ColdWeek], intact: Callable[[ColdWeek], None] = lambda week: None
+) -> Iterator[str]:
+    """Reads all files and yields a line for each that differs from what was written; `intact` is called with
+    the others."""
     for week in weeks:
         try:
             verify(folder, week)
         except Damaged as error:
             yield str(error)
+        else:
+            intact(week)
 
 
 def about(connection: sa.Connection, table: str) -> dict[str, str]:

@@ -82,8 +82,7 @@ def demand(
     connection: sa.Connection, folder: Folder, there: Collection[str], known: Collection[ColdWeek]
 ) -> None:
     """Raises NotOurs unless the database may write the folder, which has the files `there`."""
-    if known and not any(week.file in there or aside(week.file) in there for week in known):
-        raise NotThere(folder, len(known))
+    _demand_weeks(folder, there, known)
     owner, identity = _owner(connection), _Identity.of(folder)
     if identity is None:
         foreign = weeks_in(there) - {name for week in known for name in (week.file, aside(week.file))}
@@ -100,6 +99,12 @@ def demand(
         raise NotOurs(folder, "this database was restored from a backup")
     if identity.token not in (owner.token, owner.previous):
         raise NotOurs(folder, f"a copy of this database has written it since ({identity.writer})")
+
+
+def _demand_weeks(folder: Folder, there: Collection[str], known: Collection[ColdWeek]) -> None:
+    """Raises NotThere when the folder has none of the weeks."""
+    if known and not any(week.file in there or aside(week.file) in there for week in known):
+        raise NotThere(folder, len(known))
 
 
 def claim(engine: sa.Engine, folder: Folder, *, anew: bool = False) -> None:
@@ -154,8 +159,7 @@ def adopt(engine: sa.Engine) -> Iterator[str]:
             return
         folder = Folder(chosen[1])
         there = dict(folder.names())
-        if known and not any(week.file in there or aside(week.file) in there for week in known):
-            raise NotThere(folder, len(known))
+        _demand_weeks(folder, there, known)
         claim(engine, folder, anew=True)
         yield f"{folder} is this database's now: {len(known)} weeks"
         for file in put_back(folder, there, known):

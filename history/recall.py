@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 import pyarrow as pa
@@ -38,7 +38,7 @@ def recall(
         folder = Folder(chosen[1])
         for week in weeks:
             verify(folder, week)
-            name = Week(week.begins.astimezone(UTC)).partition(table)
+            name = Week(week.begins).partition(table)
             change(engine, partial(_make, week=week, name=name))
             _copy(target, name, files.read(folder, week.file, footer=week.footer))
             change(engine, partial(_bring_back, week=week, name=name, until=keep))

@@ -11,6 +11,7 @@ that transaction remains. Marks that arrive meanwhile are left for the next roun
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -84,7 +85,7 @@ def summarise(
     rows came late. `stopped` is asked between transactions. One process at a time does this.
     """
     done: dict[str, int] = {}
-    with psycopg.connect(conninfo, autocommit=True) as connection:
+    with _connected(conninfo) as connection:
         (alone,) = _row(connection, "select pg_try_advisory_lock(hashtext('ringlog summaries'))")
         if not alone:
             return done
@@ -94,13 +95,22 @@ def summarise(
             connection.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
         due = _due(connection, moment, enough, may_look)
         for some in by_connection(due):
-            with psycopg.connect(conninfo, autocommit=True) as worker:
+            with _connected(conninfo) as worker:
                 worker.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
                 for table in _tables(worker, some):
                     rows = _summarise(worker, conninfo, table, moment, enough, stopped)
                     if rows:
                         done[table.name] = rows
     return done
+
+
+@contextmanager
+def _connected(conninfo: str) -> Iterator[psycopg.Connection]:
+    """A connection whose times are in UTC: in a zone with summer time, which the database may have, two
+    moments of autumn have one name, and Python takes neither for the same moment in UTC (PEP 495)."""
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        connection.execute("set timezone to 'UTC'")
+        yield connection
 
 
 def _due(connection: psycopg.Connection, now: datetime, enough: int, may_look: bool) -> list[tuple[Any, ...]]:
@@ -176,7 +186,7 @@ def _summarise(
     end = _floor(now - shortest, table.levels[0])  # the clocks of writers are not this one
     begin = table.until
     if begin is None:
-        begin = _floor(_oldest(connection, table, EARLIEST) or end, table.levels[-1])
+        begin = _floor(_oldest(connection, table, EARLIEST, end) or end, table.levels[-1])
     reached = end if table.until is None else min(begin, end)
     rows = _summarise_cold(connection, conninfo, table, reached, stopped)
     (marked,) = _row(
@@ -204,7 +214,8 @@ def _summarise(
             break
         begin = reach = earlier = upto
         if not made:  # years may lie between two rows
-            reach = max(begin, min(end, _floor(_oldest(connection, table, begin) or end, table.levels[0])))
+            following = _oldest(connection, table, begin, end) or end
+            reach = max(begin, min(end, _floor(following, table.levels[0])))
     return rows
 
 
@@ -290,10 +301,11 @@ def _side_by_side(columns: list[waveforms.Scalars]) -> waveforms.Scalars:
     return np.concatenate(values, axis=1), np.concatenate(nulls, axis=1)
 
 
-def _oldest(connection: psycopg.Connection, table: _Table, since: datetime) -> datetime | None:
-    query = sql.SQL('select "time" from {} where "time" >= {} order by "time" limit 1').format(
-        sql.Identifier("log", table.name), sql.Literal(since)
-    )
+def _oldest(connection: psycopg.Connection, table: _Table, since: datetime, end: datetime) -> datetime | None:
+    """The time of the first row from `since` on and before `end`; Python has none after the year 9999."""
+    query = sql.SQL(
+        'select "time" from {} where "time" >= {} and "time" < {} order by "time" limit 1'
+    ).format(sql.Identifier("log", table.name), sql.Literal(since), sql.Literal(end))
     found = connection.execute(query).fetchone()
     return found[0] if found else None
 
@@ -355,7 +367,8 @@ def _make(
                 blocks.store(connection, table.name, level, table.columns, spans, table.single)
                 changed.append(spans.numbers)
             else:  # years may lie between two rows
-                following = _oldest(connection, table, blocks.EPOCH + timedelta(seconds=after * level))
+                at, past = (blocks.EPOCH + timedelta(seconds=number * level) for number in (after, stop))
+                following = _oldest(connection, table, at, past)
                 part = stop if following is None else max(after, _number(following, level))
     _make_longer(connection, table, np.unique(np.concatenate(changed)), earlier, end)
     connection.execute("update ringlog.summarised set until = %s where table_name = %s", [end, table.name])

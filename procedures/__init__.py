@@ -50,6 +50,7 @@ OVER_ALL_TABLES = (
     "waveform_scalars",
     "summary_parts",
     "queries_of_bins",
+    "bins_of_places",
     "signal_bins",
     "trends_of",
     "get_trend",

@@ -41,20 +41,12 @@ begin
   end if;
   for place in
     select
-      signal.table_name,
-      signal.column_name,
-      signal.type,
-      -- the first signal of a column has all rows from before too, such as rows brought in late
-      greatest(from_time, case when exists (
-        select from ringlog.signal as earlier
-        where earlier.table_name = signal.table_name
-          and earlier.column_name = signal.column_name
-          and earlier.valid_from < signal.valid_from
-      ) then signal.valid_from else '-infinity' end) as begins,
-      least(to_time, signal.valid_to, 'infinity') as ends
-    from ringlog.signal
-    where signal.signal = name
-    order by signal.valid_from
+      found.table_name,
+      found.column_name,
+      found.type,
+      greatest(from_time, found.begins) as begins,
+      least(to_time, found.ends) as ends
+    from ringlog.signal_places(array[name]) as found
   loop
     perform ringlog.demand_number(
       'get_signal', name, place.type, 'get_waveforms', format('get_%s_range', place.table_name)

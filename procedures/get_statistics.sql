@@ -26,29 +26,20 @@ begin
       using errcode = 'invalid_parameter_value';
   end if;
   return query
-    with part as (
-      -- one for each column that the signal was in
-      select bin.*, row_number() over (order by bin."time") as number
-      from ringlog.signal_bins(
-        array[get_statistics.name], from_time, to_time, to_time - from_time, from_time, with_squares => true
-      ) as bin
-    ), whole as (
-      select sum(part.n * part.mean) / nullif(sum(part.n), 0) as mean from part
-    )
     select
-      sum(part.n)::bigint,
-      min(part.min),
-      max(part.max),
-      whole.mean,
-      sqrt(sum(part.squares + part.n * (part.mean - whole.mean) ^ 2) / nullif(sum(part.n), 0)),
-      sqrt(sum(part.squares + part.n * part.mean ^ 2) / nullif(sum(part.n), 0)),
-      (array_agg(part.first order by part.number) filter (where part.n > 0))[1],
-      (array_agg(part.last order by part.number desc) filter (where part.n > 0))[1],
-      sum(part.nans)::bigint,
-      sum(part.nulls)::bigint
-    from part cross join whole
-    group by whole.mean
-    having count(*) > 0;
+      bin.n,
+      bin.min,
+      bin.max,
+      bin.mean,
+      sqrt(bin.squares / nullif(bin.n, 0)),
+      sqrt((bin.squares + bin.n * bin.mean ^ 2) / nullif(bin.n, 0)),
+      bin.first,
+      bin.last,
+      bin.nans,
+      bin.nulls
+    from ringlog.signal_bins(
+      array[get_statistics.name], from_time, to_time, to_time - from_time, from_time, with_squares => true
+    ) as bin;
 end
 $$;
 

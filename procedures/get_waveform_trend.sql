@@ -46,7 +46,6 @@ begin
   end if;
   return query
     with part as (
-      -- several of a bin in which the signal moved to another column
       select
         trend.*,
         substring(trend.signal from '[a-z]+$') as scalar,

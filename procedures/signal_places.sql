@@ -17,13 +17,17 @@ as $$
     place.column_name,
     place.type,
     place.unit,
-    -- the first signal of a column has all rows from before too, such as rows brought in late
+    -- the first signal of a column has the rows from before too, such as rows brought in late, but not those of the
+    -- time when it was in another column
     case when exists (
       select from ringlog.signal as earlier
       where earlier.table_name = place.table_name
         and earlier.column_name = place.column_name
         and earlier.valid_from < place.valid_from
-    ) then place.valid_from else '-infinity' end,
+    ) then place.valid_from else coalesce((
+      select max(former.valid_to) from ringlog.signal as former
+      where former.signal = place.signal and former.valid_from < place.valid_from
+    ), '-infinity') end,
     coalesce(place.valid_to, 'infinity')
   from ringlog.signal as place
   where place.signal = any(signal_places.names)
@@ -32,7 +36,8 @@ $$;
 
 comment on function ringlog.signal_places(text[]) is
 $$The tables and columns that have stored signals, oldest first: a signal's rows are those of the column from `begins`
-(inclusive) to `ends` (exclusive), which may be infinite. An unknown name has no row.$$;
+(inclusive) to `ends` (exclusive), which may be infinite. At each moment a signal is in one place at most. An unknown
+name has no row.$$;
 
 revoke all on function ringlog.signal_places(text[]) from public;
 grant execute on function ringlog.signal_places(text[]) to daq_reader;

@@ -25,7 +25,17 @@ declare
   part_ends timestamptz[] := '{}';
   late timestamptz[] := '{}';
   span timestamptz;
+  -- of ringlog.schema.partitions: rows of clocks that were never set are not summarised
+  earliest constant timestamptz := '1970-01-05 00:00+00';
 begin
+  if from_time < least(earliest, to_time) then
+    level := 0; begins := from_time; ends := least(earliest, to_time);
+    return next;
+    if to_time > earliest then
+      return query select * from ringlog.summary_parts(table_name, earliest, to_time, width);
+    end if;
+    return;
+  end if;
   select found.levels, least(found.until, to_time) into levels, until
   from ringlog.summarised as found
   where found.table_name = table_name and found.until > from_time;

@@ -37,6 +37,8 @@ declare
   seconds double precision;
   begins timestamptz;
   ends timestamptz;
+  width interval;
+  origin timestamptz;
 begin
   if duration > 0 is not true or not (isfinite(from_time) and isfinite(to_time)) then
     raise exception 'from_time (%) must be before to_time (%)', from_time, to_time
@@ -51,9 +53,20 @@ begin
   end if;
   -- the signals of one table at once
   for same in
-    select array_agg(asked.name order by asked.number) as names, summarised.levels
+    select
+      array_agg(asked.name order by asked.number) as names,
+      summarised.levels,
+      bool_or(place.has_moved) as have_moved
     from unnest(names) with ordinality as asked (name, number)
-    left join ringlog.trend_places(names) as place on place.signal = asked.name and place.ends > now()
+    left join (
+      -- the newest table of each
+      select
+        found.signal,
+        (array_agg(found.table_name order by found.ends desc))[1] as table_name,
+        bool_or(found.begins > from_time and found.begins < to_time) as has_moved
+      from ringlog.trend_places(names) as found
+      group by found.signal
+    ) as place on place.signal = asked.name
     left join ringlog.summarised using (table_name)
     group by place.table_name, summarised.levels
     order by min(asked.number)
@@ -86,22 +99,18 @@ begin
       begins := coalesce(begins, from_time);
       ends := coalesce(ends, to_time);
     end if;
-    -- not by signal_bins, which would gather its rows once more
-    for part in
-      select *
-      from ringlog.queries_of_bins(
-        same.names,
-        begins,
-        ends,
-        case
-          when points = 1 then ends - begins
-          when seconds < 2 * least_width then seconds * interval '1 second'
-          else ceil(duration * 1000000 / points) * interval '1 microsecond'
-        end,
-        case when points > 1 and seconds < 2 * least_width then 'epoch' else begins end,
-        with_squares
-      )
-    loop
+    width := case
+      when points = 1 then ends - begins
+      when seconds < 2 * least_width then seconds * interval '1 second'
+      else ceil(duration * 1000000 / points) * interval '1 microsecond'
+    end;
+    origin := case when points > 1 and seconds < 2 * least_width then 'epoch' else begins end;
+    if same.have_moved then
+      return query select * from ringlog.signal_bins(same.names, begins, ends, width, origin, with_squares);
+      continue;
+    end if;
+    -- without gathering the rows once more
+    for part in select * from ringlog.queries_of_bins(same.names, begins, ends, width, origin, with_squares) loop
       return query execute part.query using part.signals, part.columns;
     end loop;
   end loop;

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlog.retrieval.refused import Refused
-from ringlog.retrieval.samples import Samples
+from ringlog.retrieval.samples import INVALID, Samples
 
 SECOND = 1_000_000  # microseconds
 MOST_IN_A_BIN = 5_000_000  # samples, where all of a bin are needed at once
@@ -39,8 +39,8 @@ class Bins:
     first_time: Whole
     """microseconds; where n is 0, those of the bin's samples"""
     last_time: Whole
-    severity: Whole
-    """the greatest of its samples' severities"""
+    alarm: Whole
+    """the greatest severity that was recorded with its samples"""
     held: Numbers
     """the value that holds after the bin: that of its last sample, NaN where it has no reading"""
     held_severity: Whole
@@ -56,6 +56,11 @@ class Bins:
         return Bins(
             *(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Bins))
         )
+
+    @property
+    def severity(self) -> Whole:
+        """The greatest that was recorded; INVALID where no sample has a reading."""
+        return np.where(self.n > 0, self.alarm, INVALID)
 
     @property
     def variance(self) -> Numbers:
@@ -134,7 +139,7 @@ def _bins(part: Samples, width: int) -> Bins:
         mean = np.add.reduceat(np.where(good, values, 0.0), starts) / n
         distances = np.where(good, values - np.repeat(mean, rows), 0.0)
         squares = np.add.reduceat(np.square(distances), starts)
-    severities = part.severities
+    severities, alarms = part.severities, part.severity
     return Bins(
         bins[starts],
         n,
@@ -146,7 +151,7 @@ def _bins(part: Samples, width: int) -> Bins:
         values[lasts],
         part.time[firsts],
         part.time[lasts],
-        np.zeros(len(starts), np.int64) if severities is None else np.maximum.reduceat(severities, starts),
+        np.zeros(len(starts), np.int64) if alarms is None else np.maximum.reduceat(alarms, starts),
         values[ends],
         np.zeros(len(starts), np.int64) if severities is None else severities[ends],
     )
@@ -187,7 +192,7 @@ def _merged(two: Bins) -> Bins:
         )
     return replace(
         one,
-        severity=np.array([two.severity.max()]),
+        alarm=np.array([two.alarm.max()]),
         held=two.held[1:],
         held_severity=two.held_severity[1:],
     )

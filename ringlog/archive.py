@@ -105,23 +105,22 @@ def _print_damages(
     administrator: "sa.Engine", chosen: tuple[timedelta, str] | None, weeks: "list[ColdWeek]"
 ) -> int:
     """Reads the files of a server. Returns how many are damaged."""
-    from ringlog.history.folder import Damaged, Folder
-    from ringlog.history.manifest import learn_footer, verify
+    from ringlog.history.folder import Folder
+    from ringlog.history.manifest import damages, learn_footer
 
     if chosen is None:
         print("archiving is off: the facility file has no [history]")
         return 0
     damaged = 0
     folder = Folder(chosen[1])
-    for week in weeks:
-        try:
-            verify(folder, week)
-        except Damaged as error:
-            damaged += 1
-            print(error, flush=True)
-        else:
-            with administrator.begin() as connection:
-                learn_footer(connection, folder, week)
+
+    def learn(week: "ColdWeek") -> None:
+        with administrator.begin() as connection:
+            learn_footer(connection, folder, week)
+
+    for line in damages(folder, weeks, learn):
+        damaged += 1
+        print(line, flush=True)
     print(f"{len(weeks) - damaged} files are intact, {damaged} are damaged")
     return damaged
 

@@ -34,7 +34,7 @@ from ringlog.schema.install import bring_up_to_date, install, procedures_of
 from ringlog.schema.partitions import alone, keep_statistics_small, log_partitions, make_partition
 from ringlog.schema.roles import READER, SUMMARIES, become_owner, granting
 from ringlog.schema.tables import stored_columns
-from ringlog.schema.tiers import archive_file, cold_week, history, summarised
+from ringlog.schema.tiers import cold_week, history, leave_manifest, summarised
 
 _MOVING_LOCK = 0x6D6F76696E67
 """Its hexadecimal digits are "moving": the advisory lock of moving tables."""
@@ -374,10 +374,7 @@ class _Moving:
         for file, rows, sha256 in weeks:
             with self.target.begin() as connection:
                 become_owner(connection)
-                record = postgresql.insert(archive_file).values(file=file, left_at=sa.func.now())
-                connection.execute(
-                    record.on_conflict_do_update(index_elements=["file"], set_={"left_at": sa.func.now()})
-                )
+                leave_manifest(connection, sa.select(sa.literal(file)))
             new.put_back(file)
             try:
                 if not (new.exists(file) and new.digest(file) == sha256):

@@ -14,7 +14,7 @@ continues after the last part.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 import sqlalchemy as sa
@@ -26,6 +26,7 @@ from ringlog.schema.partitions import (
     Partition,
     Week,
     alone,
+    clock,
     keep_statistics_small,
     partitions_of_logs,
     tables_of_logs,
@@ -95,8 +96,7 @@ def merge(
     """
     with alone(engine) as lock:
         with engine.begin() as connection:
-            now = now or connection.scalar(sa.select(sa.func.now()))
-            assert now is not None
+            now = now or clock(connection)
             merges = [
                 found
                 for table, partitions in partitions_of_logs(connection, tables_of_logs(connection)).items()
@@ -129,7 +129,7 @@ def _due(table: str, partitions: tuple[Partition, ...], now: datetime) -> Iterat
     """The merges of a log, oldest first. A partition that reaches over a block's bounds stays as it is."""
     blocks: dict[Block, list[Partition]] = {}
     for there in partitions:
-        week = Week(there.start.astimezone(UTC))
+        week = Week(there.start)
         for block, after in ((Block.year(week), YEARS_AFTER), (Block.month(week), MONTHS_AFTER)):
             if block.end <= now - after and block.start <= there.start and there.end <= block.end:
                 blocks.setdefault(block, []).append(there)

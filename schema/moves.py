@@ -13,6 +13,7 @@ from ringlog.procedures import OF_A_TABLE
 from ringlog.schema import registry, renaming
 from ringlog.schema.change import run
 from ringlog.schema.roles import READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES, WRITER
+from ringlog.schema.tiers import cold_week, leave_manifest
 
 metadata = sa.MetaData(schema="ringlog")
 
@@ -139,13 +140,7 @@ def drop_copy(connection: sa.Connection, table: str) -> None:
 def _forget(connection: sa.Connection, table: str) -> None:
     """Deletes what ringlog's own tables say of a table, but for where it is now. Its weeks in the archive
     leave the manifest."""
-    connection.execute(
-        sa.text(
-            "insert into ringlog.archive_file (file, left_at) select file, now() from ringlog.cold_week"
-            " where table_name = :table on conflict (file) do update set left_at = excluded.left_at"
-        ),
-        {"table": table},
-    )
+    leave_manifest(connection, sa.select(cold_week.c.file).where(cold_week.c.table_name == table))
     query = sa.text(
         "select relname from pg_attribute join pg_class on pg_class.oid = attrelid"
         " where relnamespace = 'ringlog'::regnamespace and relkind = 'r' and not attisdropped"

@@ -122,8 +122,7 @@ def _maintain(engine: sa.Engine, now: datetime | None) -> MaintenanceReport:
     dropped: list[str] = []
     postponed: list[str] = []
     with engine.begin() as connection:
-        now = now or connection.scalar(sa.select(sa.func.now()))
-        assert now is not None
+        now = now or clock(connection)
         logs = [*_read_logs(connection, now)]
     for log in _with_fresh_connections(engine, logs):
         ahead = () if log.retired else _weeks_ahead(now)
@@ -157,9 +156,10 @@ def _maintain(engine: sa.Engine, now: datetime | None) -> MaintenanceReport:
 
 
 def _with_fresh_connections(engine: sa.Engine, tables: Sequence[T]) -> Iterator[T]:
-    for some in by_connection(tables):
+    for number, some in enumerate(by_connection(tables)):
+        if number:
+            engine.dispose()
         yield from some
-        engine.dispose()
 
 
 def make_first_partitions(connection: sa.Connection, table: str) -> None:
@@ -171,9 +171,7 @@ def make_first_partitions(connection: sa.Connection, table: str) -> None:
             _default(table), log, PARTITION_OPTIONS
         ),
     )
-    now = connection.scalar(sa.select(sa.func.now()))
-    assert now is not None
-    for week in _weeks_ahead(now):
+    for week in _weeks_ahead(clock(connection)):
         make_partition(connection, table, Partition(week.partition(table), week.start, week.end))
     keep_statistics_small(connection, table)
 
@@ -224,9 +222,17 @@ def keep_statistics_small(connection: sa.Connection, table: str, partition: str 
         run(connection, sql.SQL("alter table {} {}").format(relation, sql.SQL(", ").join(actions)))
 
 
+def clock(connection: sa.Connection) -> datetime:
+    """PostgreSQL's clock, in UTC, as every time here: a session's zone may have two hours of one name, and
+    Python's arithmetic is that of the clock on its walls."""
+    now: datetime | None = connection.scalar(sa.select(sa.func.now()))
+    assert now is not None
+    return now.astimezone(UTC)
+
+
 @dataclass(frozen=True)
 class Partition:
-    """A partition of a log, from `start` on and before `end`."""
+    """A partition of a log, from `start` on and before `end`, in UTC."""
 
     name: str
     start: datetime
@@ -257,7 +263,10 @@ def _retentions(connection: sa.Connection, now: datetime) -> list[tuple[str, dat
         " from ringlog.logged_table order by table_name"
     )
     rows = connection.execute(statement, {"now": now})
-    return [(table, keep_from, retired) for table, keep_from, retired in rows]
+    return [
+        (table, None if keep_from is None else keep_from.astimezone(UTC), retired)
+        for table, keep_from, retired in rows
+    ]
 
 
 def tables_of_logs(connection: sa.Connection) -> list[str]:
@@ -288,8 +297,8 @@ def partitions_of_logs(
     )
     logs = [sql.Identifier("log", table).as_string() for table in tables]
     found: dict[str, list[Partition]] = {table: [] for table in tables}
-    for table, *partition in connection.execute(statement, {"logs": logs}):
-        found[table].append(Partition(*partition))
+    for table, name, start, end in connection.execute(statement, {"logs": logs}):
+        found[table].append(Partition(name, start.astimezone(UTC), end.astimezone(UTC)))
     return {table: tuple(partitions) for table, partitions in found.items()}
 
 
@@ -379,9 +388,7 @@ def _move_on(connection: sa.Connection, table: str, start: datetime) -> int:
 
 def view_recent(connection: sa.Connection, tables: Collection[str]) -> list[str]:
     """Makes the views of the latest weeks that these tables lack; of which."""
-    now = connection.scalar(sa.select(sa.func.now()))
-    assert now is not None
-    return recent.create_missing(connection, tables, recent.since(Week.of(now).start))
+    return recent.create_missing(connection, tables, recent.since(Week.of(clock(connection)).start))
 
 
 def _default(table: str) -> sql.Identifier:

@@ -110,15 +110,16 @@ def history_of(entry: Entry) -> History | None:
         entry.refuse("[history] has online and archive, both of them, perhaps keep_replaced, and no more")
         return None
     archive = value["archive"]
-    online, keep_replaced = (
-        _history_time(entry, name, value.get(name, "30 days")) for name in ("online", "keep_replaced")
-    )
+    times = {
+        name: _history_time(entry, name, value[name]) for name in ("online", "keep_replaced") if name in value
+    }
     if not isinstance(archive, str) or not archive.startswith(("/", "s3://")) or not archive.isprintable():
         entry.refuse(
             f"history.archive '{archive}' must be the absolute path of a folder, or s3://bucket/folder"
         )
         return None
-    return None if online is None or keep_replaced is None else History(online, archive, keep_replaced)
+    given = {name: time for name, time in times.items() if time is not None}
+    return History(archive=archive, **given) if given.keys() == times.keys() else None
 
 
 def _history_time(entry: Entry, name: str, value: Any) -> Retention | None:

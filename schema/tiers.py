@@ -97,6 +97,14 @@ archive_file = sa.Table(
     comment="files that this database has written and its manifest does not name: no others are ever deleted",
 )
 
+
+def leave_manifest(connection: sa.Connection, files: sa.Select[tuple[str]]) -> None:
+    """Records that these files are not in the manifest: they are deleted when keep_replaced is over."""
+    left = files.add_columns(sa.func.now())
+    record = postgresql.insert(archive_file).from_select(["file", "left_at"], left)
+    connection.execute(record.on_conflict_do_update(index_elements=["file"], set_={"left_at": sa.func.now()}))
+
+
 archive_owner = sa.Table(
     "archive_owner",
     metadata,

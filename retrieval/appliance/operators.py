@@ -2,9 +2,11 @@
 
 Their names and numbers are the Archiver Appliance's (its user guide, "Processing of data"); bins are counted
 from 1970 and have their time in the middle, and the newest sample before the interval has a bin of its own
-before the first. A bin has the greatest severity of its samples, and no value where none has a reading. One
-difference: a bin without samples shows the last value before it with its severity, not the result of an
-earlier bin, since a value stays until it changes (the appliance's issue 111).
+before the first. A bin has the greatest severity that was recorded with its samples, as in the appliance
+(SummaryStatsPostProcessor: of its events). A row without a reading is no event there, so it makes no bin
+INVALID that has readings; a bin without any has no value and is INVALID. One difference: a bin without
+samples shows the last value before it with its severity, not the result of an earlier bin, since a value
+stays until it changes (the appliance's issue 111).
 """
 
 from collections.abc import Callable, Iterator
@@ -254,9 +256,8 @@ def _events_of_bins(
 
 
 def _severity(bins: Bins, own: NDArray[np.bool_], source: Whole) -> Whole | None:
-    if not bins.severity.any():
-        return None
-    return np.where(own, bins.severity[source], bins.held_severity[source])
+    severity = np.where(own, bins.severity[source], bins.held_severity[source])
+    return severity if severity.any() else None
 
 
 def _picked(stream: Iterator[Samples], width: int, *, first: bool) -> Iterator[Samples]:

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import psycopg
 import pytest
@@ -268,3 +269,36 @@ def test_many_late_rows_are_read_together(
     assert summarise(conninfo, NOW)
     assert len(reads) == 1
     agree(magnets, (10, 3600))
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
+def test_in_a_zone_with_summer_time(engine: sa.Engine, conninfo: str, zone: str) -> None:
+    """Sessions of the database have the facility's zone. Blocks of summaries begin in its hour that comes
+    twice in autumn, and rounds in the one that does not come in spring."""
+    table = Table("magnets", 10, 1.0, COLUMNS, summaries=tuple(SCHEMAS))
+    install(engine, Facility("test", zone, (table,)))
+    engine.dispose()
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        assert connection.info.parameter_status("TimeZone") == zone
+        changes = [datetime(2025, 10, 26, tzinfo=UTC), datetime(2025, 11, 2, tzinfo=UTC)]
+        changes += [datetime(2026, 3, 8, tzinfo=UTC), datetime(2026, 3, 29, tzinfo=UTC)]
+        for change in changes:
+            fill(connection, change, 2500)
+            for hours in (0.5, 1.25, 1.75, 6.5, 7.5, 12):
+                now = change + timedelta(hours=hours)
+                summarise(conninfo, now.astimezone(ZoneInfo(zone)), enough=1)
+            agree(connection, (10, 60, 600, 3600))
+            (until,) = connection.execute("select until from ringlog.summarised").fetchone() or (None,)
+            assert until == change + timedelta(hours=12, seconds=-10)
+
+
+def test_clocks_that_are_thousands_of_years_ahead(magnets: psycopg.Connection, conninfo: str) -> None:
+    """Python has no year after 9999."""
+    for year in (9998, 20_000):
+        magnets.execute(
+            "insert into log.magnets (seq_no, time) values (3, make_timestamptz(%s, 1, 1, 0, 0, 0))", [year]
+        )
+    summarise(conninfo, NOW)
+    agree(magnets, (3600,))
+    # with nothing but the years to come after what is summarised
+    assert summarise(conninfo, NOW + timedelta(days=9)) == {}

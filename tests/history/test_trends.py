@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -153,6 +154,22 @@ def test_a_trend_of_rows(magnets: psycopg.Connection) -> None:
     same(trend.fetchall(), rows_come_to(magnets, '"on"::integer', begin, end, (end - begin) / 1000, begin))
 
 
+def test_clocks_that_were_never_set(magnets: psycopg.Connection, conninfo: str) -> None:
+    """They count from 1970, or from 1900 as Sybase does. No week is made for them, and no summary."""
+    put = "select ringlog.put_magnets(row (2, %s, %s, null, null, null)::online.magnets)"
+    never = [datetime(1900, 1, 1, tzinfo=UTC), datetime(1970, 1, 1, 0, 0, 7, tzinfo=UTC)]
+    never += [datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC), datetime(1970, 1, 4, 23, 59, 59, tzinfo=UTC)]
+    for number, moment in enumerate([*never, datetime(1970, 1, 5, tzinfo=UTC)]):
+        magnets.execute(put, [moment, number])
+        summarise(conninfo, BEGIN + timedelta(days=3))
+    trend = "select sum(n)::integer, min(min), max(max) from ringlog.get_trend('magnet/current', %s, %s, %s)"
+    for points in (1, 2, 1000):
+        found = magnets.execute(trend, [never[0], datetime(2000, 1, 1, tzinfo=UTC), points])
+        assert found.fetchall() == [(5, 0.0, 4.0)]
+        found = magnets.execute(trend, [never[1], never[3], points])
+        assert found.fetchall() == [(1, 1.0, 1.0)]
+
+
 def test_a_late_row_is_in_the_trend_at_once(magnets: psycopg.Connection, conninfo: str) -> None:
     late = BEGIN + timedelta(hours=30, microseconds=1)
     magnets.execute(
@@ -301,3 +318,79 @@ def test_a_trend_over_tds(server: RunningServer) -> None:
         assert rows[-1][1:] == (1, 4.5, 4.5, 4.5, 4.5, 4.5, 0, 0)
         cursor.execute("select count(*) from hour..every_type")
         assert cursor.fetchone() is not None
+
+
+def test_a_bin_in_which_a_signal_moved_comes_once(magnets: psycopg.Connection, engine: sa.Engine) -> None:
+    """So does one in which its unit was changed; a signal that has ended is read from summaries too."""
+    first, spare, *others = COLUMNS
+    moves = [
+        (first, replace(spare, signal="magnet/other")),
+        (replace(first, signal="magnet/other"), replace(spare, signal="magnet/current")),
+        (replace(first, signal="magnet/other"), replace(spare, signal="magnet/current", unit="A")),
+        (first, replace(spare, signal="magnet/other")),
+        (replace(first, signal="magnet/third"), spare),
+    ]
+    magnets.execute("update log.magnets set spare = 1000 - current")
+    changes = [BEGIN + timedelta(hours=hours) for hours in (30, 30.25, 41.7, 65)]
+    magnets.execute("update ringlog.signal set valid_from = %s", [BEGIN - timedelta(days=1)])
+    for columns, change in zip(moves, [BEGIN, *changes], strict=True):
+        (before,) = magnets.execute("select clock_timestamp()").fetchone() or (None,)
+        table = Table("magnets", 10, 1.0, (*columns, *others), summaries=LEVELS)
+        install(engine, Facility("test", "UTC", (table,)))
+        for bound in ("valid_from", "valid_to"):
+            magnets.execute(f"update ringlog.signal set {bound} = %s where {bound} > %s", [change, before])
+    magnets.execute("update ringlog.summarised set until = null")
+    summarise(magnets.info.dsn, BEGIN + timedelta(days=3), enough=1)
+    there = f"case when time >= '{changes[0]}' and time < '{changes[2]}' then spare else current end"
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    trend = "select * from ringlog.get_trend('magnet/current', %s, %s, %s)"
+    for end, points, width, origin in (
+        (changes[3], 4, timedelta(days=1), epoch),
+        (changes[3], 100, timedelta(hours=1), epoch),
+        (changes[1] + timedelta(hours=1), 100, timedelta(minutes=20), epoch),
+        (changes[3], 1, changes[3] - BEGIN, BEGIN),
+    ):
+        rows = magnets.execute(trend, [BEGIN, end, points]).fetchall()
+        same(rows, rows_come_to(magnets, there, BEGIN, end, width, origin))
+    found = magnets.execute(
+        "select n, mean, std from ringlog.get_statistics('magnet/current', %s, %s)", [BEGIN, changes[3]]
+    )
+    expected = magnets.execute(
+        f"select count(x), avg(x), stddev_pop(x) from (select nullif({there}, 'NaN')::float8 as x"
+        " from log.magnets where time < %s) as value",
+        [changes[3]],
+    )
+    same(found.fetchall(), expected.fetchall())
+    every = "select time from ringlog.get_signal('magnet/current', %s, %s, every => 3600)"
+    hours = [time for (time,) in magnets.execute(every, [BEGIN, changes[3]]).fetchall()]
+    assert hours == sorted({*hours})
+
+
+def test_a_signal_that_moves_to_a_table_that_was_there(engine: sa.Engine, conninfo: str) -> None:
+    """Rows that the other table has from before are not the signal's, whose rows are then elsewhere."""
+    column = Column("current", "magnet/current", "real")
+    old = Table("old", 10, 3600.0, (column, Column("x", "x", "real")), summaries=(86_400,))
+    new = Table("new", 10, 3600.0, (Column("y", "y", "real"),), summaries=(86_400,))
+    install(engine, Facility("test", "UTC", (old, new)))
+    end = datetime.now(UTC)
+    begin = end - timedelta(hours=100)
+    fill = "insert into log.{} (seq_no, time, {}) select 1, %s + n * interval '1 hour', n + %s from {}"
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        hours = "generate_series(0, 99) as n"
+        connection.execute(fill.format("old", "current", hours).encode(), [begin, 0])
+        connection.execute(fill.format("new", "y", hours).encode(), [begin, 0])
+        left = replace(old, columns=(replace(column, signal="old/current", retired=True), *old.columns[1:]))
+        came = replace(new, columns=(*new.columns, column))
+        install(engine, Facility("test", "UTC", (left, came)))
+        connection.execute(
+            fill.format("new", "current", "generate_series(1, 9) as n").encode(),
+            [end + timedelta(minutes=5), 1000],
+        )
+        rows = connection.execute("select time, value from ringlog.get_signal('magnet/current')").fetchall()
+        assert [value for _, value in rows] == [*range(100), *range(1001, 1010)]
+        assert rows == sorted(rows)
+        later = end + timedelta(days=1)
+        trend = connection.execute(
+            "select n, min, max from ringlog.get_trend('magnet/current', %s, %s, 1)", [begin, later]
+        )
+        assert trend.fetchall() == [(109, 0.0, 1009.0)]
