@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -103,7 +104,10 @@ def forget(connection: sa.Connection, week: ColdWeek) -> None:
 
 
 def write_manifest(connection: sa.Connection, folder: Folder) -> None:
-    """Writes the manifest as a file into the folder, for use of the folder without the database."""
+    """Writes the manifest as a file into the folder, for use of the folder without the database.
+
+    Compares it with the file: a round that changed it may have been killed, or have met with a full disk.
+    """
     weeks = [
         {
             "table": week.table,
@@ -115,8 +119,12 @@ def write_manifest(connection: sa.Connection, folder: Folder) -> None:
         }
         for week in manifest(connection)
     ]
+    content = json.dumps(weeks, indent=1).encode()
+    with suppress(Damaged, OSError), folder.opened(MANIFEST) as stream:
+        if stream.read() == content:
+            return
     with folder.created(MANIFEST) as stream:
-        stream.write(json.dumps(weeks, indent=1).encode())
+        stream.write(content)
 
 
 def verify(folder: Folder, week: ColdWeek) -> None:

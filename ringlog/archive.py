@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ringlog.history.manifest import ColdWeek
 
-archive_app = typer.Typer(help="Old weeks in files.", no_args_is_help=True)
+archive_app = typer.Typer(help="The archive: old weeks of the logs in Parquet files.", no_args_is_help=True)
 
 
 def recall_weeks(
@@ -26,7 +26,7 @@ def recall_weeks(
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
-    """Bring weeks of a table back from the archive into the log."""
+    """Copy weeks of a table from the archive back into the log, where procedures and SQL find them."""
     from ringlog.history.recall import recall
 
     with chosen_database(data, dsn).opened() as conninfo:
@@ -77,8 +77,10 @@ def _print_archive(chosen: tuple[timedelta, str] | None, weeks: "list[ColdWeek]"
 
 @archive_app.command("verify")
 def archive_verify(data: Data = None, dsn: Dsn = None) -> None:
-    """Read every file of the archives of all servers and compare it with the manifest, and list those that
-    are not of these databases. Code 1: some are damaged, or a node cannot be reached."""
+    """Read every file of the archives and compare it with the manifest.
+
+    Lists files that are not of these databases too. Code 1: some files are damaged, or a node cannot be
+    reached."""
     from ringlog.history.manifest import manifest, settings
 
     with chosen_database(data, dsn).opened() as conninfo:
@@ -127,8 +129,10 @@ def _print_damages(
 
 @archive_app.command("adopt")
 def archive_adopt(data: Data = None, dsn: Dsn = None) -> None:
-    """Make the archives the ones that this database writes, on all servers: after a restore, or for a copy of
-    a database with a copy of its folder. Deletes nothing."""
+    """Make this database the one that writes the archive, after a restore or on a copy.
+
+    On all servers. For a copy of a database, copy the folder too, and name the copy in the facility file
+    first. Deletes nothing: weeks that the database does not know are set aside."""
     from ringlog.history.ownership import adopt
 
     with chosen_database(data, dsn).opened() as conninfo:

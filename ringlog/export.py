@@ -18,7 +18,9 @@ Names = Annotated[list[str], typer.Argument(metavar="SIGNAL…", help="Names of 
 Start = Annotated[
     str,
     typer.Option(
-        "--from", metavar="TIME", help=("Start of the time range (inclusive), as 2026-11-20 or now-7d.")
+        "--from",
+        metavar="TIME",
+        help=("Start of the time range (inclusive), as 2026-11-20T14:00 (UTC), …T15:00+01:00 or now-7d."),
     ),
 ]
 End = Annotated[str, typer.Option("--to", metavar="TIME", help="End of the time range (exclusive).")]
@@ -28,7 +30,8 @@ Url = Annotated[
         "--server",
         metavar="URL",
         envvar="RINGLOG_HTTP",
-        help="http[s]://[user@]host:port of `ringlog serve --http`; the password in $RINGLOG_PASSWORD.",
+        help="http://host:port of `ringlog serve --http`, or https://user@host:port; the password in"
+        " $RINGLOG_PASSWORD.",
     ),
 ]
 

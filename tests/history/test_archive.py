@@ -1,10 +1,12 @@
 """Old weeks become files and come back; whatever happens, log and files together have every row once."""
 
+import errno
+import json
 import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -13,6 +15,7 @@ from typing import Self
 
 import psutil
 import psycopg
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
@@ -205,6 +208,41 @@ def test_old_weeks_become_files(
     assert [*archive(engine, conninfo, NOW)] == []
     maintain(engine, NOW)
     assert all_rows(conninfo) == before
+
+
+@pytest.mark.parametrize("file", ["ringlog.json", "manifest.json", "every_type/2026w12.parquet"])
+def test_a_full_disk(
+    engine: sa.Engine,
+    conninfo: str,
+    folder: Path,
+    online: Prepared,
+    monkeypatch: pytest.MonkeyPatch,
+    file: str,
+) -> None:
+    """Whatever could not be written, the next round goes on, and all files say the same then."""
+    created = Folder.created
+
+    @contextmanager
+    def full(self: Folder, name: str) -> Iterator[pa.NativeFile]:
+        with created(self, name) as stream:
+            yield stream
+            if name == file:
+                raise OSError(errno.ENOSPC, "No space left on device", name)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Folder, "created", full)
+        for _ in range(2):
+            with pytest.raises(OSError, match="No space left"):
+                [*archive(engine, conninfo, NOW, pauses=0)]
+            assert all_rows(conninfo) == online.rows
+    [*archive(engine, conninfo, NOW, pauses=0)]
+    assert all_rows(conninfo) == online.rows
+    with engine.connect() as connection:
+        named = {week.file: week.sha256 for week in manifest(connection)}
+    said = json.loads((folder / "manifest.json").read_text())
+    assert {week["file"]: week["sha256"] for week in said} == named
+    weeks = {f"every_type/{path.name}" for path in (folder / "every_type").iterdir()}
+    assert weeks == named.keys() == {f"every_type/2026w{n}.parquet" for n in range(10, 22)}
 
 
 @pytest.mark.usefixtures("archived")
