@@ -186,7 +186,7 @@ def _summarise(
     end = _floor(now - shortest, table.levels[0])  # the clocks of writers are not this one
     begin = table.until
     if begin is None:
-        begin = _floor(_oldest(connection, table, EARLIEST, end) or end, table.levels[-1])
+        begin = max(EARLIEST, _floor(_oldest(connection, table, EARLIEST, end) or end, table.levels[-1]))
     reached = end if table.until is None else min(begin, end)
     rows = _summarise_cold(connection, conninfo, table, reached, stopped)
     (marked,) = _row(

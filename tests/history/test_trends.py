@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from psycopg import errors
 
 from ringlog.history.summaries import summarise
+from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
 from ringlog.schema.summaries import BLOCK
@@ -154,7 +155,7 @@ def test_a_trend_of_rows(magnets: psycopg.Connection) -> None:
     same(trend.fetchall(), rows_come_to(magnets, '"on"::integer', begin, end, (end - begin) / 1000, begin))
 
 
-def test_clocks_that_were_never_set(magnets: psycopg.Connection, conninfo: str) -> None:
+def test_clocks_that_were_never_set(magnets: psycopg.Connection, conninfo: str, engine: sa.Engine) -> None:
     """They count from 1970, or from 1900 as Sybase does. No week is made for them, and no summary."""
     put = "select ringlog.put_magnets(row (2, %s, %s, null, null, null)::online.magnets)"
     never = [datetime(1900, 1, 1, tzinfo=UTC), datetime(1970, 1, 1, 0, 0, 7, tzinfo=UTC)]
@@ -163,11 +164,17 @@ def test_clocks_that_were_never_set(magnets: psycopg.Connection, conninfo: str) 
         magnets.execute(put, [moment, number])
         summarise(conninfo, BEGIN + timedelta(days=3))
     trend = "select sum(n)::integer, min(min), max(max) from ringlog.get_trend('magnet/current', %s, %s, %s)"
-    for points in (1, 2, 1000):
-        found = magnets.execute(trend, [never[0], datetime(2000, 1, 1, tzinfo=UTC), points])
-        assert found.fetchall() == [(5, 0.0, 4.0)]
-        found = magnets.execute(trend, [never[1], never[3], points])
-        assert found.fetchall() == [(1, 1.0, 1.0)]
+    for _ in range(2):
+        for points in (1, 2, 1000):
+            found = magnets.execute(trend, [never[0], datetime(2000, 1, 1, tzinfo=UTC), points])
+            assert found.fetchall() == [(5, 0.0, 4.0)]
+            found = magnets.execute(trend, [never[1], never[3], points])
+            assert found.fetchall() == [(1, 1.0, 1.0)]
+        assert [*problems_of(magnets, engine)] == []
+        # all of it anew, from that week of 1970 on
+        magnets.execute("truncate summary.magnets")
+        magnets.execute("update ringlog.summarised set until = null")
+        summarise(conninfo, BEGIN + timedelta(days=3))
 
 
 def test_a_late_row_is_in_the_trend_at_once(magnets: psycopg.Connection, conninfo: str) -> None:
