@@ -164,17 +164,18 @@ begin
 end
 $$;
 
-create function sys.announce(rows refcursor)
+create function sys.announce(rows refcursor, counted boolean default true)
 returns void
 language plpgsql
 as $$
 begin
-  raise notice using errcode = '01R01', message = rows::text;
+  raise notice using errcode = '01R01', message = rows::text, hint = case when counted then '' else 'nocount' end;
 end
 $$;
 
-comment on function sys.announce(refcursor) is
-'Announces a result set: the gateway fetches the cursor once the procedure has returned, in the order of these notices.';
+comment on function sys.announce(refcursor, boolean) is
+$$Announces a result set: the gateway fetches the cursor once the procedure has returned, in the order of these notices.
+`counted`: its number of rows is sent, as without SET NOCOUNT ON.$$;
 
 create function sys.announce_fitted(query text, data jsonb, number numeric, variadic names text[])
 returns void
@@ -190,7 +191,7 @@ begin
     format(query, variadic array_fill('2000'::text, array[cardinality(names)]))
   ) into widths using data, number;
   open rows for execute format(query, variadic widths) using data, number;
-  perform sys.announce(rows);
+  perform sys.announce(rows, false);
 end
 $$;
 

@@ -31,7 +31,7 @@ begin
       'yes'::sys.sysname as "Nullable"
     from sys.system_types as types
     where types.user_type_id = sys.type_id(objname);
-    perform sys.announce(rows);
+    perform sys.announce(rows, false);
     return 0;
   end if;
 

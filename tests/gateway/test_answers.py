@@ -212,6 +212,9 @@ def test_rows_of_a_procedure_with_nocount_are_not_counted(server: RunningServer,
             at = answer.index(0xFF, answer.index(0xD1))
             status, command, rows = struct.unpack_from("<HHQ", answer, at + 1)
             assert ((status, rows), command) == (expected, 0xC1), name
+        # tedious, insertion-tests.ts, "should exec proc as sql"
+        client.send(BATCH7, batch7("exec sp_help int"))
+        assert struct.pack("<BHHQ", 0xFF, 0x01, 0xC1, 0) in client.receive()
 
 
 def test_values_that_a_procedure_selects_are_counted(server: RunningServer, author: Login) -> None:

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
 
+import ctds
 import pymssql
 import pytest
 
@@ -222,6 +223,43 @@ def test_an_output_that_does_not_fit_what_the_client_declared(clients: Clients, 
         assert answer.error.number == 8114
         assert "@said" in answer.error.text
         assert answer.failed
+
+
+@BOTH
+def test_an_output_longer_than_the_client_declared(clients: Clients, version: str) -> None:
+    """zillow/ctds, test_cursor_callproc.py, test_binary_output: "When the output parameter size is less than
+    the actual data, SQL Server truncates the data." At 5.0 clients declare what they send (DBD::Sybase).
+    """
+    with clients.ct(clients.server.reader, version) as client:
+        answer = client.call("defaults", [Param("int", "1", "@a"), Param("char:3", None, "@said", out=True)])
+        assert answer.statuses == [0]
+        assert answer.outputs == {"@said": "1 2" if version == "7.4" else "1 20 see"}
+
+
+def test_outputs_of_texts_and_bytes_are_cut(clients: Clients) -> None:
+    server = clients.server
+    text = "set @a = N'12345' set @b = 0x0102030405"
+    with (
+        ctds.connect(
+            server.host,
+            port=server.port,
+            user=server.reader.user,
+            password=server.reader.password,
+            autocommit=True,
+            login_timeout=100,
+        ) as connection,
+        connection.cursor() as cursor,
+    ):
+        outputs = cursor.callproc(
+            "sp_executesql",
+            {
+                "@stmt": ctds.SqlNVarChar(text),
+                "@params": ctds.SqlNVarChar("@a nvarchar(20) output, @b varbinary(20) output"),
+                "@a": ctds.Parameter(ctds.SqlNVarChar(None, size=3), output=True),
+                "@b": ctds.Parameter(ctds.SqlVarBinary(None, size=2), output=True),
+            },
+        )
+        assert (outputs["@a"], outputs["@b"]) == ("123", b"\1\2")
 
 
 @BOTH

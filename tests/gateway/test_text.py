@@ -376,6 +376,19 @@ def test_start_up_texts_of_drivers(clients: Clients, text: str) -> None:
             assert client.language(text).errors == []
 
 
+@pytest.mark.parametrize("version", ["5.0", "7.4"])
+def test_sets_beside_a_refused_one(clients: Clients, version: str) -> None:
+    """tedious, src/connection.ts, getInitialSql: the options of a login are one batch."""
+    with clients.ct(clients.server.reader, version) as client:
+        answer = client.language(
+            "set ansi_warnings off set textsize 100 set numeric_roundabort on set rowcount 1 select 1"
+        )
+        assert [error.number for error in answer.errors] == [195, 195]
+        assert answer.rows == []
+        answer = client.language("select @@textsize set rowcount 0")
+        assert answer.rows == [["100"]]
+
+
 def test_variables(clients: Clients) -> None:
     with clients.ct(clients.server.reader, "7.4") as client:
         answer = client.language("select @@spid, @@version as version, @@max_precision m, @@servername")

@@ -225,16 +225,6 @@ impl Interpreter {
         envchange::put_reset(&mut client.reply.tokens, &dialect);
     }
 
-    /// Undoes the transaction, as the error that ends it wants.
-    pub(super) async fn undo_transaction(&mut self, client: &mut Client) {
-        let backend = &mut self.procedures.backend;
-        if backend.in_transaction() {
-            if let Err(message) = backend.rollback(client, "").await {
-                client.reply.message(&message);
-            }
-        }
-    }
-
     /// A failure that no CATCH takes: what it ends under the settings of the client.
     pub(super) fn reported(&self, client: &Client, failure: Failure) -> Failure {
         let ends = match failure.ends {

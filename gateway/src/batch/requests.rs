@@ -114,15 +114,14 @@ impl Interpreter {
                 return;
             }
         }
-        let backend = &mut self.procedures.backend;
         let done = match request.operation {
             Operation::Begin(_) => {
-                backend.begin(client, &request.name);
+                self.procedures.backend.begin(client, &request.name);
                 Ok(())
             }
-            Operation::Commit => backend.commit(client).await,
-            Operation::Rollback => backend.rollback(client, &request.name).await,
-            Operation::Save => backend.save(client, &request.name).await,
+            Operation::Commit => self.commit(client).await,
+            Operation::Rollback => self.rollback(client, &request.name).await,
+            Operation::Save => self.procedures.backend.save(client, &request.name).await,
             Operation::Other(other) => {
                 Err(ServerMessage::error(4002, 16, format!("Transaction request {other} is not served.")))
             }
@@ -130,7 +129,7 @@ impl Interpreter {
         match done {
             Ok(()) => {
                 if request.begins_again {
-                    backend.begin(client, "");
+                    self.procedures.backend.begin(client, "");
                 }
                 client.reply.passed(Some(0));
             }

@@ -96,6 +96,7 @@ fn options(state: &SessionState<'_>) -> i64 {
     let settings = state.settings;
     [
         (settings.implicit_transactions, 2),
+        (settings.closes_cursors, 4),
         (!settings.cuts_padding, 16),
         (!settings.nulls_equal, 32),
         (settings.quoted_identifiers, 256),

@@ -115,6 +115,9 @@ impl Interpreter {
             let flow = match ran {
                 Ok(flow) => flow,
                 Err(Interrupt::Failed(failure)) => {
+                    if matches!(statement.action, Action::Set(_)) {
+                        self.set_rest(client, rest, variables).await?;
+                    }
                     self.failed(client, failure, statement.line).await?;
                     Flow::Next
                 }
@@ -209,7 +212,7 @@ impl Interpreter {
             }
             Action::Commit => {
                 self.may_commit(client)?;
-                self.procedures.backend.commit(client).await?;
+                self.commit(client).await?;
                 client.reply.finished(0);
             }
             Action::Rollback(name) => {
@@ -221,7 +224,7 @@ impl Interpreter {
                     return Err(ServerMessage::error(102, 15, text).into());
                 }
                 let name = transaction_name(name, variables)?;
-                self.procedures.backend.rollback(client, &name).await?;
+                self.rollback(client, &name).await?;
                 client.reply.finished(0);
             }
             Action::Save(name) => {
@@ -355,6 +358,30 @@ impl Interpreter {
             let value = self.value(client, value, variables).await?;
             variables.set(&declaration.name, &value, &self.gateway.zone()).map_err(Failure::of_value)?;
             client.reply.passed(Some(1));
+        }
+        Ok(())
+    }
+
+    /// A SET has been refused, which ends its text: the other ones beside it are for what comes after that. A client
+    /// sends them together when it begins, and goes on.
+    async fn set_rest(
+        &mut self,
+        client: &mut Client,
+        from_refused: &[Statement],
+        variables: &Variables<'_>,
+    ) -> Result<(), Interrupt> {
+        if self.tries.open > 0 {
+            return Ok(());
+        }
+        for statement in from_refused.iter().skip(1) {
+            let Action::Set(words) = &statement.action else { break };
+            match self.set(client, words, variables).await {
+                Err(Interrupt::Failed(failure)) => {
+                    let failure = Failure { ends: Ends::Statement, ..failure };
+                    self.failed(client, failure, statement.line).await?;
+                }
+                set => set?,
+            }
         }
         Ok(())
     }

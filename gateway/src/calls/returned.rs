@@ -10,7 +10,7 @@ use crate::tds::dialect::Dialect;
 use crate::tds::tokens::done::{Command, Scope, Status};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::tokens::returns::{self, Output};
-use crate::tds::types::{bytes_of_precision, encode_value, TypeInfo, TypeToken, Value};
+use crate::tds::types::{bytes_of_precision, cut, encode_value, TypeInfo, TypeToken, Value};
 use bytes::BytesMut;
 
 /// The results of a successful call.
@@ -222,6 +222,13 @@ fn encoded(
         let mut value = BytesMut::new();
         while let Err(error) = encode_value(&converted, &type_info, dialect, &mut value) {
             value.clear();
+            // SQL Server cuts it to what the client has declared (zillow/ctds, test_binary_output); ASE's clients
+            // declare what they send and not what they expect (DBD::Sybase)
+            let is_cut = dialect.is_tds7() && error.kind == ErrorKind::Truncation;
+            if let Some(shorter) = cut(&converted, &type_info, dialect).filter(|_| is_cut) {
+                encode_value(&shorter, &type_info, dialect, &mut value).map_err(unsent)?;
+                break;
+            }
             let is_decimal = matches!(type_info.token, TypeToken::Decimal | TypeToken::Numeric);
             let longer = match error.kind {
                 ErrorKind::Truncation => longer_type(&type_info, dialect),

@@ -22,6 +22,8 @@ pub struct Settings {
     pub row_limit: i32,
     /// `set xact_abort on`: every error ends the batch and undoes the transaction.
     pub abort_on_error: bool,
+    /// `set cursor_close_on_commit on`: open cursors are closed with the transaction.
+    pub closes_cursors: bool,
     pub locking: Locking,
     pub calendar: Calendar,
     /// `set identity_insert table on`: the table whose identity column takes values, as SQL names it.
@@ -195,6 +197,7 @@ impl Settings {
             no_count: false,
             row_limit: 0,
             abort_on_error: false,
+            closes_cursors: false,
             locking: Locking::default(),
             calendar: Calendar::default(),
             identity_insert: None,
@@ -209,7 +212,6 @@ const HOLDS: &[(&str, &[&str])] = &[
     ("arithabort", &["on"]),
     ("arithignore", &["off"]),
     ("concat_null_yields_null", &["on"]),
-    ("cursor_close_on_commit", &["on", "off"]),
     ("flushmessage", &["on", "off"]),
     ("noexec", &["off"]),
     ("numeric_roundabort", &["off"]),
@@ -234,7 +236,10 @@ impl Settings {
                 self.nulls_equal = false;
                 self.cuts_padding = false;
                 self.implicit_transactions = true;
+                self.closes_cursors = true;
             }
+            ["cursor_close_on_commit", value @ ("on" | "off")]
+            | ["close", "on", "endtran", value @ ("on" | "off")] => self.closes_cursors = *value == "on",
             ["ansi_nulls" | "ansinull", value @ ("on" | "off")] => self.nulls_equal = *value == "off",
             ["ansi_padding", value @ ("on" | "off")] => self.cuts_padding = *value == "off",
             ["fmtonly", value @ ("on" | "off")] => self.only_formats = *value == "on",
@@ -306,7 +311,11 @@ mod tests {
         assert!(!set("quoted_identifier off").unwrap().quoted_identifiers);
         assert!(set("implicit_transactions on").unwrap().implicit_transactions);
         // SQL Server, SET ANSI_DEFAULTS, "Remarks"
-        assert!(set("ansi_defaults on").unwrap().implicit_transactions);
+        let defaults = set("ansi_defaults on").unwrap();
+        assert!(defaults.implicit_transactions && defaults.closes_cursors);
+        assert!(set("cursor_close_on_commit on").unwrap().closes_cursors);
+        // ASE, set, "close on endtran"
+        assert!(set("close on endtran on").unwrap().closes_cursors);
         // SQL Server, CREATE INDEX: the options that indexed views need
         let several = set("ansi_padding , ansi_nulls , quoted_identifier , nocount on").unwrap();
         assert!(several.quoted_identifiers && several.no_count);

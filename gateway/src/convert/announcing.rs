@@ -100,7 +100,7 @@ pub fn output_type(pg: PgType, typmod: i32, d: &Dialect) -> TypeInfo {
 }
 
 /// The next longer type of the same kind for an output whose value outgrows the declared one, as where a
-/// client declares what it sends and not what it expects (DBD::Sybase). Values are never cut.
+/// client of TDS 5.0 declares what it sends and not what it expects (DBD::Sybase).
 pub fn longer_type(t: &TypeInfo, d: &Dialect) -> Option<TypeInfo> {
     use TypeToken as T;
     const LONGEST_SHORT: u32 = 8000;

@@ -110,6 +110,12 @@ impl ServerCursors {
         Ok(self.last)
     }
 
+    /// The names that all open ones had in PostgreSQL; those of TDS 5.0 stay declared.
+    pub(super) fn let_go(&mut self) -> impl Iterator<Item = String> + '_ {
+        let named = self.named.values_mut().filter_map(|cursor| cursor.open.take());
+        self.open.drain().map(|(_, cursor)| cursor).chain(named).map(|cursor| cursor.rows.name)
+    }
+
     fn number_of(&self, name: &str) -> Option<i32> {
         self.named.iter().find(|(_, cursor)| cursor.name == name).map(|(number, _)| *number)
     }

@@ -79,6 +79,25 @@ pub(super) fn encode(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -
     })
 }
 
+/// As much of a text as a type's size has room for.
+pub(super) fn cut<'v>(text: &'v str, t: &TypeInfo, d: &Dialect) -> &'v str {
+    let form = form(t, d);
+    let length = |character: char| match form {
+        Form::Utf16(_) => character.len_utf16() * 2,
+        Form::Charset(charset) => {
+            charset.encode(character.encode_utf8(&mut [0; 4])).map_or(1, |bytes| bytes.len())
+        }
+    };
+    let mut left = t.size as usize;
+    let fits = |(_, character): &(usize, char)| {
+        let rest = left.checked_sub(length(*character));
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    };
+    let end = text.char_indices().take_while(fits).last();
+    end.map_or("", |(at, character)| text.get(..at + character.len_utf8()).unwrap_or(text))
+}
+
 fn no_equivalent(character: char, charset: &Charset) -> ConvertError {
     let code = u32::from(character);
     ConvertError::charset(format!(
@@ -97,6 +116,21 @@ mod tests {
         let mut out = BytesMut::new();
         encode_value(&Value::Text(text.into()), t, d, &mut out)?;
         Ok(out.to_vec())
+    }
+
+    #[test]
+    fn cut_texts_end_with_a_whole_character() {
+        let d = Dialect::new(Version::Tds74);
+        let cut = |text, token, size| {
+            let t = TypeInfo::new(token, size).with_collation(super::super::UTF8_COLLATION);
+            super::cut(text, &t, &d)
+        };
+        assert_eq!(cut("abc", TypeToken::NVarChar, 4), "ab");
+        assert_eq!(cut("a😸", TypeToken::NVarChar, 4), "a");
+        assert_eq!(cut("aéb", TypeToken::BigVarChar, 2), "a");
+        assert_eq!(cut("aéb", TypeToken::BigVarChar, 3), "aé");
+        assert_eq!(cut("ab", TypeToken::BigVarChar, 3), "ab");
+        assert_eq!(cut("é", TypeToken::BigVarChar, 1), "");
     }
 
     #[test]

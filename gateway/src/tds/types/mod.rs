@@ -85,6 +85,16 @@ pub fn encode_value(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) ->
     result
 }
 
+/// As much of a text or a byte string as a type's size has room for; None: it is neither, or has no size.
+pub fn cut<'v>(v: &'v Value<'_>, t: &TypeInfo, d: &Dialect) -> Option<Value<'v>> {
+    match v {
+        _ if t.size == 0 => None,
+        Value::Text(text) => Some(Value::Text(characters::cut(text, t, d).into())),
+        Value::Binary(bytes) => Some(Value::Binary(bytes.get(..t.size as usize).unwrap_or(bytes).into())),
+        _ => None,
+    }
+}
+
 #[inline]
 fn encode_present(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -> value::Result<()> {
     use TypeToken::*;

@@ -1,0 +1,49 @@
+//! The ends of a client's transactions, and of the cursors that go with them.
+
+use super::cursors::NO_CURSOR;
+use super::interpreter::Interpreter;
+use crate::client::Client;
+use crate::tds::tokens::message::ServerMessage;
+
+impl Interpreter {
+    pub(super) async fn commit(&mut self, client: &mut Client) -> Result<(), ServerMessage> {
+        self.procedures.backend.commit(client).await?;
+        self.close_cursors(client).await
+    }
+
+    pub(super) async fn rollback(&mut self, client: &mut Client, name: &str) -> Result<(), ServerMessage> {
+        self.procedures.backend.rollback(client, name).await?;
+        self.close_cursors(client).await
+    }
+
+    /// Undoes the transaction, as the error that ends it wants.
+    pub(super) async fn undo_transaction(&mut self, client: &mut Client) {
+        if self.procedures.backend.in_transaction() {
+            if let Err(message) = self.rollback(client, "").await {
+                client.reply.message(&message);
+            }
+        }
+    }
+
+    /// SQL Server, SET CURSOR_CLOSE_ON_COMMIT: a commit or rollback of a transaction, not to a savepoint, closes open
+    /// cursors.
+    async fn close_cursors(&mut self, client: &mut Client) -> Result<(), ServerMessage> {
+        if !client.settings().closes_cursors || self.procedures.backend.in_transaction() {
+            return Ok(());
+        }
+        let declared = self.cursors.known.values_mut().filter_map(|cursor| cursor.open.take());
+        let open: Vec<_> = declared.chain(self.server_cursors.let_go()).collect();
+        self.cursors.last = None;
+        let backend = &mut self.procedures.backend;
+        for name in open {
+            if let Err(error) = backend.ask(&format!("close {name}")).await {
+                let message = backend.message_of(&error, client);
+                // one that was opened in a transaction that is rolled back is gone
+                if message.number != NO_CURSOR {
+                    return Err(message);
+                }
+            }
+        }
+        Ok(())
+    }
+}
