@@ -1,5 +1,6 @@
 """The commands `ringlog export` and `ringlog plot`: samples and trends of signals, as files or pictures."""
 
+import json
 from datetime import UTC
 from enum import Enum
 from pathlib import Path
@@ -108,9 +109,17 @@ def _read(signals: list[str], start: str, end: str, points: int | None, server: 
 
 
 def _csv(file: Path, table: "pa.Table", _: list[str]) -> None:
+    import pyarrow as pa
     import pyarrow.csv
 
+    for place, field in enumerate(table.schema):
+        if pa.types.is_list(field.type):
+            table = table.set_column(place, field.name, pa.array(_json(table[field.name]), pa.string()))
     pyarrow.csv.write_csv(table, str(file))
+
+
+def _json(waveforms: "pa.ChunkedArray") -> list[str | None]:
+    return [None if points is None else json.dumps(points) for points in waveforms.to_pylist()]
 
 
 def _parquet(file: Path, table: "pa.Table", _: list[str]) -> None:
@@ -120,19 +129,37 @@ def _parquet(file: Path, table: "pa.Table", _: list[str]) -> None:
 
 
 def _columns(table: "pa.Table") -> dict[str, Any]:
-    """Columns as numpy has them; times as seconds since 1970."""
+    """Columns as numpy has them: times as seconds since 1970, waveforms each as an array. Where there is no
+    reading a number is NaN, a text or a waveform empty."""
     import numpy as np
+    import pyarrow as pa
 
     columns: dict[str, Any] = {}
     for name in table.column_names:
         column = table[name]
-        if str(column.type).startswith("timestamp"):
+        if pa.types.is_timestamp(column.type):
             columns[name] = column.cast("int64").to_numpy() / 1e6
-        elif str(column.type) == "string":
-            columns[name] = np.array(column.to_pylist(), dtype=object)
+        elif pa.types.is_string(column.type):
+            columns[name] = _objects(["" if text is None else text for text in column.to_pylist()])
+        elif pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type):
+            columns[name] = _objects(["" if text is None else text for text in _json(column)])
+        elif pa.types.is_list(column.type):
+            kind = column.type.value_type.to_pandas_dtype()
+            columns[name] = _objects([np.array(points or [], kind) for points in column.to_pylist()])
+        elif pa.types.is_boolean(column.type) and column.null_count:
+            columns[name] = column.cast(pa.int8()).to_numpy()
         else:
             columns[name] = column.to_numpy()
     return columns
+
+
+def _objects(values: list[Any]) -> Any:
+    import numpy as np
+
+    made = np.empty(len(values), object)
+    for place, value in enumerate(values):  # together those of one length would be taken for a matrix
+        made[place] = value
+    return made
 
 
 def _parts(table: "pa.Table", signals: list[str]) -> dict[str, "pa.Table"]:
@@ -153,9 +180,11 @@ def _hdf5(file: Path, table: "pa.Table", signals: list[str]) -> None:
             group = made.create_group(name.replace("/", "|"))
             group.attrs["signal"] = name
             for column, values in _columns(part).items():
-                kind = h5py.string_dtype() if values.dtype == object else None
-                data = ["" if value is None else value for value in values] if kind else values
-                group.create_dataset(column, data=data, dtype=kind)
+                kind = None
+                if values.dtype == object:
+                    lists = len(values) and not isinstance(values[0], str)
+                    kind = h5py.vlen_dtype(values[0].dtype) if lists else h5py.string_dtype()
+                group.create_dataset(column, data=values, dtype=kind)
 
 
 def _matlab(file: Path, table: "pa.Table", signals: list[str]) -> None:

@@ -1,16 +1,22 @@
 """Reading from programs: `ringlog.clients.read`, `ringlog export`, `ringlog plot`."""
 
-from datetime import UTC, datetime
+import csv
+import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import h5py
+import numpy as np
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from chromium import WAVEFORMS
 from known_rows import ROWS, row, time_of
 from scipy.io import loadmat
 
 from ringlog.clients import ReadRefused, read
+from ringlog.export import export
 from servers import ringlog
 
 BEGIN, END = datetime(2025, 12, 31, 23, 58, tzinfo=UTC), datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
@@ -71,6 +77,44 @@ def test_export(web, tmp_path: Path, kind: str) -> None:
         values = loadmat(file)["signal_1"]["value"][0, 0].ravel().tolist()
     # HDF5 and MATLAB have NaN where there is no reading
     assert [None if value is None or value != value else value for value in values] == DOUBLES
+
+
+@pytest.mark.usefixtures("waveforms")
+@pytest.mark.parametrize("kind", ["csv", "parquet", "h5", "mat"])
+def test_exports_of_what_is_no_number(web, tmp_path: Path, kind: str) -> None:
+    """Bits, texts and waveforms, and where there is no reading: NaN, an empty text, a waveform of no
+    points."""
+    file = tmp_path / f"data.{kind}"
+
+    def exported(signal: str, begin: datetime, end: datetime) -> list[Any]:
+        export([signal], file, begin.isoformat(), end.isoformat(), None, web.url)
+        if kind == "csv":
+            with file.open(newline="") as text:
+                return [line["value"] for line in csv.DictReader(text)]
+        if kind == "parquet":
+            return pq.read_table(file)["value"].to_pylist()
+        if kind == "h5":
+            with h5py.File(file) as made:
+                return [*made[signal.replace("/", "|")]["value"][()]]
+        return [*loadmat(file)["signal_1"]["value"][0, 0].ravel()]
+
+    bits = exported("every_type/a_bit", BEGIN, END)
+    read = {"csv": {"true": True, "false": False, "": None}, "parquet": {}}.get(kind)
+    bits = [read.get(bit, bit) if read is not None else None if bit != bit else bit == 1 for bit in bits]
+    assert bits == [row(number)["a_bit"] for number in range(ROWS)]
+    texts = exported("every_type/a_varchar", BEGIN, END)
+    if kind == "mat":
+        texts = ["".join(text) for text in texts]
+    texts = [text.decode() if isinstance(text, bytes) else text or "" for text in texts]
+    assert texts == [row(number)["a_varchar"] or "" for number in range(ROWS)]
+    # all of them, and one alone
+    points = [[0.5, -2.5, 4.0], [], [float(number % 7) for number in range(100)]]
+    for n in (3, 1):
+        end = WAVEFORMS + timedelta(seconds=n) if n < 3 else WAVEFORMS + timedelta(seconds=9)
+        found = exported("bpm/turns", WAVEFORMS - timedelta(seconds=9), end)
+        if kind == "csv":
+            found = [json.loads(text) for text in found]
+        assert [np.ravel(each).tolist() for each in found] == points[:n]
 
 
 def test_an_export_that_fails_leaves_no_file(web, tmp_path: Path) -> None:
