@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import sqlalchemy
 
 from ringlog.background import in_background
-from ringlog.history.summaries import summarise
 from ringlog.memory import give_back_memory
+from ringlog.schema import rings
 from ringlog.schema.merging import merge
 from ringlog.schema.partitions import MaintenanceReport, maintain
 
@@ -23,10 +23,10 @@ SUMMARIES = 60.0  # seconds
 def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[None]:
     """Looks after the database in a thread until the end.
 
-    Partitions are made and dropped at once and then every hour, and old ones merged; summaries are brought up
-    to date every minute. The first round of partitions is done when this returns, and its error is the
-    caller's. Later errors are logged and the work is repeated: the default partition takes rows without a
-    partition.
+    Partitions are made and dropped at once and then every hour, and old ones merged; rings whose rows
+    somebody has deleted are completed once; summaries are brought up to date every minute. The first round of
+    partitions is done when this returns, and its error is the caller's. Later errors are logged and the work
+    is repeated: the default partition takes rows without a partition.
     """
     logged = maintain(engine)
     _log(logged)
@@ -35,10 +35,15 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[None]:
     def hourly() -> None:
         nonlocal logged
         pause = 0.0
+        looked = False
         while not end.wait(pause):
             try:
                 done = maintain(engine) if pause else logged
                 pause = INTERVAL
+                if not looked:
+                    for line in rings.complete(engine):
+                        log.info("housekeeping: %s", line)
+                    looked = True
                 for line in merge(engine, stopped=end.is_set):
                     log.info("housekeeping: %s", line)
                 for line in _archived(engine, conninfo, end):
@@ -57,6 +62,9 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[None]:
         failed = False
         while not end.wait(SUMMARIES):
             try:
+                # it brings numpy, for which no start waits
+                from ringlog.history.summaries import summarise
+
                 summarise(conninfo, stopped=end.is_set)
                 failed = False
             except Exception:

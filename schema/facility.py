@@ -206,12 +206,22 @@ class Facility:
     parameters: tuple[Parameter, ...] = ()
     byte_order: str = "little"
     nodes: tuple[Node, ...] = ()
+    digest: str | None = field(default=None, init=False, compare=False, repr=False)
+    """That of the file, and of the server whose part this is. None: it is not what a file says; nor is what
+    `replace` makes of one."""
+
+    def as_file_says(self, digest: str | None) -> "Facility":
+        """The same, of a file with this digest."""
+        facility = replace(self)
+        object.__setattr__(facility, "digest", digest)
+        return facility
 
     def of(self, node: str | None) -> "Facility":
         """The part of the facility on one server: a node's tables, or for the first one (None) everything
         else."""
         tables = tuple(table for table in self.tables if table.node == node)
         if node is None:
-            return replace(self, tables=tables, nodes=())
+            return replace(self, tables=tables, nodes=()).as_file_says(self.digest)
         history = self.history and self.history.of(node)
-        return replace(self, tables=tables, parameters=(), nodes=(), history=history)
+        part = replace(self, tables=tables, parameters=(), nodes=(), history=history)
+        return part.as_file_says(self.digest and f"{self.digest} {node}")

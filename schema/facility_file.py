@@ -6,6 +6,7 @@ docs/facility-files.md is its reference.
 import re
 import tomllib
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -47,8 +48,9 @@ def load_facility(path: str | Path) -> Facility:
     """Reads and checks a facility file. Raises FacilityError with every rule it breaks."""
     path = Path(path)
     try:
+        read = path.read_bytes()
         # editors of Windows begin a file with a byte order mark
-        content = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        content = tomllib.loads(read.decode("utf-8-sig"))
     except OSError as error:
         raise FacilityError(str(path), [f"cannot be read: {error.strerror}"]) from error
     except ValueError as error:
@@ -57,7 +59,7 @@ def load_facility(path: str | Path) -> Facility:
     facility = _facility(Entry(content, "", problems), path.stem)
     if problems:
         raise FacilityError(str(path), problems)
-    return facility
+    return facility.as_file_says(sha256(f"{path.stem}\n".encode() + read).hexdigest())
 
 
 def _facility(entry: Entry, stem: str) -> Facility:

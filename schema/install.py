@@ -28,10 +28,12 @@ from ringlog.schema import (
     parameter_tables,
     registry,
     renaming,
+    rings,
     roles,
     summaries,
     tables,
     tiers,
+    unchanged,
     versions,
 )
 from ringlog.schema.change import announce, change, run
@@ -74,6 +76,9 @@ def install(
     if that is interrupted, the tables made so far can be used, and the next installation goes on. Raises
     InstallRefused, before anything is changed, with the SQL to run by hand, for what would lose data: columns
     and tables that the file has no longer, columns of another type, smaller rings.
+
+    A facility of a file that is installed already is compared with the database only where somebody may have
+    changed that (`ringlog.schema.unchanged`); rows of rings that were deleted are `rings.complete`'s then.
     """
 
     def work(connection: sa.Connection) -> tuple[InstallReport, list[list[Table]]]:
@@ -82,11 +87,18 @@ def install(
         installation = _Installation(connection, facility, parts)
         return installation.run(), installation.later
 
+    def compare(connection: sa.Connection) -> InstallReport:
+        return _Installation(connection, facility, parts).run()
+
     report, later = change(engine, work)
     for new in later:
         # what PostgreSQL's process has learnt of the tables before goes with it
         engine.dispose()
         report += change(engine, partial(_added, facility=facility, new=new))
+    if report and facility.digest is not None:
+        engine.dispose()
+        # finds nothing to do, and notes that
+        report += change(engine, compare)
     engine.dispose()
     return report
 
@@ -98,8 +110,8 @@ def _added(connection: sa.Connection, facility: Facility, new: Sequence[Table]) 
 def procedures_of(connection: sa.Connection, facility: Facility, name: str) -> list[Procedure]:
     """The procedures of one table of a facility, as `install` makes them."""
     (table,) = (each for each in facility.tables if each.name == name)
-    rings = tables.stored_columns(connection, "online", [name])
-    return [*_Installation(connection, facility, ()).table_procedures([table], rings)]
+    online = tables.stored_columns(connection, "online", [name])
+    return [*_Installation(connection, facility, ()).table_procedures([table], online)]
 
 
 def difference(engine: sa.Engine, facility: Facility, parts: Collection[Part] = ()) -> InstallReport:
@@ -154,6 +166,7 @@ class _Ringlogs:
         ledger.create_missing(self.connection, renaming.metadata)
         ledger.create_missing(self.connection, moves.metadata)
         ledger.create_missing(self.connection, elsewhere.metadata)
+        ledger.create_missing(self.connection, unchanged.metadata)
         parameter_tables.create_missing(self.connection)
         self.changed += versions.bring_up(self.connection, new=new)
 
@@ -221,6 +234,10 @@ class _Installation(_Ringlogs):
             run(self.connection, setting.statement)
             self.changed.append(f"setting {name} of the database: {setting.before} → {setting.now}")
         self.prepare()
+        state = unchanged.state(self.connection, self.facility)
+        if unchanged.is_noted(self.connection, state):
+            self._note_history()
+            return self.finish(self.parts)
 
         known = registry.ring_sizes(self.connection)
         _refuse_if(renaming.obstacles(self.connection, self.facility, known))
@@ -228,14 +245,14 @@ class _Installation(_Ringlogs):
             self.changed += renamed
             known = registry.ring_sizes(self.connection)
         names = {*known, *(table.name for table in self.facility.tables)}
-        rings = tables.stored_columns(self.connection, "online", names)
+        online = tables.stored_columns(self.connection, "online", names)
         logs = tables.stored_columns(self.connection, "log", names)
         own = tables.stored_columns(self.connection, tables.RINGS, names)
         parameters = parameter_tables.known_parameters(self.connection)
         _refuse_if(
             chain(
                 obstacles.between(
-                    self.facility, known, rings, logs, own, renaming.former_names(self.connection)
+                    self.facility, known, online, logs, own, renaming.former_names(self.connection)
                 ),
                 parameter_tables.obstacles(self.connection, self.facility.parameters, parameters),
             )
@@ -246,7 +263,7 @@ class _Installation(_Ringlogs):
         there = [table for table in self.facility.tables if table.name in known]
         short = self._short_rings(there)
         for table in there:
-            self._grow(table, rings[table.name], logs[table.name], own.get(table.name), table.name in short)
+            self._grow(table, online[table.name], logs[table.name], own.get(table.name), table.name in short)
         now = [*there, *new]
         self.changed += registry.record_tables(self.connection, now)
         self.changed += registry.record_signals(self.connection, self.facility, now)
@@ -263,13 +280,16 @@ class _Installation(_Ringlogs):
         self.renew_procedures(
             chain(
                 shared_procedures(),
-                self.table_procedures(now, rings),
+                self.table_procedures(now, online),
                 shared_parameter_procedures(),
                 parameter_tables.procedures(self.facility.parameters, parameters),
             )
         )
         parameter_tables.watch_changes(self.connection)
-        return self.finish(self.parts)
+        report = self.finish(self.parts)
+        if state is not None and not report and not self.later:
+            unchanged.note(self.connection, state)
+        return report
 
     def add(self, new: Sequence[Table]) -> InstallReport:
         """Makes new tables where `run` has made everything else."""
@@ -385,33 +405,11 @@ class _Installation(_Ringlogs):
 
     def _short_rings(self, there: Sequence[Table]) -> set[str]:
         """The tables of which rows of the ring are missing."""
-        short: set[str] = set()
-        for begin in range(0, len(there), 200):
-            count = sql.SQL(
-                "select {} where (select count(*) from {} where seq_no between 1 and {rows}) < {rows}"
-            )
-            counts = sql.SQL(" union all ").join(
-                count.format(
-                    sql.Literal(table.name),
-                    sql.Identifier(tables.ring_schema(table), table.name),
-                    rows=sql.Literal(table.rows),
-                )
-                for table in there[begin : begin + 200]
-            )
-            rows = self.connection.exec_driver_sql(
-                counts.as_string(), execution_options={"no_parameters": True}
-            )
-            short.update(name for (name,) in rows)
-        return short
+        sizes = [(tables.ring_schema(table), table.name, table.rows) for table in there]
+        return {name for _, name, _ in rings.short(self.connection, sizes)}
 
     def _fill_ring(self, table: Table) -> int:
-        """Makes the rows of the ring, 1 to its size, that are not there. Returns how many."""
-        statement = sql.SQL(
-            "insert into {ring} (seq_no) select n from generate_series(1, {rows}) as n"
-            " where not exists (select from {ring} as there where there.seq_no = n)"
-        )
-        ring = sql.Identifier(tables.ring_schema(table), table.name)
-        return run(self.connection, statement.format(ring=ring, rows=sql.Literal(table.rows)))
+        return rings.fill(self.connection, tables.ring_schema(table), table.name, table.rows)
 
     def _drop_writing(self) -> None:
         """Drops the procedures that write retired tables."""
@@ -426,16 +424,16 @@ class _Installation(_Ringlogs):
                 registry.forget_procedure(self.connection, name)
                 self.changed.append(f"procedure {name}: dropped")
 
-    def table_procedures(self, of: Iterable[Table], rings: Mapping[str, Columns]) -> Iterator[Procedure]:
-        """The procedures of these tables, of which `rings` has the columns that are stored already."""
+    def table_procedures(self, of: Iterable[Table], online: Mapping[str, Columns]) -> Iterator[Procedure]:
+        """The procedures of these tables, of which `online` has the columns that are stored already."""
         formers = renaming.former_names(self.connection)
         for table in of:
             for called in (table.name, *formers.get(table.name, ())):
-                yield from self._procedures_of(table, called, rings)
+                yield from self._procedures_of(table, called, online)
 
-    def _procedures_of(self, table: Table, called: str, rings: Mapping[str, Columns]) -> Iterator[Procedure]:
+    def _procedures_of(self, table: Table, called: str, online: Mapping[str, Columns]) -> Iterator[Procedure]:
         # columns added later are the last of the ring, whatever their place in the file
-        columns = dict.fromkeys([*rings.get(table.name, ()), *(column.name for column in table.columns)])
+        columns = dict.fromkeys([*online.get(table.name, ()), *(column.name for column in table.columns)])
         waveforms = {column.name: column.points for column in table.columns if column.points is not None}
         yield from table_procedures(
             table.name,

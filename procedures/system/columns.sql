@@ -107,12 +107,12 @@ comment on view sys.identity_columns is 'SQL Server: Catalog Views, sys.identity
 create view sys.default_constraints as
 select
   objects.*,
-  defaults.column::integer as parent_column_id,
-  defaults.definition,
+  defaults.adnum::integer as parent_column_id,
+  sys.default_text(pg_catalog.pg_get_expr(defaults.adbin, defaults.adrelid)) as definition,
   true as is_system_named
-from sys.every_default as defaults
-join sys.objects as objects on objects.object_id = defaults.oid::integer and objects.type = 'D'
-where defaults.generated = '';
+from sys.objects as objects
+join pg_catalog.pg_attrdef as defaults on defaults.oid = objects.object_id::oid
+where objects.type = 'D';
 
 comment on view sys.default_constraints is 'SQL Server: Catalog Views, sys.default_constraints';
 

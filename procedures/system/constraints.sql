@@ -1,14 +1,17 @@
--- Keys and checks of tables.
+-- Keys and checks of tables: objects with what PostgreSQL's catalogue has under their oid, which has an index. Joined by
+-- numbers that have none, each of thousands would be looked for among all others.
 create view sys.key_constraints as
 select
   objects.*,
-  indexes.number as unique_index_id,
+  (
+    select indexes.number from sys.every_index as indexes
+    where indexes.relation = constraints.conrelid and indexes.oid = constraints.conindid
+  ) as unique_index_id,
   false as is_system_named,
   true as is_enforced
-from sys.every_constraint as constraints
-join sys.objects as objects on objects.object_id = constraints.oid::integer and objects.type = constraints.type
-join sys.every_index as indexes on indexes.oid = constraints.index
-where constraints.type in ('PK', 'UQ');
+from sys.objects as objects
+join pg_catalog.pg_constraint as constraints on constraints.oid = objects.object_id::oid
+where objects.type in ('PK', 'UQ');
 
 comment on view sys.key_constraints is 'SQL Server: Catalog Views, sys.key_constraints';
 
@@ -17,41 +20,42 @@ select
   objects.*,
   false as is_disabled,
   false as is_not_for_replication,
-  not constraints.is_validated as is_not_trusted,
+  not checks.convalidated as is_not_trusted,
   0 as parent_column_id,
   pg_catalog.pg_get_expr(checks.conbin, checks.conrelid) as definition,
   true as uses_database_collation,
   false as is_system_named
-from sys.every_constraint as constraints
-join pg_catalog.pg_constraint as checks on checks.oid = constraints.oid
-join sys.objects as objects on objects.object_id = constraints.oid::integer and objects.type = 'C'
-where constraints.type = 'C';
+from sys.objects as objects
+join pg_catalog.pg_constraint as checks on checks.oid = objects.object_id::oid
+where objects.type = 'C';
 
 comment on view sys.check_constraints is 'SQL Server: Catalog Views, sys.check_constraints';
 
 create view sys.foreign_keys as
 select
   objects.*,
-  constraints.referenced::integer as referenced_object_id,
-  indexes.number as key_index_id,
+  constraints.confrelid::integer as referenced_object_id,
+  (
+    select indexes.number from sys.every_index as indexes
+    where indexes.relation = constraints.confrelid and indexes.oid = constraints.conindid
+  ) as key_index_id,
   false as is_disabled,
   false as is_not_for_replication,
-  not constraints.is_validated as is_not_trusted,
+  not constraints.convalidated as is_not_trusted,
   deleting.action::smallint as delete_referential_action,
   deleting.description::sys.sysname as delete_referential_action_desc,
   updating.action::smallint as update_referential_action,
   updating.description::sys.sysname as update_referential_action_desc,
   false as is_system_named
-from sys.every_constraint as constraints
-join sys.objects as objects on objects.object_id = constraints.oid::integer and objects.type = 'F'
+from sys.objects as objects
+join pg_catalog.pg_constraint as constraints on constraints.oid = objects.object_id::oid
 join (values
   ('a', 0, 'NO_ACTION'), ('r', 0, 'NO_ACTION'), ('c', 1, 'CASCADE'), ('n', 2, 'SET_NULL'), ('d', 3, 'SET_DEFAULT')
-) as deleting (code, action, description) on deleting.code = constraints.delete_action
+) as deleting (code, action, description) on deleting.code = constraints.confdeltype
 join (values
   ('a', 0, 'NO_ACTION'), ('r', 0, 'NO_ACTION'), ('c', 1, 'CASCADE'), ('n', 2, 'SET_NULL'), ('d', 3, 'SET_DEFAULT')
-) as updating (code, action, description) on updating.code = constraints.update_action
-left join sys.every_index as indexes on indexes.oid = constraints.index
-where constraints.type = 'F';
+) as updating (code, action, description) on updating.code = constraints.confupdtype
+where objects.type = 'F';
 
 comment on view sys.foreign_keys is 'SQL Server: Catalog Views, sys.foreign_keys';
 

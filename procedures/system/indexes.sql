@@ -11,7 +11,8 @@ select
     else classes.relname::text
   end::name as name,
   (1 + row_number() over (
-    partition by indexes.indrelid order by indexes.indisprimary desc, indexes.indexrelid
+    -- by the column that is shown, so that a query for one relation numbers no others'
+    partition by relations.oid order by indexes.indisprimary desc, indexes.indexrelid
   ))::integer as number,
   indexes.indisunique as is_unique,
   indexes.indisprimary as is_primary_key,
@@ -147,30 +148,39 @@ comment on view sys.dm_db_partition_stats is
 
 create view sys.sysindexes as
 select
-  indexes.object_id as id,
+  listed.relation::integer as id,
   -- 2: unique, 2048: of the primary key
-  case when indexes.is_unique then 2 else 0 end + case when indexes.is_primary_key then 2048 else 0 end as status,
+  case when listed.is_unique then 2 else 0 end + case when listed.is_primary_key then 2048 else 0 end as status,
   null::bytea as first,
-  indexes.index_id::smallint as indid,
+  listed.number::smallint as indid,
   null::bytea as root,
   0::smallint as minlen,
+  -- an expression is no column
   (
-    select count(*) from sys.index_columns as columns
-    where columns.object_id = indexes.object_id and columns.index_id = indexes.index_id
+    select count(*) from unnest(listed.columns::smallint[]) as places ("column") where places.column > 0
   )::smallint as keycnt,
   0::smallint as groupid,
-  (pg_catalog.pg_relation_size(coalesce(known.oid, indexes.object_id::oid)) / 8192)::integer as dpages,
-  (pg_catalog.pg_relation_size(coalesce(known.oid, indexes.object_id::oid)) / 8192)::integer as reserved,
-  (pg_catalog.pg_relation_size(coalesce(known.oid, indexes.object_id::oid)) / 8192)::integer as used,
-  coalesce(partitions.rows, 0) as rowcnt,
+  (pg_catalog.pg_relation_size(listed.oid) / 8192)::integer as dpages,
+  (pg_catalog.pg_relation_size(listed.oid) / 8192)::integer as reserved,
+  (pg_catalog.pg_relation_size(listed.oid) / 8192)::integer as used,
+  counted.rows as rowcnt,
   0 as rowmodctr,
   0::smallint as "origfillfactor",
-  coalesce(indexes.name, relations.name::sys.sysname) as name,
-  coalesce(partitions.rows, 0)::integer as rows
-from sys.indexes as indexes
-join sys.every_relation as relations on relations.oid::integer = indexes.object_id
-left join sys.every_index as known on known.relation = relations.oid and known.number = indexes.index_id
-left join sys.partitions as partitions on partitions.object_id = indexes.object_id;
+  listed.name::sys.sysname as name,
+  counted.rows::integer as rows
+from (
+  select relation, oid, name, number, is_unique, is_primary_key, columns
+  from sys.every_index
+  union all
+  select oid, oid, name, 0, false, false, null
+  from sys.every_relation
+  where type = 'U'
+) as listed
+-- as in sys.partitions
+cross join lateral (
+  select coalesce(sum(pg_catalog.pg_stat_get_live_tuples(parts.relid)), 0)::bigint as rows
+  from sys.parts_of(listed.relation) as parts
+) as counted;
 
 comment on view sys.sysindexes is
 'SQL Server: System Compatibility Views, sys.sysindexes. Pages are of 8,192 bytes; those of a log are in its partitions.';

@@ -1,0 +1,295 @@
+"""What is installed already is compared with its facility file only where something may be other: after any
+change by hand, never after the work of housekeeping."""
+
+import subprocess
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from psycopg.conninfo import make_conninfo
+
+from ringlog.history.summaries import summarise
+from ringlog.programs import packaged_programs
+from ringlog.schema import rings, unchanged
+from ringlog.schema.facility import Facility
+from ringlog.schema.facility_file import load_facility
+from ringlog.schema.install import InstallRefused, InstallReport, difference, install
+from ringlog.schema.merging import merge
+from ringlog.schema.partitions import maintain
+
+from .conftest import Connect, rows
+
+TEXT = """
+timezone = "UTC"
+[[table]]
+name = "pump"
+rows = 4
+cycle = 1.0
+summaries = ["1 min"]
+[[table.column]]
+name = "pressure"
+type = "double"
+unit = "Pa"
+[[table.column]]
+name = "note"
+type = "varchar(20)"
+[[table]]
+name = "trace"
+rows = 4
+cycle = 1.0
+[[table.column]]
+name = "points"
+type = "real[]"
+points = 10
+[[parameter]]
+name = "calibration"
+key = ["device"]
+[[parameter.column]]
+name = "device"
+type = "varchar(20)"
+[[parameter.column]]
+name = "gain"
+type = "double"
+"""
+
+BY_HAND = (
+    "alter table online.pump add column more integer",
+    "alter table online.pump rename column note to notice",
+    "alter table online.pump alter column note type varchar(30)",
+    "alter table log.pump alter column pressure set statistics 10",
+    "alter table online.pump alter column note set default 'x'",
+    "alter table log.pump drop column note cascade",
+    "alter table online.pump rename to pumps",
+    "alter table online.pump owner to postgres",
+    "alter table online.pump set (fillfactor = 50)",
+    "alter table online.pump add check (pressure > 0) not valid",
+    "alter table online.pump enable row level security",
+    "alter table online.pump drop constraint pump_pkey",
+    "create policy p on online.pump",
+    "create index on log.pump (pressure)",
+    "drop index online.pump_time_idx",
+    "drop view recent.pump",
+    "alter view recent.pump rename column note to notice",
+    "drop view minute.pump",
+    "drop view online.trace cascade",
+    "alter view online.trace set (security_barrier = true)",
+    "drop table log.pump cascade",
+    "drop sequence summary.pump_until",
+    "drop view minute.pump; alter table summary.pump alter column min type double precision[]",
+    "grant select on online.pump to daq_writer",
+    "grant select (note) on online.pump to daq_writer",
+    "revoke select on recent.pump from daq_reader; drop view recent.pump",
+    "grant create on schema online to daq_writer",
+    "create rule r as on delete to online.pump do instead nothing",
+    "create function f() returns trigger language plpgsql as 'begin return new; end';"
+    " create trigger t before insert on online.pump for each row execute function f()",
+    "alter table ringlog.parameter_change disable trigger in_time",
+    "create or replace function ringlog.put_pump(r online.pump) returns integer language sql as 'select 1'",
+    "drop function ringlog.get_pump",
+    "alter function ringlog.put_pump set work_mem = '1MB'",
+    "grant execute on function ringlog.put_pump to daq_reader",
+    "create function ringlog.get_pump(text) returns integer language sql as 'select 1'",
+    "alter function ringlog.losses rename to loss",
+    "alter type parameter.calibration_row add attribute more integer",
+    "alter view parameter.calibration rename to calibrations",
+    "drop table parameter_rows.calibration cascade",
+    "alter schema minute rename to minutes; create schema minute authorization ringlog_owner",
+    "update ringlog.signal set unit = 'hPa' where signal = 'pump/pressure'",
+    "delete from ringlog.signal where signal = 'pump/pressure'",
+    "update ringlog.logged_table set cycle = 2",
+    "update ringlog.procedure set source = '' where name = 'put_pump'",
+    "update ringlog.summarised set levels = '{}'",
+    "insert into ringlog.former_table (former, table_name) values ('pumpe', 'pump')",
+    "update ringlog.parameter_column set unit = 'V'",
+    "update ringlog.parameter_table set description = 'd'",
+)
+
+ELSEWHERE = (
+    # rows of the catalogue lie elsewhere, or are of other transactions
+    "vacuum full pg_class",
+    "vacuum full pg_attribute",
+    "vacuum full pg_proc",
+    "vacuum full online.pump",
+    # half of all numbers of transactions have been used since
+    "update ringlog.installation set next_transaction = next_transaction - 2::numeric ^ 31",
+    "update ringlog.installation set server = '170001 5'",
+    "delete from ringlog.installation",
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "plant.toml"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.fixture
+def facility(engine: sa.Engine, file: Path) -> Facility:
+    """It is installed."""
+    wanted = load_facility(file)
+    install(engine, wanted)
+    return wanted
+
+
+def compares(engine: sa.Engine, facility: Facility) -> bool:
+    """Installs once more: whether it looked at the procedures that are there."""
+    asked: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        asked.append(statement)
+
+    sa.event.listen(engine, "before_cursor_execute", note)
+    try:
+        install(engine, facility)
+    except InstallRefused:
+        return True
+    finally:
+        sa.event.remove(engine, "before_cursor_execute", note)
+    return any("pg_get_functiondef" in statement for statement in asked)
+
+
+def test_an_installed_file_is_not_compared_again(engine: sa.Engine, facility: Facility) -> None:
+    assert not compares(engine, facility)
+    assert install(engine, facility) == InstallReport((), ())
+    assert difference(engine, facility) == InstallReport((), ())
+
+
+def test_what_somebody_changes_is_seen(engine: sa.Engine, facility: Facility) -> None:
+    with engine.connect() as connection:
+        for statement in BY_HAND:
+            with connection.begin_nested() as attempt:
+                connection.exec_driver_sql(statement)
+                assert not unchanged.is_noted(connection, unchanged.state(connection, facility)), statement
+                attempt.rollback()
+        assert unchanged.is_noted(connection, unchanged.state(connection, facility))
+
+
+def test_rows_of_the_catalogue_that_lie_elsewhere_are_compared(
+    engine: sa.Engine, facility: Facility, connect: Connect
+) -> None:
+    connection = connect()
+    for statement in ELSEWHERE:
+        connection.execute(statement.encode())
+        assert compares(engine, facility), statement
+        assert not compares(engine, facility)
+
+
+def test_a_replaced_function_and_a_unit_come_back(
+    engine: sa.Engine, facility: Facility, connect: Connect
+) -> None:
+    connection = connect()
+    connection.execute("drop function ringlog.get_pump")
+    connection.execute("update ringlog.signal set unit = 'hPa' where signal = 'pump/pressure'")
+    report = install(engine, facility)
+    assert report.created == ("procedure get_pump",)
+    assert report.changed == ('signal pump/pressure: unit "hPa" → "Pa"',)
+    assert not compares(engine, facility)
+
+
+def test_work_of_the_server_itself_is_no_change(
+    engine: sa.Engine, facility: Facility, connect: Connect, database_url: sa.URL
+) -> None:
+    """Weeks that are made and dropped, views that move on, merged partitions, rows, statistics, logins."""
+    connection = connect()
+    before = rows(connection, "select obj_description('recent.pump'::regclass)")
+    now = datetime.now(UTC)
+    for days in (0, 1, 2):
+        for _ in range(2):
+            connection.execute(
+                "select ringlog.put_pump(row (1, %s, 1.5, 'n')::online.pump)", [now - timedelta(days=days)]
+            )
+    for ahead in (0, 30, 60):
+        maintain(engine, now + timedelta(days=ahead))
+    assert merge(engine, now + timedelta(days=400))
+    info = connection.info
+    summarise(f"host={info.host} port={info.port} dbname={info.dbname} user={info.user}")
+    assert rows(connection, "select obj_description('recent.pump'::regclass)") != before
+    for statement in ("vacuum analyze", "vacuum freeze", "checkpoint", "create role somebody_else login"):
+        connection.execute(statement.encode())
+    connection.execute("grant daq_reader to somebody_else")
+    connection.execute("create table public.other (a integer)")
+    connection.execute("drop role somebody_else")
+    assert not compares(engine, facility)
+
+
+def test_another_text_is_compared(engine: sa.Engine, facility: Facility, file: Path) -> None:
+    file.write_text(f"# the same, said otherwise\n{TEXT}")
+    assert compares(engine, load_facility(file))
+    assert not compares(engine, load_facility(file))
+    # the name of the facility, where the text has none
+    assert compares(engine, load_facility(file.rename(file.with_stem("site"))))
+
+
+def test_what_other_sources_of_ringlog_installed_is_compared(
+    engine: sa.Engine, facility: Facility, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unchanged, "_sources", lambda: "of another version")
+    assert compares(engine, facility)
+    assert not compares(engine, facility)
+
+
+def test_a_facility_of_no_file_is_compared(engine: sa.Engine, facility: Facility) -> None:
+    """One made of a file's, as moving a table does, is none of a file."""
+    assert compares(engine, replace(facility, tables=facility.tables))
+    assert facility.of(None).digest == facility.digest
+    assert facility.of("b").digest not in (None, facility.digest)
+    assert replace(facility.of("b"), tables=()).digest is None
+
+
+def test_a_change_that_commits_during_an_installation_is_compared(
+    engine: sa.Engine, facility: Facility, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that began before, and one that came after everything was compared."""
+    begun = connect()
+    begun.execute("begin; grant select on ringlog.signal to daq_writer")
+    connect().execute("delete from ringlog.installation")
+    install(engine, facility)
+    begun.execute("commit")
+    assert compares(engine, facility)
+
+    def late(connection: sa.Connection, state: unchanged.State) -> None:
+        connect().execute("alter function ringlog.get_trace set work_mem = '1MB'")
+        note(connection, state)
+
+    connect().execute("delete from ringlog.installation")
+    note = unchanged.note
+    with monkeypatch.context() as patch:
+        patch.setattr(unchanged, "note", late)
+        install(engine, facility)
+    assert install(engine, facility).changed == ("procedure get_trace: it was not as ringlog makes it",)
+    assert not compares(engine, facility)
+
+
+def test_a_restored_dump_is_compared(
+    engine: sa.Engine, facility: Facility, connect: Connect, empty_database_url: sa.URL
+) -> None:
+    info = connect().info
+    there = make_conninfo(
+        user=empty_database_url.username, dbname=empty_database_url.database, **dict(empty_database_url.query)
+    )
+    here = f"host={info.host} port={info.port} dbname={info.dbname} user={info.user}"
+    programs = packaged_programs()
+    dumped = subprocess.run([programs / "pg_dump", here], check=True, stdout=subprocess.PIPE).stdout
+    subprocess.run([programs / "psql", "-Xq", there], input=dumped, check=True, stdout=subprocess.DEVNULL)
+    restored = sa.create_engine(empty_database_url)
+    assert compares(restored, facility)
+    assert not compares(restored, facility)
+    restored.dispose()
+
+
+def test_rows_of_a_ring_that_somebody_deleted_come_back(
+    engine: sa.Engine, facility: Facility, connect: Connect
+) -> None:
+    connection = connect()
+    connection.execute("delete from online.pump where seq_no in (2, 3)")
+    connection.execute("delete from ring.trace where seq_no = 1")
+    assert install(engine, facility) == InstallReport((), ())
+    assert [*rings.complete(engine)] == ["ring pump: 2 rows more", "ring trace: 1 rows more"]
+    assert rows(connection, "select count(*) from online.pump union all select count(*) from ring.trace") == [
+        (4,),
+        (4,),
+    ]
+    assert not [*rings.complete(engine)]
