@@ -10,6 +10,18 @@ $$;
 comment on function tsql.fail(integer, text) is
   'Raises T-SQL''s error of this number, up to 9999: SQLSTATE is S and the four digits.';
 
+create or replace function tsql.refused(number integer, message text, type_ anyelement) returns anyelement
+language plpgsql immutable
+as $$
+begin
+  perform tsql.fail(number, message);
+  return null;
+end
+$$;
+comment on function tsql.refused(integer, text, anyelement) is
+$$The same as a value of some type: the body of a function or operator that T-SQL does not have. PostgreSQL raises the
+error when it plans the query, so also where there is no row.$$;
+
 do $$
 begin
   -- columns of types that PostgreSQL has no type of its own for

@@ -196,7 +196,8 @@ begin
   if words = '' then
     return timestamp '1900-01-01';
   end if;
-  part := regexp_match(words, '^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?)$');
+  -- Z says that it is of no other zone ("CAST and CONVERT", style 127)
+  part := regexp_match(words, '^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?)Z?$');
   if part is not null then
     order_ := 'ymd';
   else

@@ -101,10 +101,10 @@ begin
   if digits = '' then
     return 0;
   end if;
-  if digits !~ '^[-+]?[$]?[-+]?[0-9,]*\.?[0-9]*$' or digits !~ '[0-9]' then
+  if digits !~ '^([-+] *[$]?|[$]? *[-+]?) *[0-9,]*\.?[0-9]*$' or digits !~ '[0-9]' then
     perform tsql.fail(235, 'Cannot convert a char value to money. The char value has incorrect syntax.');
   end if;
-  return translate(digits, '$,+', '')::numeric;
+  return translate(digits, '$,+ ', '')::numeric;
 end
 $$;
 
@@ -326,6 +326,18 @@ return tsql.too_long(tsql.float_text(case style when 0 then value::text::double 
 create or replace function tsql.to_varchar(value double precision, length integer, style integer) returns text
 language sql immutable parallel safe
 return tsql.too_long(tsql.float_text(value, style), coalesce(length, 8000), 'float');
+create or replace function tsql.to_varchar(value bytea, length integer, style integer) returns text
+language plpgsql immutable parallel safe
+as $$
+begin
+  -- the others are translated
+  if style <> 0 then
+    perform tsql.fail(281, format('%s is not a valid style number when converting from varbinary to a character string.',
+      style));
+  end if;
+  return tsql.to_varchar(value, coalesce(length, 8000));
+end
+$$;
 
 create or replace function tsql.days(moment timestamp) returns numeric
 language sql immutable strict parallel safe
@@ -436,6 +448,12 @@ begin
         target.name, source.type, target.type,
         case source.type when 'timestamptz' then 'stable' else 'immutable' end, body, target.type);
     end loop;
+    for source in select * from (values ('date'), ('time')) as sources (type)
+    loop
+      execute format('create or replace function tsql.%I(value %s) returns %s language sql immutable parallel safe'
+        ' return tsql.refused(529, %L, null::%3$s)', target.name, source.type, target.type,
+        format('Explicit conversion from data type %s to %s is not allowed.', source.type, target.shown));
+    end loop;
   end loop;
   -- bytes as a number: the last ones count
   for target in select * from (values ('to_bit', 'boolean', 1), ('to_tinyint', 'smallint', 1),
@@ -493,6 +511,22 @@ begin
         case source.type when 'timestamptz' then 'stable' else 'immutable' end, target.name,
         case when source.type = 'text' and target.name in ('to_datetime', 'to_smalldatetime')
           then format('tsql.read_datetime(value, 0, %L)', substr(target.name, 4)) else 'tsql.moment(value)' end);
+    end loop;
+  end loop;
+  -- "CAST and CONVERT": explicit conversions that do not exist
+  for target in select * from (values ('to_date', 'date', 'date'), ('to_time', 'time', 'time'),
+    ('to_datetime2', 'timestamp', 'datetime2')
+  ) as targets (name, type, shown)
+  loop
+    for source in select * from (values
+      ('boolean', 'bit'), ('integer', 'int'), ('numeric', 'numeric'), ('double precision', 'float'), ('date', 'date'),
+      ('time', 'time')
+    ) as sources (type, shown)
+    loop
+      continue when target.shown = source.shown or target.name = 'to_datetime2' and source.type in ('date', 'time');
+      execute format('create or replace function tsql.%I(value %s) returns %s language sql immutable parallel safe'
+        ' return tsql.refused(529, %L, null::%3$s)', target.name, source.type, target.type,
+        format('Explicit conversion from data type %s to %s is not allowed.', source.shown, target.shown));
     end loop;
   end loop;
 end

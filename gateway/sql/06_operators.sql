@@ -248,6 +248,26 @@ begin
 end
 $$;
 
+-- those that T-SQL does not have, where PostgreSQL would take a date for a timestamp
+do $$
+declare
+  of record;
+begin
+  for of in
+    select sign, signs.name, l, r, number, message,
+      case when plain in ('+', '-', '*', '/', '%') then 'timestamp' else 'boolean' end as result
+    from tsql.refused_operators()
+    join (values ('=', '=', 'eq'), ('<>', '<>', 'ne'), ('<', '<', 'lt'), ('<=', '<=', 'le'), ('>', '>', 'gt'),
+      ('>=', '>=', 'ge'), ('+', '+', 'add'), ('+|', '+', 'sybase_add'), ('-', '-', 'subtract'), ('*', '*', 'multiply'),
+      ('/', '/', 'divide'), ('%', '%', 'modulo')
+    ) as signs (sign, plain, name) using (plain)
+  loop
+    call tsql.make_operator(of.sign, of.name, of.l, of.r, of.result,
+      format('tsql.refused(%s, %L, null::%s)', of.number, of.message, of.result));
+  end loop;
+end
+$$;
+
 -- a text beside a datetime or smalldatetime column becomes one, rounded as these are
 do $$
 declare
@@ -347,6 +367,39 @@ call tsql.make_operator('-', 'subtract', 'timestamp', 'timestamptz', 'timestamp'
   '(timestamp ''1900-01-01'' + (l - r::timestamp))', 'stable');
 call tsql.make_operator('-', 'subtract', 'timestamptz', 'timestamp', 'timestamp',
   '(timestamp ''1900-01-01'' + (l::timestamp - r))', 'stable');
+
+-- a datetime column and days are a datetime, also in what SELECT INTO makes
+do $$
+declare
+  moment text;
+  other text;
+  number text;
+  sign record;
+  later text;
+begin
+  foreach moment in array array['datetime', 'smalldatetime'] loop
+    foreach number in array array['smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision'] loop
+      for sign in select * from (values ('+', 'add', ''), ('+|', 'sybase_add', ''), ('-', 'subtract', '-'))
+        as signs (sign, name, minus)
+      loop
+        later := 'tsql.to_%1$s(tsql.days_later(%2$s::timestamp, %4$s %3$s::numeric))::tsql.%1$s';
+        call tsql.make_operator(sign.sign, sign.name, 'tsql.' || moment, number, 'tsql.' || moment,
+          format(later, moment, 'l', 'r', sign.minus));
+        if sign.sign <> '-' then
+          call tsql.make_operator(sign.sign, sign.name, number, 'tsql.' || moment, 'tsql.' || moment,
+            format(later, moment, 'r', 'l', sign.minus));
+        end if;
+      end loop;
+    end loop;
+    foreach other in array array['datetime', 'smalldatetime'] loop
+      call tsql.make_operator('-', 'subtract', 'tsql.' || moment, 'tsql.' || other,
+        'tsql.' || least(moment, other),
+        format('tsql.to_%1$s(timestamp ''1900-01-01'' + (l::timestamp - r::timestamp))::tsql.%1$s',
+          least(moment, other)));
+    end loop;
+  end loop;
+end
+$$;
 
 -- the value of the first that is not null, in the first's type (isnull) or in the higher one (coalesce)
 do $$

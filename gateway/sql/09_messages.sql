@@ -1,5 +1,21 @@
 -- The texts of PRINT and RAISERROR.
 
+create or replace function tsql.digits(number numeric, base integer) returns text
+language plpgsql immutable strict parallel safe
+as $$
+declare
+  rest numeric := number;
+  result text := '';
+begin
+  loop
+    result := substr('0123456789abcdef', (rest % base)::integer + 1, 1) || result;
+    rest := div(rest, base);
+    exit when rest = 0;
+  end loop;
+  return result;
+end
+$$;
+
 create or replace function tsql.format_message(format_ text, arguments text[]) returns text
 language plpgsql immutable parallel safe
 as $$
@@ -9,14 +25,19 @@ declare
   result text := '';
   next integer := 1;
   width integer;
+  most integer;
+  type_ text;
+  is_number boolean;
+  sign text;
   shown text;
 begin
   loop
-    part := regexp_match(rest, '^(.*?)%([-+0 #]*)(\*|\d*)(?:\.(\*|\d+))?(?:l|h|I64)?([diuoxXsp%])(.*)$');
+    part := regexp_match(rest, '^(.*?)%([-+0 #]*)(\*|\d*)(?:\.(\*|\d+))?(l|h|I64)?([diuoxXsp%])(.*)$');
     exit when part is null;
     result := result || part[1];
-    rest := part[6];
-    if part[5] = '%' then
+    rest := part[7];
+    type_ := part[6];
+    if type_ = '%' then
       result := result || '%';
       continue;
     end if;
@@ -26,23 +47,45 @@ begin
     else
       width := nullif(part[3], '')::integer;
     end if;
+    if part[4] = '*' then
+      most := arguments[next]::integer;
+      next := next + 1;
+    else
+      most := part[4]::integer;
+    end if;
     shown := arguments[next];
     next := next + 1;
+    sign := '';
+    is_number := shown ~ '^-?\d+$' and type_ not in ('s', 'p');
     if shown is null then
       shown := '(null)';
-    elsif part[5] in ('x', 'X', 'o', 'u') then
-      shown := case part[5] when 'x' then to_hex(shown::integer) when 'X' then upper(to_hex(shown::integer))
-        when 'u' then case when shown::bigint < 0 then (shown::bigint + 4294967296)::text else shown end
-        else shown end;
-    elsif part[5] in ('d', 'i') and position('+' in part[2]) > 0 and shown not like '-%' then
-      shown := '+' || shown;
-    elsif part[5] = 's' and part[4] is not null and part[4] <> '*' then
-      shown := left(shown, part[4]::integer);
+    elsif is_number and type_ in ('d', 'i') then
+      sign := case when shown like '-%' then '-' when position('+' in part[2]) > 0 then '+'
+        when position(' ' in part[2]) > 0 then ' ' else '' end;
+      shown := ltrim(shown, '-');
+    elsif is_number then
+      -- the bits of a negative number without its sign
+      shown := tsql.digits(
+        shown::numeric + case when shown not like '-%' then 0 when part[5] = 'I64' then 18446744073709551616
+          else 4294967296 end,
+        case type_ when 'u' then 10 when 'o' then 8 else 16 end);
+      sign := case when position('#' in part[2]) = 0 or shown = '0' then '' when type_ = 'o' then '0'
+        when type_ in ('x', 'X') then '0' || type_ else '' end;
+      shown := case type_ when 'X' then upper(shown) else shown end;
+    elsif type_ = 's' and most is not null then
+      shown := left(shown, most);
     end if;
-    if width is not null and length(shown) < width then
-      shown := case when position('-' in part[2]) > 0 then rpad(shown, width)
-        when position('0' in part[2]) > 0 and part[5] <> 's' then lpad(shown, width, '0')
-        else lpad(shown, width) end;
+    -- of a number the least digits, of a text the most characters
+    if is_number and length(shown) < most then
+      shown := lpad(shown, most, '0');
+    end if;
+    if length(sign || shown) < width then
+      shown := case when position('-' in part[2]) > 0 then rpad(sign || shown, width)
+        when is_number and most is null and position('0' in part[2]) > 0
+          then sign || lpad(shown, width - length(sign), '0')
+        else lpad(sign || shown, width) end;
+    else
+      shown := sign || shown;
     end if;
     result := result || shown;
   end loop;

@@ -261,11 +261,31 @@ as $$
     or number = 8114
     or number between 8116 and 8117
     or number = 8120
+    or number = 8169
     or number = 8623
 $$;
 
 comment on function tsql.ends_more(integer) is
 $$Whether an error of T-SQL's own ends more than its statement.$$;
+
+
+create or replace function tsql.ends_its_transaction(number integer)
+returns boolean
+language sql
+immutable
+as $$
+  select number = 241
+    or number between 244 and 245
+    or number = 248
+    or number = 295
+    or number = 1205
+    or number = 3609
+    or number = 8114
+    or number = 8169
+$$;
+
+comment on function tsql.ends_its_transaction(integer) is
+$$Whether an error would end the transaction outside of a TRY block.$$;
 
 
 create or replace function tsql.ends_its_statement(sqlstate text, detail text)

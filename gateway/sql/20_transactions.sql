@@ -9,6 +9,48 @@ as $$ select coalesce(nullif(current_setting('tsql.trancount', true), ''), '0'):
 comment on function tsql.transaction_count() is $$@@trancount: the caller's transactions and the procedure's.$$;
 
 
+create or replace function tsql.is_doomed()
+returns boolean
+language sql
+stable
+as $$ select coalesce(current_setting('tsql.doomed', true) = 'on', false) $$;
+
+comment on function tsql.is_doomed() is
+$$Whether the transaction cannot be committed, because of an error that a CATCH block got.$$;
+
+
+create or replace function tsql.transaction_state()
+returns integer
+language sql
+stable
+as $$ select case when tsql.is_doomed() then -1 else least(tsql.transaction_count(), 1) end $$;
+
+comment on function tsql.transaction_state() is $$xact_state()$$;
+
+
+create or replace function tsql.doom(number integer, own boolean)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not tsql.ends_its_transaction(number) or tsql.transaction_count() = 0 or tsql.is_doomed() then
+    return;
+  end if;
+  perform set_config('tsql.doomed', 'on', true);
+  perform set_config('transaction_read_only', 'on', true);
+  if tsql.transaction_count() > own::integer then
+    raise notice using errcode = '01R06', message = 'The transaction cannot be committed.';
+  end if;
+end
+$$;
+
+comment on function tsql.doom(integer, boolean) is
+$$After an error that a CATCH block gets: if it would have ended the transaction outside of the TRY block, the
+transaction can only be read in and rolled back from now on. own: the procedure has begun one itself. Where it is the
+caller's, the gateway gets a notice of SQLSTATE 01R06.$$;
+
+
 create or replace function tsql.begin_transaction()
 returns void
 language sql
@@ -19,8 +61,16 @@ comment on function tsql.begin_transaction() is $$Counts a transaction that a pr
 
 create or replace function tsql.commit_transaction()
 returns void
-language sql
-as $$ select set_config('tsql.trancount', (tsql.transaction_count() - 1)::text, true) $$;
+language plpgsql
+as $$
+begin
+  if tsql.is_doomed() then
+    perform tsql.raise(3930, 16, 1, 'The current transaction cannot be committed and cannot support operations that '
+      'write to the log file. Roll back the transaction.');
+  end if;
+  perform set_config('tsql.trancount', (tsql.transaction_count() - 1)::text, true);
+end
+$$;
 
 comment on function tsql.commit_transaction() is $$Counts a transaction that a procedure commits.$$;
 

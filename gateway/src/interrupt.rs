@@ -46,7 +46,10 @@ impl Failure {
 
     /// A value's that is not what a variable is.
     pub fn of_value(message: ServerMessage) -> Failure {
-        let ends = if message.number == 8114 { Ends::Transaction } else { Ends::Statement };
+        let ends = match errors::ends(message.number) {
+            Ends::Transaction => Ends::Transaction,
+            _ => Ends::Statement,
+        };
         Failure::new(message, ends)
     }
 

@@ -24,6 +24,35 @@ impl Backend {
         self.transaction.is_open()
     }
 
+    /// xact_state(): 1, or -1 for a transaction that cannot be committed.
+    pub fn transaction_state(&self) -> i32 {
+        match (self.transaction.is_open(), self.transaction.doomed) {
+            (false, _) => 0,
+            (true, false) => 1,
+            (true, true) => -1,
+        }
+    }
+
+    pub fn is_doomed(&self) -> bool {
+        self.transaction.doomed
+    }
+
+    /// From now on the transaction can only be read in, and rolled back as a whole (SQL Server: TRY...CATCH,
+    /// "Uncommittable transactions and XACT_STATE").
+    pub async fn doom(&mut self, client: &mut Client) -> Result<(), ServerMessage> {
+        if !self.transaction.is_open() || self.transaction.doomed {
+            return Ok(());
+        }
+        self.transaction.doomed = true;
+        self.transaction.has_effects = true;
+        let begin = if self.transaction.started { "" } else { "begin; " };
+        // procedures ask PostgreSQL
+        self.run_text(client, &format!("{begin}set transaction read only; set local tsql.doomed = on"))
+            .await?;
+        self.transaction.started = true;
+        Ok(())
+    }
+
     /// `name` is "" for none.
     pub fn begin(&mut self, client: &mut Client, name: &str) {
         self.transaction.begin(name);
@@ -84,6 +113,7 @@ impl Backend {
                 ));
             }
             0 => return Ok(()),
+            _ if self.transaction.doomed => return Err(uncommittable()),
             1 => {}
             _ => {
                 self.transaction.depth -= 1;
@@ -137,6 +167,12 @@ impl Backend {
             return Ok(());
         }
         if let Some(number) = self.transaction.savepoint(name) {
+            if self.transaction.doomed {
+                let text =
+                    "The current transaction cannot be committed and cannot be rolled back to a savepoint. \
+                            Roll back the entire transaction.";
+                return Err(ServerMessage::error(3931, 16, text));
+            }
             self.run_text(client, &format!("rollback to savepoint {SAVEPOINT}{number}")).await?;
             self.transaction.went_back_to(number);
             self.rolled_back();
@@ -166,6 +202,9 @@ impl Backend {
                 16,
                 "Cannot issue SAVE TRANSACTION when there is no active transaction.",
             ));
+        }
+        if self.transaction.doomed {
+            return Err(uncommittable());
         }
         if !self.transaction.started {
             self.run_text(client, "begin").await?;
@@ -216,4 +255,12 @@ impl Backend {
             envchange::put_transaction(&mut client.reply.tokens, change, u64::from(self.spid) + 1, &dialect);
         }
     }
+}
+
+/// What a transaction that can only be rolled back does not do.
+pub fn uncommittable() -> ServerMessage {
+    let text =
+        "The current transaction cannot be committed and cannot support operations that write to the log \
+                file. Roll back the transaction.";
+    ServerMessage::error(3930, 16, text)
 }

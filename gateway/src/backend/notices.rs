@@ -18,6 +18,13 @@ const LEFT_ERROR: &str = "01R04";
 /// The value of @@rowcount after a procedure, if its latest number of rows or result set does not determine it.
 const LEFT_ROWS: &str = "01R05";
 
+/// A procedure has caught an error that leaves the transaction of its caller uncommittable.
+const DOOMS: &str = "01R06";
+
+pub fn dooms(notice: &Notice) -> bool {
+    notice.sqlstate == DOOMS
+}
+
 /// The number of rows that a notice says a procedure leaves.
 pub fn left_rows_of(notice: &Notice) -> Option<i64> {
     (notice.sqlstate == LEFT_ROWS).then(|| notice.message.parse().ok()).flatten()

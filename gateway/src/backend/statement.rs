@@ -137,6 +137,11 @@ impl Backend {
         if let Err(Unfinished::Failed(error) | Unfinished::Refused(error)) = &ran {
             self.check(error, client);
         }
+        if std::mem::take(&mut client.reply.dooms) {
+            if let Err(message) = self.doom(client).await {
+                client.reply.message(&message);
+            }
+        }
         ran
     }
 

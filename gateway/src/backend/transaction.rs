@@ -14,6 +14,8 @@ pub struct Transaction {
     pub reported_depth: i32,
     /// Something may have been written in PostgreSQL's transaction, or hangs on it.
     pub has_effects: bool,
+    /// An error that a CATCH got would have ended it: it can only be rolled back as a whole.
+    pub doomed: bool,
     /// The name it was begun with, or "".
     name: String,
     /// Names of the client's savepoints, oldest first. The same name may come again.

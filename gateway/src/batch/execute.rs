@@ -40,6 +40,9 @@ impl Interpreter {
                 }
             },
         };
+        if called.is_ok() {
+            self.end_doomed(client).await;
+        }
         match self.end_call(client, called, &call.params, Form::Rpc).await {
             Ok(true) => Ok(Answered::Succeeded),
             Ok(false) => Ok(Answered::Failed),
@@ -144,7 +147,8 @@ impl Interpreter {
             }
             Err(interrupt) => return Err(interrupt),
         };
-        let failure = self.reported(client, failure);
+        let failure = self.in_transaction(failure);
+        let failure = Failure { stage: Stage::Reported, ..self.under_settings(client, failure) };
         self.note(&failure.message);
         if failure.ends == Ends::Transaction {
             self.undo_transaction(client).await;

@@ -137,6 +137,7 @@ impl Interpreter {
             row_count: client.reply.row_count,
             error: client.reply.error,
             transactions: self.procedures.backend.transaction_depth(),
+            transaction_state: self.procedures.backend.transaction_state(),
             charset: &self.login.charset,
             packet_size: client.packet_size(),
             nesting: self.depth,

@@ -5,7 +5,7 @@
 
 use super::interpreter::Interpreter;
 use super::variables::Variables;
-use crate::backend::{Completed, Parameter, Rows, Source};
+use crate::backend::{uncommittable, Completed, Parameter, Rows, Source};
 use crate::client::{Client, GatheredSet, Gathering};
 use crate::interrupt::{Failure, Interrupt};
 use crate::program::{Executed, Filled, InsertExecute, Sql};
@@ -111,6 +111,9 @@ impl Interpreter {
     ) -> Result<Option<u64>, Interrupt> {
         if self.procedures.backend.transaction_depth() != transactions {
             return Err(no_rollback().into());
+        }
+        if self.procedures.backend.is_doomed() {
+            return Err(uncommittable().into());
         }
         let Some(sets) = client.reply.gathering.as_mut().and_then(Gathering::take) else { return Ok(None) };
         for set in &sets {

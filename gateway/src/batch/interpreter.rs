@@ -7,10 +7,11 @@ use super::running::Running;
 use super::server_cursor::ServerCursors;
 use super::tries::Tries;
 use super::variables::Variables;
+use crate::backend::uncommittable;
 use crate::calls::Procedures;
 use crate::client::{self, Client};
 use crate::gateway::Gateway;
-use crate::interrupt::{Ends, Failure, Interrupt, Stage};
+use crate::interrupt::{Ends, Failure, Interrupt};
 use crate::program::{Compiled, Latest, Settings};
 use crate::tds::login::Login;
 use crate::tds::tokens::envchange;
@@ -87,6 +88,7 @@ impl Interpreter {
             }
             Err(message) => client.reply.refuse(&message),
         }
+        self.end_doomed(client).await;
         client.reply.end_answer();
         Ok(())
     }
@@ -225,16 +227,31 @@ impl Interpreter {
         envchange::put_reset(&mut client.reply.tokens, &dialect);
     }
 
-    /// A failure that no CATCH takes: what it ends under the settings of the client.
-    pub(super) fn reported(&self, client: &Client, failure: Failure) -> Failure {
+    /// What an error ends under the settings of the client.
+    pub(super) fn under_settings(&self, client: &Client, failure: Failure) -> Failure {
         let ends = match failure.ends {
             Ends::Text => Ends::Text,
             _ if client.settings().abort_on_error => Ends::Transaction,
             ends => ends,
         };
-        Failure { ends, stage: Stage::Reported, ..failure }
+        Failure { ends, ..failure }
+    }
+
+    /// PostgreSQL refuses to write in a transaction that cannot be committed: 3930.
+    pub(super) fn in_transaction(&self, failure: Failure) -> Failure {
+        match failure.message.number {
+            READS_ONLY if self.procedures.backend.is_doomed() => {
+                let ServerMessage { text, number, severity, .. } = uncommittable();
+                let message = ServerMessage { text, number, severity, ..failure.message };
+                Failure { message, ends: Ends::Batch, ..failure }
+            }
+            _ => failure,
+        }
     }
 }
+
+/// The number of PostgreSQL's error for a change in a transaction that only reads.
+const READS_ONLY: i32 = 3906;
 
 /// Whether a text may declare sql_variants.
 fn names_variants(text: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use super::interpreter::Interpreter;
 use super::variables::Variables;
-use crate::backend::{declaring, put_description, Completed, Parameter, Rows, Source};
+use crate::backend::{declaring, put_description, uncommittable, Completed, Parameter, Rows, Source};
 use crate::client::Client;
 use crate::convert::{client_type, from_pg, Declared, PgType, SqlType};
 use crate::interrupt::{Ends, Failure, Interrupt};
@@ -43,6 +43,10 @@ impl Interpreter {
                 declaring = Some(self.declaring(client, query, made, &parameters, titles.as_deref()).await?);
             }
             let only_reads = query.only_reads();
+            if !only_reads && self.procedures.backend.is_doomed() {
+                // also to temporary tables, which PostgreSQL lets be written
+                return Err(uncommittable().into());
+            }
             let source = Source::Query { sql: &query.sql, parameters: &parameters, only_reads };
             let backend = match only_reads {
                 true => self.procedures.backend_of(client, &query.sql).await?,

@@ -64,6 +64,7 @@ impl Interpreter {
                 )),
                 Request::Logout => return Ok(false),
             }
+            self.end_doomed(client).await;
         }
         Ok(true)
     }

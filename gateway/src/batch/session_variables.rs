@@ -17,6 +17,7 @@ pub struct SessionState<'a> {
     pub row_count: i64,
     pub error: i32,
     pub transactions: i32,
+    pub transaction_state: i32,
     pub charset: &'a str,
     pub packet_size: usize,
     pub nesting: u8,
@@ -66,7 +67,7 @@ pub fn variable(state: &SessionState<'_>, name: &str) -> Option<(SqlType, Value<
         "@@sqlstatus" => integer(state.cursors.sybase_status()),
         "@@cursor_rows" => integer(state.cursors.rows()),
         "@@procid" => integer(i64::from(state.procedure)),
-        "@@xact_state" => integer(i64::from(state.transactions > 0)),
+        "@@xact_state" => integer(i64::from(state.transaction_state)),
         // ASE: 0 in progress, 1 committed
         "@@transtate" => integer(i64::from(state.transactions == 0)),
         "@@db_name" => text(state.database),

@@ -326,6 +326,17 @@ impl Interpreter {
 
     /// An error goes to a CATCH or to the client. Ok: the next statement follows.
     pub(super) async fn fail(&mut self, client: &mut Client, failure: Failure) -> Result<(), Interrupt> {
+        let failure = self.in_transaction(failure);
+        let failure = self.under_settings(client, failure);
+        self.fail_as_said(client, failure).await
+    }
+
+    /// The same for RAISERROR, which does not honor SET XACT_ABORT (SQL Server: SET XACT_ABORT).
+    pub(super) async fn fail_as_said(
+        &mut self,
+        client: &mut Client,
+        failure: Failure,
+    ) -> Result<(), Interrupt> {
         let failure = Failure { message: client.reply.numbered(failure.message), ..failure };
         client.reply.error = failure.message.number;
         client.reply.row_count = 0;
@@ -335,9 +346,14 @@ impl Interpreter {
                 client.reply.command = Command::Select;
                 client.reply.end(Status::empty(), Some(rows));
             }
+            if failure.message.number == ENDED_IN_TRIGGER {
+                self.undo_transaction(client).await;
+            } else if failure.ends == Ends::Transaction {
+                self.procedures.backend.doom(client).await?;
+            }
             return Err(Failure { stage: Stage::Thrown, ..failure }.into());
         }
-        let failure = self.reported(client, failure);
+        let failure = Failure { stage: Stage::Reported, ..failure };
         client.reply.error_message(&failure.message);
         self.note(&failure.message);
         if failure.ends == Ends::Transaction {
@@ -406,6 +422,9 @@ impl Interpreter {
         Ok(())
     }
 }
+
+/// "The transaction ended in the trigger."
+const ENDED_IN_TRIGGER: i32 = 3609;
 
 /// The name of a transaction or savepoint, which a variable may have.
 fn transaction_name(name: &str, variables: &Variables<'_>) -> Result<String, Failure> {

@@ -25,6 +25,16 @@ impl Interpreter {
         }
     }
 
+    /// Rolls back a transaction that cannot be committed, at the end of the request that has left it so (SQL Server:
+    /// XACT_STATE).
+    pub(super) async fn end_doomed(&mut self, client: &mut Client) {
+        if self.procedures.backend.is_doomed() {
+            self.undo_transaction(client).await;
+            let text = "Uncommittable transaction is detected at the end of the batch. The transaction is rolled back.";
+            client.reply.refuse(&ServerMessage::error(3998, 16, text));
+        }
+    }
+
     /// SQL Server, SET CURSOR_CLOSE_ON_COMMIT: a commit or rollback of a transaction, not to a savepoint, closes open
     /// cursors.
     async fn close_cursors(&mut self, client: &mut Client) -> Result<(), ServerMessage> {

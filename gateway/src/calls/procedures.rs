@@ -3,7 +3,7 @@
 use super::name::split_name;
 use super::returned::Returned;
 use crate::backend::{
-    left_error_of, left_rows_of, row_count_of, Backend, Completed, Rows, Source, Unfinished,
+    dooms, left_error_of, left_rows_of, row_count_of, Backend, Completed, Rows, Source, Unfinished,
 };
 use crate::callers::Caller;
 use crate::catalogue::{
@@ -361,7 +361,7 @@ pub(super) fn put_notices(client: &mut Client, notices: &[Notice], function: &Fu
             client.reply.counted(counted);
             continue;
         }
-        if left_error_of(notice).is_some() || left_rows_of(notice).is_some() {
+        if dooms(notice) || left_error_of(notice).is_some() || left_rows_of(notice).is_some() {
             continue;
         }
         client.reply.message(&notice.to_message().in_procedure(&function.name));

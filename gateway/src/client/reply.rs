@@ -22,6 +22,8 @@ pub struct Reply {
     /// those of its statements.
     pub nesting: u8,
     pub in_transaction: bool,
+    /// A procedure has caught an error that leaves its caller's transaction uncommittable.
+    pub dooms: bool,
     /// @@error: the number of the last statement's error, 0 when it had none.
     pub error: i32,
     /// @@rowcount
@@ -46,6 +48,7 @@ impl Reply {
             no_count: false,
             nesting: 0,
             in_transaction: false,
+            dooms: false,
             error: 0,
             row_count: 0,
             open_rows: None,

@@ -6,7 +6,7 @@ mod interruption;
 
 use super::declarations::Declarations;
 use super::described::Described;
-use super::notices::{left_error_of, Announced};
+use super::notices::{dooms, left_error_of, Announced};
 use super::open::Open;
 use super::unfinished::{Completed, Unfinished};
 use crate::client::{unsendable, Client, TextSize};
@@ -294,6 +294,10 @@ impl<'a> RowStream<'a> {
 
     /// Notices are sent to the client at once, but not before a result set that they follow.
     fn notice(&mut self, notice: &Notice) {
+        if dooms(notice) {
+            self.client.reply.dooms = true;
+            return;
+        }
         if left_error_of(notice).is_some() {
             self.outcome.notices.push(notice.clone());
             return;

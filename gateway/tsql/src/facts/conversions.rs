@@ -6,7 +6,7 @@
 //! (`docs/reference/sql-variant.md`). ASE: Transact-SQL Users Guide, "Explicit, implicit, and unsupported datatype
 //! conversions". Conversions between texts, bits and numbers for which ASE requires convert() are done without it.
 
-use super::types::{Family, Type};
+use super::types::{self, Family, Type};
 
 /// Types that convert alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -267,6 +267,38 @@ pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, S
     }
 }
 
+/// Types that PostgreSQL tells apart as T-SQL does, and what a number or moment is beside one of them.
+const TOLD_APART: [&str; 2] = ["date", "time"];
+const BESIDE: [(&str, &str); 8] = [
+    ("boolean", "bit"),
+    ("integer", "int"),
+    ("numeric", "numeric"),
+    ("double precision", "float"),
+    ("date", "date"),
+    ("time", "time"),
+    ("timestamp", "datetime"),
+    ("timestamptz", "datetime2"),
+];
+
+/// The rows of tsql.refused_operators.
+fn refused_operators() -> String {
+    let mut rows = Vec::new();
+    for operator in ["=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%"] {
+        for (left, left_type) in BESIDE {
+            for (right, right_type) in BESIDE {
+                if !TOLD_APART.contains(&left) && !TOLD_APART.contains(&right) {
+                    continue;
+                }
+                let [Some(l), Some(r)] = [left_type, right_type].map(types::declared) else { continue };
+                if let Some((number, text)) = operator_error(operator, l, r) {
+                    rows.push(format!("  ('{operator}', '{left}', '{right}', {number}, '{text}')"));
+                }
+            }
+        }
+    }
+    rows.join(",\n")
+}
+
 /// The function of schema tsql that says the same where only PostgreSQL knows a type.
 pub fn sql() -> String {
     let mut branches = String::new();
@@ -290,6 +322,7 @@ pub fn sql() -> String {
     }
     include_str!("conversions.sql")
         .replace("{branches}", &branches)
+        .replace("{operators}", &refused_operators())
         .replace("{clash}", &CLASH.to_string())
         .replace("{clashing}", &message(CLASH, "%s", "%s"))
         .replace("{not_by_itself}", &message(NOT_BY_ITSELF, "%s", "%s"))

@@ -27,3 +27,15 @@ $$;
 
 comment on function tsql.fail_assignment(integer, text, text) is
 'Raises an error of tsql.assignment_error.';
+
+create or replace function tsql.refused_operators()
+returns table (plain text, l text, r text, number integer, message text)
+language sql
+immutable
+begin atomic
+values
+{operators};
+end;
+
+comment on function tsql.refused_operators() is
+'Operators that SQL Server has none of, by the types of both sides as PostgreSQL has them; their error and its text.';

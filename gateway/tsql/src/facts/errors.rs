@@ -82,6 +82,8 @@ const OF_TSQL: &[(i32, i32, Ends)] = &[
     (8114, 8114, Ends::Transaction),
     (8116, 8117, Ends::Text),
     (8120, 8120, Ends::Text),
+    // a text that is no uniqueidentifier
+    (8169, 8169, Ends::Transaction),
     // the compiler
     (8623, 8623, Ends::Text),
 ];
@@ -323,13 +325,17 @@ pub fn sql() -> String {
         .iter()
         .map(|(name, number)| format!("    when constraint_ = '{name}' then 'S{number:04}'\n"))
         .collect();
-    let ranges: Vec<String> = OF_TSQL
-        .iter()
-        .map(|(first, last, _)| match first == last {
-            true => format!("number = {first}"),
-            false => format!("number between {first} and {last}"),
-        })
-        .collect();
+    let ranges_that = |which: fn(Ends) -> bool| {
+        let those = OF_TSQL.iter().filter(|(.., ends)| which(*ends));
+        let ranges: Vec<String> = those
+            .map(|(first, last, _)| match first == last {
+                true => format!("number = {first}"),
+                false => format!("number between {first} and {last}"),
+            })
+            .collect();
+        ranges.join("\n    or ")
+    };
+    let dooming = |ends: Ends| ends == Ends::Transaction;
     let literal = |text: &str| format!("'{}'", text.replace('\'', "''"));
     let behind = |told: &Told| format!("substr(message, {})", told.before.chars().count() + 1);
     let is_told = |told: &Told| {
@@ -381,7 +387,8 @@ pub fn sql() -> String {
         .replace("{severities}", &severities)
         .replace("{no_number}", &NO_NUMBER.0.to_string())
         .replace("{severity}", &NO_NUMBER.1.to_string())
-        .replace("{ranges}", &ranges.join("\n    or "))
+        .replace("{ranges}", &ranges_that(|_| true))
+        .replace("{dooming}", &ranges_that(dooming))
         .replace("{only}", &states_that(true))
         .replace("{more}", &states_that(false))
 }

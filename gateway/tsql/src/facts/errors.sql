@@ -83,6 +83,18 @@ comment on function tsql.ends_more(integer) is
 $$Whether an error of T-SQL's own ends more than its statement.$$;
 
 
+create or replace function tsql.ends_its_transaction(number integer)
+returns boolean
+language sql
+immutable
+as $$
+  select {dooming}
+$$;
+
+comment on function tsql.ends_its_transaction(integer) is
+$$Whether an error would end the transaction outside of a TRY block.$$;
+
+
 create or replace function tsql.ends_its_statement(sqlstate text, detail text)
 returns boolean
 language sql

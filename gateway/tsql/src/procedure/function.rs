@@ -226,6 +226,7 @@ fn rows(
         });
         each.collect()
     };
+    translate::refuse_order(query, scope.sybase)?;
     let statement = Tree::Select(Box::new(query.clone()));
     let translated = |null: bool| {
         let found = translate::statement(&statement, &scope_inside, &mut Parameters(kinds(null)))?;

@@ -73,6 +73,7 @@ impl<'t> BodyWriter<'t> {
             Some(block) => {
                 let caught = quoted(&caught_name(block.number));
                 self.add(format!("{caught} := tsql.caught({said});"));
+                self.add(format!("perform tsql.doom({caught}.\"number\", {});", place.region.is_some()));
                 if self.tracks_errors {
                     self.add(format!("\"@@error\" := {caught}.\"number\";"));
                 }

@@ -42,20 +42,18 @@ pub fn ends_everywhere(statements: &[Statement]) -> Result<bool, Error> {
 /// Inside a region: what a condition is that asks only whether a transaction is open.
 pub fn always(condition: &Expression) -> Option<bool> {
     let Expression::Binary { operator, left, right, .. } = condition else { return None };
-    let asks = match left.as_ref() {
-        Expression::Variable(variable) => variable.name == "@@trancount",
-        Expression::Function(call) => {
-            call.name.is_bare()
-                && call.name.name.eq_ignore_ascii_case("xact_state")
-                && matches!(&call.arguments, Arguments::Values(values) if values.is_empty())
-        }
-        _ => false,
-    };
+    let counts = matches!(left.as_ref(), Expression::Variable(variable) if variable.name == "@@trancount");
+    // it may be -1
+    let tells = matches!(left.as_ref(), Expression::Function(call)
+        if call.name.is_bare()
+            && call.name.name.eq_ignore_ascii_case("xact_state")
+            && matches!(&call.arguments, Arguments::Values(values) if values.is_empty()));
     let Expression::Literal(literal) = right.as_ref() else { return None };
     let LiteralValue::Integer(number) = &literal.value else { return None };
-    match (asks, operator, number.as_str()) {
-        (true, BinaryOperator::Greater | BinaryOperator::NotEqual, "0") => Some(true),
-        (true, BinaryOperator::Equal, "0") => Some(false),
+    match (counts, operator, number.as_str()) {
+        (_, BinaryOperator::NotEqual, "0") if counts || tells => Some(true),
+        (_, BinaryOperator::Equal, "0") if counts || tells => Some(false),
+        (true, BinaryOperator::Greater, "0") => Some(true),
         (true, BinaryOperator::GreaterOrEqual, "1") => Some(true),
         (true, BinaryOperator::Less, "1") => Some(false),
         _ => None,

@@ -43,7 +43,7 @@ const ANSWERS: &[(&str, &str)] = &[
     ("@@suser_name", "tsql.caller()::varchar"),
     ("@@trancount", "tsql.transaction_count()"),
     ("@@user_name", "tsql.caller()::varchar"),
-    ("@@xact_state", "least(tsql.transaction_count(), 1)"),
+    ("@@xact_state", "tsql.transaction_state()"),
 ];
 
 /// What a variable is where a statement of a procedure names it.

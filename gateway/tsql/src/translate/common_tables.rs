@@ -1,6 +1,7 @@
 //! WITH: named queries, also recursive ones.
 
-use super::item::{refuse_nameless, Item};
+use super::item::{refuse_nameless, refuse_names, Item};
+use super::order::refuse_order;
 use super::select::Stands;
 use super::translation::Translation;
 use super::walk;
@@ -33,10 +34,9 @@ impl Translation<'_> {
 
     fn common(&mut self, common: &CommonTable) -> Result<String, Error> {
         let columns = in_parentheses(&common.columns)?;
+        refuse_order(&common.query, self.sybase())?;
         let query = self.query(&common.query, Stands::Inside)?;
-        if columns.is_empty() {
-            refuse_nameless(&query.items, &common.name.text, common.name.at.line)?;
-        }
+        refuse_names(&query.items, &common.columns, &common.name, self.sybase())?;
         Ok(format!("{}{columns} as ({})", names::name(&common.name)?, query.sql))
     }
 

@@ -1,5 +1,7 @@
 //! Definitions: tables, indexes, views, rights.
 
+use super::item::named_twice;
+use super::order::refuse_order;
 use super::tables;
 use super::title::Title;
 use super::translation::{Translation, Verb};
@@ -124,6 +126,7 @@ fn beside(of: &ObjectName) -> Result<String, Error> {
 pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<String, Error> {
     let mut none = NoVariables("a view names no variables");
     let mut translation = Translation::new(scope, &mut none);
+    refuse_order(&create.query, scope.sybase)?;
     let (kind, sql) = translation.outermost(&create.query)?;
     if kind != Verb::Select || !translation.assigns.is_empty() {
         return Err(Error::refused("create view", "a view is a select", create.name.at));
@@ -137,6 +140,7 @@ pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<S
         );
         return Err(Error::new(4511, text, create.name.at).with_severity(16));
     }
+    refuse_twice(create, translation.columns.iter().flatten())?;
     let verb = match create.mode {
         Mode::Create => "create view",
         Mode::Alter | Mode::CreateOrAlter => "create or replace view",
@@ -153,6 +157,21 @@ pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<S
     let arguments = tables::declaring_view(sql, &whole, &given, create.name.at.line)?;
     let action = create.mode.action();
     Ok(format!("call tsql.create_view('{action}', {arguments}, {})", literal(source)))
+}
+
+/// 4506: the columns of a view have different names.
+fn refuse_twice<'t>(create: &CreateView, titles: impl Iterator<Item = &'t Title>) -> Result<(), Error> {
+    let twice = match create.columns.as_slice() {
+        [] => named_twice(titles.map(|title| title.text.as_str())),
+        columns => named_twice(columns.iter().map(|name| name.text.as_str())),
+    };
+    let Some(twice) = twice else { return Ok(()) };
+    let text = format!(
+        "Column names in each view or function must be unique. Column name '{twice}' in view or function '{}' is \
+         specified more than once.",
+        create.name.name
+    );
+    Err(Error::new(4506, text, create.name.at).with_severity(16))
 }
 
 /// The name of a view's column where the view gives it.

@@ -4,6 +4,8 @@ use super::kind::Kind;
 use super::title::{ResultType, Title};
 use crate::error::Error;
 use crate::resolve::names::identifier;
+use crate::tree::Name;
+use std::collections::HashSet;
 
 /// What PostgreSQL calls a column without a name.
 pub const NAMELESS: &str = "\"?column?\"";
@@ -50,6 +52,31 @@ pub fn titles(items: Vec<Item>) -> Option<Vec<Title>> {
         name.map(|text| Title { is_own, result_type, ..Title::given(text) })
     };
     items.into_iter().map(title).collect()
+}
+
+/// Refuses a table whose columns have no names (8155) or have one twice (8156). `columns`: names given behind its own.
+pub fn refuse_names(items: &[Item], columns: &[Name], table: &Name, sybase: bool) -> Result<(), Error> {
+    if columns.is_empty() {
+        refuse_nameless(items, &table.text, table.at.line)?;
+    }
+    let own = items.iter().filter_map(|item| item.name.as_deref());
+    let twice = match columns {
+        [] => named_twice(own),
+        columns => named_twice(columns.iter().map(|name| name.text.as_str())),
+    };
+    match twice.filter(|_| !sybase) {
+        None => Ok(()),
+        Some(name) => {
+            let text = format!("The column '{name}' was specified multiple times for '{}'.", table.text);
+            Err(Error::new(8156, text, table.at).with_severity(16))
+        }
+    }
+}
+
+/// The first name that there was before, without regard to case.
+pub fn named_twice<'n>(names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let mut known = HashSet::new();
+    names.into_iter().find(|name| !name.is_empty() && !known.insert(name.to_lowercase()))
 }
 
 /// Error 8155 for a table whose columns have no names.

@@ -152,6 +152,7 @@ pub use definition::{create_view, definition};
 pub use insert::insert_of_rows;
 pub use keyed::{of_table, OfTable};
 pub use listing::{Asked, ListItem};
+pub use order::refuse_order;
 pub use tables::{column_type, forgotten, note_columns};
 pub use title::{ResultType, Title};
 pub use translation::{Made, Verb};

@@ -4,9 +4,10 @@
 use super::item::{renamed, Item};
 use super::kind::Kind;
 use super::translation::Translation;
+use super::value::Constant;
 use crate::error::Error;
 use crate::resolve::names::folded;
-use crate::tree::{Expression, Ordering};
+use crate::tree::{Expression, LiteralValue, Ordering, Query, QueryBody};
 
 /// What rows are ordered by.
 struct Key {
@@ -32,8 +33,8 @@ impl Translation<'_> {
     /// ` order by …` of a select of these items; None where only `order_of_columns` can write it.
     pub fn order_by(&mut self, order_by: &[Ordering], items: &[Item]) -> Result<Option<String>, Error> {
         let mut by = Vec::with_capacity(order_by.len());
-        for ordering in order_by {
-            let key = self.key(ordering, items, false)?;
+        let keys = self.keys(order_by, items, false)?;
+        for (ordering, key) in order_by.iter().zip(keys) {
             let sql = match key.column {
                 KeyColumn::Place(_) => return Ok(None),
                 KeyColumn::Item(place) if key.kind != Kind::Other => {
@@ -63,10 +64,7 @@ impl Translation<'_> {
         order_by: &[Ordering],
         items: &[Item],
     ) -> Result<String, Error> {
-        let mut keys = Vec::with_capacity(order_by.len());
-        for ordering in order_by {
-            keys.push(self.key(ordering, items, true)?);
-        }
+        let keys = self.keys(order_by, items, true)?;
         let has_star = items.iter().any(|item| item.name.is_none());
         let is_plain = |key: &Key| key.kind == Kind::Other || key.column == KeyColumn::Unlisted && !has_star;
         if keys.iter().all(is_plain) {
@@ -103,6 +101,28 @@ impl Translation<'_> {
         });
         let numbered = numbered.unwrap_or_default();
         Ok(format!("select \"rows\".* from ({sql}) as \"rows\"{numbered} order by {by}"))
+    }
+
+    fn keys(&mut self, order_by: &[Ordering], items: &[Item], in_list: bool) -> Result<Vec<Key>, Error> {
+        let mut keys: Vec<Key> = Vec::with_capacity(order_by.len());
+        for (place, ordering) in order_by.iter().enumerate() {
+            let key = self.key(ordering, items, in_list)?;
+            let is_same = |(other, of): (&Key, &Ordering)| {
+                are_alike(&of.value, &ordering.value)
+                    && match (other.column, key.column) {
+                        (KeyColumn::Unlisted, KeyColumn::Unlisted) => other.sql == key.sql,
+                        (one, another) => one == another,
+                    }
+            };
+            if !self.sybase() && keys.iter().zip(&order_by[..place]).any(is_same) {
+                let text =
+                    "A column has been specified more than once in the order by list. Columns in the order \
+                            by list must be unique.";
+                return Err(Error::new(169, text, ordering.value.at()));
+            }
+            keys.push(key);
+        }
+        Ok(keys)
     }
 
     /// An item of ORDER BY; a number is the place of a column. `in_list`: it is one of the list.
@@ -162,6 +182,17 @@ impl Translation<'_> {
         let mut by = Vec::with_capacity(orderings.len());
         for ordering in orderings {
             let value = self.value(&ordering.value)?;
+            if value.constant != Constant::None {
+                let (number, what) = match value.integer() {
+                    Some(_) => (5308, "integer indices"),
+                    None => (5309, "constants"),
+                };
+                let text = format!(
+                    "Windowed functions, aggregates and NEXT VALUE FOR functions do not support {what} as ORDER BY \
+                     clause expressions."
+                );
+                return Err(Error::new(number, text, ordering.value.at()).with_severity(16));
+            }
             let kind = Kind::of(&ordering.value, &value);
             by.push(ordered(&kind.key(&value.sql), ordering.descending));
         }
@@ -185,6 +216,36 @@ impl Translation<'_> {
 const MOST_COLUMNS: usize = 4096;
 /// How `newid()` is written.
 const NEW_ID: &str = "gen_random_uuid()";
+
+/// Whether two items of ORDER BY name a column alike, or one of them is its number.
+fn are_alike(one: &Expression, other: &Expression) -> bool {
+    let is_number = |of: &Expression| matches!(of, Expression::Literal(literal) if matches!(literal.value, LiteralValue::Integer(_)));
+    match (one, other) {
+        (Expression::Column(one), Expression::Column(other)) => {
+            one.column.eq_ignore_ascii_case(&other.column)
+        }
+        (Expression::Column(_), other) => is_number(other),
+        (one, Expression::Column(_)) => is_number(one),
+        (one, other) => is_number(one) && is_number(other),
+    }
+}
+
+/// 1033: the rows of a view, a function or a subquery have no order of their own.
+pub fn refuse_order(query: &Query, sybase: bool) -> Result<(), Error> {
+    if let QueryBody::Parenthesised(inner) = &query.body {
+        refuse_order(inner, sybase)?;
+    }
+    let has_top = matches!(&query.body, QueryBody::Select(select) if select.top.is_some());
+    match query.order_by.first() {
+        Some(first) if query.offset.is_none() && !has_top && !sybase => {
+            let text =
+                "The ORDER BY clause is invalid in views, inline functions, derived tables, subqueries, and \
+                        common table expressions, unless TOP, OFFSET or FOR XML is also specified.";
+            Err(Error::new(1033, text, first.value.at()))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// An item of ORDER BY: nulls come first, or last when descending.
 pub fn ordered(sql: &str, descending: bool) -> String {

@@ -2,9 +2,10 @@
 
 use super::arithmetic::arithmetic;
 use super::expressions::sign;
-use super::item::{titles, Item, NAMELESS};
+use super::item::{named_twice, titles, Item, NAMELESS};
 use super::kind::Kind;
 use super::listing::Asked;
+use super::order::refuse_order;
 use super::tables::column_type;
 use super::title::ResultType;
 use super::translation::{Made, Translation, Verb};
@@ -62,6 +63,14 @@ impl Translation<'_> {
                         column has a name.";
             return Err(Error::new(1038, text, line));
         }
+        if let Some(twice) = named_twice(items.iter().filter_map(|item| item.name.as_deref())) {
+            let text = format!(
+                "Column names in each table must be unique. Column name '{twice}' in table '{}' is specified more \
+                 than once.",
+                into.name
+            );
+            return Err(Error::new(2705, text, into.at).with_severity(16));
+        }
         let (created, name) = if into.is_temporary() {
             table(into)?;
             ("temporary table", identifier(&into.name, into.at.line)?)
@@ -77,6 +86,7 @@ impl Translation<'_> {
 
     /// A select inside an expression, of so many columns.
     pub fn subselect(&mut self, query: &Query, columns: Option<usize>) -> Result<String, Error> {
+        refuse_order(query, self.sybase())?;
         let aggregates = self.aggregates;
         let Written { sql, items } = self.query(query, Stands::Inside)?;
         self.aggregates = aggregates;

@@ -1,7 +1,8 @@
 //! FROM and WHERE of a select.
 
 use super::calls::CallTranslation;
-use super::item::refuse_nameless;
+use super::item::refuse_names;
+use super::order::refuse_order;
 use super::select::Stands;
 use super::translation::Translation;
 use crate::error::Error;
@@ -120,12 +121,11 @@ impl Translation<'_> {
 
     fn derived(&mut self, query: &Query, alias: &Option<Name>, columns: &[Name]) -> Result<String, Error> {
         let Some(name) = alias else { return Err(Error::syntax(")", query.at)) };
+        refuse_order(query, self.sybase())?;
         let aggregates = self.aggregates;
         let written = self.query(query, Stands::Inside)?;
         self.aggregates = aggregates;
-        if columns.is_empty() {
-            refuse_nameless(&written.items, &name.text, name.at.line)?;
-        }
+        refuse_names(&written.items, columns, name, self.sybase())?;
         Ok(format!("({}){}", written.sql, self.alias(alias, columns)?))
     }
 
