@@ -40,9 +40,6 @@ impl Interpreter {
                 }
             },
         };
-        if called.is_ok() {
-            self.end_doomed(client).await;
-        }
         match self.end_call(client, called, &call.params, Form::Rpc).await {
             Ok(true) => Ok(Answered::Succeeded),
             Ok(false) => Ok(Answered::Failed),

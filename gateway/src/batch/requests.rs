@@ -48,6 +48,7 @@ impl Interpreter {
                     }
                     // ASE takes each call for a batch of its own (jTDS, BatchTest.testCallStmtBatch)
                     if answered == Answered::EndsBatch && client.dialect().is_tds7() {
+                        self.end_doomed(client).await;
                         return Ok(true);
                     }
                 }
