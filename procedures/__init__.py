@@ -79,10 +79,10 @@ OVER_ALL_TABLES = (
 )
 """Names, of files as of procedures."""
 
-SYSTEM_SCHEMAS = ("sys", "sybsystemprocs", "tsql_information_schema", "tsql")
+SYSTEM_SCHEMAS = ("sys", "sybsystemprocs", "tsql_information_schema", "tsql", "tsql_global")
 """What T-SQL calls the system: its catalogue views, functions and procedures; those that TDS 5.0 has in
-another form; its INFORMATION_SCHEMA; what queries in T-SQL become. The first two are named as in SQL Server
-and in ASE."""
+another form; its INFORMATION_SCHEMA; what queries in T-SQL become; its global temporary tables. The first two
+are named as in SQL Server and in ASE."""
 
 _SYSTEM = (
     "clear",

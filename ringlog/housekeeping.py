@@ -48,6 +48,7 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[None]:
                     log.info("housekeeping: %s", line)
                 for line in _archived(engine, conninfo, end):
                     log.info("housekeeping: %s", line)
+                _end_global_tables(engine)
                 # what PostgreSQL's process has read of all tables, and what thousands of logins have used
                 engine.dispose()
                 give_back_memory()
@@ -88,6 +89,12 @@ def _archived(engine: sqlalchemy.Engine, conninfo: str, end: threading.Event) ->
             yield from archive(engine, conninfo, stopped=end.is_set)
         except NotOurs as error:
             log.error("housekeeping: %s", error)
+
+
+def _end_global_tables(engine: sqlalchemy.Engine) -> None:
+    """Drops the global temporary tables (##t) that killed sessions have left and nobody has named since."""
+    with engine.begin() as connection:
+        connection.execute(sqlalchemy.text("select tsql.end_globals()"))
 
 
 def _log(report: MaintenanceReport) -> None:

@@ -189,6 +189,8 @@ def remove_login(conninfo: str, name: str) -> None:
             with connection.transaction():
                 _end_sessions(connection, name, login)
                 _revoke_parameters(connection, name, login)
+                # global temporary tables that a killed session has left
+                connection.execute("select tsql.end_globals()")
                 connection.execute(sql.SQL("drop role {}").format(login))
         except errors.DependentObjectsStillExist as error:
             raise ServerError(

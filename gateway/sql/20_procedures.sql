@@ -17,7 +17,7 @@ as $$
       and p.prokind in ('f', 'p')
       and p.provariadic = 0
       and p.prorettype not in ('trigger'::regtype, 'event_trigger'::regtype)
-      and n.nspname not in ('pg_catalog', 'information_schema', 'tsql', 'sys', 'sybsystemprocs')
+      and n.nspname not in ('pg_catalog', 'information_schema', 'tsql', 'tsql_global', 'sys', 'sybsystemprocs')
       and case
         when procedure like '#%' then n.oid = pg_my_temp_schema()
         when n.nspname = 'ringlog' then true

@@ -88,6 +88,10 @@ declare
       and pg_catalog.pg_has_role(c.relowner, 'usage')
   );
 begin
+  if schema = 'tsql_global' then
+    perform tsql.drop_global(name, if_exists);
+    return;
+  end if;
   if found is not null then
     execute format('drop %s %s', kind, found);
   elsif not if_exists then

@@ -13,7 +13,7 @@ from (
     row_number() over (order by oid) as number
   from pg_catalog.pg_namespace
   where nspname not in ('pg_catalog', 'pg_toast', 'information_schema', 'sys', 'sybsystemprocs',
-      'tsql', 'tsql_information_schema')
+      'tsql', 'tsql_global', 'tsql_information_schema')
     and nspname not like 'pg\_temp\_%' and nspname not like 'pg\_toast\_temp\_%'
 ) as numbered
 where pg_catalog.has_schema_privilege(numbered.oid, 'usage');

@@ -83,6 +83,13 @@ declare
   );
   id oid;
 begin
+  if object like '##%' and coalesce(kind, 'U') = 'U' then
+    return (
+      select relations.oid::integer from pg_catalog.pg_class as relations
+      where relations.relnamespace = 'tsql_global'::regnamespace and relations.relname = lower(object)
+        and sys.is_global(relations.oid)
+    );
+  end if;
   if object like '#%' then
     return coalesce(
       (
@@ -147,7 +154,7 @@ $$;
 
 comment on function sys.object_id(text, text) is
 $$SQL Server: OBJECT_ID, of an object of the current database or of the one named, in the letters given or in small
-ones. Of #t it is the id of the session's own temporary table or procedure.$$;
+ones. Of #t it is the id of the session's own temporary table or procedure, of ##t that of the global one.$$;
 
 create function sys.object_name(id integer, database integer default null)
 returns sys.sysname

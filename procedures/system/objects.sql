@@ -18,7 +18,20 @@ as $$
   select coalesce((sys.declaration(pg_catalog.obj_description(id, catalogue))).shown, name::text)
 $$;
 
--- tempdb has the session's temporary tables, each named as SQL Server names it there: underscores to 116 characters, and
+create function sys.is_global(relation oid)
+returns boolean
+language plpgsql
+stable
+as $$
+begin
+  return pg_catalog.to_regprocedure('tsql.is_global(oid)') is not null and tsql.is_global(relation);
+end
+$$;
+
+comment on function sys.is_global(oid) is
+'Whether a table of schema tsql_global is a global temporary table (##t) of a session that is there.';
+
+-- tempdb has the session's temporary tables and the global ones, the former named as SQL Server names it there: underscores to 116 characters, and
 -- twelve of a number.
 -- A name is shown in the case in which T-SQL declared it.
 create view sys.every_named_relation as
@@ -34,8 +47,14 @@ select
   relkind as kind,
   reltuples as tuples
 from pg_catalog.pg_class
-where relnamespace = (
-    select oid from pg_catalog.pg_namespace where nspname = pg_catalog.current_schema()
+where (
+    relnamespace = (
+      select oid from pg_catalog.pg_namespace where nspname = pg_catalog.current_schema()
+    )
+    -- tempdb has those of all sessions; it is without a schema as long as the session has none of its own
+    or relnamespace = 'tsql_global'::regnamespace
+    and (pg_catalog.current_schema() is null or pg_catalog.current_schema() like 'pg\_temp\_%')
+    and sys.is_global(oid)
   )
   and relkind in ('r', 'p', 'v', 'm', 'f')
   and not relispartition
@@ -108,7 +127,8 @@ join pg_catalog.pg_namespace as schemas on schemas.oid = procedures.pronamespace
 where procedures.prokind in ('f', 'p')
   and procedures.provariadic = 0
   and procedures.prorettype not in ('pg_catalog.trigger'::regtype, 'pg_catalog.event_trigger'::regtype)
-  and schemas.nspname not in ('pg_catalog', 'information_schema', 'sys', 'sybsystemprocs', 'tsql', 'tsql_information_schema')
+  and schemas.nspname not in ('pg_catalog', 'information_schema', 'sys', 'sybsystemprocs', 'tsql', 'tsql_global',
+    'tsql_information_schema')
   and pg_catalog.has_function_privilege(procedures.oid, 'execute')
   and pg_catalog.has_schema_privilege(schemas.oid, 'usage')
   -- what an extension brings is PostgreSQL's own

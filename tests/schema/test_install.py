@@ -42,6 +42,7 @@ def test_report_of_an_empty_database(engine: sa.Engine) -> None:
         "schema sybsystemprocs",
         "schema tsql_information_schema",
         "schema tsql",
+        "schema tsql_global",
         "procedure array_bytes",
         "table magnets",
         *(f"procedure {name}" for name in OVER_ALL_TABLES),

@@ -22,6 +22,8 @@ use std::time::{Duration, Instant};
 /// How long a statement waits for a connection when PostgreSQL has none left, and how often it asks.
 const SCARCE_TIMEOUT: Duration = Duration::from_secs(10);
 const SCARCE_PAUSE: Duration = Duration::from_millis(50);
+/// How long the end of a session's global temporary tables may take.
+const CLOSING: Duration = Duration::from_secs(2);
 /// SQLSTATE read_only_sql_transaction.
 const READ_ONLY: &str = "25006";
 
@@ -50,6 +52,8 @@ pub struct Backend {
     pub(super) most_rows: Option<u64>,
     /// Something ran that may have left state on the connection.
     pinned: bool,
+    /// A statement has named a global temporary table.
+    pub(super) uses_globals: bool,
 }
 
 impl Backend {
@@ -78,6 +82,7 @@ impl Backend {
             calendar: Calendar::default(),
             most_rows: None,
             pinned: false,
+            uses_globals: false,
         };
         let open = backend.connect().await?;
         let mut role = Role::ask(&mut open.connection, &gateway.role).await?;
@@ -121,6 +126,7 @@ impl Backend {
             calendar: Calendar::default(),
             most_rows: self.most_rows,
             pinned: false,
+            uses_globals: false,
         }
     }
 
@@ -310,8 +316,8 @@ impl Backend {
         let Some(open) = self.open.as_mut().filter(|_| self.pinned) else {
             return;
         };
-        match open.reset().await {
-            Ok(()) => self.pinned = false,
+        match open.reset(self.uses_globals).await {
+            Ok(()) => (self.pinned, self.uses_globals) = (false, false),
             Err(_) => self.forget(),
         }
     }
@@ -329,7 +335,11 @@ impl Backend {
 
     pub async fn close(&mut self) {
         self.pinned = false;
-        if let Some(open) = self.open.take() {
+        if let Some(mut open) = self.open.take() {
+            if self.uses_globals && self.copy.is_none() {
+                // what stays because the session has ended within a statement, the next access drops
+                let _ = tokio::time::timeout(CLOSING, open.end_globals()).await;
+            }
             open.connection.close().await;
         }
     }

@@ -9,7 +9,7 @@ use crate::client::{Client, SessionError};
 use crate::convert::{client_type, PgType, Value};
 use crate::interrupt::Interrupt;
 use crate::postgres::message::PgColumn;
-use crate::program::InsertBulk;
+use crate::program::{InsertBulk, Sql};
 use crate::tds::bulk::{Column, Row, Rows};
 use crate::tds::packet::{self, MessageKind};
 use crate::tds::stored_row;
@@ -35,7 +35,12 @@ impl Backend {
         self.before_statement(client, true, true).await;
         // a trigger may leave anything
         self.pin();
-        if let Err(error) = self.start_statement().await {
+        let named = Sql::plain(bulk.table.as_str());
+        let looked_after = self.look_after_globals(&named).await;
+        if let Err(error) = match looked_after {
+            Ok(()) => self.start_statement().await,
+            Err(error) => Err(error),
+        } {
             self.check(&error, client);
             return Err((&error).into());
         }

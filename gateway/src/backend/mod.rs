@@ -9,6 +9,7 @@ mod copy_row;
 mod declarations;
 mod definition;
 mod described;
+mod globals;
 mod notices;
 mod open;
 mod parameters;

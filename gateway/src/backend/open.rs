@@ -102,8 +102,11 @@ impl Open {
         Ok(rows.into_iter().flatten().next().flatten().as_deref() != Some("f"))
     }
 
-    pub(super) async fn reset(&mut self) -> Result<(), PgError> {
+    pub(super) async fn reset(&mut self, uses_globals: bool) -> Result<(), PgError> {
         self.connection.query_text("rollback").await?;
+        if uses_globals {
+            self.end_globals().await?;
+        }
         self.connection.query_text("discard all").await?;
         self.calls.clear();
         self.queries.clear();
@@ -112,6 +115,13 @@ impl Open {
         self.locking = Some(Locking::default());
         self.calendar = Some(Calendar::default());
         Ok(())
+    }
+
+    /// Drops the global temporary tables that the session has made.
+    pub(super) async fn end_globals(&mut self) -> Result<(), PgError> {
+        self.ahead.forget(&mut self.connection).await?;
+        self.connection.query_text("rollback").await?;
+        self.connection.query_text("select tsql.end_own_globals()").await.map(|_| ())
     }
 
     /// Sets the isolation of transactions and how long they wait for locks.
@@ -227,7 +237,9 @@ impl Open {
             return Ok(described.clone());
         }
         self.ahead.forget(&mut self.connection).await?;
-        let comes_again = key.sql.len() <= LONGEST_KEPT && !names_a_cursor(&key.sql);
+        // another session may make a table of the same name, and of other types
+        let may_change = sql.globals().next().is_some();
+        let comes_again = key.sql.len() <= LONGEST_KEPT && !names_a_cursor(&key.sql) && !may_change;
         let is_kept = comes_again && (!key.parameters.is_empty() || !self.is_new(&key.sql));
         let described = match self.prepare_typed(sql, types, typing, is_kept).await? {
             Some(described) => described,

@@ -87,6 +87,7 @@ impl Backend {
 
     /// Describes a query without running it: the types of its parameters and its columns.
     pub async fn describe(&mut self, sql: &Sql, types: &[SqlType]) -> Result<Arc<Described>, PgError> {
+        self.look_after_globals(sql).await?;
         let mut typing = Typing::Declared;
         let mut refusal = None;
         loop {
@@ -128,6 +129,12 @@ impl Backend {
         rows: Rows<'_>,
     ) -> Result<Completed, Unfinished> {
         self.before_statement(client, source.begins(), !source.only_reads()).await;
+        if let Source::Query { sql, .. } = &source {
+            if let Err(error) = self.look_after_globals(sql).await {
+                self.check(&error, client);
+                return Err(Unfinished::Failed(error));
+            }
+        }
         let ran = match (self.run_set(client, &source, rows).await, &source) {
             (Err(Unfinished::Refused(error)), Source::Query { sql, .. }) => {
                 Err(Unfinished::Refused(self.with_node(error, sql)))

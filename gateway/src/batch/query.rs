@@ -15,9 +15,32 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::borrow::Cow;
 use tsql::quoting::literal;
+use tsql::resolve::names::GLOBALS;
 
 impl Interpreter {
     pub(super) async fn run_query(
+        &mut self,
+        client: &mut Client,
+        query: &Query,
+        variables: &mut Variables<'_>,
+    ) -> Result<(), Interrupt> {
+        if !query.made.as_ref().is_some_and(|made| made.table.starts_with(GLOBALS)) {
+            return self.run_plain(client, query, variables).await;
+        }
+        // made and noted at once: another session would drop a table that is not noted
+        if !self.procedures.backend.begin_own(client).await {
+            return self.run_plain(client, query, variables).await;
+        }
+        let ran = self.run_plain(client, query, variables).await;
+        self.procedures
+            .backend
+            .end_own(client, ran.is_ok())
+            .await
+            .map_err(|error| Interrupt::from(&error))?;
+        ran
+    }
+
+    async fn run_plain(
         &mut self,
         client: &mut Client,
         query: &Query,

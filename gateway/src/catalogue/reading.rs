@@ -33,7 +33,7 @@ struct Declaration {
 
 /// The schemas of functions that all sessions have, and the one of those that are a session's own.
 const SHARED: &str =
-    "n.nspname not in ('pg_catalog', 'information_schema', 'tsql') and n.nspname not like 'pg\\_temp\\_%'";
+    "n.nspname not in ('pg_catalog', 'information_schema', 'tsql', 'tsql_global') and n.nspname not like 'pg\\_temp\\_%'";
 const OWN: &str = "n.oid = pg_catalog.pg_my_temp_schema()";
 
 impl Catalogue {

@@ -15,7 +15,7 @@ select t.oid, 0, a.attname, a.atttypid, a.atttypmod, a.attnum
   join pg_catalog.pg_namespace n on n.oid = t.typnamespace
   join pg_catalog.pg_attribute a on a.attrelid = t.typrelid
  where t.typtype = 'c'
-   and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast', 'tsql')
+   and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast', 'tsql', 'tsql_global')
    and t.oid in (
      select argument
        from pg_catalog.pg_proc p

@@ -25,6 +25,9 @@ pub fn undeclared(name: &str) -> ServerMessage {
     refusal(&tsql::Error::undeclared(name, 1_u32))
 }
 
+/// How the definitions of tables begin.
+const CREATING: [&str; 2] = ["call tsql.create_table", "call tsql.create_global"];
+
 /// The command in the DONE of a query.
 pub fn command(query: &Query) -> Command {
     let is = |word: &str| query.sql.begins_with(word);
@@ -35,7 +38,7 @@ pub fn command(query: &Query) -> Command {
         QueryKind::Change if is("delete") => Command::Delete,
         QueryKind::Change if is("merge") => Command::Merge,
         QueryKind::Change => Command::Insert,
-        QueryKind::Definition if is("create") || query.sql.starts_with("call tsql.create_table") => {
+        QueryKind::Definition if is("create") || CREATING.iter().any(|call| query.sql.starts_with(call)) => {
             Command::CreateTable
         }
         QueryKind::Definition if is("do") || is("drop") => Command::DropTable,

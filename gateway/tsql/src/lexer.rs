@@ -83,6 +83,15 @@ impl Token<'_> {
         matches!(self.kind, TokenKind::Word(_) | TokenKind::Name)
     }
 
+    /// Whether it can be the name of a temporary table: `#t`, or `##t` for all sessions.
+    pub fn is_temporary(&self) -> bool {
+        self.is_name() && self.value.starts_with('#')
+    }
+
+    pub fn is_global(&self) -> bool {
+        self.is_name() && self.value.starts_with("##")
+    }
+
     pub fn is_literal(&self) -> bool {
         use TokenKind::{Binary, Decimal, Float, Integer, Money, Text};
         matches!(self.kind, Text { .. } | Integer | Decimal | Float | Money | Binary)

@@ -62,6 +62,10 @@ impl<'t> Reading<'t> {
 
     /// The program of the text. `lifts`: those of its literals that decide nothing become variables.
     pub fn compile(&self, settings: &Settings, lifts: bool) -> Result<Program, Error> {
+        if let Some(token) = self.tokens.iter().find(|token| settings.sybase && token.is_global()) {
+            let why = "tables of all sessions are SQL Server's";
+            return Err(Error::refused(&token.value, why, token.at));
+        }
         let mut batch = parser::parse_tokens(&self.tokens, settings.syntax())?;
         let lifted = if lifts && self.literals.len() <= MOST_LIFTED {
             let starts: Vec<u32> = self.literals.iter().map(|at| self.tokens[*at].at.start).collect();

@@ -11,6 +11,7 @@ use bytes::BytesMut;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use tsql::quoting::{literal, quoted};
+use tsql::resolve::names::GLOBALS;
 
 /// One result column: how PostgreSQL sends it and how the client gets it.
 #[derive(Debug)]
@@ -262,10 +263,12 @@ pub fn declaring(table: &str, columns: &[PgColumn], names: Option<&[Title]>, dia
         named.push(literal(&column.name));
         said.push(literal(&format!("{} {of}", quoted(&name))));
     }
+    let is_global = table.starts_with(GLOBALS);
     let (table, named, said) = (literal(table), named.join(", "), said.join(", "));
+    let share = if is_global { format!("; call tsql.share_global({table})") } else { String::new() };
     format!(
         "call tsql.declare_columns({table}, array[{named}]::text[], array[{said}]::text[]); \
-         call tsql.watch_binaries({table})"
+         call tsql.watch_binaries({table}){share}"
     )
 }
 

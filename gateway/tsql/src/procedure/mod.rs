@@ -192,7 +192,8 @@ fn mark(source: &str) -> String {
 
 fn own_name(name: &ObjectName, kind: ObjectKind) -> Result<String, Error> {
     if name.name.starts_with("##") {
-        let why = "a temporary procedure is the session's own (#name)";
+        let why =
+            "only tables are temporary for all sessions: a temporary procedure is the session's own (#name)";
         return Err(Error::refused(&name.name, why, name.at));
     }
     if name.is_temporary() && kind != ObjectKind::Procedure {
@@ -258,6 +259,10 @@ fn read_names(text: &str, procedure: &str) -> Result<HashSet<String>, Error> {
     // the name of the procedure itself may have its schema before it
     let body = tokens.iter().position(|token| token.is("as")).map_or(0, |at| at + 1);
     names::check(&tokens[body..], procedure)?;
+    if let Some(token) = tokens.iter().find(|token| token.is_global()) {
+        // whether its session has ended is asked for before each statement
+        return Err(Error::refused(&token.value, "PostgreSQL cannot tell whether it has ended", token.at));
+    }
     let variables = tokens.iter().filter(|token| token.kind == lexer::TokenKind::Variable);
     let mut names: HashSet<String> = variables.map(|token| token.value.to_lowercase()).collect();
     if tokens.iter().any(|token| token.is("scope_identity")) {

@@ -53,6 +53,10 @@ const KEEPS: &[&str] = &[
 /// Whether a query gives the same rows whenever it runs on the same tables: it calls no function that may return the
 /// time or the session's state, and none of the site's own.
 pub fn keeps(sql: &str) -> bool {
+    // a global temporary table may have ended
+    if sql.contains("tsql_global.") {
+        return false;
+    }
     let mut rest = sql;
     while let Some(at) = rest.find(|character: char| character == '\'' || is_of_name(character)) {
         rest = &rest[at..];

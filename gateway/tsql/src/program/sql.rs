@@ -3,6 +3,9 @@
 use super::OverColumns;
 use std::sync::Arc;
 
+/// How the name of a global temporary table begins.
+const GLOBAL: &str = "tsql_global.\"##";
+
 /// SQL with `$1`, `$2` … for its variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sql {
@@ -129,6 +132,12 @@ impl Sql {
     /// Whether this stands in it, not around a variable.
     pub fn contains(&self, text: &str) -> bool {
         self.pieces.iter().any(|piece| piece.contains(text))
+    }
+
+    /// The global temporary tables that it names, without ##.
+    pub fn globals(&self) -> impl Iterator<Item = &str> {
+        let named = self.pieces.iter().flat_map(|piece| piece.split(GLOBAL).skip(1));
+        named.filter_map(|rest| rest.split('"').next())
     }
 
     /// Whether this is its first word.

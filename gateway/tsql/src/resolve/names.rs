@@ -70,7 +70,7 @@ fn is_elsewhere(name: &ObjectName) -> bool {
     !name.database.is_empty() && !system::is_of_the_server(&name.name.to_lowercase())
 }
 
-/// A table or view: `a..b` and `a.dbo.b` are b in the schema a, `#t` is a temporary table.
+/// A table or view: `a..b` and `a.dbo.b` are b in the schema a, `#t` and `##t` are temporary tables.
 pub fn table(name: &ObjectName) -> Result<String, Error> {
     let line = name.at.line;
     if let Some(system) = of_system(name)? {
@@ -83,14 +83,23 @@ pub fn table(name: &ObjectName) -> Result<String, Error> {
         });
     }
     if name.is_temporary() {
-        if name.name.starts_with("##") {
-            return Err(Error::refused(&name.name, "temporary tables are the session's own (#name)", line));
-        }
-        return Ok(format!("pg_temp.{}", identifier(&name.name, line)?));
+        return Ok(format!("{}.{}", temporary_schema(name), identifier(&name.name, line)?));
     }
     let own = identifier(&name.name, line)?;
     let schema = schema_of(name)?;
     Ok(if schema.is_empty() { own } else { format!("{}.{own}", identifier(schema, line)?) })
+}
+
+/// The schema of global temporary tables, which the gateway looks after (`gateway/sql/26_globals.sql`).
+pub const GLOBALS: &str = "tsql_global";
+
+/// The schema of `#t` or `##t`.
+pub fn temporary_schema(name: &ObjectName) -> &'static str {
+    if name.is_global() {
+        GLOBALS
+    } else {
+        "pg_temp"
+    }
 }
 
 /// What stands before a column of a table or view.
@@ -147,7 +156,7 @@ mod tests {
         assert_eq!(sql("log", "dbo", "t"), "\"log\".\"t\"");
         assert_eq!(sql("log", "x", "t"), "102");
         assert_eq!(sql("", "", "#t"), "pg_temp.\"#t\"");
-        assert_eq!(sql("", "", "##t"), "102");
+        assert_eq!(sql("", "", "##T"), "tsql_global.\"##t\"");
         assert_eq!(sql("", "sys", "tables"), "sys.\"tables\"");
         assert_eq!(sql("log", "", "sysobjects"), "sys.\"sysobjects\"('log')");
         assert_eq!(sql("", "", &"x".repeat(64)), "103");

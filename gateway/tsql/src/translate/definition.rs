@@ -7,8 +7,9 @@ use super::title::Title;
 use super::translation::{Translation, Verb};
 use super::variables::NoVariables;
 use crate::error::Error;
+use crate::lexer::{self, Syntax};
 use crate::resolve::names::{
-    self, array, folded, identifier, in_parentheses, listed, literal, schema_of, table,
+    self, array, folded, identifier, in_parentheses, listed, literal, schema_of, table, temporary_schema,
 };
 use crate::resolve::Scope;
 use crate::tree::{
@@ -58,7 +59,7 @@ fn drop_relations(kind: &str, names: &[ObjectName], if_exists: bool) -> Result<S
         table(name)?;
         let line = name.at.line;
         let place = match schema_of(name)? {
-            _ if name.is_temporary() => literal("pg_temp"),
+            _ if name.is_temporary() => literal(temporary_schema(name)),
             "" => "current_schema()".to_owned(),
             schema => literal(&folded(schema, line)?),
         };
@@ -114,7 +115,7 @@ fn drop_indexes(indexes: &[DropIndex], scope: &Scope) -> Result<String, Error> {
 /// The schema of what stands beside a table, with its point, or nothing.
 fn beside(of: &ObjectName) -> Result<String, Error> {
     if of.is_temporary() {
-        return Ok("pg_temp.".into());
+        return Ok(format!("{}.", temporary_schema(of)));
     }
     Ok(match schema_of(of)? {
         "" => String::new(),
@@ -124,6 +125,13 @@ fn beside(of: &ObjectName) -> Result<String, Error> {
 
 /// The SQL of a view. `source`: its T-SQL, which it keeps.
 pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<String, Error> {
+    let tokens = lexer::tokens(source, Syntax::default())?;
+    if let Some(token) = tokens.iter().find(|token| token.is_temporary()) {
+        let text =
+            "Views or functions are not allowed on temporary tables. Table names that begin with '#' denote \
+                    temporary tables.";
+        return Err(Error::new(4508, text, token.at).with_severity(16));
+    }
     let mut none = NoVariables("a view names no variables");
     let mut translation = Translation::new(scope, &mut none);
     refuse_order(&create.query, scope.sybase)?;

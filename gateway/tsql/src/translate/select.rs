@@ -71,8 +71,9 @@ impl Translation<'_> {
             );
             return Err(Error::new(2705, text, into.at).with_severity(16));
         }
-        let (created, name) = if into.is_temporary() {
-            table(into)?;
+        let (created, name) = if into.is_global() {
+            ("unlogged table", table(into)?)
+        } else if into.is_temporary() {
             ("temporary table", identifier(&into.name, into.at.line)?)
         } else {
             ("table", table(into)?)

@@ -10,7 +10,7 @@ use crate::resolve::names::{self, folded, identifier, in_parentheses, table};
 use crate::resolve::Scope;
 use crate::tree::{
     AlterTable, ColumnDefinition, ColumnKind, Constraint, ConstraintKind, CreateTable, Dropped, Expression,
-    Identity, KeyAction, Name, ObjectName, References, TableElement,
+    Identity, KeyAction, Name, ObjectName, Position, References, TableElement,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -22,10 +22,16 @@ const DEFAULT_LENGTH: u32 = 1;
 
 pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
     let name = &create.table;
+    if let Some(at) = foreign_key(&create.elements).filter(|_| name.is_global()) {
+        let why = "SQL Server has none on temporary tables: it skips them with a message";
+        return Err(Error::refused("a foreign key", why, at));
+    }
     let parts = elements(&create.elements, &name.name, scope)?.join(", ");
     // refuses a name that no table can have
     let whole = table(name)?;
-    let create_sql = if name.is_temporary() {
+    let create_sql = if name.is_global() {
+        format!("create unlogged table {whole} ({parts})")
+    } else if name.is_temporary() {
         format!("create temporary table {} ({parts})", identifier(&name.name, name.at.line)?)
     } else {
         format!("create table {whole} ({parts})")
@@ -41,10 +47,23 @@ pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
         table: Some(name.name.as_str()).filter(|name| has_capitals(name)),
         constraints: shown_constraints(&create.elements),
     };
+    if name.is_global() {
+        return Ok(with_declarations("create_global", create_sql, &whole, &declared, &shown));
+    }
     if declared.is_empty() && shown.table.is_none() && shown.constraints.is_empty() {
         return Ok(create_sql);
     }
     Ok(with_declarations("create_table", create_sql, &whole, &declared, &shown))
+}
+
+/// Where the first foreign key stands.
+fn foreign_key(elements: &[TableElement]) -> Option<Position> {
+    let constraints = elements.iter().flat_map(|element| match element {
+        TableElement::Column(column) => column.constraints.as_slice(),
+        TableElement::Constraint(constraint) => std::slice::from_ref(constraint),
+    });
+    let is_foreign = |one: &&Constraint| matches!(one.kind, ConstraintKind::ForeignKey { .. });
+    constraints.clone().find(is_foreign).map(|one| one.at)
 }
 
 /// Names as they are shown, which PostgreSQL has in small letters.

@@ -30,6 +30,11 @@ impl ObjectName {
         self.name.starts_with('#')
     }
 
+    /// `##t`.
+    pub fn is_global(&self) -> bool {
+        self.name.starts_with("##")
+    }
+
     /// A name of one part.
     pub fn is_bare(&self) -> bool {
         self.owner.is_empty() && self.database.is_empty()

@@ -1,0 +1,54 @@
+//! Global temporary tables, `##t` (`gateway/sql/26_globals.sql`): those whose sessions have ended are dropped before a
+//! statement that names one.
+
+use super::connection::Backend;
+use crate::client::Client;
+use crate::postgres::PgError;
+use crate::program::Sql;
+use tsql::quoting::{array, literal};
+
+/// How the statements begin that make such tables.
+const MAKING: [&str; 2] = ["call tsql.create_global", "create unlogged table"];
+
+impl Backend {
+    /// Runs before a statement that names such tables, as far as it does. Error 208: one of them has ended and is
+    /// still used by another statement.
+    pub(super) async fn look_after_globals(&mut self, sql: &Sql) -> Result<(), PgError> {
+        if sql.globals().next().is_none() {
+            return Ok(());
+        }
+        // they are on the primary, and so is what is known of them
+        self.leave_standby().await?;
+        self.uses_globals = true;
+        let makes = MAKING.iter().any(|begin| sql.starts_with(begin));
+        let named = sql.globals().filter(|_| !makes).map(|name| literal(&format!("##{name}")));
+        self.ask(&format!("select tsql.end_globals({})", array(named, "text"))).await.map(|_| ())
+    }
+
+    /// Begins a transaction for several statements that are one to the client, which learns nothing of it. False: the
+    /// client has one. `end_own` ends it.
+    pub async fn begin_own(&mut self, client: &mut Client) -> bool {
+        self.before_statement(client, true, true).await;
+        if self.in_transaction() {
+            return false;
+        }
+        self.transaction.begin("");
+        self.transaction.has_effects = true;
+        true
+    }
+
+    /// Commits or undoes what was done since `begin_own`.
+    pub async fn end_own(&mut self, client: &mut Client, keep: bool) -> Result<(), PgError> {
+        let started = self.transaction.started;
+        self.transaction.end();
+        let Some(open) = self.open.as_mut().filter(|_| started) else { return Ok(()) };
+        let ended = open.connection.query_text(if keep { "commit" } else { "rollback" }).await;
+        if let Err(error) = &ended {
+            self.check(error, client);
+        }
+        if !keep || ended.is_err() {
+            self.rolled_back();
+        }
+        ended.map(|_| ())
+    }
+}
