@@ -1,7 +1,7 @@
 """Global temporary tables (`##t`): every session sees them, and they end with the session that made them.
 
-"CREATE TABLE (Transact-SQL)": "Global temporary tables are automatically dropped when the session that created
-the table ends and all other tasks have stopped referencing them."
+"CREATE TABLE (Transact-SQL)": "Global temporary tables are automatically dropped when the session that
+created the table ends and all other tasks have stopped referencing them."
 """
 
 import signal

@@ -74,6 +74,7 @@ pub enum Rule {
     /// A function of the catalogue, in schema sys.
     System,
     HashBytes,
+    Format,
     /// greatest and least
     OfAll,
     /// `concat_ws(separator, …)`
@@ -190,7 +191,7 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("filegroup_name", NO),
     ("first_value", Rule::Edge),
     ("floor", Rule::KeepsKind),
-    ("format", NO),
+    ("format", Rule::Format),
     ("formatmessage", Rule::FormatMessage),
     ("fulltextserviceproperty", NO),
     ("getansinull", NO),

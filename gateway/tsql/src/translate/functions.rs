@@ -134,6 +134,7 @@ impl CallTranslation<'_, '_, '_> {
             Rule::Session => self.session(),
             Rule::System => self.system(),
             Rule::HashBytes => self.hash_bytes(),
+            Rule::Format => self.format(),
             Rule::OfAll => self.of_all(),
             Rule::ConcatWith => self.concat_with(),
             Rule::FormatMessage => self.format_message(),

@@ -5,7 +5,7 @@ use super::conversions::wide_bytes;
 use super::translation::Translation;
 use super::value::Value;
 use crate::error::Error;
-use crate::facts::functions::{rule, Rule, HASH_RESULT};
+use crate::facts::functions::{rule, Rule, HASH_RESULT, NONE_SUCH};
 use crate::facts::types::{
     self, nvarchar, varchar, Family, Type, BIT, CHAR, INT, SMALLDATETIME, TINYINT, VARBINARY,
 };
@@ -123,6 +123,27 @@ impl CallTranslation<'_, '_, '_> {
         }
         let sql = format!("tsql.format_message({text}, {})", array(parts, "text"));
         Ok(Value::new(sql, nvarchar(Some(2047))))
+    }
+
+    /// Of a number or a time, whose kind PostgreSQL knows.
+    pub fn format(&mut self) -> Result<Value, Error> {
+        let given = self.count(2, 3)?;
+        if self.sybase() {
+            return Err(Error::refused("format()", NONE_SUCH, self.line));
+        }
+        let value = self.value(0)?;
+        let is_formatted = |family| {
+            use Family::{Date, DateTime, Decimal, Float, Integer, Money, Time};
+            matches!(family, Integer | Money | Decimal | Float | Time | Date | DateTime)
+        };
+        if value.is_null() || value.family().is_some_and(|family| !is_formatted(family)) {
+            let name = value.of.filter(|_| !value.is_null()).map_or("NULL", |of| of.name);
+            let text = format!("Argument data type {name} is invalid for argument 1 of format function.");
+            return Err(self.fail(8116, text));
+        }
+        let format = self.text(1)?;
+        let culture = if given == 3 { self.text(2)? } else { String::from("'en-US'") };
+        Ok(Value::new(format!("tsql.format({}, {format}, {culture})", value.sql), nvarchar(Some(4000))))
     }
 
     /// Characters, or bytes of binaries; where only PostgreSQL knows the type, it counts.
