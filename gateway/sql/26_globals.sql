@@ -147,8 +147,8 @@ begin
     exception
       when undefined_table then
         null;
-      when lock_not_available or object_in_use then
-        -- a statement still uses it; nobody else may begin to
+      when lock_not_available or object_in_use or dependent_objects_still_exist then
+        -- a statement still uses it, or an object made outside T-SQL; nobody else may begin to
         if ended.name = any (named) then
           perform tsql.raise(208, 16, 0, format('Invalid object name ''%s''.', ended.name));
         end if;

@@ -52,11 +52,15 @@ impl<'t> Parser<'t> {
         }
         if self.word("identity_insert") {
             let table = self.object_name()?;
-            let on = self.word("on");
-            if !on {
-                self.expect_word("off")?;
-            }
-            return Ok(StatementKind::SetIdentityInsert { table, on });
+            return Ok(StatementKind::SetIdentityInsert { table, on: self.on_or_off()? });
+        }
+        // ASE: its words begin a statement and end an option
+        if self.word("close") {
+            self.expect_word("on")?;
+            self.expect_word("endtran")?;
+            let value = if self.on_or_off()? { "on" } else { "off" };
+            let words = ["close", "on", "endtran", value].map(|word| SetWord::Word(word.into()));
+            return Ok(StatementKind::Set(words.into()));
         }
         let at = self.position();
         let words = self.option_words()?;
@@ -74,6 +78,14 @@ impl<'t> Parser<'t> {
             settings.push(Statement { kind: StatementKind::Set(words), at });
         }
         Ok(StatementKind::Block(settings))
+    }
+
+    fn on_or_off(&mut self) -> Result<bool, Error> {
+        let on = self.word("on");
+        if !on {
+            self.expect_word("off")?;
+        }
+        Ok(on)
     }
 
     fn assign(&mut self) -> Result<StatementKind, Error> {
