@@ -16,8 +16,8 @@ _ASIDE = "_replaced"  # what begins with _ is no data to Spark, and `*.parquet` 
 
 def aside(name: str) -> str:
     """The name of a file that has left the manifest and is kept."""
-    folder, _, file = name.rpartition("/")
-    return f"{folder}/{_ASIDE}/{file}"
+    folder, slash, file = name.rpartition("/")
+    return f"{folder}{slash}{_ASIDE}/{file}"
 
 
 class Damaged(Exception):
