@@ -17,6 +17,17 @@ $$;
 comment on function tsql.check_culture(text) is 'Of FORMAT. Error: another culture than en-US (9818).';
 
 
+create or replace function tsql.zero_padded(digits text, width integer)
+returns text
+language sql
+immutable
+strict
+set search_path = pg_catalog, pg_temp
+as $$ select lpad(digits, greatest(width, length(digits)), '0') $$;
+
+comment on function tsql.zero_padded(text, integer) is 'So many digits at least.';
+
+
 create or replace function tsql.format_fixed(magnitude numeric, digits integer, grouped boolean)
 returns text
 language sql
@@ -65,18 +76,15 @@ as $$
 declare
   exponent integer := tsql.exponent_of(magnitude);
   mantissa numeric := round(magnitude * ('1e' || -exponent)::numeric, digits);
-  written text;
 begin
   if mantissa >= 10 then
     exponent := exponent + 1;
     mantissa := round(mantissa / 10, digits);
   end if;
-  written := mantissa::text;
-  if not keeps_zeros and position('.' in written) > 0 then
-    written := rtrim(rtrim(written, '0'), '.');
+  if not keeps_zeros then
+    mantissa := trim_scale(mantissa);
   end if;
-  return written || letter || case when exponent < 0 then '-' else '+' end || lpad(abs(exponent)::text,
-    greatest(places, length(abs(exponent)::text)), '0');
+  return mantissa || letter || case when exponent < 0 then '-' else '+' end || tsql.zero_padded(abs(exponent)::text, places);
 end
 $$;
 
@@ -291,7 +299,7 @@ begin
     elsif letter in ('E', 'e') and substr(section, at) ~ '^[+-]?0' then
       mark := regexp_match(substr(section, at), '^([+-]?)(0+)');
       written := written || letter || case when exponent < 0 then '-' when mark[1] = '+' then '+' else '' end
-        || lpad(abs(exponent)::text, greatest(length(mark[2]), length(abs(exponent)::text)), '0');
+        || tsql.zero_padded(abs(exponent)::text, length(mark[2]));
       at := at + length(mark[1]) + length(mark[2]);
     elsif letter <> ',' then
       written := written || letter;
@@ -354,7 +362,7 @@ begin
       if kind not in ('int2', 'int4', 'int8') then
         return null;
       end if;
-      return sign || lpad(magnitude::text, greatest(coalesce(digits, 0), length(magnitude::text)), '0');
+      return sign || tsql.zero_padded(magnitude::text, coalesce(digits, 0));
     when 'X' then
       if kind not in ('int2', 'int4', 'int8') then
         return null;
@@ -363,7 +371,7 @@ begin
       if value < 0 then
         written := right(written, case kind when 'int2' then 4 when 'int4' then 8 else 16 end);
       end if;
-      written := lpad(written, greatest(coalesce(digits, 0), length(written)), '0');
+      written := tsql.zero_padded(written, coalesce(digits, 0));
       return case letter when 'X' then upper(written) else written end;
     when 'G' then
       if coalesce(digits, 0) = 0 and kind not in ('real', 'float') then
@@ -374,11 +382,7 @@ begin
       rounded := round(magnitude, significant - 1 - exponent);
       exponent := tsql.exponent_of(rounded);
       if exponent > -5 and exponent < significant then
-        written := rounded::text;
-        if position('.' in written) > 0 then
-          written := rtrim(rtrim(written, '0'), '.');
-        end if;
-        return case when rounded = 0 then '' else sign end || written;
+        return case when rounded = 0 then '' else sign end || trim_scale(rounded);
       end if;
       return sign || tsql.format_scientific(magnitude, significant - 1, case letter when 'G' then 'E' else 'e' end, 2, false);
     else

@@ -139,8 +139,7 @@ begin
     end if;
     if number is not null then
       -- of years any number of digits is meant, of all others two at most
-      written := written || lpad(number::text,
-        greatest(case letter when 'y' then width else least(width, 2) end, length(number::text)), '0');
+      written := written || tsql.zero_padded(number::text, case letter when 'y' then width else least(width, 2) end);
     end if;
     at := at + width;
   end loop;
@@ -213,7 +212,7 @@ begin
       return null;
     end if;
     if number is not null then
-      written := written || lpad(number::text, greatest(width, length(number::text)), '0');
+      written := written || tsql.zero_padded(number::text, width);
     end if;
     at := at + width;
   end loop;
