@@ -144,7 +144,6 @@ impl Interpreter {
             }
             Err(interrupt) => return Err(interrupt),
         };
-        let failure = self.in_transaction(failure);
         let failure = Failure { stage: Stage::Reported, ..self.under_settings(client, failure) };
         self.note(&failure.message);
         if failure.ends == Ends::Transaction {

@@ -227,8 +227,9 @@ impl Interpreter {
         envchange::put_reset(&mut client.reply.tokens, &dialect);
     }
 
-    /// What an error ends under the settings of the client.
+    /// What an error is in the transaction, and ends under the settings of the client.
     pub(super) fn under_settings(&self, client: &Client, failure: Failure) -> Failure {
+        let failure = self.in_transaction(failure);
         let ends = match failure.ends {
             Ends::Text => Ends::Text,
             _ if client.settings().abort_on_error => Ends::Transaction,
@@ -238,7 +239,7 @@ impl Interpreter {
     }
 
     /// PostgreSQL refuses to write in a transaction that cannot be committed: 3930.
-    pub(super) fn in_transaction(&self, failure: Failure) -> Failure {
+    fn in_transaction(&self, failure: Failure) -> Failure {
         match failure.message.number {
             READS_ONLY if self.procedures.backend.is_doomed() => {
                 let ServerMessage { text, number, severity, .. } = uncommittable();

@@ -326,7 +326,6 @@ impl Interpreter {
 
     /// An error goes to a CATCH or to the client. Ok: the next statement follows.
     pub(super) async fn fail(&mut self, client: &mut Client, failure: Failure) -> Result<(), Interrupt> {
-        let failure = self.in_transaction(failure);
         let failure = self.under_settings(client, failure);
         self.fail_as_said(client, failure).await
     }

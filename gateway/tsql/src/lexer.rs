@@ -135,6 +135,11 @@ pub fn tokens(text: &str, syntax: Syntax) -> Result<Vec<Token<'_>>, Error> {
     Ok(tokens)
 }
 
+/// Where the first name of a temporary table stands.
+pub fn temporary_name(text: &str) -> Result<Option<Position>, Error> {
+    Ok(tokens(text, Syntax::default())?.iter().find(|token| token.is_temporary()).map(|token| token.at))
+}
+
 struct Lexer<'a> {
     text: &'a str,
     at: usize,

@@ -10,7 +10,7 @@ use super::writer::{quoted, Purpose};
 use super::{arguments, body, fitted, header, mark, read_names, Header};
 use crate::error::Error;
 use crate::facts::types;
-use crate::lexer::{self, Syntax};
+use crate::lexer;
 use crate::program::Define;
 use crate::resolve::names::{self, folded, literal};
 use crate::resolve::Scope;
@@ -24,10 +24,9 @@ use std::collections::HashMap;
 /// The statements that make a function. `text`: the batch that it is.
 pub fn create(create: &CreateFunction, text: &str, line: u32, scope: &Scope) -> Result<Define, Error> {
     let header = header(&create.name, &create.parameters, line, scope)?;
-    let tokens = lexer::tokens(text, Syntax::default())?;
-    if let Some(token) = tokens.iter().find(|token| token.is_temporary()) {
+    if let Some(at) = lexer::temporary_name(text)? {
         let text = "Cannot access temporary tables from within a function.";
-        return Err(Error::new(2772, text, token.at).with_severity(16));
+        return Err(Error::new(2772, text, at).with_severity(16));
     }
     if let Some((parameter, _)) = header.parameters.iter().find(|(parameter, _)| parameter.output) {
         let text = "Mixing old and new syntax to specify output of a function is not possible.";

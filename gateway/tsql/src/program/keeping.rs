@@ -1,5 +1,7 @@
 //! Queries whose rows depend on tables alone.
 
+use super::sql::GLOBAL;
+
 /// Functions of schema tsql that return the time or the session's state begin with these words.
 const CHANGES: [&str; 7] =
     ["getdate", "getutcdate", "sys", "last_identity", "transaction_count", "new", "rand"];
@@ -54,7 +56,7 @@ const KEEPS: &[&str] = &[
 /// time or the session's state, and none of the site's own.
 pub fn keeps(sql: &str) -> bool {
     // a global temporary table may have ended
-    if sql.contains("tsql_global.") {
+    if sql.contains(GLOBAL) {
         return false;
     }
     let mut rest = sql;

@@ -4,7 +4,7 @@ use super::OverColumns;
 use std::sync::Arc;
 
 /// How the name of a global temporary table begins.
-const GLOBAL: &str = "tsql_global.\"##";
+pub(super) const GLOBAL: &str = "tsql_global.\"##";
 
 /// SQL with `$1`, `$2` … for its variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use super::title::Title;
 use super::translation::{Translation, Verb};
 use super::variables::NoVariables;
 use crate::error::Error;
-use crate::lexer::{self, Syntax};
+use crate::lexer;
 use crate::resolve::names::{
     self, array, folded, identifier, in_parentheses, listed, literal, schema_of, table, temporary_schema,
 };
@@ -125,12 +125,11 @@ fn beside(of: &ObjectName) -> Result<String, Error> {
 
 /// The SQL of a view. `source`: its T-SQL, which it keeps.
 pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<String, Error> {
-    let tokens = lexer::tokens(source, Syntax::default())?;
-    if let Some(token) = tokens.iter().find(|token| token.is_temporary()) {
+    if let Some(at) = lexer::temporary_name(source)? {
         let text =
             "Views or functions are not allowed on temporary tables. Table names that begin with '#' denote \
                     temporary tables.";
-        return Err(Error::new(4508, text, token.at).with_severity(16));
+        return Err(Error::new(4508, text, at).with_severity(16));
     }
     let mut none = NoVariables("a view names no variables");
     let mut translation = Translation::new(scope, &mut none);
