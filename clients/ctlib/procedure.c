@@ -11,6 +11,11 @@ static _Thread_local struct answer heard;
  * first, and waits for the answer to that, and so on without end. */
 static _Thread_local int logging_in;
 
+/* The description of a call's parameters, at TDS 5.0 some twenty bytes each, fits into one packet of this size. Where it
+ * takes two, and the connection breaks between them, ct_send of FreeTDS (1.3 to 1.5) never returns: the packet it fills
+ * is put among the free ones, then follows itself (tds_freeze_close_len). Its packets of TDS 5.0 have 512 bytes. */
+static const CS_INT PACKET_SIZE = 16384;
+
 static void note(int error, const char *text) {
   if (*heard.text) return;
   heard.error = error;
@@ -71,13 +76,14 @@ static int set_text(CS_CONNECTION *connection, CS_INT property, const char *valu
 
 CS_CONNECTION *log_in(const struct login *login, struct answer *answer) {
   CS_CONNECTION *connection = NULL;
-  CS_INT version = version_number(login->version), agreed = 0;
+  CS_INT version = version_number(login->version), agreed = 0, packet_size = PACKET_SIZE;
   if (!version) errx(2, "TDS version %s is not known here", login->version);
   memset(&heard, 0, sizeof heard);
   if (ct_con_alloc(library(login->patience), &connection) != CS_SUCCEED ||
       !set_text(connection, CS_USERNAME, login->user) || !set_text(connection, CS_PASSWORD, login->password) ||
       !set_text(connection, CS_APPNAME, login->program) ||
-      ct_con_props(connection, CS_SET, CS_TDS_VERSION, &version, CS_UNUSED, NULL) != CS_SUCCEED)
+      ct_con_props(connection, CS_SET, CS_TDS_VERSION, &version, CS_UNUSED, NULL) != CS_SUCCEED ||
+      ct_con_props(connection, CS_SET, CS_PACKETSIZE, &packet_size, CS_UNUSED, NULL) != CS_SUCCEED)
     errx(1, "ct-library refuses the login's properties: %s", heard.text);
 #ifdef CS_CLIENTCHARSET /* FreeTDS takes ISO 8859-1 for granted; Sybase's library goes by the locale */
   set_text(connection, CS_CLIENTCHARSET, "UTF-8");

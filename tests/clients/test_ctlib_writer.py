@@ -89,29 +89,27 @@ def place(started: Place) -> Place:
 class Writer:
     """A running writer."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes]
     table: str
+    output: Path
+    """Where its counts go: a pipe that nobody reads would stop it when it is full."""
     errors: Path
 
     def counts(self) -> dict[str, Any]:
-        """Its next line of counts."""
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line, self.errors.read_text()
-        counts: dict[str, Any] = json.loads(line)
+        """Its latest line of counts; empty before the first."""
+        written, _, _ = self.output.read_text().rpartition("\n")
+        counts: dict[str, Any] = json.loads(written.splitlines()[-1]) if written else {}
         return counts
 
     def wait_for(self, stored: int) -> None:
         """Waits until it has stored so many rows."""
-        wait_until(lambda: self.counts()["stored"] >= stored, self.errors.read_text)
+        wait_until(lambda: self.counts().get("stored", 0) >= stored, self.errors.read_text)
 
     def end(self) -> dict[str, Any]:
         """Stops it, unless it has ended; its last counts."""
         self.process.send_signal(signal.SIGTERM)
-        said, _ = self.process.communicate(timeout=PATIENCE)
-        assert self.process.returncode == 0, (said, self.errors.read_text())
-        counts: dict[str, Any] = json.loads(said.splitlines()[-1])
-        return counts
+        assert self.process.wait(PATIENCE) == 0, self.errors.read_text()
+        return self.counts()
 
 
 @contextmanager
@@ -123,19 +121,18 @@ def writers(program: Path, port: int, login: Login, folder: Path, *options: str)
     running = []
     with ExitStack() as stack:
         for table, version in VERSIONS.items():
-            errors = folder / f"{table}.stderr"
+            output, errors = (folder / f"{table}.{stream}" for stream in ("stdout", "stderr"))
             command = (program, "-v", version, "-P", password, "-i", "0.1", *options, f"127.0.0.1:{port}")
             process = stack.enter_context(
                 subprocess.Popen(
                     [str(word) for word in (*command, login.user, table, 4000, *COLUMNS)],
                     stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
+                    stdout=stack.enter_context(output.open("w")),
                     stderr=stack.enter_context(errors.open("w")),
-                    text=True,
                 )
             )
             stack.callback(process.kill)
-            running.append(Writer(process, table, errors))
+            running.append(Writer(process, table, output, errors))
         yield running
 
 
