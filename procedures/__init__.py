@@ -52,6 +52,7 @@ OVER_ALL_TABLES = (
     "queries_of_bins",
     "bins_of_places",
     "signal_bins",
+    "bins_of_trends",
     "trends_of",
     "get_trend",
     "get_trends",

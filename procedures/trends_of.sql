@@ -29,88 +29,22 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  duration double precision := extract(epoch from to_time - from_time);
-  -- of one bin more, where they do not begin with from_time
-  least_width double precision := duration / nullif(points - 1, 0);
   same record;
   part record;
-  seconds double precision;
-  begins timestamptz;
-  ends timestamptz;
-  width interval;
-  origin timestamptz;
 begin
-  if duration > 0 is not true or not (isfinite(from_time) and isfinite(to_time)) then
-    raise exception 'from_time (%) must be before to_time (%)', from_time, to_time
-      using errcode = 'invalid_parameter_value';
-  end if;
-  if points between 1 and 1000000 is not true then
-    raise exception 'points must be from 1 to 1000000, not %', points
-      using errcode = 'invalid_parameter_value';
-  end if;
-  if exists (select from ringlog.signal_elsewhere) then
-    perform ringlog.demand_here(names);
-  end if;
-  -- the signals of one table at once
-  for same in
-    select
-      array_agg(asked.name order by asked.number) as names,
-      summarised.levels,
-      bool_or(place.has_moved) as have_moved
-    from unnest(names) with ordinality as asked (name, number)
-    left join (
-      -- the newest table of each
-      select
-        found.signal,
-        (array_agg(found.table_name order by found.ends desc))[1] as table_name,
-        bool_or(found.begins > from_time and found.begins < to_time) as has_moved
-      from ringlog.trend_places(names) as found
-      group by found.signal
-    ) as place on place.signal = asked.name
-    left join ringlog.summarised using (table_name)
-    group by place.table_name, summarised.levels
-    order by min(asked.number)
-  loop
-    select coalesce(
-      -- spans as they are, or some of them where the next longer ones are many times as long
-      min(each * factor) filter (where each * factor >= least_width and (factor = 1 or each * factor < longer)),
-      ceil(least_width / max(each)) * max(each)
-    ) into seconds
-    from (
-      select each, lead(each) over (order by each) as longer from unnest(same.levels) as each
-    ) as level
-    cross join unnest(array[1, 2, 3, 5]) as factor;
-
-    begins := from_time;
-    ends := to_time;
-    if seconds < 2 * least_width or points = 1 then
-      -- where the rows are in the archive, whole spans of the summaries are as near as one gets
-      select
-        min(date_bin(shortest, from_time, 'epoch')) filter (where week.begins <= from_time),
-        max(date_bin(shortest, to_time - interval '1 microsecond', 'epoch') + shortest)
-          filter (where to_time <= week.ends)
-      into begins, ends
-      from ringlog.trend_places(same.names) as place
-      join ringlog.summarised using (table_name)
-      cross join lateral (select summarised.levels[1] * interval '1 second') as length (shortest)
-      join ringlog.cold_week as week
-        on week.table_name = place.table_name and week.recalled_until is null
-        and week.begins < to_time and from_time < week.ends;
-      begins := coalesce(begins, from_time);
-      ends := coalesce(ends, to_time);
-    end if;
-    width := case
-      when points = 1 then ends - begins
-      when seconds < 2 * least_width then seconds * interval '1 second'
-      else ceil(duration * 1000000 / points) * interval '1 microsecond'
-    end;
-    origin := case when points > 1 and seconds < 2 * least_width then 'epoch' else begins end;
+  for same in select * from ringlog.bins_of_trends(names, from_time, to_time, points) loop
     if same.have_moved then
-      return query select * from ringlog.signal_bins(same.names, begins, ends, width, origin, with_squares);
+      return query select * from ringlog.signal_bins(
+        same.signals, same.begins, same.ends, same.width, same.origin, with_squares
+      );
       continue;
     end if;
     -- without gathering the rows once more
-    for part in select * from ringlog.queries_of_bins(same.names, begins, ends, width, origin, with_squares) loop
+    for part in
+      select * from ringlog.queries_of_bins(
+        same.signals, same.begins, same.ends, same.width, same.origin, with_squares
+      )
+    loop
       return query execute part.query using part.signals, part.columns;
     end loop;
   end loop;

@@ -88,7 +88,7 @@ def trend(servers: Servers, signal: Signal, start: datetime, end: datetime, poin
 
 
 def _has_summaries(connection: Connection) -> bool:
-    name = sql.Literal("ringlog.get_trend(text,timestamptz,timestamptz,integer)")
+    name = sql.Literal("ringlog.bins_of_trends(text[],timestamptz,timestamptz,integer)")
     text = sql.SQL("select to_regprocedure({}) is not null as there").format(name)
     return bool(records(connection, text)[0]["there"])
 
@@ -103,11 +103,9 @@ def _of_summaries(
         end=moment(end),
         points=sql.Literal(points),
     )
-    batches = [*rows(connection, text)]
-    table = pa.Table.from_batches(batches).cast(SCHEMA).combine_chunks()
-    time = table["time"].cast(pa.int64()).to_numpy()
-    width = int(np.diff(time).min()) if len(time) > 1 else width_of(start, end, points)
-    made = table.to_batches()
+    found = pa.Table.from_batches(rows(connection, text)).combine_chunks()
+    width = found["width"][0].as_py() if found.num_rows else 0
+    made = found.select(SCHEMA.names).cast(SCHEMA).to_batches()
     return Trend(signal, width, made[0] if made else _batch([[]] * 7))
 
 

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from psycopg.conninfo import make_conninfo
 
 from ringlog.history.archive import archive
+from ringlog.history.summaries import summarise
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
 from ringlog.schema.partitions import maintain
@@ -30,12 +31,14 @@ FORMS = {
 }
 
 
+def conninfo_of(url: sa.URL) -> str:
+    return make_conninfo(user=url.username, dbname=url.database, **dict(url.query))
+
+
 @pytest.fixture
 def archived(database_url: sa.URL, tmp_path: Path) -> Iterator[tuple[httpx.Client, Path]]:
     """A client of four weeks, of which the first three are files, and the archive's folder."""
-    conninfo = make_conninfo(
-        user=database_url.username, dbname=database_url.database, **dict(database_url.query)
-    )
+    conninfo = conninfo_of(database_url)
     folder, engine = tmp_path / "archive", sa.create_engine(database_url)
     table = Table("slow", 10, 1200.0, (Column("a_double", "t/double", "double"),))
     history = History(Retention(2, "week"), str(folder))
@@ -80,6 +83,36 @@ def test_a_trend_of_files_has_as_many_points_as_asked_for(archived: tuple[httpx.
     assert sum(trend(24, part)["n"]) == 72
     assert len(trend(24, part)["n"]) == 24
     assert trend(100, part)["mean"] == [math.sin(72 + n) for n in range(72)]
+
+
+def test_the_width_of_points_is_that_of_the_bins(database_url: sa.URL) -> None:
+    """Where most bins have no rows it is less than the distance between any two points."""
+    table = Table("sparse", 10, 60.0, (Column("a_double", "t/sparse", "double"),), summaries=(600, 3600))
+    conninfo, engine = conninfo_of(database_url), sa.create_engine(database_url)
+    install(engine, Facility("test", "UTC", (table,)))
+    engine.dispose()
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        # ten rows in one of each three spans of ten minutes
+        connection.execute(
+            "insert into log.sparse"
+            " select 1, %s + n / 10 * interval '30 minutes' + n %% 10 * interval '1 minute', n"
+            " from generate_series(0, 479) as n",
+            [WEEK],
+        )
+        maintain(engine, NOW)
+    summarise(conninfo, NOW, enough=1)
+    served = settings("127.0.0.1", free_port(), conninfo, role="daq_reader")
+    with (
+        Web(served).running() as web,
+        httpx.Client(base_url=f"http://{web.address}", timeout=60, trust_env=False) as client,
+    ):
+        day = {"from": WEEK.isoformat(), "to": (WEEK + timedelta(days=1)).isoformat()}
+        for points, width in ((150, 600), (50, 1800), (1, 86_400)):
+            asked = {"signal": "t/sparse", "points": str(points)} | day
+            [found] = client.get("/api/v1/trend", params=asked).json()["signals"]
+            assert found["width"] == width
+            assert sum(found["n"]) == 480
+            assert len(found["n"]) == (1 if points == 1 else 48)
 
 
 def test_a_damaged_file_is_reported(archived: tuple[httpx.Client, Path]) -> None:
