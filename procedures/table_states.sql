@@ -1,7 +1,8 @@
--- An argument more than before: the one without it would be ambiguous.
+-- Other arguments or other columns than before.
 drop function if exists ringlog.table_states();
+drop function if exists ringlog.table_states(text[]);
 
-create or replace function ringlog.table_states(names text[] default null)
+create or replace function ringlog.table_states(names text[] default null, again boolean default false)
 returns table (
   table_name text,
   cycle double precision,
@@ -9,54 +10,118 @@ returns table (
   age double precision,
   silent boolean,
   rows_per_second double precision,
-  in_default bigint
+  in_default bigint,
+  unread text
 )
 language plpgsql
-stable
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '100ms'
+set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
   known record;
+  until constant timestamptz := now();
+  since constant timestamptz := until - interval '1 minute';
+  monday constant timestamptz := date_trunc('week', since, 'UTC');
+  next_monday constant timestamptz := monday + interval '168 hours';
   may_look constant boolean := has_function_privilege('pg_stat_file(text, boolean)', 'execute');
   fallback regclass;
   filled boolean;
 begin
   for known in
-    select logged_table.table_name, logged_table.cycle from ringlog.logged_table
-    where not retired and (names is null or logged_table.table_name = any(names))
+    select
+      place.table_name,
+      place.cycle,
+      place.week,
+      prepared.name is not null as is_prepared,
+      case
+        when place.week is null then
+          -- times as constants: only the weeks that have them are opened
+          format(
+            'select (select max("time") from online.%I), (select count(*) / 60.0 from log.%I'
+            ' where "time" > %L and "time" <= %L)',
+            place.table_name, place.table_name, since, until
+          )
+        else
+          format(
+            'select (select max("time") from online.%I), (select count(*) / 60.0 from log.%I'
+            ' where "time" > $1 and "time" <= $2)',
+            place.table_name, place.week
+          )
+      end as query
+    from (
+      select logged_table.table_name, logged_table.cycle, weeks.relname as week
+      from ringlog.logged_table
+      -- the week that has all of the last minute, where the caller may read it: by itself it is opened without
+      -- its log
+      left join (
+        pg_class as weeks
+        join pg_namespace as schema on schema.oid = weeks.relnamespace and schema.nspname = 'log'
+        join pg_inherits on inhrelid = weeks.oid
+      )
+      on weeks.relname = logged_table.table_name || to_char(monday at time zone 'UTC', '_IYYY"w"IW')
+        and inhparent = to_regclass(format('log.%I', logged_table.table_name))
+        and pg_get_expr(weeks.relpartbound, 0) = format('FOR VALUES FROM (%L) TO (%L)', monday, next_monday)
+        and until < next_monday
+        and has_table_privilege(weeks.oid, 'select')
+      where not retired and (names is null or logged_table.table_name = any(names))
+    ) as place
+    left join pg_prepared_statements as prepared on again and prepared.name = place.week
     order by 1
   loop
     table_name := known.table_name;
     cycle := known.cycle;
-    execute format('select max(ring."time") from online.%I as ring', known.table_name) into newest;
-    age := extract(epoch from now() - newest);
-    silent := age is null or age > greatest(3 * cycle, 60);
-    -- times as constants: only the week that has them is opened
-    execute format(
-      'select count(*) / 60.0 from log.%I as logged where logged."time" > %L and logged."time" <= %L',
-      known.table_name, now() - interval '1 minute', now()
-    ) into rows_per_second;
-    in_default := 0;
-    fallback := format('log.%I', known.table_name || '_default')::regclass;
-    -- see has_pages of ringlog.schema.partitions
-    if may_look then
-      filled := (pg_stat_file(pg_relation_filepath(fallback), true)).size > 0;
-    else
-      filled := true;
+    newest := null;
+    rows_per_second := null;
+    in_default := null;
+    unread := null;
+    begin
+      if again and known.week is not null then
+        if not known.is_prepared then
+          execute format('prepare %I (timestamptz, timestamptz) as %s', known.week, known.query);
+        end if;
+        execute format('execute %I (%L, %L)', known.week, since, until) into newest, rows_per_second;
+      else
+        execute known.query into newest, rows_per_second using since, until;
+      end if;
+      fallback := format('log.%I', known.table_name || '_default')::regclass;
+      -- see has_pages of ringlog.schema.partitions
+      if may_look then
+        filled := (pg_stat_file(pg_relation_filepath(fallback), true)).size > 0;
+      else
+        filled := true;
+      end if;
+      in_default := 0;
+      if filled then
+        execute format('select count(*) from %s', fallback) into in_default;
+      end if;
+    exception
+      when lock_not_available then
+        unread := 'locked by another transaction';
+        -- one wait is enough for all tables
+        perform set_config('lock_timeout', '1ms', true);
+      when others then
+        unread := sqlerrm;
+    end;
+    if unread is not null then
+      newest := null;
+      rows_per_second := null;
+      in_default := null;
     end if;
-    if filled then
-      execute format('select count(*) from %s', fallback) into in_default;
-    end if;
+    age := extract(epoch from until - newest);
+    silent := case when unread is null then age is null or age > greatest(3 * cycle, 60) end;
     return next;
   end loop;
 end
 $$;
 
-comment on function ringlog.table_states(text[]) is
+comment on function ringlog.table_states(text[], boolean) is
 $$The state of each table, or of the named ones, whichever program writes it: time of the newest row of its ring and its
 age in seconds; silent: the age is more than three cycles and a minute; rows added to the log per second, over the last
-minute; rows in the log's default partition, whose times belong to no week's partition.$$;
+minute; rows in the log's default partition, whose times belong to no week's partition. A table that is locked for more
+than 100 ms, or cannot be read, has none of these but the reason in unread. again: the session will ask again, and keeps
+its statements prepared.$$;
 
-revoke all on function ringlog.table_states(text[]) from public;
-grant execute on function ringlog.table_states(text[]) to daq_reader;
+revoke all on function ringlog.table_states(text[], boolean) from public;
+grant execute on function ringlog.table_states(text[], boolean) to daq_reader;

@@ -73,7 +73,7 @@ def status(
 ) -> None:
     """The state of each table, whichever program writes it and whichever server has it, and the disk.
 
-    Code 1: a table is silent, or a node cannot be reached."""
+    Code 1: a table is silent or cannot be read, or a node cannot be reached."""
     database = chosen_database(data, dsn)
     disk = database.data if isinstance(database, Embedded) else None
     with database.opened() as conninfo:
@@ -89,7 +89,7 @@ def status(
                 with look(server) as connection:
                     print_status(connection, server, disk if node is None else None, found.get(node, []))
         servers.demand_all()
-    if any(state.silent for states in found.values() for state in states):
+    if any(state.silent or state.unread for states in found.values() for state in states):
         raise typer.Exit(1)
 
 
@@ -167,17 +167,20 @@ def print_status(
         (
             [
                 state.table_name,
-                "silent" if state.silent else "coming",
+                "unread" if state.unread else "silent" if state.silent else "coming",
                 _cell(state.newest),
                 "-" if state.age is None else f"{state.age:.0f} s",
                 f"{state.cycle:g} s",
-                f"{state.rows_per_second:.2f}",
-                str(state.in_default),
+                "-" if state.rows_per_second is None else f"{state.rows_per_second:.2f}",
+                _cell(state.in_default),
             ]
             for state in states
         ),
         2,
     )
+    for state in states:
+        if state.unread:
+            console.print(Text(f"{state.table_name}: {state.unread}"))
     if any(state.called for state in states):
         _print(
             console,

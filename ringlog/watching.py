@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import psutil
 import psycopg
+from psycopg.conninfo import make_conninfo
 from psycopg.rows import class_row
 from sqlalchemy.exc import DBAPIError
 
@@ -23,8 +25,12 @@ _FRESH = 10.0
 _PART = 0.05
 _LONGEST_FRESH = 60.0
 _FRESH_GROWTH = 600.0
-# Seconds that connecting may take.
+# Seconds that connecting may take, and what is sent until PostgreSQL's machine has it.
 _PATIENCE = 5
+# Connections that look at the same time: no look takes the machine from its writers.
+_AT_ONCE = 2
+# Seconds for which the metrics keep a connection: it has statements of each week that it has seen.
+_KEPT = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -35,9 +41,11 @@ class TableState:
     cycle: float
     newest: datetime | None
     age: float | None
-    silent: bool
-    rows_per_second: float
-    in_default: int
+    silent: bool | None
+    rows_per_second: float | None
+    in_default: int | None
+    unread: str | None
+    """why there are none of the five before: the table is locked, or cannot be read"""
     host: str | None
     """of the last caller of put over TDS, as its login gives it; program likewise. None: no call yet"""
     program: str | None
@@ -58,39 +66,53 @@ class Space:
     days: float | None
 
 
-def look(conninfo: str) -> psycopg.Connection:
-    """A connection for a look: it is there within seconds, or fails."""
-    return psycopg.connect(conninfo, connect_timeout=_PATIENCE)
+def look(conninfo: str, *, kept: bool = False) -> psycopg.Connection:
+    """A connection for a look: it is there within seconds, or fails. One that is `kept` fails as soon when
+    PostgreSQL's machine has gone meanwhile."""
+    if kept:
+        conninfo = make_conninfo(conninfo, tcp_user_timeout=1000 * _PATIENCE)
+    return psycopg.connect(conninfo, connect_timeout=_PATIENCE, autocommit=kept)
 
 
-def table_states(connection: psycopg.Connection, conninfo: str) -> list[TableState]:
-    """Every table of a server, by name. `conninfo` is where the connection leads to: for more than a few
-    hundred tables there are further ones."""
-    query = "select table_name from ringlog.logged_table where not retired order by 1"
-    names = [name for (name,) in connection.execute(query)]
+def table_states(conninfo: str) -> list[TableState]:
+    """Every table of a server, by name."""
+    with look(conninfo) as connection:
+        query = "select table_name from ringlog.logged_table where not retired order by 1"
+        names = [name for (name,) in connection.execute(query)]
+        callers = _callers(connection)
+        first, *others = by_connection(names) or [[]]
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            found = [threads.submit(_states, connection, first, callers)]
+            found += [threads.submit(_states_there, conninfo, some, callers) for some in others]
+            return [state for states in found for state in states.result()]
+
+
+def _callers(connection: psycopg.Connection) -> dict[str, list[Any]]:
     query = (
         "select table_name, host, program, login, called, failed, number, error from ringlog.table_callers()"
     )
-    callers = {name: caller for name, *caller in connection.execute(query)}
-    first, *others = by_connection(names) or [[]]
-    found = _states(connection, first, callers)
-    for some in others:
-        with look(conninfo) as another:
-            found += _states(another, some, callers)
-    return found
+    return {name: caller for name, *caller in connection.execute(query)}
 
 
 def _states(
-    connection: psycopg.Connection, names: Sequence[str], callers: Mapping[str, list[Any]]
+    connection: psycopg.Connection,
+    names: Sequence[str] | None,
+    callers: Mapping[str, list[Any]],
+    *,
+    again: bool = False,
 ) -> list[TableState]:
     query = (
-        "select table_name, cycle, newest, age, silent, rows_per_second::float8, in_default"
-        " from ringlog.table_states(%s) order by table_name"
+        "select table_name, cycle, newest, age, silent, rows_per_second, in_default, unread"
+        " from ringlog.table_states(%s, %s) order by table_name"
     )
     nobody = [None] * 7
-    return [
-        TableState(*state, *callers.get(state[0], nobody)) for state in connection.execute(query, [[*names]])
-    ]
+    rows = connection.execute(query, [None if names is None else [*names], again])
+    return [TableState(*state, *callers.get(state[0], nobody)) for state in rows]
+
+
+def _states_there(conninfo: str, names: Sequence[str], callers: Mapping[str, list[Any]]) -> list[TableState]:
+    with look(conninfo) as connection:
+        return _states(connection, names, callers)
 
 
 def _has_nodes(connection: psycopg.Connection) -> bool:
@@ -99,15 +121,15 @@ def _has_nodes(connection: psycopg.Connection) -> bool:
     return connection.execute("select exists (select from ringlog.node)").fetchone() == (True,)
 
 
-def states_everywhere(servers: Everywhere) -> dict[str | None, list[TableState]]:
+def states_everywhere(
+    servers: Everywhere, states_of: Callable[[str], list[TableState]] = table_states
+) -> dict[str | None, list[TableState]]:
     """The tables of every server that can be reached, without old copies of tables that move."""
     where = placing_of(servers.conninfo)
-    found = {}
-    for node, server in servers:
-        with look(server) as connection:
-            states = table_states(connection, server)
-        found[node] = [state for state in states if where.get(state.table_name, node) == node]
-    return found
+    return {
+        node: [state for state in states_of(server) if where.get(state.table_name, node) == node]
+        for node, server in servers
+    }
 
 
 def space(data: Path, a_day: float | None) -> Space:
@@ -116,34 +138,69 @@ def space(data: Path, a_day: float | None) -> Space:
     return Space(free, a_day, free / a_day if a_day else None)
 
 
+_WEEKS = """
+select child.oid
+from pg_inherits
+join pg_class as child on child.oid = inhrelid
+join pg_class as log on log.oid = inhparent
+join pg_namespace on pg_namespace.oid = log.relnamespace
+cross join lateral regexp_match(
+  pg_get_expr(child.relpartbound, 0), 'FROM \\(''(.+)''\\) TO \\(''(.+)''\\)'
+) as bounds
+where nspname = 'log'
+  and bounds[2]::timestamptz > now() - interval '28 days' and bounds[1]::timestamptz <= now()
+  and exists (select from ringlog.logged_table where table_name = log.relname)
+"""
+
+# What pg_total_relation_size returns, from the files: it would open each week, and wait for a lock of it.
+_SIZE_OF_FILES = f"""
+with recursive
+  heap as materialized (
+    select oid, reltoastrelid from pg_class
+    where oid in ({_WEEKS}) and {has_pages("oid", True)}
+  ),
+  stored (oid) as (
+    select oid from heap
+    union all
+    select reltoastrelid from heap where reltoastrelid <> 0
+  ),
+  part (oid) as (
+    select oid from stored
+    union all
+    select indexrelid from pg_index join stored on indrelid = stored.oid
+  ),
+  segment (path, number, size) as (
+    select path, 0, (pg_stat_file(path, true)).size
+    from part
+    cross join unnest('{{"", _fsm, _vm}}'::text[]) as fork
+    cross join lateral concat(pg_relation_filepath(part.oid), fork) as path
+    union all
+    select path, number + 1, (pg_stat_file(format('%s.%s', path, number + 1), true)).size
+    from segment where size = pg_size_bytes(current_setting('segment_size'))
+  )
+select sum(size) from segment
+"""
+
+
 def growth(connection: psycopg.Connection, conninfo: str) -> float | None:
-    """The growth of the last month's weeks, in bytes a day. `conninfo` as for `table_states`."""
-    may_look = connection.execute(MAY_LOOK).fetchone() == (True,)
-    # who may not look opens them for that, as for their size
-    in_use = f"and {has_pages('child.oid', may_look)}" if may_look else ""
-    query = f"""
-        select child.oid
-        from pg_inherits
-        join pg_class as child on child.oid = inhrelid
-        join pg_class as log on log.oid = inhparent
-        join pg_namespace on pg_namespace.oid = log.relnamespace
-        cross join lateral regexp_match(
-          pg_get_expr(child.relpartbound, 0), 'FROM \\(''(.+)''\\) TO \\(''(.+)''\\)'
-        ) as bounds
-        where nspname = 'log'
-          and bounds[2]::timestamptz > now() - interval '28 days' and bounds[1]::timestamptz <= now()
-          and exists (select from ringlog.logged_table where table_name = log.relname)
-          {in_use}
-    """
-    weeks = [week for (week,) in connection.execute(query.encode())]
+    """The growth of the last month's weeks, in bytes a day; None: none, or not known while a week is locked.
+    `conninfo` is where the connection leads to: who may not look at PostgreSQL's files opens the weeks, by
+    further connections."""
+    if connection.execute(MAY_LOOK).fetchone() == (True,):
+        (size,) = connection.execute(_SIZE_OF_FILES.encode()).fetchone() or (None,)
+        return float(size or 0) / 28 or None
     sizes = (
         "select sum(pg_total_relation_size(week)) from unnest(%s::oid[]) as weeks (week)"
-        " where pg_relation_size(week) > 0"
+        f" where {has_pages('week', False)}"
     )
     size = 0.0
-    for some in by_connection(weeks):
+    for some in by_connection([week for (week,) in connection.execute(_WEEKS.encode())]):
         with look(conninfo) as another:
-            (part,) = another.execute(sizes, [[*some]]).fetchone() or (None,)
+            another.execute("set lock_timeout = '100ms'")
+            try:
+                (part,) = another.execute(sizes.encode(), [[*some]]).fetchone() or (None,)
+            except psycopg.errors.LockNotAvailable:
+                return None
             size += float(part or 0)
     return size / 28 or None
 
@@ -194,6 +251,12 @@ def as_json(
     return {"tables": tables, "space": left and asdict(left), "away": dict(away)}
 
 
+@dataclass(frozen=True)
+class _Kept:
+    connection: psycopg.Connection
+    until: float
+
+
 class Watch:
     """The metrics of the tables for Prometheus, read from PostgreSQL once in ten seconds at most, and less
     often where there are so many tables that it takes long."""
@@ -206,6 +269,7 @@ class Watch:
         self._until = 0.0
         self._a_day: float | None = None
         self._growth_until = 0.0
+        self._kept: dict[str, _Kept] = {}
 
     def ready(self) -> str | None:
         """Why the server could not serve now; None when it could."""
@@ -222,25 +286,49 @@ class Watch:
             if (began := time.monotonic()) > self._until:
                 fresh = _FRESH
                 try:
-                    with look(self._conninfo) as connection:
-                        states, nodes = table_states(connection, self._conninfo), {}
-                        took = time.monotonic() - began
-                        fresh = min(max(_FRESH, took / _PART), _LONGEST_FRESH)
-                        if _has_nodes(connection):
-                            servers = Everywhere(self._conninfo)
-                            states = [state for own in states_everywhere(servers).values() for state in own]
-                            nodes = {name: name not in servers.away for name in servers.nodes}
-                        self._text = _metrics(
-                            states,
-                            space(self._data, self._growth(connection)) if self._data else None,
-                            (connection.info.host, connection.info.port),
-                            standbys(connection),
-                            nodes,
-                        )
+                    self._text = self._read()
+                    fresh = min(max(_FRESH, (time.monotonic() - began) / _PART), _LONGEST_FRESH)
                 except (psycopg.Error, DBAPIError, OSError):
                     self._text = _family("ringlog_up", "1 while PostgreSQL answers.", [("", 0)])
                 self._until = time.monotonic() + fresh
             return self._text
+
+    def _read(self) -> str:
+        first = self._states(self._conninfo)
+        connection = self._kept[self._conninfo].connection
+        states, nodes = first, {}
+        if _has_nodes(connection):
+            servers = Everywhere(self._conninfo)
+            found = states_everywhere(
+                servers, lambda server: first if server == self._conninfo else self._states(server)
+            )
+            states = [state for own in found.values() for state in own]
+            nodes = {name: name not in servers.away for name in servers.nodes}
+        return _metrics(
+            states,
+            space(self._data, self._growth(connection)) if self._data else None,
+            (connection.info.host, connection.info.port),
+            standbys(connection),
+            nodes,
+        )
+
+    def _states(self, server: str) -> list[TableState]:
+        """The tables of a server, by a connection that is kept: there each has been opened, and its statement
+        planned. What has ended meanwhile is opened again."""
+        kept = self._kept.pop(server, None)
+        if kept is not None:
+            try:
+                if time.monotonic() < kept.until:
+                    return self._ask(server, kept)
+            except psycopg.OperationalError:
+                pass
+            kept.connection.close()
+        return self._ask(server, _Kept(look(server, kept=True), time.monotonic() + _KEPT))
+
+    def _ask(self, server: str, kept: "_Kept") -> list[TableState]:
+        states = _states(kept.connection, None, _callers(kept.connection), again=True)
+        self._kept[server] = kept
+        return states
 
     def _growth(self, connection: psycopg.Connection) -> float | None:
         """That of the logs, which is looked at less often."""
@@ -280,7 +368,7 @@ def _metrics(
         of_tables(
             "ringlog_table_silent",
             "1 when no row has arrived for three cycles and a minute.",
-            [(state.table_name, int(state.silent)) for state in states],
+            [(state.table_name, state.silent) for state in states],
         ),
         of_tables(
             "ringlog_table_rows_per_second",
@@ -291,6 +379,11 @@ def _metrics(
             "ringlog_table_default_partition_rows",
             "Rows of the log whose times belong to no week's partition.",
             [(state.table_name, state.in_default) for state in states],
+        ),
+        of_tables(
+            "ringlog_table_unread",
+            "1 for a table that is locked or cannot be read, and so has none of those samples.",
+            [(state.table_name, state.unread is not None) for state in states],
         ),
         _family(
             "ringlog_table_last_call_timestamp_seconds",

@@ -118,13 +118,10 @@ def test_metrics_are_the_same_by_several_connections(
     install(engine, Facility("test", "UTC", (table("one"), table("two"), table("three"))))
     connection = connect()
     for name in ("one", "two"):
-        put = sql.SQL("select ringlog.{}(row (1, now() {})::online.{})").format(
-            sql.Identifier(f"put_{name}"), sql.SQL(", 1" * 8), sql.Identifier(name)
-        )
-        connection.execute(put)
+        put(connection, name)
 
     def found() -> list[object]:
-        states = table_states(connection, conninfo)
+        states = table_states(conninfo)
         return [growth(connection, conninfo), *((each.table_name, each.newest) for each in states)]
 
     at_once = found()
@@ -136,3 +133,76 @@ def test_metrics_are_the_same_by_several_connections(
     assert [name for name, newest in at_once[1:] if newest] == ["one", "two"]
     monkeypatch.setattr("ringlog.schema.many.PER_CONNECTION", 1)
     assert found() == at_once
+
+
+def put(connection: psycopg.Connection, name: str, since: str = "0 s") -> None:
+    """Stores a row of the table so long ago."""
+    call = sql.SQL("select ringlog.{}(row (1, now() - interval {} {})::online.{})").format(
+        sql.Identifier(f"put_{name}"), sql.Literal(since), sql.SQL(", 1" * 8), sql.Identifier(name)
+    )
+    connection.execute(call)
+
+
+def states_of(connection: psycopg.Connection, *, again: bool) -> dict[str, tuple[object, ...]]:
+    query = (
+        "select table_name, newest, rows_per_second, in_default, unread from ringlog.table_states(null, %s)"
+    )
+    return {name: state for name, *state in connection.execute(query, [again])}
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_locked_or_damaged_table_does_not_hold_up_the_others(
+    again: bool, engine: sa.Engine, connect: Connect
+) -> None:
+    names = ["a_ring", "b_week", "c_gone", "d_fine"]
+    install(engine, Facility("test", "UTC", tuple(table(name) for name in names)))
+    connection, other = connect(), connect()
+    for name in names:
+        put(connection, name)
+    (newest,) = connection.execute("select max(time) from online.d_fine").fetchone() or (None,)
+    if again:
+        states_of(connection, again=True)
+    with other.transaction():
+        other.execute("lock table online.a_ring in access exclusive mode")
+        other.execute(
+            "do $$ begin execute format("
+            "'lock table log.%I', 'b_week' || to_char(now() at time zone 'UTC', '_IYYY\"w\"IW'));"
+            " end $$"
+        )
+        connection.execute("drop table online.c_gone cascade")
+        states = states_of(connection, again=again)
+    locked = [None, None, None, "locked by another transaction"]
+    assert states["a_ring"] == states["b_week"] == locked
+    assert states["c_gone"] == [None, None, None, 'relation "online.c_gone" does not exist']
+    assert states["d_fine"] == [newest, pytest.approx(1 / 60), 0, None]
+    assert [state[-1] for state in states_of(connection, again=again).values()] == [
+        *(None, None),
+        'relation "online.c_gone" does not exist',
+        None,
+    ]
+
+
+def test_a_session_that_asks_again_gets_what_has_happened_meanwhile(
+    engine: sa.Engine, connect: Connect
+) -> None:
+    """Its statements are prepared: once, for the week; not where the minute is in no week of its own."""
+    install(engine, Facility("test", "UTC", (table("one"), table("two"))))
+    connection, watching = connect(), connect()
+    prepared = "select count(*) from pg_prepared_statements where from_sql"
+    for seconds in (30, 20, 10):
+        put(connection, "one", f"{seconds} s")
+        put(connection, "two", f"{seconds + 300} s")
+        by_itself = states_of(connection, again=False)
+        asked = states_of(watching, again=True)
+        assert [state[0] for state in asked.values()] == [state[0] for state in by_itself.values()]
+        assert watching.execute(prepared).fetchone() == (2,)
+    assert asked["one"][1] == pytest.approx(3 / 60)
+    assert asked["two"][1] == 0
+    week = "format('one_%s', to_char(now() at time zone 'UTC', 'IYYY\"w\"IW'))"
+    connection.execute(
+        f"do $$ begin execute format('alter table log.%I rename to merged', {week}); end $$".encode()
+    )
+    connection.execute("insert into log.two select seq_no, '1900-01-01' from log.two limit 1")
+    for again in (False, True):
+        states = states_of(watching, again=again)
+        assert (states["one"][1], states["two"][2]) == (pytest.approx(3 / 60), 1)
