@@ -24,7 +24,11 @@ left join sys.every_default as defaults
   on defaults.relation = columns.attrelid and defaults.column = columns.attnum
 left join pg_catalog.pg_type as domains
   on domains.oid = columns.atttypid and domains.typtype = 'd' and domains.typnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'tsql')
-cross join lateral sys.declaration(pg_catalog.col_description(columns.attrelid, columns.attnum)) as said
+left join pg_catalog.pg_description as comments
+  on comments.objoid = columns.attrelid
+  and comments.classoid = 'pg_catalog.pg_class'::regclass
+  and comments.objsubid = columns.attnum
+cross join lateral sys.declaration(comments.description) as said
 where columns.attnum > 0
   and not columns.attisdropped
   and pg_catalog.has_column_privilege(relations.oid, columns.attnum, 'select, insert, update, references');

@@ -208,7 +208,7 @@ returns sys.sysname
 language sql
 stable
 as $$
-  select types.name from sys.system_types as types where types.user_type_id = id
+  select types.name from sys.every_system_type as types where types.user_type_id = id
 $$;
 
 create function sys.type_id(name text)
@@ -216,7 +216,7 @@ returns integer
 language sql
 stable
 as $$
-  select types.user_type_id from sys.system_types as types where types.name = lower(sys.parsename(type_id.name, 1))
+  select types.user_type_id from sys.every_system_type as types where types.name = lower(sys.parsename(type_id.name, 1))
 $$;
 
 create function sys.schema_name(id integer default 1)

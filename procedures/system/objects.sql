@@ -15,7 +15,7 @@ returns text
 language sql
 stable
 as $$
-  select coalesce((sys.declaration(pg_catalog.obj_description(id, catalogue))).shown, name::text)
+  select coalesce(said.shown, name::text) from sys.declaration(pg_catalog.obj_description(id, catalogue)) as said
 $$;
 
 create function sys.is_global(relation oid)
@@ -39,14 +39,18 @@ select
   oid,
   (
     case when relpersistence = 't' then
-      pg_catalog.rpad(sys.shown_name(oid, 'pg_class', relname), 116, '_')
+      pg_catalog.rpad(coalesce(said.shown, relname::text), 116, '_')
         || pg_catalog.lpad(upper(pg_catalog.to_hex(oid::bigint)), 12, '0')
-    else sys.shown_name(oid, 'pg_class', relname) end
+    else coalesce(said.shown, relname::text) end
   ) collate "C" as name,
   case when relkind in ('v', 'm') then 'V' else 'U' end as type,
   relkind as kind,
   reltuples as tuples
 from pg_catalog.pg_class
+-- shown_name, as a join: in a query for columns it would be called for each of them
+left join pg_catalog.pg_description
+  on objoid = oid and classoid = 'pg_catalog.pg_class'::regclass and objsubid = 0
+cross join lateral sys.declaration(pg_description.description) as said
 where (
     relnamespace = (
       select oid from pg_catalog.pg_namespace where nspname = pg_catalog.current_schema()

@@ -172,6 +172,6 @@ as $$
     when 'allowsnull' then (types.name not in ('timestamp', 'sysname'))::integer
     when 'ownerid' then 4
   end
-  from sys.system_types as types
+  from sys.every_system_type as types
   where types.name = lower(sys.parsename(type, 1))
 $$;

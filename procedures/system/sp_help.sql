@@ -29,7 +29,7 @@ begin
       nullif(types.precision, 0) as "Prec",
       case when types.precision > 0 then types.scale end as "Scale",
       'yes'::sys.sysname as "Nullable"
-    from sys.system_types as types
+    from sys.every_system_type as types
     where types.user_type_id = sys.type_id(objname);
     perform sys.announce(rows, false);
     return 0;

@@ -38,12 +38,15 @@ create domain sys.list as character varying(2078);
 
 -- `T-SQL "ColB" varchar(20)`: what create table of T-SQL says in the comments of columns, tables and constraints (schema
 -- tsql, declare_columns and declare_names).
-create function sys.declaration(comment text, out shown text, out type text)
+create function sys.declaration(comment text)
+returns table (shown text, type text)
 language sql
 immutable
 as $$
-  select replace(found[1], '""', '"'), nullif(found[2], '')
-  from regexp_match(comment, '^T-SQL "((?:[^"]|"")+)" ?(.*)$') as found
+  -- expressions alone, which become part of a query: for each of thousands of columns a function would be called
+  select
+    replace(substring(comment from '^T-SQL "((?:[^"]|"")+)" ?.*$'), '""', '"'),
+    nullif(substring(comment from '^T-SQL "(?:[^"]|"")+" ?(.*)$'), '')
 $$;
 
 create function sys.base_of(domain oid, out type oid, out typmod integer)
@@ -71,7 +74,7 @@ comment on function sys.base_of(oid) is 'What a domain stands for in the end; an
 -- ASE has no datetimeoffset, sql_variant or xml: their usertypes are numbers that it does not use.
 -- odbc, odbc_precision, odbc_length, odbc_scale, radix, sub: ODBC's Appendix D (data types, column size, transfer
 -- octet length, decimal digits); ss_type and ss_nullable: SS_DATA_TYPE of sp_columns.
-create view sys.system_types as
+create view sys.every_system_type as
 select
   name::sys.sysname as name,
   system_type_id,
@@ -127,7 +130,7 @@ from (values
 );
 
 -- The T-SQL type of each PostgreSQL type, for 7.x clients and for those of TDS 5.0 (ASE's sp_datatype_info).
-create view sys.announced_types as
+create view sys.every_announced_type as
 select
   type::oid as type,
   name,
@@ -262,16 +265,19 @@ as $$
       else announced.ase_usertype end
   from pg_catalog.pg_type as declared
   left join lateral (
-    select base.type, base.typmod from sys.base_of(declared.oid) as base where declared.typtype = 'd'
+    -- offset: or the function would be called for every type, and its row compared then
+    select base.type, base.typmod
+    from (select declared.oid where declared.typtype = 'd' offset 0) as domain
+    cross join lateral sys.base_of(domain.oid) as base
   ) as behind on true
   cross join lateral (
     select
       coalesce(behind.type, declared.oid) as type,
       coalesce(behind.typmod, described_type.typmod) as typmod
   ) as base
-  join sys.announced_types as announced
+  join sys.every_announced_type as announced
     -- what has no type of its own goes as text
-    on announced.type = case when base.type in (select known.type from sys.announced_types as known)
+    on announced.type = case when base.type in (select known.type from sys.every_announced_type as known)
       then base.type else 'pg_catalog.text'::regtype end
   cross join lateral (
     -- as it was declared: varchar(20), varchar(max), money, time(3)
@@ -287,7 +293,7 @@ as $$
       from (select described_type.declaration, substring(described_type.declaration from '[(](.*)[)]') as argument) as written
     ) as parts
   ) as said
-  join sys.system_types as types on types.name = coalesce(said.name, announced.name)
+  join sys.every_system_type as types on types.name = coalesce(said.name, announced.name)
   cross join lateral (
     -- numeric's typmod is (precision << 16 | scale) + 4 with an 11-bit signed scale (numeric.c)
     select
@@ -348,7 +354,7 @@ select
   0 as default_object_id,
   0 as rule_object_id,
   false as is_table_type
-from sys.system_types;
+from sys.every_system_type;
 
 comment on view sys.types is 'SQL Server: Catalog Views, sys.types';
 
@@ -375,7 +381,7 @@ select
     as prec,
   case when radix = 10 then scale end::smallint as scale,
   null::sys.sysname as collation
-from sys.system_types;
+from sys.every_system_type;
 
 comment on view sys.systypes is
 'SQL Server: System Compatibility Views, sys.systypes; usertype and type as in systypes of ASE, each type its own';
