@@ -252,7 +252,9 @@ class _Installation(_Ringlogs):
         _refuse_if(
             chain(
                 obstacles.between(
-                    self.facility, known, online, logs, own, renaming.former_names(self.connection)
+                    *(self.facility, known, online, logs, own),
+                    renaming.former_names(self.connection),
+                    tiers.archived_tables(self.connection),
                 ),
                 parameter_tables.obstacles(self.connection, self.facility.parameters, parameters),
             )

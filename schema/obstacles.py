@@ -64,12 +64,14 @@ def between(
     logs: Mapping[str, Columns],
     own: Mapping[str, Columns],
     formers: Mapping[str, Sequence[str]],
+    archived: Collection[str],
 ) -> Iterator[Obstacle]:
     """Obstacles in the tables.
 
     `known` has the ring size of each table that an earlier installation made; `rings` and `logs` have the
     data columns of what is stored under the names of these and of the facility's tables; `own` those of rings
-    that leave their waveforms to the log; `formers` the names that tables had before.
+    that leave their waveforms to the log; `formers` the names that tables had before; `archived` the tables
+    of which rows are in the archive.
     """
     wanted = {table.name: table for table in facility.tables}
     new = [name for name in wanted if name not in known]
@@ -87,13 +89,14 @@ def between(
         elif table.ring_refers_to_log != (name in own):
             yield _other_ring(table)
         else:
-            yield from _columns_of(table, rings[name], logs[name], name in own, formers.get(name, ()))
+            columns = (rings[name], logs[name])
+            yield from _columns_of(table, *columns, name in own, formers.get(name, ()), name in archived)
             if table.rows < known[name]:
                 yield _smaller(table, known[name], ring_schema(table))
 
 
 def _columns_of(
-    table: Table, ring: Columns, log: Columns, is_view: bool, formers: Sequence[str]
+    table: Table, ring: Columns, log: Columns, is_view: bool, formers: Sequence[str], is_archived: bool
 ) -> Iterator[Obstacle]:
     wanted = {column.name: type_name(column.type) for column in table.columns}
     if wanted == ring == log:
@@ -108,6 +111,15 @@ def _columns_of(
             yield Obstacle(
                 f"{where}: a column of a table with waveforms stays as it is; keep it in the facility file",
                 "-- writers that leave it out store NULL",
+            )
+        elif column not in wanted and is_archived:
+            # no file is written again, and one that has the name has its values
+            yield Obstacle(
+                f"{where}: is not in the facility file any more, and cannot be dropped: weeks in the archive "
+                "have its values, which a later column of its name would show. " + _instead(column, new),
+                sql.SQL("select begins, file from ringlog.cold_week where table_name = {};")
+                .format(sql.Literal(table.name))
+                .as_string(),
             )
         elif column not in wanted:
             yield Obstacle(
@@ -193,6 +205,13 @@ def _instead(name: str, new: Sequence[str]) -> str:
     return f'{kept}; or, if it is {names} now, write renamed_from = "{name}" there'
 
 
+# what ringlog's own tables say of a table
+_OF_A_TABLE = (
+    *("signal", "logged_table", "summarised", "summary_mark", "former_table", "cold_week"),
+    *("writer", "arrival", "imported_file", "ledger", "event"),
+)
+
+
 def _gone(name: str, why: str, is_view: bool, formers: Sequence[str], instead: str = "") -> Obstacle:
     procedures = [pattern.format(each) for each in (name, *formers) for pattern in OF_A_TABLE.values()]
     return Obstacle(
@@ -213,11 +232,17 @@ def _gone(name: str, why: str, is_view: bool, formers: Sequence[str], instead: s
             ),
             sql.SQL("drop table if exists {} cascade").format(sql.Identifier("summary", name)),
             sql.SQL("drop sequence if exists {}").format(sql.Identifier("summary", f"{name}_until")),
+            # its weeks leave the manifest: a later table of its name does not have them
+            sql.SQL(
+                "insert into ringlog.archive_file (file, left_at)"
+                " select file, now() from ringlog.cold_week where table_name = {}"
+                " on conflict (file) do update set left_at = excluded.left_at"
+            ).format(sql.Literal(name)),
             *(
                 sql.SQL("delete from {} where table_name = {}").format(
                     sql.Identifier("ringlog", registry), sql.Literal(name)
                 )
-                for registry in ("signal", "logged_table", "summarised", "summary_mark", "former_table")
+                for registry in _OF_A_TABLE
             ),
         ),
     )

@@ -98,6 +98,11 @@ archive_file = sa.Table(
 )
 
 
+def archived_tables(connection: sa.Connection) -> set[str]:
+    """The tables of which rows are in the archive."""
+    return {*connection.scalars(sa.select(cold_week.c.table_name).distinct().where(cold_week.c.rows > 0))}
+
+
 def leave_manifest(connection: sa.Connection, files: sa.Select[tuple[str]]) -> None:
     """Records that these files are not in the manifest: they are deleted when keep_replaced is over."""
     left = files.add_columns(sa.func.now())

@@ -85,3 +85,58 @@ def test_a_column_of_another_type_and_new_ones(
         assert values() == expected
         inside = connection.execute("select count(*), sum(value::int) from log.magnets")
         assert inside.fetchone() == (348, sum(int(row["value"]) for row in expected))  # type: ignore[call-overload]
+
+
+def archived_facility(engine: sa.Engine, connection: psycopg.Connection, tmp_path: Path) -> Facility:
+    """A table with two weeks in the archive, and nothing else."""
+    history = History(Retention(1, "week"), str(tmp_path / "archive"))
+    table = Table("magnets", 10, 1.0, (Column("value", "m/value", "real"), *OTHERS))
+    facility = Facility("test", "UTC", (table,), history=history)
+    install(engine, facility)
+    connection.execute(
+        "insert into log.magnets (seq_no, time, value, n)"
+        " select 1, %s + n * interval '1 hour', n, n from generate_series(0, 335) n",
+        [BEGIN],
+    )
+    maintain(engine, NOW)
+    assert len([*archive(engine, connection.info.dsn, NOW, pauses=0)]) == 2
+    return facility
+
+
+def test_a_column_with_values_in_the_archive_is_not_dropped(
+    engine: sa.Engine, conninfo: str, tmp_path: Path
+) -> None:
+    """A column made again under its name would show them."""
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        facility = archived_facility(engine, connection, tmp_path)
+        (table,) = facility.tables
+        with pytest.raises(InstallRefused, match=r"column value: .* weeks in the archive") as refused:
+            install(engine, replace(facility, tables=(replace(table, columns=OTHERS),)))
+        (obstacle,) = refused.value.obstacles
+        assert len(connection.execute(obstacle.sql.encode()).fetchall()) == 2
+    retired = replace(table.columns[0], retired=True)
+    install(engine, replace(facility, tables=(replace(table, columns=(retired, *OTHERS)),)))
+    whole = pa.Table.from_batches([*read(conninfo, "magnets", ["value"])])
+    assert whole["value"].to_pylist() == [*range(336)]
+
+
+def test_a_table_made_again_under_its_name_has_none_of_the_former_s_weeks(
+    engine: sa.Engine, conninfo: str, tmp_path: Path
+) -> None:
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        facility = archived_facility(engine, connection, tmp_path)
+        (table,) = facility.tables
+        other = replace(facility, tables=(Table("pumps", 10, 1.0, (Column("n", "p/n", "int"),)),))
+        files = connection.execute("select file from ringlog.cold_week order by 1").fetchall()
+        changed(engine, connection, other)
+        assert connection.execute("select count(*) from ringlog.cold_week").fetchone() == (0,)
+        query = "select file from ringlog.archive_file where left_at is not null order by 1"
+        assert connection.execute(query).fetchall() == files
+        changed(engine, connection, replace(facility, tables=(table, *other.tables)))
+        assert sum(batch.num_rows for batch in read(conninfo, "magnets", ["value"])) == 0
+        connection.execute(
+            "insert into log.magnets (seq_no, time, value, n) values (1, %s, 7, 7)",
+            [BEGIN + timedelta(hours=1)],
+        )
+    whole = pa.Table.from_batches([*read(conninfo, "magnets", ["value", "n"])])
+    assert whole["value"].to_pylist() == [7]
