@@ -43,7 +43,40 @@ State: TypeAlias = dict[str, Any]
 _WRAPS = 2**31
 """transactions after which a note is not used: xmin has 32 bits"""
 
-_STATE = """
+# rows of the catalogue: kind, where they are, and what of them is compared
+_PLACE = "ctid, xmin"
+_KINDS = (
+    ("schemas", "schema", _PLACE),
+    ("relations", "object where not moves", _PLACE),
+    ("views that move", "object where moves", "oid, relname, relkind"),
+    ("defaults", "pg_attrdef where adrelid in (select oid from relation)", _PLACE),
+    ("constraints", "pg_constraint where conrelid in (select oid from relation)", _PLACE),
+    ("indexes", "pg_index where indrelid in (select oid from relation)", _PLACE),
+    ("triggers", "pg_trigger where tgrelid in (select oid from relation)", _PLACE),
+    ("rules", "pg_rewrite where ev_class in (select oid from relation where not moves)", _PLACE),
+    ("policies", "pg_policy where polrelid in (select oid from relation)", _PLACE),
+    (
+        "types",
+        "pg_type where typnamespace in (select oid from schema) and typrelid = 0 and typelem = 0",
+        _PLACE,
+    ),
+    ("functions", "pg_proc where pronamespace in (select oid from schema)", _PLACE),
+    ("registered tables", "ringlog.logged_table", _PLACE),
+    ("registered signals", "ringlog.signal", _PLACE),
+    ("registered procedures", "ringlog.procedure", _PLACE),
+    ("former names", "ringlog.former_table", _PLACE),
+    ("registered parameters", "ringlog.parameter_table", _PLACE),
+    ("columns of parameters", "ringlog.parameter_column", _PLACE),
+    # the other columns are housekeeping's
+    ("summaries", "ringlog.summarised", "table_name, levels"),
+)
+
+
+def _digest(kind: str, rows: str, of: str) -> str:
+    return f"select '{kind}', count(*), sum(hash_record_extended(row ({of}), 0)) from {rows}"
+
+
+_STATE = f"""
 with
   schema as materialized (
     select oid, nspname, ctid, xmin from pg_namespace where nspname = any(:schemas)
@@ -55,65 +88,15 @@ with
   ),
   relation as materialized (select oid, moves from object where relkind in ('r', 'p', 'v', 'm', 'f', 'c')),
   found (kind, rows, digest) as (
-    select 'schemas', count(*), sum(hash_record_extended(row (ctid, xmin), 0)) from schema
-    union all
-    select 'relations', count(*), sum(hash_record_extended(row (ctid, xmin), 0)) from object where not moves
-    union all
-    select 'views that move', count(*), sum(hash_record_extended(row (oid, relname, relkind), 0))
-    from object where moves
-    union all
+    -- by the index: most columns are partitions'
     select 'columns', sum(rows), sum(digest)
     from relation
-    -- by the index: most columns are partitions'
     cross join lateral (
-      select count(*) as rows, sum(hash_record_extended(row (ctid, xmin), 0)) as digest
-      from pg_attribute where attrelid = relation.oid and attnum > 0
+      {_digest("", "pg_attribute where attrelid = relation.oid and attnum > 0", _PLACE)}
       offset 0
-    ) as columns
+    ) as columns (kind, rows, digest)
     union all
-    select 'defaults', count(*), sum(hash_record_extended(row (ctid, xmin), 0))
-    from pg_attrdef where adrelid in (select oid from relation)
-    union all
-    select 'constraints', count(*), sum(hash_record_extended(row (ctid, xmin), 0))
-    from pg_constraint where conrelid in (select oid from relation)
-    union all
-    select 'indexes', count(*), sum(hash_record_extended(row (ctid, xmin), 0))
-    from pg_index where indrelid in (select oid from relation)
-    union all
-    select 'triggers', count(*), sum(hash_record_extended(row (ctid, xmin), 0))
-    from pg_trigger where tgrelid in (select oid from relation)
-    union all
-    select 'rules', count(*), sum(hash_record_extended(row (ctid, xmin), 0))
-    from pg_rewrite where ev_class in (select oid from relation where not moves)
-    union all
-    select 'policies', count(*), sum(hash_record_extended(row (ctid, xmin), 0))
-    from pg_policy where polrelid in (select oid from relation)
-    union all
-    select 'types', count(*), sum(hash_record_extended(row (ctid, xmin), 0))
-    from pg_type where typnamespace in (select oid from schema) and (typrelid = 0 and typelem = 0)
-    union all
-    select 'functions', count(*), sum(hash_record_extended(row (ctid, xmin), 0))
-    from pg_proc where pronamespace in (select oid from schema)
-    union all
-    select 'registered tables', count(*), sum(hash_record_extended(row (ctid, xmin), 0))
-    from ringlog.logged_table
-    union all
-    select 'registered signals', count(*), sum(hash_record_extended(row (ctid, xmin), 0)) from ringlog.signal
-    union all
-    select 'registered procedures', count(*), sum(hash_record_extended(row (ctid, xmin), 0))
-    from ringlog.procedure
-    union all
-    select 'former names', count(*), sum(hash_record_extended(row (ctid, xmin), 0)) from ringlog.former_table
-    union all
-    select 'registered parameters', count(*), sum(hash_record_extended(row (ctid, xmin), 0))
-    from ringlog.parameter_table
-    union all
-    select 'columns of parameters', count(*), sum(hash_record_extended(row (ctid, xmin), 0))
-    from ringlog.parameter_column
-    union all
-    -- the other columns are housekeeping's
-    select 'summaries', count(*), sum(hash_record_extended(row (table_name, levels), 0))
-    from ringlog.summarised
+    {" union all ".join(_digest(*kind) for kind in _KINDS)}
   )
 select
   string_agg(format('%s %s %s', kind, rows, digest), ', ' order by kind) as catalogue,
