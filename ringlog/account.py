@@ -35,15 +35,15 @@ class Account:
         *,
         cwd: Path,
         output: IO[bytes] | int,
-        secrets: Mapping[str, str] | None = None,
+        variables: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Starts a program under this account, in a process group of its own: Ctrl-C is not for it. `secrets`
-        are variables of its environment."""
+        """Starts a program under this account, in a process group of its own: Ctrl-C is not for it.
+        `variables` are further ones of its environment."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
         return subprocess.Popen(
             command,
             cwd=cwd,
-            env=environment | {"LC_ALL": "C", "HOME": str(cwd)} | dict(secrets or {}),
+            env=environment | {"LC_ALL": "C", "HOME": str(cwd)} | dict(variables or {}),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -55,10 +55,10 @@ class Account:
         )
 
     def run(
-        self, command: Sequence[str], *, cwd: Path = Path("/"), secrets: Mapping[str, str] | None = None
+        self, command: Sequence[str], *, cwd: Path = Path("/"), variables: Mapping[str, str] | None = None
     ) -> str:
         """Runs a program to its end and returns what it wrote. Raises ServerError when it fails."""
-        with self.popen(command, cwd=cwd, output=subprocess.PIPE, secrets=secrets) as process:
+        with self.popen(command, cwd=cwd, output=subprocess.PIPE, variables=variables) as process:
             output = process.communicate()[0].decode(errors="replace")
         if process.returncode != 0:
             raise ServerError(f"{Path(command[0]).name} failed: {output.strip() or process.returncode}")

@@ -35,7 +35,7 @@ def make_copy(base: Path, account: Account, conninfo: str) -> Path:
             *("--no-password", "--dbname", make_conninfo(conninfo, password=None)),
         ]
         try:
-            account.run(command, cwd=base, secrets={"PGPASSWORD": password} if password else {})
+            account.run(command, cwd=base, variables={"PGPASSWORD": password} if password else {})
         except ServerError as error:
             hint = "alter role … replication, and a line for replication in pg_hba.conf, allow it"
             may_not = "replication" in str(error) or "pg_hba.conf" in str(error)

@@ -351,7 +351,11 @@ class Postgres:
                 # when this process is killed, the kernel asks PostgreSQL for its fast shutdown
                 command = ["/usr/bin/setpriv", "--pdeathsig", "INT"]
                 command += [str(programs / "postgres"), "-D", str(self.cluster)]
-                process = account.popen(command, cwd=self.cluster, output=output)
+                # the operator's own values win
+                variables = settings.ALLOCATION | {
+                    name: value for name, value in os.environ.items() if name in settings.ALLOCATION
+                }
+                process = account.popen(command, cwd=self.cluster, output=output, variables=variables)
             try:
                 self._wait_until_ready(process, stop)
                 # after recovery the checkpointer ignores archive_timeout until something wakes it

@@ -15,6 +15,14 @@ GiB = 2**30
 GENERATED = "00-ringlog.conf"
 OPERATOR = "50-site.conf"
 
+ALLOCATION = {
+    "MALLOC_TRIM_THRESHOLD_": str(8 * MiB),
+    "MALLOC_MMAP_THRESHOLD_": str(32 * MiB),
+    "MALLOC_TOP_PAD_": str(MiB // 4),
+}
+"""Variables for glibc's malloc (mallopt(3)): a backend keeps what a statement has freed, up to 8 MiB, for the
+next one. By default the kernel gets it back at each end, and zeroes it at the next begin."""
+
 OPERATOR_TEXT = (
     f"# Your own PostgreSQL settings. They override {GENERATED}, which is written at every start.\n"
 )
