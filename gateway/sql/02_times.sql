@@ -277,7 +277,8 @@ language sql immutable parallel safe
 return (
   with named (moment) as (select tsql.read_moment(text_, tsql.date_order()))
   select case when coalesce(btrim(text_), '') <> '' and isfinite(moment) and moment >= timestamp '1753-01-01'
-    then 1 else 0 end
+    -- a datetime in a text has three digits behind the second
+    and text_ !~ ':\d{1,2}\.\d{4,}' then 1 else 0 end
   from named
 );
 
@@ -626,7 +627,7 @@ return case part when 'month' then to_char(moment, 'FMMonth') when 'weekday' the
 
 create or replace function tsql.eomonth(moment timestamp, months integer) returns date
 language sql immutable strict parallel safe
-return (date_trunc('month', moment) + interval '1 month' * (months + 1) - interval '1 day')::date;
+return (tsql.dateadd('month', months, date_trunc('month', moment)) + interval '1 month' - interval '1 day')::date;
 
 create or replace function tsql.datefromparts(y integer, m integer, d integer) returns date
 language plpgsql immutable strict parallel safe

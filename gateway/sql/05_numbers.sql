@@ -127,6 +127,30 @@ begin
   return number;
 end
 $$;
+create or replace function tsql.offset_rows(number bigint) returns bigint
+language plpgsql immutable parallel safe
+as $$
+begin
+  if number is null then
+    perform tsql.raise(10743, 16, 1, 'The number of rows provided for a OFFSET clause must be an integer.');
+  elsif number < 0 then
+    perform tsql.raise(10742, 16, 1, 'The offset specified in a OFFSET clause may not be negative.');
+  end if;
+  return number;
+end
+$$;
+create or replace function tsql.fetch_rows(number bigint) returns bigint
+language plpgsql immutable parallel safe
+as $$
+begin
+  if number is null then
+    perform tsql.raise(10745, 16, 1, 'The number of rows provided for a FETCH clause must be an integer.');
+  elsif number < 1 then
+    perform tsql.raise(10744, 16, 1, 'The number of rows provided for a FETCH clause must be greater then zero.');
+  end if;
+  return number;
+end
+$$;
 create or replace function tsql.top_percent(percent double precision, number bigint) returns bigint
 language plpgsql immutable parallel safe
 as $$

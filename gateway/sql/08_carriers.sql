@@ -145,7 +145,8 @@ begin
                 ' else tsql.to_smalldatetime((carried).value) end'
               else format('tsql.fitted(%s, digits)', body)
             end,
-            case when refused_fine is null then body
+            -- a cast that is told the digits rounds to them itself
+            case when refused_fine is null then format('pg_catalog."timestamp"(%s, digits)', body)
               else format('tsql.fail_assignment(%s, %L, ''datetime2'')::timestamp', refused_fine, source.class) end);
         else
           execute format('create or replace function tsql.%I(carried tsql.%s) returns %s'
@@ -206,19 +207,25 @@ language plpgsql stable
 as $$
 declare
   columns integer;
+  identities integer;
 begin
   -- identity and computed columns take no value
-  select count(*) into columns
+  select count(*) filter (where attidentity = ''), count(*) filter (where attidentity <> '')
+  into columns, identities
   from pg_attribute
-  where attrelid = target::regclass and attnum > 0 and not attisdropped and attidentity = '' and attgenerated = '';
-  if columns <> number then
+  where attrelid = target::regclass and attnum > 0 and not attisdropped and attgenerated = '';
+  if identities > 0 and columns + identities = number then
+    perform tsql.fail(8101, format('An explicit value for the identity column in table ''%s'' can only be specified '
+      'when a column list is used and IDENTITY_INSERT is ON.', (parse_ident(target))[cardinality(parse_ident(target))]));
+  elsif columns <> number then
     perform tsql.fail(213, 'Column name or number of supplied values does not match table definition.');
   end if;
   return true;
 end
 $$;
 comment on function tsql.takes(text, integer) is
-  'True when an insert that names no columns of a table gives it so many values; error 213 otherwise.';
+  'True when an insert that names no columns of a table gives it so many values; error 213 otherwise, '
+  '8101 where these are as many as with the identity column.';
 
 do $$
 begin

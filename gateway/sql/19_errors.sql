@@ -59,6 +59,9 @@ as $$
     when sqlstate = '2201F' and starts_with(message, 'zero raised to a negative power') then 'S8134'
     when sqlstate = '23505' and starts_with(message, 'could not create unique index') then 'S1505'
     when sqlstate = '2BP01' and starts_with(message, 'cannot drop table') then 'S3726'
+    when sqlstate = '428C9' and starts_with(message, 'computed: cannot insert a non-DEFAULT value into column "') and strpos(substr(message, 58), '"') > 0 then 'S0271'
+    when sqlstate = '428C9' and starts_with(message, 'computed: column "') and strpos(substr(message, 19), '" can only be updated to DEFAULT') > 0 then 'S0271'
+    when sqlstate = '428C9' and starts_with(message, 'column "') and strpos(substr(message, 9), '" can only be updated to DEFAULT') > 0 then 'S8102'
     when sqlstate = '42601' and starts_with(message, 'both default and identity specified for column "') and strpos(substr(message, 49), '"') > 0 then 'S1754'
     when sqlstate = '42601' and starts_with(message, 'each ') and strpos(substr(message, 6), ' query must have the same number of columns') > 0 then 'S0205'
     when sqlstate = '42701' and starts_with(message, 'column "') and strpos(substr(message, 9), '" specified more than once') > 0 then 'S0264'
@@ -145,6 +148,12 @@ as $$
       then replace('Arithmetic overflow error for data type tinyint.', '%', '')
     when sqlstate in ('23514', own) and starts_with(message, 'value for domain tsql.smallmoney violates')
       then replace('Arithmetic overflow error converting expression to data type smallmoney.', '%', '')
+    when sqlstate in ('428C9', own) and starts_with(message, 'computed: cannot insert a non-DEFAULT value into column "') and strpos(substr(message, 58), '"') > 0
+      then replace('The column "%" cannot be modified because it is either a computed column or is the result of a UNION operator.', '%', split_part(substr(message, 58), '"', 1))
+    when sqlstate in ('428C9', own) and starts_with(message, 'computed: column "') and strpos(substr(message, 19), '" can only be updated to DEFAULT') > 0
+      then replace('The column "%" cannot be modified because it is either a computed column or is the result of a UNION operator.', '%', split_part(substr(message, 19), '" can only be updated to DEFAULT', 1))
+    when sqlstate in ('428C9', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '" can only be updated to DEFAULT') > 0
+      then replace('Cannot update identity column ''%''.', '%', split_part(substr(message, 9), '" can only be updated to DEFAULT', 1))
     when sqlstate in ('42601', own) and starts_with(message, 'both default and identity specified for column "') and strpos(substr(message, 49), '"') > 0
       then replace('Defaults cannot be created on columns with an IDENTITY attribute. Column ''%''.', '%', split_part(substr(message, 49), '"', 1))
     when sqlstate in ('42601', own) and starts_with(message, 'each ') and strpos(substr(message, 6), ' query must have the same number of columns') > 0

@@ -87,6 +87,8 @@ COUNTS_TRANSACTIONS = (
 )
 ENDS_ALL = "an error that ends the batch takes back what a compiled procedure has selected before it"
 COLUMNS_OF_CALLER = "which columns of its caller's table take values a compiled procedure does not know (544)"
+KIND_OF_COLUMN = "a compiled procedure does not know whether a column is an identity or computed (544, 8102)"
+TYPE_OF_COLUMN = "a compiled procedure computes with a datetime2 column as if it were a datetime"
 QUOTIENT = "a compiled procedure does not know the precision of columns (8114)"
 CAUGHT_SELECT = "a select that fails in a TRY of a compiled procedure sends nothing"
 DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
@@ -122,6 +124,14 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     "select d / 3 from #t select 1 from #t where d / 3 > 1": (("compiled",), QUOTIENT),
     "insert #t values (3, 4) select a, b, c from #t": (("compiled",), COLUMNS_OF_CALLER),
     "insert #t select 4 select id, a from #t order by id": (("compiled",), COLUMNS_OF_CALLER),
+    "b as a * 2); insert #t (a, b) values (1, 2)": (("compiled",), KIND_OF_COLUMN),
+    "b as a * 2) insert #t (a) values (1); update #t set b = 5": (("compiled",), KIND_OF_COLUMN),
+    "b as a * 2); insert #t values (1, 2)": (("compiled",), COLUMNS_OF_CALLER),
+    "select d + n from #t": (("compiled",), TYPE_OF_COLUMN),
+    "select d - d from #t": (("compiled",), TYPE_OF_COLUMN),
+    "(a int identity, b int); insert #t values (1, 2)": (("compiled",), COLUMNS_OF_CALLER),
+    "(a int identity, b int); insert #t select 1, 2": (("compiled",), COLUMNS_OF_CALLER),
+    "(a int identity, b int); insert #t values (1, 2, 3)": (("compiled",), COLUMNS_OF_CALLER),
     "not matched then insert values (s.a); select id, a from #m": (("compiled",), COLUMNS_OF_CALLER),
     "on; insert #t (id, a) values (7, 1) select id, a from #t": (
         ("compiled",),

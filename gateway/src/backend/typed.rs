@@ -34,7 +34,7 @@ impl Open {
         match prepared {
             Ok(Some(prepared)) => return Ok(Some(Described::new(Prepared { checks, ..prepared }))),
             Ok(None) => {}
-            Err(error) if error.is_fatal() => return Err(error),
+            Err(error) if error.is_fatal() || error.own_number().is_some() => return Err(error),
             Err(_) => self.undo_failure().await?,
         }
         self.close(&checks)?;
@@ -75,7 +75,7 @@ impl Open {
             self.declare(&mut found, &text).await?;
             known.push(found.iter().map(type_of).collect());
         }
-        Ok(over.typed(&known))
+        over.typed(&known).map_err(|error| PgError::refused(error.number, error.text))
     }
 
     /// A statement that PostgreSQL refused stands behind its savepoint, if there is a transaction.

@@ -101,8 +101,13 @@ impl Notice {
         if let Some((number, text)) = errors::of_variant(&self.sqlstate, &self.message) {
             return self.placed(ServerMessage::error(number, 16, text));
         }
-        let (number, severity) = errors::number(&self.sqlstate, &self.message, &self.table, &self.constraint);
-        let text = errors::words(&self.sqlstate, &self.message)
+        // what kind of column takes no value is said by the detail alone
+        let told = match self.detail.ends_with("is a generated column.") {
+            true => format!("{}{}", errors::GENERATED, self.message),
+            false => self.message.clone(),
+        };
+        let (number, severity) = errors::number(&self.sqlstate, &told, &self.table, &self.constraint);
+        let text = errors::words(&self.sqlstate, &told)
             .unwrap_or_else(|| format!("{} (SQLSTATE {})", self.text(), self.sqlstate));
         self.placed(ServerMessage {
             sqlstate: self.sqlstate.clone(),
@@ -147,6 +152,22 @@ pub enum PgError {
 }
 
 impl PgError {
+    /// An error of T-SQL's own, as a function of schema tsql raises it.
+    pub fn refused(number: i32, text: String) -> PgError {
+        let sqlstate = format!("S{number:04}");
+        PgError::Server(Box::new(Notice {
+            severity: "ERROR".into(),
+            sqlstate,
+            message: text,
+            ..Notice::default()
+        }))
+    }
+
+    /// The number of such an error.
+    pub fn own_number(&self) -> Option<i32> {
+        self.sqlstate().and_then(errors::own_number)
+    }
+
     pub fn sqlstate(&self) -> Option<&str> {
         match self {
             PgError::Server(notice) => Some(&notice.sqlstate),

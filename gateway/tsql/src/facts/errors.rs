@@ -178,6 +178,10 @@ const TOLD: &[Told] = &[
     told("23514", ["value for domain tsql.smallmoney violates", ""], None,
         Some("Arithmetic overflow error converting expression to data type smallmoney.")),
     told("2BP01", ["cannot drop table", ""], Some(3726), None),
+    told("428C9", ["computed: cannot insert a non-DEFAULT value into column \"", "\""], Some(271), Some(OF_COMPUTED)),
+    told("428C9", ["computed: column \"", "\" can only be updated to DEFAULT"], Some(271), Some(OF_COMPUTED)),
+    told("428C9", ["column \"", "\" can only be updated to DEFAULT"], Some(8102),
+        Some("Cannot update identity column '%'.")),
     told("42601", ["both default and identity specified for column \"", "\""], Some(1754),
         Some("Defaults cannot be created on columns with an IDENTITY attribute. Column '%'.")),
     told("42601", ["each ", " query must have the same number of columns"], Some(205),
@@ -238,6 +242,12 @@ const TOLD: &[Told] = &[
     told("42P20", ["window functions are not allowed in", ""], Some(4108),
         Some("Windowed functions can only appear in the SELECT or ORDER BY clauses.")),
 ];
+
+/// What is put before the text of an error about a computed column: it is the same as that about an identity column.
+pub const GENERATED: &str = "computed: ";
+
+const OF_COMPUTED: &str =
+    "The column \"%\" cannot be modified because it is either a computed column or is the result of a UNION operator.";
 
 /// T-SQL converts them, as the translation does where it knows both types.
 const OF_OTHER_TYPES: &str =

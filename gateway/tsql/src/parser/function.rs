@@ -83,14 +83,24 @@ impl<'t> Parser<'t> {
     }
 
     fn frame(&mut self) -> Result<Frame, Error> {
+        let at = self.position();
         let unit = if self.word("rows") { FrameUnit::Rows } else { FrameUnit::Range };
         self.at += usize::from(unit == FrameUnit::Range);
-        if !self.word("between") {
-            return Ok(Frame { unit, start: self.frame_bound()?, end: None });
-        }
+        let is_between = self.word("between");
         let start = self.frame_bound()?;
-        self.expect_word("and")?;
-        Ok(Frame { unit, start, end: Some(self.frame_bound()?) })
+        let end = if is_between {
+            self.expect_word("and")?;
+            Some(self.frame_bound()?)
+        } else {
+            None
+        };
+        let counts =
+            |bound: &FrameBound| matches!(bound, FrameBound::Preceding(_) | FrameBound::Following(_));
+        if unit == FrameUnit::Range && (counts(&start) || end.as_ref().is_some_and(counts)) {
+            let text = "RANGE is only supported with UNBOUNDED and CURRENT ROW window frame delimiters.";
+            return Err(Error::new(4194, text, at).with_severity(16));
+        }
+        Ok(Frame { unit, start, end })
     }
 
     fn frame_bound(&mut self) -> Result<FrameBound, Error> {

@@ -11,6 +11,9 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
+/// Operand type clash, incompatible operands, an operand that an operator does not take.
+const NO_OPERATION: [i32; 3] = [206, 402, 8117];
+
 #[derive(Debug)]
 pub struct OverColumns {
     statement: StatementKind,
@@ -92,17 +95,21 @@ impl OverColumns {
         self.size
     }
 
-    /// The query where the columns are of these types, in the order of `columns`. None: it cannot be written so.
-    pub fn typed(&self, types: &[Vec<Option<Type>>]) -> Option<Typed> {
+    /// The query where the columns are of these types, in the order of `columns`. None: it cannot be written so. Error:
+    /// T-SQL has no such operation on values of these types.
+    pub fn typed(&self, types: &[Vec<Option<Type>>]) -> Result<Option<Typed>, Error> {
         let known = |(columns, types): (&Columns, &Vec<Option<Type>>)| -> HashMap<String, Type> {
             let both = columns.names.iter().zip(types);
             both.filter_map(|(name, of)| Some((name.clone(), (*of)?))).collect()
         };
         let known: Vec<_> = self.columns.iter().zip(types).map(known).collect();
         if known.iter().all(HashMap::is_empty) {
-            return None;
+            return Ok(None);
         }
-        self.translated(&known).ok().flatten()
+        match self.translated(&known) {
+            Err(error) if NO_OPERATION.contains(&error.number) => Err(error),
+            translated => Ok(translated.ok().flatten()),
+        }
     }
 
     fn translated(&self, known: &[HashMap<String, Type>]) -> Result<Option<Typed>, Error> {
@@ -180,7 +187,7 @@ mod tests {
     #[test]
     fn types_of_expressions_by_those_of_columns() {
         let typed = |text: &str, types: &[Option<Type>]| {
-            let typed = over(text).unwrap().typed(&[types.to_vec()])?;
+            let typed = over(text).unwrap().typed(&[types.to_vec()]).ok()??;
             Some((typed.sql.numbered().replace('"', ""), typed.items))
         };
         let value = |of: Type| ListItem::Value(Some(ResultType { of, not_null: false }));

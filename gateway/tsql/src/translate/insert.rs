@@ -32,6 +32,7 @@ impl Translation<'_> {
             sql.push_str(" overriding system value");
         }
         let width = columns.as_ref().map(Vec::len);
+        let unlisted = insert.columns.is_empty();
         let limit = match &insert.top {
             None => String::new(),
             Some(top) if top.percent || top.with_ties => {
@@ -52,7 +53,7 @@ impl Translation<'_> {
             }
             InsertSource::Values(rows) => {
                 let are_variants = self.variant_columns(&into, columns.as_deref());
-                let values = self.values_of(rows, width, guard, &are_variants, line)?;
+                let values = self.values_of(rows, width, guard, &are_variants, (&into, unlisted, line))?;
                 sql.push_str(&if limit.is_empty() {
                     format!(" {values}")
                 } else {
@@ -61,7 +62,8 @@ impl Translation<'_> {
             }
             InsertSource::Query(query) => {
                 let are_variants = self.variant_columns(&into, columns.as_deref());
-                let rows = self.rows_from(query, &target, columns.as_deref(), guard, &are_variants)?;
+                let rows =
+                    self.rows_from(query, &target, columns.as_deref(), guard, &are_variants, unlisted)?;
                 sql.push_str(&format!(" {rows}{limit}"));
             }
             InsertSource::Execute(execute) => return Err(refused_execute(execute.at.line)),
@@ -132,11 +134,14 @@ impl Translation<'_> {
         width: Option<usize>,
         guard: impl Fn(usize) -> Option<String>,
         are_variants: &[bool],
-        line: u32,
+        (into, unlisted, line): (&str, bool, u32),
     ) -> Result<String, Error> {
         let given = rows.first().map_or(0, Vec::len);
         if let Some(width) = width.filter(|width| *width != given) {
-            return Err(mismatch(width, given, line));
+            return match unlisted {
+                true => Ok(unfit(into, width, given)),
+                false => Err(mismatch(width, given, line)),
+            };
         }
         let mut rows = self.rows(rows, line)?;
         for row in &mut rows {
@@ -211,6 +216,7 @@ impl Translation<'_> {
         columns: Option<&[String]>,
         guard: impl Fn(usize) -> Option<String>,
         are_variants: &[bool],
+        unlisted: bool,
     ) -> Result<String, Error> {
         let width = columns.map(<[String]>::len);
         let Written { sql, items } = self.query(query, Stands::Inside)?;
@@ -220,7 +226,10 @@ impl Translation<'_> {
             return Ok(format!("select * from ({sql}) as \"source\" where {guard}"));
         }
         if let Some(width) = width.filter(|width| *width != items.len()) {
-            return Err(mismatch(width, items.len(), line));
+            return match unlisted {
+                true => Ok(unfit(&table(target)?, width, items.len())),
+                false => Err(mismatch(width, items.len(), line)),
+            };
         }
         let names = numbered(&items);
         let mut values = Vec::with_capacity(names.len());
@@ -305,6 +314,12 @@ fn rows_sql(
         format!("({})", values.collect::<Vec<_>>().join(", "))
     };
     rows.iter().enumerate().map(row_sql).collect::<Vec<_>>().join(", ")
+}
+
+/// Rows for an insert that names no columns and has not the values of a table's own: PostgreSQL says what is wrong.
+fn unfit(into: &str, width: usize, given: usize) -> String {
+    let nulls = vec!["null"; width].join(", ");
+    format!("select {nulls} where tsql.takes({}, {given})", literal(into))
 }
 
 pub fn mismatch(columns: usize, values: usize, line: u32) -> Error {

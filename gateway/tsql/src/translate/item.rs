@@ -54,10 +54,15 @@ pub fn titles(items: Vec<Item>) -> Option<Vec<Title>> {
     items.into_iter().map(title).collect()
 }
 
-/// Refuses a table whose columns have no names (8155) or have one twice (8156). `columns`: names given behind its own.
+/// Refuses a table whose columns have no names (8155), are more or fewer than the names (8158, 8159) or have one twice
+/// (8156). `columns`: names given behind its own.
 pub fn refuse_names(items: &[Item], columns: &[Name], table: &Name, sybase: bool) -> Result<(), Error> {
     if columns.is_empty() {
         refuse_nameless(items, &table.text, table.at.line)?;
+    } else if items.iter().all(|item| item.name.is_some()) && items.len() != columns.len() {
+        let (number, which) = if items.len() > columns.len() { (8158, "more") } else { (8159, "fewer") };
+        let text = format!("'{}' has {which} columns than were specified in the column list.", table.text);
+        return Err(Error::new(number, text, table.at).with_severity(16));
     }
     let own = items.iter().filter_map(|item| item.name.as_deref());
     let twice = match columns {

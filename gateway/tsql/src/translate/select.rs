@@ -15,8 +15,8 @@ use crate::error::Error;
 use crate::facts::types::{GUID, INT};
 use crate::resolve::names::{self, identifier, table};
 use crate::tree::{
-    Arguments, AssignOperator, Expression, Grouping, LiteralValue, ObjectName, Ordering, Query, QueryBody,
-    Select, SelectItem, Variable,
+    Arguments, AssignOperator, ColumnName, Expression, Grouping, LiteralValue, ObjectName, Ordering, Query,
+    QueryBody, Select, SelectItem, TableSource, Variable,
 };
 
 /// A query and the items of its list, which is the first of several selects'.
@@ -170,7 +170,8 @@ impl Translation<'_> {
             sql.push_str(&format!(" where {}", sources.condition));
         }
         if !select.group_by.is_empty() {
-            sql.push_str(&format!(" group by {}", self.groupings(&select.group_by)?));
+            let titles = Titles::of(select, &items);
+            sql.push_str(&format!(" group by {}", self.groupings(&select.group_by, &titles)?));
         }
         if let Some(having) = &select.having {
             sql.push_str(&format!(" having {}", self.condition(having)?));
@@ -296,32 +297,78 @@ impl Translation<'_> {
         Ok(Item { variable: Some(name.clone()), ..Item::new(value.sql, Some(String::new()), kind) })
     }
 
-    fn groupings(&mut self, groupings: &[Grouping]) -> Result<String, Error> {
-        let each: Result<Vec<_>, _> = groupings.iter().map(|one| self.grouping(one)).collect();
+    fn groupings(&mut self, groupings: &[Grouping], titles: &Titles) -> Result<String, Error> {
+        let each: Result<Vec<_>, _> = groupings.iter().map(|one| self.grouping(one, titles)).collect();
         Ok(each?.join(", "))
     }
 
-    fn grouping(&mut self, grouping: &Grouping) -> Result<String, Error> {
+    fn grouping(&mut self, grouping: &Grouping, titles: &Titles) -> Result<String, Error> {
         Ok(match grouping {
-            Grouping::Value(value) => self.grouped(value)?,
+            Grouping::Value(value) => self.grouped(value, titles)?,
             Grouping::Values(values) => {
-                let each: Result<Vec<_>, _> = values.iter().map(|one| self.grouped(one)).collect();
+                let each: Result<Vec<_>, _> = values.iter().map(|one| self.grouped(one, titles)).collect();
                 format!("({})", each?.join(", "))
             }
-            Grouping::Rollup(items) => format!("rollup ({})", self.groupings(items)?),
-            Grouping::Cube(items) => format!("cube ({})", self.groupings(items)?),
-            Grouping::Sets(items) => format!("grouping sets ({})", self.groupings(items)?),
+            Grouping::Rollup(items) => format!("rollup ({})", self.groupings(items, titles)?),
+            Grouping::Cube(items) => format!("cube ({})", self.groupings(items, titles)?),
+            Grouping::Sets(items) => format!("grouping sets ({})", self.groupings(items, titles)?),
         })
     }
 
-    fn grouped(&mut self, expression: &Expression) -> Result<String, Error> {
-        let value = self.value(expression)?;
+    fn grouped(&mut self, expression: &Expression, titles: &Titles) -> Result<String, Error> {
+        let value = match titles.column(expression)? {
+            Some(column) => self.value(&column)?,
+            None => self.value(expression)?,
+        };
         if value.constant != super::value::Constant::None {
             let text =
                 "Each GROUP BY expression must contain at least one column that is not an outer reference.";
             return Err(Error::new(164, text, expression.at()));
         }
         Ok(value.sql)
+    }
+}
+
+/// The names that a select list gives: to PostgreSQL GROUP BY may name them, in T-SQL it names columns of tables only.
+struct Titles {
+    names: Vec<String>,
+    /// The FROM is empty.
+    has_none: bool,
+    /// The one table of the FROM.
+    table: Option<ObjectName>,
+}
+
+impl Titles {
+    fn of(select: &Select, items: &[Item]) -> Titles {
+        let given = items.iter().filter(|item| !item.is_own).filter_map(|item| item.name.as_deref());
+        let table = match select.from.as_slice() {
+            [TableSource::Table { name, alias: None }] => Some(name.clone()),
+            [TableSource::Table { alias: Some(alias), .. }
+            | TableSource::Variable { alias: Some(alias), .. }
+            | TableSource::Function { alias: Some(alias), .. }
+            | TableSource::Query { alias: Some(alias), .. }] => {
+                Some(ObjectName { name: alias.text.clone(), at: alias.at, ..ObjectName::default() })
+            }
+            _ => None,
+        };
+        Titles { names: given.map(str::to_lowercase).collect(), has_none: select.from.is_empty(), table }
+    }
+
+    /// A column that has one of the names, as that of the table; None where there is nothing to tell apart. Error 207
+    /// where there is no table.
+    fn column(&self, expression: &Expression) -> Result<Option<Expression>, Error> {
+        let Expression::Column(column) = expression else { return Ok(None) };
+        if column.table.is_some() || !self.names.contains(&column.column.to_lowercase()) {
+            return Ok(None);
+        }
+        if self.has_none {
+            let text = format!("Invalid column name '{}'.", column.column);
+            return Err(Error::new(207, text, column.at).with_severity(16));
+        }
+        let of_table = |table: &ObjectName| {
+            Expression::Column(ColumnName { table: Some(Box::new(table.clone())), ..column.clone() })
+        };
+        Ok(self.table.as_ref().map(of_table))
     }
 }
 

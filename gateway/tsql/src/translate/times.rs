@@ -99,6 +99,11 @@ impl CallTranslation<'_, '_, '_> {
         let number = self.integer(1)?;
         let value = self.value(2)?;
         let of = value.of.map(|of| if of.is_time() { of } else { DATETIME });
+        // "DATEADD (Transact-SQL)", "datepart"; a text is as fine as it is written
+        let is_coarse = value.of.is_some_and(|of| [DATETIME, SMALLDATETIME].contains(&of));
+        if is_coarse && matches!(part, "microsecond" | "nanosecond") {
+            return Err(self.refused_part(9810, part));
+        }
         let sql = format!("tsql.dateadd('{part}', {number}, {})", moment(&value));
         Ok(match of {
             Some(DATETIME) => Value::of(format!("tsql.to_datetime(tsql.added({sql}, 'datetime'))"), of),

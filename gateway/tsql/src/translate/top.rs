@@ -10,6 +10,31 @@ use crate::error::Error;
 use crate::facts::types::FLOAT;
 use crate::tree::{Expression, Ordering, Query, Select, TableSource, Top};
 
+/// A clause that takes a number of rows, and its errors ("Database Engine events and errors").
+struct Clause {
+    name: &'static str,
+    least: i64,
+    no_integer: i32,
+    too_small: i32,
+    words: &'static str,
+}
+
+const OFFSET: Clause = Clause {
+    name: "OFFSET",
+    least: 0,
+    no_integer: 10743,
+    too_small: 10742,
+    words: "The offset specified in a OFFSET clause may not be negative.",
+};
+
+const FETCH: Clause = Clause {
+    name: "FETCH",
+    least: 1,
+    no_integer: 10745,
+    too_small: 10744,
+    words: "The number of rows provided for a FETCH clause must be greater then zero.",
+};
+
 impl Translation<'_> {
     /// `sql` with its first rows only.
     pub fn top(
@@ -71,11 +96,26 @@ impl Translation<'_> {
         if query.order_by.is_empty() {
             return Err(Error::syntax("offset", line));
         }
-        sql.push_str(&format!(" offset {}", self.row_count(offset, line)?));
+        sql.push_str(&format!(" offset {}", self.skipped_or_fetched(offset, &OFFSET)?));
         if let Some(fetch) = &query.fetch {
-            sql.push_str(&format!(" limit {}", self.row_count(fetch, line)?));
+            sql.push_str(&format!(" limit {}", self.skipped_or_fetched(fetch, &FETCH)?));
         }
         Ok(())
+    }
+
+    fn skipped_or_fetched(&mut self, count: &Expression, clause: &Clause) -> Result<String, Error> {
+        let number = self.value(count)?;
+        let fail = |number, text: String| Err(Error::new(number, text, count.at()));
+        if number.is_null() || number.text().is_some() {
+            let text =
+                format!("The number of rows provided for a {} clause must be an integer.", clause.name);
+            return fail(clause.no_integer, text);
+        }
+        match number.integer() {
+            Some(integer) if integer < clause.least => fail(clause.too_small, clause.words.to_owned()),
+            Some(_) => Ok(number.sql),
+            None => Ok(format!("tsql.{}_rows({})", clause.name.to_lowercase(), number.sql)),
+        }
     }
 
     /// The first rows by a column, by an index on it: `select top 5 * from log order by time desc`.
