@@ -4,6 +4,7 @@ use crate::client::SessionError;
 use crate::postgres::PgError;
 use crate::tds::tokens::message::ServerMessage;
 use tsql::facts::errors;
+use tsql::facts::notices::RAISED;
 
 pub use tsql::facts::errors::Ends;
 
@@ -81,9 +82,9 @@ impl From<&PgError> for Failure {
         let message = error.to_message();
         let ends = match error.sqlstate() {
             // THROW in a procedure
-            Some("TS001") if message.number >= 50000 => Ends::Batch,
+            Some(RAISED) if message.number >= 50000 => Ends::Batch,
             // raised by T-SQL itself, under its own number
-            Some(state) if state.starts_with('S') || state == "TS001" => return message.into(),
+            Some(state) if state.starts_with('S') || state == RAISED => return message.into(),
             _ if error.is_fatal() => Ends::Batch,
             None => Ends::Batch,
             Some(state) => errors::sqlstate_ends(state),

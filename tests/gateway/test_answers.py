@@ -236,6 +236,33 @@ def test_values_that_a_procedure_selects_are_counted(server: RunningServer, auth
             assert answer[13 * len(expected)] == 0x79
 
 
+def test_ends_of_statements_without_rows_in_a_procedure(server: RunningServer, author: Login) -> None:
+    """FreeTDS, src/odbc/unittests/raiserror.c: a message is a result of its own, before the rows that follow;
+    MS-TDS 2.2.7.7: status 2, DONE_ERROR, after an error. Under NOCOUNT there is none ("SET NOCOUNT")."""
+    said = "print 'a' raiserror('b', 5, 1) raiserror('c', 16, 1)"
+    ends = [struct.pack("<BHHQ", 0xFF, 1 | error, 0, 0) for error in (0, 2)]
+    with RawClient(server.host, server.port) as client:
+        client.log_in7(author)
+        for text in (
+            "use answers",
+            f"create procedure tells as {said}",
+            f"create procedure tells_less as set nocount on {said}",
+        ):
+            client.send(BATCH7, batch7(text))
+            client.receive()
+
+        def told(name: str) -> list[int]:
+            client.send(RPC7, rpc7(f"answers..{name}"))
+            answer = client.receive()
+            return [answer.count(end) for end in ends]
+
+        assert told("tells") == [2, 1]
+        assert told("tells_less") == [0, 0]
+        client.send(BATCH7, batch7("set nocount on"))
+        client.receive()
+        assert told("tells") == [0, 1]
+
+
 def test_statements_of_a_trigger_are_counted(server: RunningServer, author: Login) -> None:
     """SQL Server sends the numbers of a trigger's statements before that of the one that fired it
     (go-mssqldb, #204); SET NOCOUNT ON in the trigger stops them."""

@@ -33,6 +33,8 @@ class Called:
     events: list[tuple[Any, ...]] = field(default_factory=list)
     """in order: ("rows", n), ("count", n), ("print", text), ("error" or "message", number, severity, state,
     line, text)"""
+    ended: list[str] = field(default_factory=list)
+    """"failed" or "" for each statement of which only the end is told."""
 
     @property
     def errors(self) -> list[tuple[Any, ...]]:
@@ -99,6 +101,8 @@ class Site:
                     called.error = int(message)
                 case "01R05":
                     called.left = int(message)
+                case "01R07":
+                    called.ended.append(notice.message_detail or "")
                 case "01R02":
                     kind = {None: "count", "select": "assigned"}.get(notice.message_detail, "in trigger")
                     called.events.append((kind, int(message)))
@@ -308,6 +312,42 @@ def test_result_sets_counts_and_messages_come_in_order(site: Site, points: None)
         ("print", "first"), ("count", 1), ("rows", 0), ("count", 1), ("rows", 1), ("print", "last"),
     ]  # fmt: skip
     assert called.status == 0
+
+
+def test_ends_of_messages_and_cursor_statements_are_told(site: Site) -> None:
+    """microsoft/go-mssqldb, queries_go19_test.go, TestSprocWithCursorNoResult; conditions and assignments are not told."""
+    body = """
+        declare @n int
+        declare c cursor for select 1 n union select 2
+        open c
+        fetch next from c into @n
+        while @@fetch_status = 0
+        begin
+            print @n
+            fetch next from c into @n
+        end
+        close c
+        deallocate c
+        raiserror ('last', 5, 1)"""
+    site.define("create procedure told as" + body)
+    called = site.call("told")
+    assert (called.prints, called.ended) == (["1", "2"], [""] * (1 + 1 + 3 + 2 + 1 + 1 + 1))
+    site.define("create procedure not_told as set nocount on" + body)
+    assert not site.call("not_told").ended
+
+
+def test_ends_of_failed_statements_and_of_definitions_are_told(site: Site) -> None:
+    """MS-TDS 2.2.7.7: DONEINPROC for each executed statement, with DONE_ERROR after an error."""
+    site.define(
+        """create procedure told_failed as
+        create table #t (a int not null)
+        raiserror ('no', 16, 1)
+        insert #t values (null)
+        if @@error = 515 drop table #t"""
+    )
+    called = site.call("told_failed")
+    assert called.ended == ["", "failed", "failed", ""]
+    assert [error[0] for error in called.errors] == [50000, 515]
 
 
 def test_a_result_set_has_the_rows_of_its_moment(site: Site, points: None) -> None:
@@ -982,8 +1022,8 @@ def test_a_caller_needs_the_right_to_execute_and_no_other(
             reader.execute("select site.reads_points()")
         site.define("grant execute on reads_points to daq_reader")
         reader.execute("select site.reads_points()")
-        # the number of rows, what is printed, what @@rowcount is then
-        assert heard == ["1", "reader", "0"]
+        # the number of rows, what is printed, its end, what @@rowcount is then
+        assert heard == ["1", "reader", "end", "0"]
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             reader.execute("select * from site.points")
         site.define("revoke execute on reads_points from daq_reader")

@@ -23,7 +23,7 @@ mod unfinished;
 
 pub use begin_commit::uncommittable;
 pub use connection::Backend;
-pub use notices::{dooms, left_error_of, left_rows_of, row_count_of, Counted};
+pub use notices::{Counted, Said};
 pub use parameters::{Parameter, Typing};
 pub use result_set::columns::{declaring, described_as, put_description, Fetched, KeyedColumns};
 pub use result_set::Rows;

@@ -2,9 +2,7 @@
 
 use super::name::split_name;
 use super::returned::Returned;
-use crate::backend::{
-    dooms, left_error_of, left_rows_of, row_count_of, Backend, Completed, Rows, Source, Unfinished,
-};
+use crate::backend::{Backend, Completed, Rows, Said, Source, Unfinished};
 use crate::callers::Caller;
 use crate::catalogue::{
     self, bind, Because, BindError, Catalogue, Function, Place, Plan, Returns, Unresolved, TEMPORARY,
@@ -332,12 +330,16 @@ pub(super) fn completed(
     outcome: &Outcome,
     zone: &Zone,
 ) -> Result<Returned, Failure> {
-    let error = outcome.notices.iter().rev().find_map(left_error_of).unwrap_or(0);
-    let count = |notice: &Notice| {
-        let counted = row_count_of(notice).filter(|counted| !counted.in_trigger);
-        left_rows_of(notice).or_else(|| counted.and_then(|counted| i64::try_from(counted.rows).ok()))
-    };
-    let row_count = outcome.row_count.or_else(|| outcome.notices.iter().rev().find_map(count));
+    let said: Vec<Said> = outcome.notices.iter().rev().map(Said::of).collect();
+    let error = |said: &Said| if let Said::LeftError(number) = said { Some(*number) } else { None };
+    let error = said.iter().find_map(error).unwrap_or(0);
+    let row_count = outcome.row_count.or_else(|| {
+        said.iter().find_map(|said| match said {
+            Said::LeftRows(rows) => Some(*rows),
+            Said::Count(counted) if !counted.in_trigger => i64::try_from(counted.rows).ok(),
+            _ => None,
+        })
+    });
     let returned = Returned::of(function, asked, outcome, zone)
         .map_err(|message| Failure::of_statement(message.in_procedure(&function.name)))?;
     Ok(Returned { error, row_count, ..returned })
@@ -357,14 +359,14 @@ pub(super) fn refusal(unfinished: Unfinished, function: &Function) -> Refusal {
 
 pub(super) fn put_notices(client: &mut Client, notices: &[Notice], function: &Function) {
     for notice in notices {
-        if let Some(counted) = row_count_of(notice) {
-            client.reply.counted(counted);
-            continue;
+        match Said::of(notice) {
+            Said::Count(counted) => client.reply.counted(counted),
+            Said::Ended { failed } => client.reply.ended_inside(failed),
+            Said::LeftError(_) | Said::LeftRows(_) | Said::Doomed => {}
+            // its cursor is gone with the connection's transaction
+            Said::ResultSet { .. } => client.reply.message(&notice.to_message().in_procedure(&function.name)),
+            Said::Message(message) => client.reply.message(&message.in_procedure(&function.name)),
         }
-        if dooms(notice) || left_error_of(notice).is_some() || left_rows_of(notice).is_some() {
-            continue;
-        }
-        client.reply.message(&notice.to_message().in_procedure(&function.name));
     }
 }
 

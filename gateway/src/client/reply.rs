@@ -103,18 +103,21 @@ impl Reply {
 
     /// The end of a statement that has rows, their number or an error to report.
     pub fn end(&mut self, status: Status, count: Option<u64>) {
-        // SQL Server, SET NOCOUNT: no DONEINPROC of the statements of a procedure
-        if self.no_count
-            && self.nesting > 0
-            && self.dialect.is_tds7()
-            && status.is_empty()
-            && self.open_rows.is_none()
-        {
-            self.command = Command::default();
-            return;
+        if self.nesting > 0 {
+            self.end_inside(status, count);
+        } else {
+            self.done(Scope::Statement, status, count);
         }
-        let scope = if self.nesting > 0 { Scope::InProcedure } else { Scope::Statement };
-        self.done(scope, status, count);
+    }
+
+    /// The same inside of a procedure. SQL Server, SET NOCOUNT: no DONEINPROC of its statements.
+    fn end_inside(&mut self, status: Status, count: Option<u64>) {
+        let is_silent = self.no_count && self.dialect.is_tds7();
+        if is_silent && status.is_empty() && self.open_rows.is_none() {
+            self.command = Command::default();
+        } else {
+            self.done(Scope::InProcedure, status, count);
+        }
     }
 
     /// Variables have been given values of so many rows: to SQL Server that is a SELECT (microsoft/mssql-rs, #372).
@@ -130,7 +133,12 @@ impl Reply {
             return;
         }
         self.command = counted.command;
-        self.done(Scope::InProcedure, Status::empty(), self.count_sent(counted.rows, counted.command));
+        self.end_inside(Status::empty(), self.count_sent(counted.rows, counted.command));
+    }
+
+    /// A statement of a procedure that PostgreSQL has run, without a number of rows.
+    pub fn ended_inside(&mut self, failed: bool) {
+        self.end_inside(if failed { Status::ERROR } else { Status::empty() }, None);
     }
 
     /// The number of rows that a statement of a procedure has changed, or that gave variables their values.

@@ -2,7 +2,7 @@
 
 use crate::tds::tokens::message::ServerMessage;
 use postgres_protocol::message::backend::ErrorFields;
-use tsql::facts::errors;
+use tsql::facts::{errors, notices};
 
 /// The fields of an ErrorResponse or NoticeResponse.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Notice {
 
     /// A notice as a client's message: number 0, as PRINT, unless it has a number of its own.
     pub fn to_message(&self) -> ServerMessage {
-        if self.sqlstate == NUMBERED {
+        if self.sqlstate == notices::NUMBERED {
             if let Some(message) = self.numbered() {
                 return message;
             }
@@ -89,7 +89,7 @@ impl Notice {
 
     /// The error with the number legacy code tests for, in T-SQL's words or in PostgreSQL's own with the SQLSTATE.
     pub fn to_error(&self) -> ServerMessage {
-        if self.sqlstate == RAISED {
+        if self.sqlstate == notices::RAISED {
             if let Some(message) = self.numbered() {
                 return message;
             }
@@ -131,11 +131,6 @@ fn place(context: &str) -> Option<(&str, u32)> {
     let is_language = ["tsql.", "sys.", "sybsystemprocs."].iter().any(|schema| signature.starts_with(schema));
     Some((name, line.parse().ok()?)).filter(|_| !is_language)
 }
-
-/// A notice that is an error or message with a number of its own, from a procedure that continues.
-const NUMBERED: &str = "01R03";
-/// An error that a procedure compiled from T-SQL raises.
-const RAISED: &str = "TS001";
 
 /// Why a request to PostgreSQL has no result.
 #[derive(Debug, thiserror::Error)]
@@ -246,7 +241,7 @@ mod tests {
     #[test]
     fn a_message_with_a_number_of_its_own() {
         let notice = Notice {
-            sqlstate: NUMBERED.into(),
+            sqlstate: notices::NUMBERED.into(),
             message: "beam lost".into(),
             detail: "20001 16 3 12 my proc".into(),
             ..Notice::default()
@@ -255,7 +250,7 @@ mod tests {
         assert_eq!((message.number, message.severity, message.state, message.line), (20001, 16, 3, 12));
         assert_eq!((message.text.as_str(), message.procedure.as_str()), ("beam lost", "my proc"));
         assert!(message.is_error());
-        let raised = Notice { sqlstate: RAISED.into(), ..notice.clone() };
+        let raised = Notice { sqlstate: notices::RAISED.into(), ..notice.clone() };
         assert_eq!(raised.to_error().number, 20001);
         let damaged = Notice { detail: "beyond words".into(), ..notice };
         assert_eq!(damaged.to_message().number, 0);

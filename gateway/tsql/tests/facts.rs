@@ -1,7 +1,7 @@
 //! Facts stand in `src/facts`; what SQL needs of them is made from there.
 
 use std::path::PathBuf;
-use tsql::facts::{conversions, errors, functions, types};
+use tsql::facts::{conversions, errors, functions, notices, types};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../sql")
@@ -45,5 +45,23 @@ fn domains_of_columns_are_there() {
     for name in names {
         assert!(sql.contains(&format!("create domain tsql.{name} ")), "{name}");
         assert!(types::names().any(|known| known == name), "{name}");
+    }
+}
+
+/// Every `01Rnn` of a text.
+fn notices_of(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices("01R").filter_map(|(at, _)| text.get(at..at + 5))
+}
+
+#[test]
+fn notices_are_those_of_the_table() {
+    let system = folder().join("../../procedures/system/calling.sql");
+    let docs = std::fs::read_to_string(folder().join("../../docs/developer.md")).unwrap();
+    for said in notices_of(&(sql() + &std::fs::read_to_string(system).unwrap() + &docs)) {
+        assert!(notices::NOTICES.contains(&said), "{said}");
+    }
+    for (place, notice) in notices::NOTICES.iter().enumerate() {
+        assert!(docs.contains(&format!("| {notice} |")), "{notice} is not described");
+        assert_eq!(notices::NOTICES.iter().position(|other| other == notice), Some(place), "{notice} twice");
     }
 }

@@ -3,7 +3,7 @@
 use super::columns::{formats, put_columns, SentAs};
 use super::RowStream;
 use crate::backend::declarations::{nullable, Declarations};
-use crate::backend::notices::Announced;
+use crate::backend::notices::Said;
 use crate::backend::unfinished::Unfinished;
 use crate::postgres::message::{read_columns, row_values, server_error, Message};
 use crate::postgres::{Notice, PgError};
@@ -17,24 +17,28 @@ impl RowStream<'_> {
     pub(super) async fn send_held(&mut self) -> Result<(), Unfinished> {
         for held in std::mem::take(&mut self.held) {
             let (count, counted) = match held {
-                Announced::Message(message) => {
+                Said::Message(message) => {
                     self.client.reply.message(&message);
                     continue;
                 }
-                Announced::LeftRows(rows) => {
+                Said::Ended { failed } => {
+                    self.client.reply.ended_inside(failed);
+                    continue;
+                }
+                Said::LeftRows(rows) => {
                     self.outcome.row_count = Some(rows);
                     continue;
                 }
-                Announced::Count(counted) => {
+                Said::Count(counted) => {
                     if !counted.in_trigger {
                         self.outcome.row_count = i64::try_from(counted.rows).ok();
                     }
-                    if !self.client.settings().no_count {
-                        self.client.reply.counted(counted);
-                    }
+                    self.client.reply.counted(counted);
                     continue;
                 }
-                Announced::ResultSet { cursor, columns, counted } => {
+                // heard when they came
+                Said::LeftError(_) | Said::Doomed => continue,
+                Said::ResultSet { cursor, columns, counted } => {
                     (self.cursor(&cursor, columns.as_deref()).await?, counted)
                 }
             };

@@ -6,7 +6,7 @@ mod interruption;
 
 use super::declarations::Declarations;
 use super::described::Described;
-use super::notices::{dooms, left_error_of, Announced};
+use super::notices::Said;
 use super::open::Open;
 use super::unfinished::{Completed, Unfinished};
 use crate::client::{unsendable, Client, TextSize};
@@ -75,7 +75,7 @@ pub struct RowStream<'a> {
     /// The Sync that ends the statement is sent.
     is_synced: bool,
     /// What the function has announced since its first result set, whose rows come when it has returned.
-    held: Vec<Announced>,
+    held: Vec<Said>,
     text_size: TextSize,
     /// Why rows are no longer wanted: the rest is read and dropped.
     end: Option<Unfinished>,
@@ -203,7 +203,7 @@ impl<'a> RowStream<'a> {
                     error = Some(failure);
                     // the cursors are gone
                     for held in self.held.drain(..) {
-                        if let Announced::Message(message) = held {
+                        if let Said::Message(message) = held {
                             self.client.reply.message(&message);
                         }
                     }
@@ -294,17 +294,15 @@ impl<'a> RowStream<'a> {
 
     /// Notices are sent to the client at once, but not before a result set that they follow.
     fn notice(&mut self, notice: &Notice) {
-        if dooms(notice) {
-            self.client.reply.dooms = true;
-            return;
-        }
-        if left_error_of(notice).is_some() {
-            self.outcome.notices.push(notice.clone());
-            return;
-        }
-        match Announced::of(notice, !self.is_synced) {
-            Announced::Message(message) if self.held.is_empty() => self.client.reply.message(&message),
-            announced => self.held.push(announced),
+        let said = if self.is_synced { Said::outside_of_call(notice) } else { Some(Said::of(notice)) };
+        let reply = &mut self.client.reply;
+        match said {
+            Some(Said::Doomed) => reply.dooms = true,
+            Some(Said::LeftError(_)) => self.outcome.notices.push(notice.clone()),
+            Some(Said::Message(message)) if self.held.is_empty() => reply.message(&message),
+            Some(Said::Ended { failed }) if self.held.is_empty() => reply.ended_inside(failed),
+            Some(said) => self.held.push(said),
+            None => {}
         }
     }
 

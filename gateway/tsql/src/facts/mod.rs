@@ -5,6 +5,7 @@ pub mod conversions;
 pub mod database_options;
 pub mod errors;
 pub mod functions;
+pub mod notices;
 pub mod session;
 pub mod system;
 pub mod types;

@@ -29,7 +29,7 @@ impl<'t> BodyWriter<'t> {
         let own = literal(&self.name);
         let check =
             format!("if {there} then perform tsql.raise(16915, 16, 1, {text}, {line}, {own}); end if;");
-        self.run(place, line, Run::new(vec![check, format!("{there} := true;")]));
+        self.run_told(place, line, Run::new(vec![check, format!("{there} := true;")]));
         let variable = format!("@@cursor {}", self.number());
         self.declare(variable.clone(), "refcursor");
         for status in FETCH_STATUS {
@@ -96,7 +96,7 @@ impl<'t> BodyWriter<'t> {
             translated.sql,
             names.join(", ")
         );
-        self.run(place, line, Run::new(vec![open]));
+        self.run_told(place, line, Run::new(vec![open]));
         Ok(())
     }
 
@@ -143,21 +143,32 @@ impl<'t> BodyWriter<'t> {
         lines.push(format!("  {status} := -1; {sybase} := 2;"));
         lines.push(String::from("end if;"));
         let rows = format!("case {status} when 0 then 1 else 0 end");
-        self.run(place, line, Run::leaving(lines, rows));
+        self.run_told(place, line, Run::leaving(lines, rows));
         Ok(())
     }
 
     pub(super) fn close(&mut self, name: &CursorName, line: u32, place: &Place<'t>) -> Result<(), Error> {
         let variable = self.cursor_variable(name, line)?;
-        self.run(place, line, Run::new(vec![format!("close {variable};"), format!("{variable} := null;")]));
+        self.run_told(
+            place,
+            line,
+            Run::new(vec![format!("close {variable};"), format!("{variable} := null;")]),
+        );
         Ok(())
     }
 
-    pub(super) fn deallocate(&mut self, name: &CursorName, line: u32) -> Result<(), Error> {
+    pub(super) fn deallocate(
+        &mut self,
+        name: &CursorName,
+        line: u32,
+        place: &Place<'t>,
+    ) -> Result<(), Error> {
         let variable = self.cursor_variable(name, line)?;
-        self.add(format!("if {variable} is not null then close {variable}; {variable} := null; end if;"));
-        self.add(format!("{} := false;", quoted(&declared_name(&cursor_name(name, line)?))));
-        self.none(Some("0"));
+        let lines = vec![
+            format!("if {variable} is not null then close {variable}; {variable} := null; end if;"),
+            format!("{} := false;", quoted(&declared_name(&cursor_name(name, line)?))),
+        ];
+        self.run_told(place, line, Run::new(lines));
         Ok(())
     }
 

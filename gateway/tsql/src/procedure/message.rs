@@ -20,7 +20,7 @@ impl<'t> BodyWriter<'t> {
     ) -> Result<(), Error> {
         let (scope, mut named) = self.named();
         let text = message::printed(text, arguments, scope, &mut named)?;
-        self.run(place, line, Run::new(vec![format!("raise notice using message = {text};")]));
+        self.run_told(place, line, Run::new(vec![format!("raise notice using message = {text};")]));
         Ok(())
     }
 
@@ -39,6 +39,8 @@ impl<'t> BodyWriter<'t> {
             lines.push(format!("if {message}.severity > 10 then perform tsql.raise({said}); end if;"));
         }
         lines.push(format!("perform tsql.tell({said});"));
+        let failed = format!("case when {message}.severity > 10 then 'failed' else '' end");
+        lines.extend(self.told_end(&failed));
         self.run(&Place { handler, ..place.clone() }, line, Run::new(lines));
         if self.tracks_errors {
             let sets = match raise {

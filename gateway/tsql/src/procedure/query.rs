@@ -6,6 +6,7 @@ use super::variable::{BEGAN, CURSOR, MADE, N, ROW, SCOPE_IDENTITY};
 use super::writer::{quoted, BodyWriter, Purpose, Rows, COUNTED, SENT};
 use crate::compile::defined_sql;
 use crate::error::Error;
+use crate::facts::notices::{RESULT_SET, ROW_COUNT};
 use crate::program::keeps;
 use crate::resolve::names::{array, literal, table, table_variable};
 use crate::translate::{self, ResultType, Title, Translated, Verb};
@@ -96,7 +97,7 @@ impl<'t> BodyWriter<'t> {
             (_, "") => String::new(),
             (_, kind) => format!(", detail = '{kind}'"),
         };
-        format!("raise notice using errcode = '01R02', message = {rows}::text{detail};")
+        format!("raise notice using errcode = '{ROW_COUNT}', message = {rows}::text{detail};")
     }
 
     /// SELECT @a = …: the values of the last row, or what the variables were when there is none.
@@ -149,7 +150,7 @@ impl<'t> BodyWriter<'t> {
             lines.push(format!("get diagnostics {} = row_count;", quoted(N)));
             lines.push(format!("move absolute 0 in {cursor};"));
         }
-        let mut notice = format!("raise notice using errcode = '01R01', message = {cursor}::text");
+        let mut notice = format!("raise notice using errcode = '{RESULT_SET}', message = {cursor}::text");
         if let Some(columns) = &query.columns {
             notice.push_str(&format!(", detail = {}", literal(&json(columns))));
         }
@@ -185,12 +186,12 @@ impl<'t> BodyWriter<'t> {
                 let names = objects.names.iter().map(|table| literal(&table.name.to_lowercase()));
                 let names = array(names, "text");
                 let drop = format!("perform tsql.drop_temporary({names}, {});", objects.if_exists);
-                self.run(place, line, Run::new(vec![drop]));
+                self.run_told(place, line, Run::new(vec![drop]));
                 return Ok(());
             }
         }
         let sql = defined_sql(statement, &self.scope)?;
-        self.run(place, line, Run::new(vec![format!("{sql};")]));
+        self.run_told(place, line, Run::new(vec![format!("{sql};")]));
         Ok(())
     }
 

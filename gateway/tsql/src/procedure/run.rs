@@ -2,7 +2,8 @@
 
 use super::place::Place;
 use super::variable::{caught_name, DETAIL, INDEX, TABLE, TEXT};
-use super::writer::{quoted, BodyWriter};
+use super::writer::{quoted, BodyWriter, Purpose};
+use crate::facts::notices::ENDED;
 use crate::resolve::names::literal;
 
 /// Lines of PL/pgSQL that can fail, and what they leave in @@rowcount.
@@ -31,6 +32,24 @@ impl Run {
 }
 
 impl<'t> BodyWriter<'t> {
+    /// Writes a statement of which the client is told the end, but no number of rows.
+    ///
+    /// SQL Server does so after every statement (MS-TDS 2.2.7.7), and after each condition of a WHILE
+    /// (microsoft/go-mssqldb, TestSprocWithCursorNoResult). Those of PRINT, RAISERROR, cursors and tables are sent, which
+    /// clients read as results (FreeTDS, src/odbc/unittests/raiserror.c); of assignments and conditions a loop would only
+    /// send as many as it has turns.
+    pub(super) fn run_told(&mut self, place: &Place<'t>, line: u32, mut run: Run) {
+        run.lines.extend(self.told_end("''"));
+        self.run(place, line, run);
+    }
+
+    /// The notice of the end of a statement. `detail`: of the notice, an expression.
+    pub(super) fn told_end(&self, detail: &str) -> Option<String> {
+        let is_told = self.sends_counts && self.purpose == Purpose::Procedure;
+        is_told
+            .then(|| format!("raise notice using errcode = '{ENDED}', message = 'end', detail = {detail};"))
+    }
+
     /// Writes a statement and the handling of its error.
     pub(super) fn run(&mut self, place: &Place<'t>, line: u32, run: Run) {
         self.line = line;
@@ -88,6 +107,9 @@ impl<'t> BodyWriter<'t> {
                     true => format!("\"@@error\" := {number};"),
                     false => format!("perform {number};"),
                 });
+                if let Some(line) = self.told_end("'failed'") {
+                    self.add(line);
+                }
                 if let Some(line) = self.kept_rows("0") {
                     self.add(line);
                 }

@@ -107,7 +107,7 @@ impl<'t> BodyWriter<'t> {
             Tree::OpenCursor(name) => self.open(name, line, place),
             Tree::Fetch(fetch) => self.fetch(fetch, line, place),
             Tree::CloseCursor(name) => self.close(name, line, place),
-            Tree::DeallocateCursor(name) => self.deallocate(name, line),
+            Tree::DeallocateCursor(name) => self.deallocate(name, line, place),
             Tree::CreateTable(_) | Tree::CreateIndex(_) | Tree::DropIndexes(_) | Tree::Truncate(_) => {
                 self.define(&statement.kind, line, place)
             }

@@ -13,6 +13,7 @@ use super::digest;
 use super::place::{Handler, Label, Place};
 use super::variable::{Named, BODY, FIRED, LEFT, ROWCOUNT, SCOPE_IDENTITY, STATUS, TRY, TRY_SETTING};
 use crate::error::Error;
+use crate::facts::notices::LEFT_ROWS;
 use crate::facts::types::{Type, INT};
 use crate::resolve::names::{array, literal};
 use crate::resolve::Scope;
@@ -214,7 +215,7 @@ impl<'t> BodyWriter<'t> {
         }
         if let (true, Some(left)) = (is_procedure, self.rows_in()) {
             self.add(format!("if {left} is not null then"));
-            self.add(format!("  raise notice using errcode = '01R05', message = {left}::text;"));
+            self.add(format!("  raise notice using errcode = '{LEFT_ROWS}', message = {left}::text;"));
             self.add("end if;");
         }
         if let Purpose::Table(rows) = &self.purpose {
