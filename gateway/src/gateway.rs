@@ -14,6 +14,7 @@ use crate::threads::Pool;
 use crate::tls::{LoginKey, Tls};
 use crate::turns::Turns;
 use arc_swap::ArcSwap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, OnceCell, Semaphore};
@@ -43,6 +44,8 @@ pub struct Gateway {
     pub statements: Pool,
     pub programs: Arc<Programs>,
     live: Arc<LiveCatalogue>,
+    /// Counts the changes of tables and views that sessions have to heed.
+    definitions: Arc<AtomicU64>,
     pub stopping: CancellationToken,
     /// Rung when PostgreSQL has no connection left: idle sessions then give theirs up.
     pub scarce: Notify,
@@ -108,7 +111,10 @@ impl Gateway {
         // with the calls they have
         let nodes = Arc::new(Nodes::new(nodes, &metrics));
         let (renewed, renewed_nodes) = (commit.clone(), nodes.clone());
+        let definitions = Arc::new(AtomicU64::new(0));
+        let counted = definitions.clone();
         let renew_commit = move || {
+            counted.fetch_add(1, Ordering::AcqRel);
             renewed.store(Arc::new(start_commit()));
             renewed_nodes.renew();
         };
@@ -125,6 +131,7 @@ impl Gateway {
             address,
             role: role.to_owned(),
             live,
+            definitions,
             stopping,
             scarce: Notify::new(),
             connecting: Semaphore::new(CONNECTING),
@@ -139,6 +146,16 @@ impl Gateway {
 
     pub fn catalogue(&self) -> Arc<Catalogue> {
         self.live.now().catalogue.clone()
+    }
+
+    /// The number of definitions so far: what was prepared or asked before another one may not hold any more.
+    pub fn definitions(&self) -> u64 {
+        self.definitions.load(Ordering::Acquire)
+    }
+
+    /// A session has changed a table or view. Returns the number of definitions so far.
+    pub fn has_defined(&self) -> u64 {
+        self.definitions.fetch_add(1, Ordering::AcqRel) + 1
     }
 
     /// The zone that zoneless times of clients are in.

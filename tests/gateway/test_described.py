@@ -13,14 +13,14 @@ import pytest
 from authors import author_with_schema
 from raw_tds import BATCH7, RawClient, batch7
 from servers import Login, RunningServer
-from tds_clients import Clients, CtClient
+from tds_clients import Clients, CtClient, Param
 
 FIXED = {0x26: "int", 0x68: "bit", 0x6D: "float", 0x6E: "money", 0x6F: "datetime", 0x24: "uniqueidentifier"}
 SIZED = {0xA7: "varchar", 0xAF: "char", 0xE7: "nvarchar", 0xEF: "nchar", 0xA5: "varbinary", 0xAD: "binary"}
 SCALED = {0x29: "time", 0x2A: "datetime2", 0x2B: "datetimeoffset"}
 DIGITS = {0x6A: "decimal", 0x6C: "numeric"}
 NULLABLE = 1
-COLMETADATA, DONE, DONE_BYTES = 0x81, 0xFD, 13
+COLMETADATA, ERROR, DONE, DONE_BYTES = 0x81, 0xAA, 0xFD, 13
 
 
 @pytest.fixture(scope="module")
@@ -177,6 +177,107 @@ def test_a_table_that_is_made_again_is_described_again(server: RunningServer) ->
                     assert described(client, f"select c from {prefix}again") == [column]
                 client.send(BATCH7, batch7(f"drop table {prefix}again"))
                 client.receive()
+
+
+def test_a_table_that_another_session_alters_is_described_as_it_is(server: RunningServer) -> None:
+    """Also of what PostgreSQL does not know: all varbinary is one type to it."""
+    login = Login("describer", "describer")
+    select = "select * from described..altered"
+    shown = f"set fmtonly on {select} set fmtonly off"
+    with (
+        author_with_schema(server, login, "described") as admin,
+        RawClient(server.host, server.port) as one,
+        RawClient(server.host, server.port) as other,
+    ):
+        for client in (one, other):
+            client.log_in7(login)
+            client.packet_size = 4096
+
+        def run(text: str) -> None:
+            other.send(BATCH7, batch7(text))
+            raw = other.receive()
+            assert raw[0] != ERROR, raw
+
+        run("create table described..altered (a int, b varbinary(5))")
+        expected = ["int[4]", "varbinary(5)"]
+        for _ in range(3):
+            # the second time it is prepared
+            assert [described(one, text) for text in (select, shown)] == [expected] * 2
+        for change, expected in (
+            ("alter column b varbinary(7)", ["int[4]", "varbinary(7)"]),
+            ("add c datetime null", ["int[4]", "varbinary(7)", "datetime[8]"]),
+            ("alter column a bigint", ["int[8]", "varbinary(7)", "datetime[8]"]),
+            ("drop column c", ["int[8]", "varbinary(7)"]),
+        ):
+            run(f"alter table described..altered {change}")
+            assert [described(one, text) for text in (shown, select)] == [expected] * 2
+        # what is rolled back was never so, to the session itself either
+        run(f"begin tran alter table described..altered alter column b varbinary(9) {select} rollback")
+        for client in (one, other):
+            assert [described(client, text) for text in (shown, select)] == [expected] * 2
+        # a change of which nobody tells the gateway
+        admin.execute("alter table described.altered add column d integer")
+        for client in (one, other):
+            assert [described(client, text) for text in (shown, select)] == [[*expected, "int[4]"]] * 2
+
+
+def test_a_prepared_statement_is_described_as_its_table_is(clients: Clients, server: RunningServer) -> None:
+    """At 5.0 as a dynamic statement, at 7.4 by a handle."""
+    login = Login("describer", "describer")
+    with (
+        author_with_schema(server, login, "described") as admin,
+        clients.ct(login) as five,
+        clients.pymssql(login) as connection,
+        clients.pymssql(login).cursor() as other,
+        connection.cursor() as cursor,
+    ):
+        other.execute("create table described..prepared (a int) insert described..prepared values (1)")
+        select = "select * from described..prepared"
+        assert five.prepare("d", f"{select} where a > ?").errors == []
+        cursor.execute(f"declare @h int exec sp_prepare @h output, N'', N'{select}', 1 select @h handle")
+        while [column[0] for column in cursor.description or ()] != ["handle"]:
+            cursor.nextset()
+        ((handle,),) = cursor.fetchall()
+        for change, columns in (
+            ("add b int null", ["a", "b"]),
+            ("drop column b", ["a"]),
+            ("add column c int", ["a", "c"]),
+        ):
+            if "add column" in change:
+                # nobody tells the gateway of this one
+                admin.execute(f"alter table described.prepared {change}".encode())
+            else:
+                other.execute(f"alter table described..prepared {change}")
+            # ct-library asks when it prepares
+            again = change.replace(" ", "_")
+            assert five.prepare(again, f"{select} where a > ?").errors == []
+            assert [name for name, _ in five.describe("out", again).description] == columns
+            executed = five.execute("d", [Param("int", "0")])
+            assert (executed.errors, executed.columns) == ([], columns)
+            cursor.execute(f"exec sp_execute {handle}")
+            assert [column[0] for column in cursor.description or ()] == columns
+
+
+def test_an_insert_without_columns_fills_those_there_are_now(clients: Clients, server: RunningServer) -> None:
+    """Another session has changed the table: too few values are refused, and others go to other columns."""
+    login = Login("describer", "describer")
+    with (
+        author_with_schema(server, login, "described"),
+        clients.pymssql(login).cursor() as cursor,
+        clients.pymssql(login).cursor() as other,
+    ):
+        other.execute("create table described..filled (id int identity, a int, b int)")
+        insert = "insert described..filled values (1, 2)"
+        cursor.execute(insert)
+        other.execute("alter table described..filled add c int null")
+        with pytest.raises(pymssql.OperationalError):
+            cursor.execute(insert)
+        other.execute(
+            "drop table described..filled create table described..filled (id int identity, b int, a int)"
+        )
+        cursor.execute(insert)
+        cursor.execute("select a, b from described..filled")
+        assert cursor.fetchall() == [(2, 1)]
 
 
 def test_select_into_keeps_types_and_names(client: RawClient) -> None:

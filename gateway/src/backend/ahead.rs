@@ -30,6 +30,9 @@ impl Backend {
             return false;
         }
         self.let_go_if_ended().await;
+        if self.heed_definitions().is_err() {
+            return false;
+        }
         let database = self.database.as_str();
         self.open.as_ref().is_some_and(|open| open.is_set(database, settings.locking, settings.calendar))
     }

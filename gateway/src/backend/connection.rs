@@ -2,7 +2,7 @@
 //! statement needs it, and closed after a long idle time.
 
 use super::bulk_copy::BulkCopy;
-use super::open::Open;
+use super::open::{Open, OWN_TABLE};
 use super::role::Role;
 use super::transaction::Transaction;
 use crate::catalogue::Catalogue;
@@ -161,7 +161,7 @@ impl Backend {
                 opened => break opened?,
             }
         };
-        Ok(self.open.insert(Open::new(connection)))
+        Ok(self.open.insert(Open::new(connection, self.gateway.definitions())))
     }
 
     /// The connection, opened if need be, with the database in use first in its search path. What it was sent ahead is
@@ -237,6 +237,33 @@ impl Backend {
         self.open.as_mut().map_or(Ok(()), |open| open.forget_queries_of(definition))
     }
 
+    /// Forgets what was prepared before the latest definition, which another session may have made.
+    pub(super) fn heed_definitions(&mut self) -> Result<(), PgError> {
+        let definitions = self.gateway.definitions();
+        match &mut self.open {
+            Some(open) if open.definitions != definitions => {
+                open.definitions = definitions;
+                open.forget_declarations();
+                open.forget_prepared()
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// This session has run a definition. Tables of its own concern no other session, and rows no description.
+    pub fn has_defined(&mut self, definition: &Sql) {
+        if definition.contains(OWN_TABLE) || definition.begins_with("truncate") {
+            return;
+        }
+        let definitions = self.gateway.has_defined();
+        if let Some(open) = &mut self.open {
+            open.has_defined |= self.transaction.started;
+            if open.definitions + 1 == definitions {
+                open.definitions = definitions;
+            }
+        }
+    }
+
     /// Forgets what is prepared.
     pub fn forget_prepared(&mut self) -> Result<(), PgError> {
         self.open.as_mut().map_or(Ok(()), Open::forget_prepared)
@@ -245,6 +272,11 @@ impl Backend {
     /// A transaction or a part of it was rolled back, and the search path with it.
     pub(super) fn rolled_back(&mut self) {
         if let Some(open) = &mut self.open {
+            if std::mem::take(&mut open.has_defined) {
+                // what was prepared since then is undone with it
+                open.definitions = 0;
+                self.gateway.has_defined();
+            }
             open.schema = None;
             open.temporary = None;
             open.forget_settings();

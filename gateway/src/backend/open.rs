@@ -26,7 +26,7 @@ const RECORD: u32 = 2249;
 const LONGEST_KEPT: usize = 16 * 1024;
 
 /// How the name of a session's own table begins in PostgreSQL's text.
-const OWN_TABLE: &str = "\"#";
+pub(super) const OWN_TABLE: &str = "\"#";
 
 /// What a query is prepared as.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -65,10 +65,14 @@ pub struct Open {
     /// The session's temporary procedures; None when they have to be read.
     pub(super) temporary: Option<Arc<Catalogue>>,
     pub(super) ahead: SentAhead,
+    /// The number of definitions that what is prepared has seen.
+    pub(super) definitions: u64,
+    /// The transaction has changed tables, which a rollback would undo.
+    pub(super) has_defined: bool,
 }
 
 impl Open {
-    pub(super) fn new(connection: Connection) -> Open {
+    pub(super) fn new(connection: Connection, definitions: u64) -> Open {
         Open {
             connection,
             declarations: Declarations::default(),
@@ -82,6 +86,8 @@ impl Open {
             is_set: false,
             temporary: None,
             ahead: SentAhead::default(),
+            definitions,
+            has_defined: false,
         }
     }
 
@@ -267,6 +273,32 @@ impl Open {
             self.connection.prepare("", sql, &parameters).await?;
         }
         Ok(Prepared { name: String::new(), parameters, columns, checks: Vec::new() })
+    }
+
+    /// A query as PostgreSQL has it now: its tables may have changed since it was prepared.
+    pub(super) async fn describe_query(
+        &mut self,
+        sql: &Sql,
+        types: &[SqlType],
+        typing: Typing,
+    ) -> Result<Arc<Described>, PgError> {
+        if let Some(known) = self.known(sql, types, typing) {
+            self.ahead.forget(&mut self.connection).await?;
+            self.connection.describe_again(known.names()).await?;
+            return Ok(known);
+        }
+        self.prepare_query(sql, types, typing).await
+    }
+
+    /// Forgets what is prepared if this error of PostgreSQL's says that it does not hold any more.
+    pub(super) fn forget_outdated(&mut self, error: &PgError) -> Result<bool, PgError> {
+        // feature_not_supported: cached plan must not change result type; invalid_sql_statement_name
+        let is_outdated = matches!(error.sqlstate(), Some("0A000" | "26000"));
+        if is_outdated {
+            self.forget_prepared()?;
+            self.forget_declarations();
+        }
+        Ok(is_outdated)
     }
 
     /// A query that is prepared on this connection.

@@ -89,13 +89,20 @@ impl Backend {
     pub async fn describe(&mut self, sql: &Sql, types: &[SqlType]) -> Result<Arc<Described>, PgError> {
         self.look_after_globals(sql).await?;
         let mut typing = Typing::Declared;
-        let mut refusal = None;
+        let (mut refusal, mut is_new) = (None, false);
+        self.heed_definitions()?;
         loop {
-            let described = self.statement(async |open| open.prepare_query(sql, types, typing).await).await;
+            let described = self.statement(async |open| open.describe_query(sql, types, typing).await).await;
             let error = match described {
                 Ok(described) => return Ok(described),
                 Err(error) => error,
             };
+            if let (false, Some(open)) = (is_new, &mut self.open) {
+                is_new = true;
+                if open.forget_outdated(&error)? {
+                    continue;
+                }
+            }
             match typing.after(&error) {
                 Some(next) => typing = next,
                 None => return Err(self.with_node(refusal.unwrap_or(error), sql)),
@@ -129,6 +136,7 @@ impl Backend {
         rows: Rows<'_>,
     ) -> Result<Completed, Unfinished> {
         self.before_statement(client, source.begins(), !source.only_reads()).await;
+        self.heed_definitions()?;
         if let Source::Query { sql, .. } = &source {
             if let Err(error) = self.look_after_globals(sql).await {
                 self.check(&error, client);
@@ -268,11 +276,7 @@ impl Backend {
         let Some(open) = self.open.as_mut() else {
             return Ok(false);
         };
-        // feature_not_supported: cached plan must not change result type; invalid_sql_statement_name
-        if matches!(error.sqlstate(), Some("0A000" | "26000")) {
-            open.forget_prepared()?;
-            open.forget_declarations();
-        } else {
+        if !open.forget_outdated(error)? {
             let Some(next) = typing.after(error).filter(|_| !parameters.is_empty()) else {
                 return Ok(false);
             };

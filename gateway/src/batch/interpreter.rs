@@ -42,6 +42,8 @@ pub struct Interpreter {
     /// The columns that inserts without columns fill, and which of them are sql_variants, by the tables that have been
     /// asked for.
     filled: BTreeMap<String, Option<[Vec<String>; 2]>>,
+    /// The number of definitions that `filled` has seen.
+    filled_at: u64,
     latest: Latest,
 }
 
@@ -63,6 +65,7 @@ impl Interpreter {
             server_cursors: ServerCursors::default(),
             identities: Identities::default(),
             filled: BTreeMap::new(),
+            filled_at: 0,
             latest: Latest::default(),
         }
     }
@@ -144,6 +147,11 @@ impl Interpreter {
         client: &mut Client,
         table: &str,
     ) -> Result<Option<[Vec<String>; 2]>, ServerMessage> {
+        let definitions = self.gateway.definitions();
+        if self.filled_at != definitions {
+            self.filled_at = definitions;
+            self.filled.clear();
+        }
         if let Some(columns) = self.filled.get(table) {
             return Ok(columns.clone());
         }

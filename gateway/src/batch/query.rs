@@ -120,6 +120,7 @@ impl Interpreter {
             } else {
                 backend.forget_queries_of(&query.sql).map_err(|error| Interrupt::from(&error))?;
             }
+            backend.has_defined(&query.sql);
             self.forget_columns();
         }
         if query.kind == QueryKind::Change {

@@ -53,6 +53,29 @@ impl Connection {
         }
     }
 
+    /// Has PostgreSQL describe statements once more: an error if one of them has other columns than when it was prepared.
+    pub async fn describe_again(&mut self, names: impl Iterator<Item = &String>) -> Result<()> {
+        for name in names {
+            frontend::describe(b'S', name, &mut self.output)?;
+        }
+        frontend::sync(&mut self.output);
+        self.flush().await?;
+        let mut error = None;
+        loop {
+            match self.receive().await? {
+                Message::ErrorResponse(body) => error = Some(survived(&body)?),
+                Message::ReadyForQuery(_) => return error.map_or(Ok(()), Err),
+                Message::ParameterDescription(_)
+                | Message::RowDescription(_)
+                | Message::CloseComplete
+                | Message::NoData
+                | Message::NoticeResponse(_)
+                | Message::NotificationResponse(_) => {}
+                _ => return Err(unexpected("an answer to Describe")),
+            }
+        }
+    }
+
     /// Parses `sql` without a name and asks for its columns, inside the transaction that is under way.
     pub async fn put_parse(&mut self, sql: &str) -> Result<()> {
         frontend::parse("", sql, [], &mut self.output)?;
