@@ -315,7 +315,7 @@ def test_result_sets_counts_and_messages_come_in_order(site: Site, points: None)
 
 
 def test_ends_of_messages_and_cursor_statements_are_told(site: Site) -> None:
-    """microsoft/go-mssqldb, queries_go19_test.go, TestSprocWithCursorNoResult; conditions and assignments are not told."""
+    """microsoft/go-mssqldb, TestSprocWithCursorNoResult. Conditions and assignments are not told."""
     body = """
         declare @n int
         declare c cursor for select 1 n union select 2
