@@ -149,7 +149,7 @@ select
   sys.db_name() as routine_catalog,
   'dbo'::sys.sysname as routine_schema,
   procedures.name::sys.sysname as routine_name,
-  case procedures.type when 'P' then 'PROCEDURE' else 'FUNCTION' end::character varying(20) as routine_type,
+  'PROCEDURE'::character varying(20) as routine_type,
   null::sys.sysname as data_type,
   'SQL'::character varying(30) as routine_body,
   pg_catalog.left(sys.object_definition(procedures.oid::integer), 4000)::character varying(4000) as routine_definition,

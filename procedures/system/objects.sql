@@ -120,14 +120,6 @@ select
   procedures.proname as name,
   schemas.nspname as schema,
   procedures.prokind as kind,
-  case
-    when procedures.prokind = 'p' or procedures.prosrc not like '%-- compiled from T-SQL, %' then 'P'
-    when procedures.proretset and languages.lanname = 'sql' then 'IF'
-    when procedures.proretset then 'TF'
-    -- the status and outputs of a procedure that gives no rows
-    when procedures.proargmodes && '{o,b}' then 'P'
-    else 'FN'
-  end as type,
   procedures.proretset as returns_set,
   procedures.prorettype as return_type,
   procedures.pronargs - procedures.pronargdefaults as required,
@@ -136,7 +128,6 @@ select
   procedures.proargnames as names
 from pg_catalog.pg_proc as procedures
 join pg_catalog.pg_namespace as schemas on schemas.oid = procedures.pronamespace
-join pg_catalog.pg_language as languages on languages.oid = procedures.prolang
 where procedures.prokind in ('f', 'p')
   and procedures.provariadic = 0
   and procedures.prorettype not in ('pg_catalog.trigger'::regtype, 'pg_catalog.event_trigger'::regtype)
@@ -228,7 +219,7 @@ select listed.oid, listed.name, listed.parent, listed.type, kinds.description
 from (
   select oid, name, 0::oid as parent, type from sys.every_relation
   union all
-  select oid, name, 0, type
+  select oid, name, 0, 'P'
   from sys.every_procedure
   -- ringlog's own are those of the rings and logs
   where schema = current_schema() or (schema = 'ringlog' and current_schema() in ('online', 'log'))
@@ -243,9 +234,6 @@ join (values
   ('U', 'USER_TABLE'),
   ('V', 'VIEW'),
   ('P', 'SQL_STORED_PROCEDURE'),
-  ('FN', 'SQL_SCALAR_FUNCTION'),
-  ('IF', 'SQL_INLINE_TABLE_VALUED_FUNCTION'),
-  ('TF', 'SQL_TABLE_VALUED_FUNCTION'),
   ('TR', 'SQL_TRIGGER'),
   ('PK', 'PRIMARY_KEY_CONSTRAINT'),
   ('UQ', 'UNIQUE_CONSTRAINT'),
@@ -396,4 +384,4 @@ select
 from sys.objects as objects;
 
 comment on view sys.sysobjects is
-'SQL Server: System Compatibility Views, sys.sysobjects; type (U, V, P, TR, K, RI, D; FN, IF, TF of functions) and loginame as in sysobjects of ASE';
+'SQL Server: System Compatibility Views, sys.sysobjects; type (U, V, P, TR, K, RI, D) and loginame as in sysobjects of ASE';

@@ -14,7 +14,7 @@ begin
         'dbo'::varchar(5) as "Owner",
         sys.kind_of(objects.type)::varchar(30) as "Object_type"
       from sys.objects as objects
-      where objects.type in ('U', 'V', 'P', 'FN', 'IF', 'TF')
+      where objects.type in ('U', 'V', 'P')
       order by 3 desc, 1
     $query$, null, null, 'Name');
     return 0;
@@ -80,7 +80,7 @@ begin
         order by 1, 2
       $query$, null, id, 'constraint_name', 'constraint_keys');
     end if;
-  elsif kind in ('P', 'FN', 'IF', 'TF') then
+  elsif kind = 'P' then
     perform sys.announce_fitted($query$
     select
       ('@' || parameters.name)::varchar(%s) as "Parameter_name",
@@ -107,7 +107,6 @@ immutable
 as $$
   select case trim(type)
     when 'U' then 'user table' when 'V' then 'view' when 'P' then 'stored procedure'
-    when 'FN' then 'scalar function' when 'IF' then 'inline function' when 'TF' then 'table function'
     when 'PK' then 'primary key cns' when 'UQ' then 'unique cns' when 'F' then 'foreign key cns'
     when 'C' then 'check cns' when 'D' then 'default (maybe cns)'
   end
