@@ -70,6 +70,13 @@ export function withWideGaps(values) {
   return made;
 }
 
+// The places of values that stand alone, without a value of the same series beside them: no line leads there.
+export function lone(values) {
+  const own = [...values.keys()].filter((place) => values[place] !== undefined);
+  const isNone = (place) => place === undefined || values[place] === null;
+  return own.filter((place, index) => !isNone(place) && isNone(own[index - 1]) && isNone(own[index + 1]));
+}
+
 // The place of the last time that is not after an instant; -1 where all are.
 export function until(times, instant) {
   let low = 0, high = times.length;

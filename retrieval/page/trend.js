@@ -4,7 +4,9 @@ import * as api from "./api.js";
 import { colourOf, shownOn, timeAxis, unitAxes, unitScales } from "./axes.js";
 import { timeText, valueText } from "./format.js";
 import { eventList, eventMarks, limitLines } from "./marks.js";
-import { append, forget, isState, isText, nearest, ofSamples, ofTrend, outside, withGaps, withWideGaps } from "./series.js";
+import {
+  append, forget, isState, isText, lone, nearest, ofSamples, ofTrend, outside, withGaps, withWideGaps,
+} from "./series.js";
 import { state } from "./state.js";
 import { states } from "./states.js";
 
@@ -85,7 +87,8 @@ export class Trend {
       const scale = `y${units.indexOf(each.unit)}`;
       data.push(column(gapped[index].mean));
       options.series.push({ label: each.signal, scale, stroke: each.colour, width: each.before ? 1 : 1.6,
-        dash: each.before ? [5, 4] : undefined, points: { show: each.at.length < 3, size: 6 } });
+        dash: each.before ? [5, 4] : undefined,
+        points: { show: false, size: 5, fill: each.colour, filter: (plot, number) => lone(plot.data[number]) } });
       if (!(each.width > 0) || each.before) continue;
       data.push(column(gapped[index].max), column(gapped[index].min));
       const at = options.series.length;
@@ -108,7 +111,9 @@ export class Trend {
     const axes = unitAxes(shown, lines, this.chart.size().width, log);
     if (!units.length) axes[0].show = false;
     return {
-      ms: 1e-3, bands: [], padding: [10, 8, bars.length ? 22 * bars.length + 4 : 0, 0], series: [{}],
+      ms: 1e-3, bands: [], series: [{}],
+      // half a mark of the time, where no axis has room for it
+      padding: [10, units.length > 1 ? 8 : 36, bars.length ? 22 * bars.length + 4 : 0, units.length ? 0 : 36],
       tzDate: (seconds) =>
         state.utc ? uPlot.tzDate(new Date(seconds * 1e3), "Etc/UTC") : new Date(seconds * 1e3),
       cursor: { drag: { x: true, y: false, setScale: false }, sync: { key: "charts" }, focus: { prox: 24 } },

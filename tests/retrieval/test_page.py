@@ -54,6 +54,36 @@ def test_a_drag_zooms_and_back_goes_back(page: Page) -> None:
     expect(page).to_have_url(re.compile(r"from=2025-12-31T23%3A58%3A00"))
 
 
+def test_samples_far_apart_are_points(page: Page, web) -> None:
+    """The usual step is a second: no line leads to the sample two minutes before, nor to the one after."""
+    with psycopg.connect(web.server.dsn) as connection:
+        connection.execute(
+            "insert into log.sr_vac (seq_no, time, pressure_1)"
+            " select 1, timestamptz '2026-06-01 12:00Z' + step * interval '1 s', 1"
+            " from unnest(array[0, 120, 121, 122, 123, 124, 240]) as step"
+        )
+    span = "from=2026-06-01T11:58:00Z&to=2026-06-01T12:06:00Z&utc=1"
+    page.goto(chart_of("sr_vac_ccg_1/pressure", span=span))
+    expect(page.locator(".legend")).to_contain_text("1")
+    drawn = page.evaluate(
+        """() => {
+            const canvas = document.querySelector(".chart canvas"), over = document.querySelector(".u-over");
+            const box = over.getBoundingClientRect(), outer = canvas.getBoundingClientRect();
+            const scale = canvas.width / outer.width, { data } = canvas.getContext("2d").getImageData(
+                (box.left - outer.left) * scale, 0, box.width * scale, canvas.height);
+            const width = Math.floor(box.width * scale), minutes = new Set();
+            const [red, green, blue] = [0x0b, 0x72, 0x85];
+            for (let place = 0; place < data.length; place += 4) {
+                if (data[place] === red && data[place + 1] === green && data[place + 2] === blue) {
+                    minutes.add(Math.round((place / 4 % width) / width * 8));
+                }
+            }
+            return [...minutes].sort();
+        }"""
+    )
+    assert drawn == [2, 4, 6]
+
+
 @pytest.mark.parametrize("where", ["with Shift", "on the axis of time"])
 def test_a_drag_moves_the_time(page: Page, where: str) -> None:
     page.goto(chart_of("every_type/a_real"))
