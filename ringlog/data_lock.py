@@ -25,7 +25,7 @@ from ringlog.account import Account
 log = logging.getLogger(__name__)
 
 SERVING, COMMANDS = "serving", "commands"
-_WRITTEN = 1.0  # seconds in which the holder of the lock has written its name
+_NAMELESS = 1.0  # seconds in which the holder of the lock has written its name, or taken it away and let go
 _PAUSE = 0.05
 
 
@@ -59,10 +59,7 @@ def held(data: Path, account: Account, *, serves: bool) -> Iterator[None]:
     Raises Held when another process has it.
     """
     with _opened(data / SERVING, account) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Held(_holder(file)) from None
+        _lock(file)
         file.truncate(0)
         json.dump(asdict(_this_process(serves)), file)
         file.flush()
@@ -112,15 +109,24 @@ def _this_process(serves: bool) -> Holder:
     return Holder(os.getpid(), shlex.join([name, *sys.argv[1:]]), f"{now:%Y-%m-%d %H:%M:%S} UTC", serves)
 
 
-def _holder(file: IO[str]) -> Holder | None:
-    """The process that has locked the file, which contains its name a moment after the lock was taken."""
-    until = time.monotonic() + _WRITTEN
+def _lock(file: IO[str]) -> None:
+    """Raises Held when another process has the lock."""
+    until = time.monotonic() + _NAMELESS
     while True:
-        file.seek(0)
-        with suppress(ValueError, TypeError):
-            holder = Holder(**json.loads(file.read()))
-            if psutil.pid_exists(holder.pid):
-                return holder
-        if time.monotonic() > until:
-            return None
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if (holder := _holder(file)) or time.monotonic() > until:
+                raise Held(holder) from None
         time.sleep(_PAUSE)
+
+
+def _holder(file: IO[str]) -> Holder | None:
+    """The process that has written its name."""
+    file.seek(0)
+    with suppress(ValueError, TypeError):
+        holder = Holder(**json.loads(file.read()))
+        if psutil.pid_exists(holder.pid):
+            return holder
+    return None

@@ -1,7 +1,10 @@
 """Who has a data directory: a server waits for commands, and commands for one another."""
 
+import fcntl
 import json
 import logging
+import os
+import pwd
 import signal
 import subprocess
 import threading
@@ -13,13 +16,15 @@ import psutil
 import psycopg
 import pytest
 
+from ringlog.account import Account
+from ringlog.data_lock import SERVING, held
 from ringlog.postgres import Postgres
 from servers import RINGLOG, serving
 from waiting import wait_until
 
 
 def holder(data: Path) -> int | None:
-    text = (data / "serving").read_text()
+    text = (data / SERVING).read_text()
     return int(json.loads(text)["pid"]) if text else None
 
 
@@ -63,6 +68,20 @@ def test_a_server_waits_for_a_command_and_serves_when_it_is_done(stopped: Path) 
             with psycopg.connect(server.dsn) as connection:
                 assert connection.execute("select count(*) from ringlog.logged_table").fetchone() != (0,)
         assert f"process {command.pid} (ringlog verify --data {stopped}, since " in log.read_text()
+
+
+def test_who_has_taken_its_name_away_is_about_to_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That a command ends just then must not keep a server from starting."""
+    account = pwd.getpwuid(os.geteuid())
+    ending = (tmp_path / SERVING).open("a+")
+    fcntl.flock(ending, fcntl.LOCK_EX)
+    # it lets go when the other has found it
+    monkeypatch.setattr("ringlog.data_lock.time.sleep", lambda _: ending.close())
+    with held(tmp_path, Account(account.pw_name, account.pw_uid, account.pw_gid), serves=True):
+        assert ending.closed
+        assert holder(tmp_path) == os.getpid()
 
 
 def test_a_server_that_waits_can_be_stopped(stopped: Path, tmp_path: Path) -> None:
