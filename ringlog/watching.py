@@ -325,7 +325,7 @@ class Watch:
             kept.connection.close()
         return self._ask(server, _Kept(look(server, kept=True), time.monotonic() + _KEPT))
 
-    def _ask(self, server: str, kept: "_Kept") -> list[TableState]:
+    def _ask(self, server: str, kept: _Kept) -> list[TableState]:
         states = _states(kept.connection, None, _callers(kept.connection), again=True)
         self._kept[server] = kept
         return states
