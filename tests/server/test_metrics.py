@@ -167,12 +167,16 @@ def test_a_table_is_watched_whoever_writes_it(counted: RunningServer, port: int)
         )
         admin.execute("select ringlog.put_sr_rf(row (1, now() - interval '1 hour', 1, 1)::online.sr_rf)")
         admin.execute("select ringlog.put_sr_rf(row (2, '1970-01-01', 1, 1)::online.sr_rf)")
+        # in the first hour of a Monday the other row, too, is of a week before the server's first
+        (in_default,) = admin.execute(
+            "select 1 + (date_trunc('week', now(), 'UTC') > max(time))::integer from log.sr_rf"
+        ).fetchone() or (None,)
     ran = ringlog("status", "--json", "--data", counted.data)
     shown = ringlog("status", "--data", counted.data)
     assert (ran.returncode, shown.returncode) == (1, 1)
     states = {state["table_name"]: state for state in json.loads(ran.stdout)["tables"]}
     assert [name for name, state in states.items() if not state["silent"]] == ["every_type"]
-    assert states["sr_rf"]["in_default"] == 1
+    assert states["sr_rf"]["in_default"] == in_default
     assert 3600 <= states["sr_rf"]["age"] < 3900
     assert json.loads(ran.stdout)["space"]["free"] > 0
     assert re.search(r"^ *every_type +coming +20", shown.stdout, re.M), shown.stdout
@@ -193,7 +197,7 @@ def test_a_table_is_watched_whoever_writes_it(counted: RunningServer, port: int)
     assert count(text, "ringlog_up") == 1
     assert count(text, 'ringlog_table_silent{table="sr_rf"}') == 1
     assert 3600 <= count(text, 'ringlog_table_newest_row_age_seconds{table="sr_rf"}') < 3900
-    assert count(text, 'ringlog_table_default_partition_rows{table="sr_rf"}') == 1
+    assert count(text, 'ringlog_table_default_partition_rows{table="sr_rf"}') == in_default
     assert 'ringlog_table_newest_row_age_seconds{table="sr_vac"}' not in text
     for probe, words in (("healthz", b"alive\n"), ("readyz", b"ready\n")):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/{probe}", timeout=PATIENCE) as answer:
