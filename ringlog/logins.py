@@ -17,6 +17,7 @@ GATEWAY = "ringlog_gateway"
 READS_STANDBY = "tsql.reads_standby"
 """read by the gateway at each login"""
 _NAME_LIMIT = 63  # bytes of a PostgreSQL name; it cuts longer ones silently
+_PATIENCE = 10  # seconds in which each connection must end
 TDS5_LIMIT = 30  # bytes of the user and password fields of a TDS 5.0 login record
 
 
@@ -170,7 +171,10 @@ def lock(conninfo: str, name: str) -> None:
     with psycopg.connect(conninfo) as connection:
         login = _demand(connection, name)
         connection.execute(sql.SQL("alter role {} nologin").format(login))
-        _end_sessions(connection, name, login)
+        _revoke_from_gateway(connection, login)
+        # sessions that begin while others are ended are refused
+        connection.commit()
+        _end_connections(connection, name)
 
 
 def unlock(conninfo: str, name: str) -> None:
@@ -187,7 +191,8 @@ def remove_login(conninfo: str, name: str) -> None:
         login = _demand(connection, name)
         try:
             with connection.transaction():
-                _end_sessions(connection, name, login)
+                _revoke_from_gateway(connection, login)
+                _end_connections(connection, name)
                 _revoke_parameters(connection, name, login)
                 # global temporary tables that a killed session has left
                 connection.execute("select tsql.end_globals()")
@@ -234,12 +239,27 @@ def grant_to_gateway(connection: psycopg.Connection, login: sql.Identifier) -> N
     connection.execute(sql.SQL("grant {} to {}{}").format(login, sql.Identifier(GATEWAY), options))
 
 
-def _end_sessions(connection: psycopg.Connection, name: str, login: sql.Identifier) -> None:
-    """Ends the login's own connections, and lets the gateway act for it no more."""
+def _revoke_from_gateway(connection: psycopg.Connection, login: sql.Identifier) -> None:
+    """Lets the gateway act for a login no more: PostgreSQL refuses each call whose commit comes later."""
     connection.execute(sql.SQL("revoke {} from {}").format(login, sql.Identifier(GATEWAY)))
-    # the gateway then begins anew on the connections that calls share, and there may not become this role
+    # the gateway begins anew on the connections that calls share, and forgets what the login could see
     connection.execute("notify ringlog_catalogue")
-    connection.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = %s", [name])
+
+
+def _end_connections(connection: psycopg.Connection, name: str) -> None:
+    """Ends the login's own connections and waits until they have ended. Raises ServerError."""
+    connection.execute(
+        "select pg_terminate_backend(pid, %s) from pg_stat_activity where usename = %s",
+        [_PATIENCE * 1000, name],
+    )
+    connection.execute("select pg_stat_clear_snapshot()")
+    left = connection.execute("select pid from pg_stat_activity where usename = %s", [name]).fetchall()
+    if left:
+        processes = ", ".join(str(pid) for (pid,) in left)
+        raise ServerError(
+            f"the login {name!r} still has connections to PostgreSQL, which were told to end {_PATIENCE} "
+            f"seconds ago (processes {processes}): run the command again"
+        )
 
 
 def _check_password(name: str, password: str) -> None:

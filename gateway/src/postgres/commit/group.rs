@@ -46,15 +46,17 @@ impl From<std::io::Error> for Failure {
 /// The steps of a group, in order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
+    /// Takes a role, or confirms it.
     Role,
     Call,
-    /// One of our own statements.
+    /// Another of our own statements.
     Own,
 }
 
 const SET_ROLE: &str = "ringlog_set_role";
-/// The last statement of every transaction: commits wait for the disk, whatever procedures or roles have set.
-const DURABLE: &str = "ringlog_durable";
+/// The last statement of a transaction of ringlog's own procedures: commits wait for the disk, whatever roles have set,
+/// and the gateway may act for the role still, which may have been locked since the connection took it.
+const CONFIRM: &str = "ringlog_confirm";
 /// A time limit that a procedure has left behind ends no statement of ours.
 const UNLIMITED: &str = "reset statement_timeout";
 /// Deferred triggers run before it then.
@@ -88,14 +90,21 @@ impl Open {
         // those with which a commit waits for the own disk and for a standby where there is one
         let durable = found.filter(|found| matches!(found.as_str(), "remote_apply" | "remote_write"));
         let durable = durable.unwrap_or_else(|| "on".to_owned());
+        let confirm = format!(
+            "select set_config('synchronous_commit', '{durable}', false), \
+                    set_config('role', pg_get_userbyid($1), false)"
+        );
+        connection.prepare(CONFIRM, &confirm, &[OID]).await?;
         let durable = format!("set synchronous_commit to {durable}");
-        connection.prepare(DURABLE, &durable, &[]).await?;
         Ok(Open { connection, prepared: HashMap::new(), role: None, cleans, durable, cleaning: false })
     }
 
     /// Runs all calls in one transaction. Ok only after PostgreSQL has reported it committed. `settle` is to follow.
     pub async fn run(&mut self, group: &[QueuedCall]) -> Result<Vec<Outcome>, Failure> {
         let before = self.role;
+        if group.iter().any(|call| before != Some(call.role)) {
+            self.role = None; // the end confirms one role only: this transaction takes each of its own
+        }
         let mut fresh = Vec::new();
         let mut steps = Vec::with_capacity(group.len() + 2);
         for (place, call) in group.iter().enumerate() {
@@ -107,7 +116,7 @@ impl Open {
                 self.role = None;
             }
             if self.role != Some(call.role) {
-                self.put_role(call.role)?;
+                self.put_role(SET_ROLE, call.role)?;
                 steps.push(Step::Role);
             }
             self.put_call(call, &mut fresh).await?;
@@ -120,9 +129,9 @@ impl Open {
                 self.put_parsed(sql)?;
                 steps.push(Step::Own);
             }
-        } else {
-            self.connection.put_execute(DURABLE, &[], &[], &[], 0);
-            steps.push(Step::Own);
+        } else if let Some(role) = self.role {
+            self.put_role(CONFIRM, role)?;
+            steps.push(Step::Role);
         }
         self.connection.put_sync();
         if self.cleans {
@@ -176,13 +185,13 @@ impl Open {
         Ok(())
     }
 
-    fn put_role(&mut self, role: u32) -> Result<(), PgError> {
+    fn put_role(&mut self, statement: &str, role: u32) -> Result<(), PgError> {
         let mut value = BytesMut::with_capacity(8);
         put_value::<PgError>(&mut value, |out| {
             out.put_u32(role);
             Ok(IsNull::No)
         })?;
-        self.connection.put_execute(SET_ROLE, &[1], &value, &[], 0);
+        self.connection.put_execute(statement, &[1], &value, &[], 0);
         self.role = Some(role);
         Ok(())
     }
