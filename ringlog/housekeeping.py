@@ -2,7 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 
 import sqlalchemy
@@ -20,20 +21,32 @@ SUMMARIES = 60.0  # seconds
 
 
 @contextmanager
-def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[None]:
+def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[[], None]]:
     """Looks after the database in a thread until the end.
 
     Partitions are made and dropped at once and then every hour, and old ones merged; rings whose rows
-    somebody has deleted are completed once; summaries are brought up to date every minute. The first round of
-    partitions is done when this returns, and its error is the caller's. Later errors are logged and the work
-    is repeated: the default partition takes rows without a partition.
+    somebody has deleted are completed once; summaries are brought up to date every minute.
+
+    The function that this yields waits for the first round of partitions, raises its error, and lets the rest
+    begin, which would slow a start down. Later errors are logged and the work is repeated: the default
+    partition takes rows without a partition.
     """
-    logged = maintain(engine)
-    _log(logged)
+    first: Future[MaintenanceReport] = Future()
+    begun = threading.Event()
     end = threading.Event()
 
+    def begin() -> None:
+        _log(first.result())
+        begun.set()
+
     def hourly() -> None:
-        nonlocal logged
+        try:
+            first.set_result(maintain(engine))
+        except Exception as error:
+            first.set_exception(error)
+            return
+        begun.wait()
+        logged = first.result()
         pause = 0.0
         looked = False
         while not end.wait(pause):
@@ -74,7 +87,12 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[None]:
                 failed = True
 
     with in_background("housekeeping", hourly, end), in_background("summaries", every_minute, end):
-        yield
+        try:
+            yield begin
+        finally:
+            end.set()
+            # after a start that has failed
+            begun.set()
 
 
 def _archived(engine: sqlalchemy.Engine, conninfo: str, end: threading.Event) -> Iterator[str]:

@@ -4,6 +4,7 @@ What that takes of memory, here and in the process of PostgreSQL that serves it,
 end: 500,000 signals take hundreds of megabytes.
 """
 
+import gc
 import multiprocessing
 import signal
 import threading
@@ -16,7 +17,7 @@ from ringlog.database import engine
 from ringlog.errors import ServerError
 from ringlog.nodes import install_everywhere
 from ringlog.postgres import Stopped
-from ringlog.schema.facility_file import load_facility
+from ringlog.schema.facility_file import FacilityFile
 from ringlog.schema.install import InstallReport
 
 _PAUSE = 0.2  # seconds between two looks whether to stop
@@ -25,30 +26,39 @@ _FORK = multiprocessing.get_context("fork")
 
 
 class Installer:
-    """The facility of a file, which has been read and checked. Raises FacilityError.
+    """The facility of a file, which has been read. Raises FacilityError.
 
-    It is to be made before any thread is started, since it is a copy of this process.
+    It is to be made before any thread is started, since it is a copy of this process. The file is checked
+    while this process goes on.
     """
 
     tables: int
-    """how many are on the first server"""
+    """how many the file has"""
 
     def __init__(self, file: Path) -> None:
         self._answers, theirs = _FORK.Pipe()
         self._process = _FORK.Process(target=_work, args=(file, theirs, self._answers), daemon=True)
         self._process.start()
         theirs.close()
+        self._checked = False
         try:
             self.tables = self._answer(threading.Event())
         except BaseException:
             self.end()
             raise
 
+    def check(self, stop: threading.Event) -> None:
+        """Waits until the whole file has been checked. Raises FacilityError; Stopped when `stop` is set."""
+        if not self._checked:
+            self._answer(stop)
+            self._checked = True
+
     def install(self, conninfo: str, stop: threading.Event) -> InstallReport:
-        """Installs it on the first server and its nodes. Raises InstallRefused; Stopped when `stop` is set:
-        what is not committed then is not done."""
-        self._answers.send(conninfo)
+        """Installs it on the first server and its nodes. Raises FacilityError, InstallRefused; Stopped when
+        `stop` is set: what is not committed then is not done."""
         try:
+            self.check(stop)
+            self._answers.send(conninfo)
             report: InstallReport = self._answer(stop)
             return report
         finally:
@@ -79,10 +89,15 @@ def _work(file: Path, answers: Connection, others: Connection) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # to the whole group: the server says what is to happen
         signal.signal(number, signal.SIG_IGN)
+    # a large facility is hundreds of thousands of objects, of which none is garbage
+    gc.freeze()
+    gc.disable()
     with suppress(EOFError, BrokenPipeError):
         try:
-            facility = load_facility(file)
-            answers.send(len(facility.of(None).tables))
+            content = FacilityFile(file)
+            answers.send(content.tables)
+            facility = content.facility()
+            answers.send(None)
             administrator = engine(answers.recv())
             answers.send(install_everywhere(administrator, facility, alone=True))
         except (EOFError, BrokenPipeError):

@@ -256,7 +256,8 @@ def housekeeping_of(name: str, dsn: str) -> Iterator[None]:
         while not end.is_set():
             at = engine(reached(dsn))
             try:
-                with housekeeping(at, reached(dsn)):
+                with housekeeping(at, reached(dsn)) as begin:
+                    begin()
                     end.wait()
             except sqlalchemy.exc.SQLAlchemyError as error:
                 if not logged:  # once is enough while the reason lasts

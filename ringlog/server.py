@@ -31,6 +31,7 @@ from ringlog.memory import give_back_memory
 from ringlog.metrics import served, together
 from ringlog.nodes import known_by_gateway, nodes_followed, nodes_of
 from ringlog.postgres import Postgres
+from ringlog.schema.facility_file import FacilityError
 from ringlog.schema.install import InstallRefused, InstallReport, bring_up_to_date
 from ringlog.watching import Watch
 
@@ -129,7 +130,7 @@ class Server:
             administrator = engine(self.conninfo)
             stack.callback(administrator.dispose)
             self.installed = self._install(administrator)
-            stack.enter_context(housekeeping(administrator, self.conninfo))
+            begin_housekeeping = stack.enter_context(housekeeping(administrator, self.conninfo))
             nodes = nodes_of(self.conninfo)
             login = self._gateway_login()
             gateway = self._start_gateway(stack, login, nodes)
@@ -146,6 +147,7 @@ class Server:
                     running.know_nodes(web.places_of_nodes(new, role))
 
             stack.enter_context(nodes_followed(self.conninfo, nodes, add))
+            begin_housekeeping()
             self._stack = stack.pop_all()
         give_back_memory()
         return self
@@ -175,7 +177,7 @@ class Server:
         if self._installer is not None:
             try:
                 return self._installer.install(self.conninfo, self._stop)
-            except InstallRefused as error:
+            except (FacilityError, InstallRefused) as error:
                 if not sqlalchemy.inspect(administrator).has_table("logged_table", "ringlog"):
                     raise
                 log.error(

@@ -1,6 +1,7 @@
 """The commands `ringlog serve` and `ringlog web`."""
 
 import logging
+import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -275,13 +276,18 @@ def _installer_of(file: Path, database: Embedded | External) -> Installer | None
     """What installs the facility of a file. None, and a logged error, for an invalid one where another is
     installed: a machine that restarts at night must not stay down because of a typing error.
     """
+    is_new = isinstance(database, Embedded) and not Postgres(database.data).exists
     try:
-        return Installer(file)
+        installer = Installer(file)
     except FacilityError as error:
-        if isinstance(database, Embedded) and not Postgres(database.data).exists:
+        if is_new:
             raise
         log.error("%s\nTHE FACILITY FILE IS NOT USED: the server continues with the installed tables", error)
         return None
+    if is_new:
+        # else the file is checked while PostgreSQL starts
+        installer.check(threading.Event())
+    return installer
 
 
 def _announce(server: Server, database: object, data: Path | None) -> None:

@@ -44,22 +44,39 @@ class FacilityError(ValueError):
         return FacilityError, (self.file, self.problems)
 
 
+class FacilityFile:
+    """A facility file that has been read. Raises FacilityError where it is no TOML."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        try:
+            self._read = self._path.read_bytes()
+            # editors of Windows begin a file with a byte order mark
+            self._content = tomllib.loads(self._read.decode("utf-8-sig"))
+        except OSError as error:
+            raise FacilityError(str(path), [f"cannot be read: {error.strerror}"]) from error
+        except ValueError as error:
+            raise FacilityError(str(path), [f"is not TOML: {error}"]) from error
+
+    @property
+    def tables(self) -> int:
+        """How many tables it has, as far as that can be known before it is checked."""
+        tables = self._content.get("table")
+        return len(tables) if isinstance(tables, list) else 0
+
+    def facility(self) -> Facility:
+        """What it says. Raises FacilityError with every rule it breaks."""
+        problems: list[str] = []
+        facility = _facility(Entry(self._content, "", problems), self._path.stem)
+        if problems:
+            raise FacilityError(str(self._path), problems)
+        digest = sha256(f"{self._path.stem}\n".encode() + self._read)
+        return facility.as_file_says(digest.hexdigest())
+
+
 def load_facility(path: str | Path) -> Facility:
     """Reads and checks a facility file. Raises FacilityError with every rule it breaks."""
-    path = Path(path)
-    try:
-        read = path.read_bytes()
-        # editors of Windows begin a file with a byte order mark
-        content = tomllib.loads(read.decode("utf-8-sig"))
-    except OSError as error:
-        raise FacilityError(str(path), [f"cannot be read: {error.strerror}"]) from error
-    except ValueError as error:
-        raise FacilityError(str(path), [f"is not TOML: {error}"]) from error
-    problems: list[str] = []
-    facility = _facility(Entry(content, "", problems), path.stem)
-    if problems:
-        raise FacilityError(str(path), problems)
-    return facility.as_file_says(sha256(f"{path.stem}\n".encode() + read).hexdigest())
+    return FacilityFile(path).facility()
 
 
 def _facility(entry: Entry, stem: str) -> Facility:

@@ -121,8 +121,9 @@ last_call = sa.Table(
 
 def create_missing(connection: sa.Connection, notes: sa.MetaData = metadata) -> list[str]:
     """Creates the tables of `notes` that the database does not have, for readers to read; their names."""
-    known = set(sa.inspect(connection).get_table_names(schema="ringlog"))
-    missing = [table for table in notes.sorted_tables if table.name not in known]
+    query = sa.text("select name from unnest(cast(:names as text[])) as name where to_regclass(name) is null")
+    names = {*connection.scalars(query, {"names": [table.fullname for table in notes.sorted_tables]})}
+    missing = [table for table in notes.sorted_tables if table.fullname in names]
     notes.create_all(connection, tables=missing, checkfirst=False)
     for table in missing:
         identifier = sql.Identifier("ringlog", table.name)
