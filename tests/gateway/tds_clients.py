@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, Self
 import psycopg
 import pymssql
 import pyodbc
+from pymssql import _mssql
 
 from servers import Login, RunningServer
 from waiting import PATIENCE, wait_until
@@ -228,6 +229,18 @@ class Clients:
         configuration = directory / "freetds.conf"
         configuration.write_text(text)
         return cls(server, program, configuration)
+
+    @contextmanager
+    def impatient(self, login: Login) -> Iterator[pymssql.Connection]:
+        """A session whose client cancels what has no answer within a second.
+
+        pymssql has one limit for the whole process, which would hold for the sessions of later tests too.
+        """
+        try:
+            with self.pymssql(login, timeout=1) as connection:
+                yield connection
+        finally:
+            _mssql.MSSQLConnection.__new__(_mssql.MSSQLConnection).query_timeout = 0
 
     def pymssql(
         self,

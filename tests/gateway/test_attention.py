@@ -92,7 +92,7 @@ def test_what_follows_in_the_batch_does_not_run(clients: Clients, admin: Admin, 
 def test_a_cancelled_call(clients: Clients, admin: Admin) -> None:
     """A put that runs is not undone by a cancel: what it answers is what holds."""
     admin.execute("truncate gateway_test.journal")
-    with clients.pymssql(clients.server.writer, timeout=1) as connection:
+    with clients.impatient(clients.server.writer) as connection:
         cursor = connection.cursor()
         with pytest.raises(pymssql.Error):
             cursor.execute("select pg_sleep(20)")

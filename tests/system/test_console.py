@@ -93,7 +93,7 @@ def test_sp_sysmon_with_the_gateways_part(clients: Clients) -> None:
 
 
 def test_a_console_cancels_sp_sysmon(clients: Clients) -> None:
-    with clients.pymssql(clients.server.reader, timeout=1) as connection, connection.cursor() as cursor:
+    with clients.impatient(clients.server.reader) as connection, connection.cursor() as cursor:
         start = time.monotonic()
         with pytest.raises(pymssql.Error):
             cursor.execute("exec sp_sysmon '01:00:00'")
