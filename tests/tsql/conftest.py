@@ -7,12 +7,14 @@ from typing import Any
 import psycopg
 import pytest
 import sqlalchemy
+from procedure_site import Site
+from psycopg.rows import tuple_row
 
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.postgres import Postgres
 from ringlog.schema.facility_file import load_facility
 from ringlog.schema.install import install
-from servers import FACILITY
+from servers import FACILITY, RunningServer
 
 
 @pytest.fixture(scope="session")
@@ -40,3 +42,23 @@ def tsql_connection(tsql_conninfo: str) -> Iterator[psycopg.Connection[Any]]:
 def connection(tsql_connection: psycopg.Connection[Any]) -> Iterator[psycopg.Connection[Any]]:
     yield tsql_connection
     tsql_connection.execute("discard temp; reset all")
+
+
+@pytest.fixture(scope="module")
+def site(server: RunningServer) -> Iterator[Site]:
+    with psycopg.connect(server.dsn, autocommit=True, row_factory=tuple_row) as connection:
+        connection.execute(
+            "create role site_owner nologin; create schema site authorization site_owner;"
+            " grant usage on schema site, tsql, online, log, ringlog to site_owner;"
+            " grant daq_writer, daq_reader to site_owner"
+        )
+        yield Site(connection)
+        connection.execute("drop schema site cascade; drop owned by site_owner; drop role site_owner")
+
+
+@pytest.fixture
+def points(site: Site) -> Iterator[None]:
+    """A table to write to."""
+    site.run("create table site.points (id integer primary key, name varchar(10), value double precision)")
+    yield
+    site.run("drop table site.points")

@@ -2,9 +2,7 @@
 
 import psycopg
 import pytest
-from test_procedures import Refused, Site, points, site
-
-__all__ = ["points", "site"]
+from procedure_site import Refused, Site
 
 
 @pytest.fixture

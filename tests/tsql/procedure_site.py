@@ -1,0 +1,149 @@
+"""A schema of procedures written in T-SQL, which are compiled, made and called as the gateway does it."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from ringlog.gateway._core import TsqlError, translate
+
+Row = tuple[Any, ...]
+
+
+@dataclass
+class Called:
+    """What a call has brought."""
+
+    status: int | None = None
+    error: int = 0
+    left: int | None = None
+    """@@rowcount, where no count and no rows say it"""
+    """@@error after it"""
+    outputs: dict[str, Any] = field(default_factory=dict)
+    rows: list[list[Row]] = field(default_factory=list)
+    """of each result set"""
+    columns: list[list[str]] = field(default_factory=list)
+    events: list[tuple[Any, ...]] = field(default_factory=list)
+    """in order: ("rows", n), ("count", n), ("print", text), ("error" or "message", number, severity, state,
+    line, text)"""
+    ended: list[str] = field(default_factory=list)
+    """"failed" or "" for each statement of which only the end is told."""
+
+    @property
+    def errors(self) -> list[tuple[Any, ...]]:
+        return [event[1:] for event in self.events if event[0] == "error"]
+
+    @property
+    def counts(self) -> list[int]:
+        return [event[1] for event in self.events if event[0] == "count"]
+
+    @property
+    def prints(self) -> list[str]:
+        return [event[1] for event in self.events if event[0] == "print"]
+
+
+class Refused(Exception):
+    """A text that does not compile."""
+
+    def __init__(self, error: TsqlError) -> None:
+        super().__init__(error.args[2])
+        self.number, self.line, self.text = error.args
+
+
+class Site:
+    """A schema with a site's own tables and procedures, both of the role site_owner, who cannot log in."""
+
+    def __init__(self, connection: psycopg.Connection[Row]) -> None:
+        self.connection = connection
+
+    def run(self, statement: str) -> None:
+        with self.connection.transaction():
+            self.connection.execute("set local role site_owner")
+            self.connection.execute("set local search_path = site, online, log, ringlog, public")
+            self.connection.execute(statement.encode())
+
+    def define(self, text: str, *, sybase: bool = False) -> None:
+        """Runs CREATE, ALTER or DROP PROCEDURE, or GRANT."""
+        self.run("; ".join(self.compile(text, sybase=sybase)))
+
+    @staticmethod
+    def compile(text: str, *, sybase: bool = False) -> list[str]:
+        try:
+            return translate(text, database="site", sybase=sybase)
+        except TsqlError as error:
+            raise Refused(error) from None
+
+    def refusal(self, body: str) -> Refused:
+        """Why a procedure of this body is refused; its first line is line 2 of the text."""
+        with pytest.raises(Refused) as refused:
+            self.compile(f"create procedure refused_one @n int as\n{body}")
+        return refused.value
+
+    def call(self, name: str, /, *values: Any, **named: Any) -> Called:
+        """A call as the gateway makes it; the transaction ends with it."""
+        called = Called()
+        cursors: list[tuple[str, str | None]] = []
+
+        def hear(notice: psycopg.errors.Diagnostic) -> None:
+            message = notice.message_primary or ""
+            match notice.sqlstate:
+                case "01R01":
+                    called.events.append(("rows", len(cursors)))
+                    cursors.append((message, notice.message_detail))
+                case "01R04":
+                    called.error = int(message)
+                case "01R05":
+                    called.left = int(message)
+                case "01R07":
+                    called.ended.append(notice.message_detail or "")
+                case "01R02":
+                    kind = {None: "count", "select": "assigned"}.get(notice.message_detail, "in trigger")
+                    called.events.append((kind, int(message)))
+                case "01R03":
+                    number, severity, state, line, _ = (notice.message_detail or "").split(" ", 4)
+                    kind = "error" if int(severity) > 10 else "message"
+                    called.events.append((kind, int(number), int(severity), int(state), int(line), message))
+                case _:
+                    called.events.append(("print", message))
+
+        found = self.connection.execute(
+            "select oid, prokind, proretset, coalesce(proargnames, '{}'), coalesce(proargmodes::text[], '{}')"
+            " from pg_proc where pronamespace = 'site'::regnamespace and proname = %s",
+            [name],
+        ).fetchone()
+        assert found is not None, f"there is no procedure {name}"
+        _, kind, _, names, modes = found
+        arguments = [sql.SQL("%s") for _ in values]
+        arguments += [sql.SQL("{} => %s").format(sql.Identifier(f"@{key}")) for key in named]
+        if kind == "p":
+            arguments.insert(0, sql.SQL("null"))
+        call = sql.SQL("{}({})").format(sql.Identifier("site", name), sql.SQL(", ").join(arguments))
+        outputs = [one for one, mode in zip(names, modes or ["i"] * len(names), strict=True) if mode in "bo"]
+        statement = sql.SQL("call {}" if kind == "p" else "select * from {}").format(call)
+        self.connection.add_notice_handler(hear)
+        try:
+            with self.connection.transaction():
+                gave = self.connection.execute(statement, [*values, *named.values()]).fetchone()
+                assert gave is not None
+                if not outputs:
+                    (called.status,) = gave
+                else:
+                    returned = dict(zip(outputs, gave, strict=True))
+                    called.status = returned.pop("return_status")
+                    called.outputs = {key.removeprefix("@"): value for key, value in returned.items()}
+                for cursor, shown in cursors:
+                    fetched = self.connection.execute(sql.SQL("fetch all {}").format(sql.Identifier(cursor)))
+                    assert fetched.description is not None
+                    called.columns.append(
+                        json.loads(shown) if shown else [column.name for column in fetched.description]
+                    )
+                    called.rows.append(fetched.fetchall())
+        finally:
+            self.connection.remove_notice_handler(hear)
+        return called
+
+    def rows(self, query: str) -> list[Row]:
+        return self.connection.execute(query.encode()).fetchall()

@@ -1,0 +1,198 @@
+"""Errors in procedures written in T-SQL: RAISERROR, @@error, XACT_ABORT, TRY and CATCH."""
+
+import psycopg
+import pytest
+from procedure_site import Site
+
+
+def test_raiserror_of_both_dialects_goes_on(site: Site) -> None:
+    site.define(
+        """create procedure complains @n int as
+        raiserror ('value %d of %s', 16, 3, @n, 'magnet')
+        raiserror ('just so', 10, 1)
+        print 'went on'
+        return -5"""
+    )
+    called = site.call("complains", 4)
+    assert called.events == [
+        ("error", 50000, 16, 3, 2, "value 4 of magnet"),
+        ("message", 50000, 10, 1, 3, "just so"),
+        ("print", "went on"),
+    ]
+    assert called.status == -5
+    site.define(
+        """create procedure complains5 @n int as
+        if @n > 3
+        begin
+            raiserror 20001 "seq_no %1! is beyond %2!", @n, "the ring"
+            return -100
+        end
+        return 0""",
+        sybase=True,
+    )
+    called = site.call("complains5", 4)
+    assert called.events == [("error", 20001, 16, 1, 4, "seq_no 4 is beyond the ring")]
+    assert called.status == -100
+    assert site.call("complains5", 1).status == 0
+
+
+def test_an_error_ends_a_procedure_that_does_not_ask_for_it_and_undoes_it(site: Site, points: None) -> None:
+    site.define(
+        """create procedure plain @id int as
+        insert points values (10, 'kept?', 0)
+        insert points values (@id, 'b', 0)"""
+    )
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        site.call("plain", 10)
+    assert site.rows("select * from site.points") == []
+
+
+def test_a_procedure_that_asks_for_error_goes_on(site: Site, points: None) -> None:
+    site.define(
+        """create procedure asks @id int as
+        declare @error int, @rows int
+        insert points values (10, 'a', 0)
+        insert points values (@id, 'b', 0)
+        select @error = @@error, @rows = @@rowcount
+        if @error <> 0
+        begin
+            print 'failed'
+            insert points values (11, 'instead', 0)
+        end
+        if @@error = 0 print 'well'
+        select @error, @rows"""
+    )
+    called = site.call("asks", 10)
+    ((number, severity, _, line, text),) = called.errors
+    assert (number, severity, line) == (2627, 14, 4)
+    assert "duplicate key" in text
+    assert called.prints == ["failed", "well"]
+    assert called.rows == [[(2627, 0)]]
+    assert site.rows("select id from site.points order by id") == [(10,), (11,)]
+    assert site.call("asks", 12).errors[0][0] == 2627, "10 is there already"
+
+
+def test_an_error_that_ends_a_batch_ends_the_procedure_whatever_it_asks_for(site: Site, points: None) -> None:
+    site.define(
+        """create procedure converts @text varchar(10) as
+        declare @n int
+        insert points values (1, 'a', 0)
+        set @n = convert(int, @text)
+        if @@error <> 0 print 'never'"""
+    )
+    with pytest.raises(psycopg.Error):
+        site.call("converts", "no number")
+    assert site.rows("select * from site.points") == []
+
+
+def test_xact_abort_says_which(site: Site, points: None) -> None:
+    site.define(
+        """create procedure aborts as
+        set xact_abort on
+        insert points values (1, 'a', 0)
+        insert points values (1, 'b', 0)
+        if @@error <> 0 print 'never'"""
+    )
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        site.call("aborts")
+    site.define(
+        """create procedure goes_on as
+        set xact_abort off
+        insert points values (1, 'a', 0)
+        insert points values (1, 'b', 0)
+        insert points values (2, 'c', 0)"""
+    )
+    called = site.call("goes_on")
+    assert [number for number, *_ in called.errors] == [2627]
+    assert called.counts == [1, 1]
+    assert site.rows("select id from site.points order by id") == [(1,), (2,)]
+
+
+def test_try_and_catch(site: Site, points: None) -> None:
+    site.define(
+        """create procedure tries @id int, @divisor int as
+        set nocount on
+        begin try
+            insert points values (1, 'before', 0)
+            insert points values (@id, 'second', 100 / @divisor)
+            print 'all well'
+        end try
+        begin catch
+            print 'caught'
+            select error_number() as number, error_severity(), error_state(), error_line(), error_procedure()
+            insert points values (99, 'catch', 0)
+        end catch
+        print 'after'"""
+    )
+    called = site.call("tries", 2, 1)
+    assert called.prints == ["all well", "after"]
+    site.run("delete from site.points")
+    called = site.call("tries", 1, 1)
+    assert called.errors == [], "a caught error is not sent"
+    assert called.prints == ["caught", "after"]
+    assert called.rows == [[(2627, 14, 1, 5, "tries")]]
+    # what was done before the error stays
+    assert site.rows("select id from site.points order by id") == [(1,), (99,)]
+    site.run("delete from site.points")
+    assert site.call("tries", 2, 0).rows == [[(8134, 16, 1, 5, "tries")]]
+
+
+def test_raiserror_in_try_goes_to_catch_and_throw_passes_on(site: Site) -> None:
+    site.define(
+        """create procedure rethrows @how int as
+        begin try
+            raiserror ('small', 10, 1)
+            raiserror ('big', 15, 7)
+            print 'never'
+        end try
+        begin catch
+            declare @message varchar(100)
+            set @message = error_message()
+            print @message
+            if @how = 1
+                throw
+            if @how = 2
+                throw 51000, 'my own', 3
+            raiserror ('again', 16, 1)
+        end catch
+        return 4"""
+    )
+    called = site.call("rethrows", 0)
+    assert called.events == [
+        ("message", 50000, 10, 1, 3, "small"), ("print", "big"), ("error", 50000, 16, 1, 15, "again"),
+    ]  # fmt: skip
+    assert called.status == 4
+    for how, detail in ((1, "50000 15 7 4 rethrows"), (2, "51000 16 3 14 rethrows")):
+        with pytest.raises(psycopg.Error) as thrown:
+            site.call("rethrows", how)
+        assert thrown.value.sqlstate == "TS001"
+        assert thrown.value.diag.message_detail == detail
+
+
+def test_try_inside_try_and_in_loops(site: Site) -> None:
+    site.define(
+        """create procedure nested as
+        declare @i int = 0, @log varchar(200) = ''
+        while @i < 3
+        begin
+            set @i = @i + 1
+            begin try
+                begin try
+                    if @i = 2 raiserror ('two', 16, 1)
+                    set @log = @log + 'a'
+                end try
+                begin catch
+                    set @log = @log + 'b'
+                    raiserror ('from catch', 16, 2)
+                end catch
+                if @i = 1 continue
+                set @log = @log + 'c'
+            end try
+            begin catch
+                set @log = @log + error_message()
+                break
+            end catch
+        end
+        print @log"""
+    )
+    assert site.call("nested").prints == ["abfrom catch"]
