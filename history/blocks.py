@@ -22,7 +22,7 @@ _COUNTS = ("n", "nans", "nulls")
 def read(
     connection: psycopg.Connection, table: str, level: int, columns: Sequence[str], numbers: np.ndarray
 ) -> Spans:
-    """Those of the spans that have rows. Columns without a summary of a span have n 0 there."""
+    """Those of the spans that have rows. In a column that came later, the rows before it have null."""
     blocks = np.unique(numbers // BLOCK[level])
     stored = _read(connection, table, level, columns, blocks)
     within = np.isin(stored.numbers, numbers)
@@ -94,6 +94,7 @@ def _read(
     }
     place_of = {column: place for place, column in enumerate(columns)}
     first_of = {_begins(level, block): number * length for number, block in enumerate(blocks)}
+    missing = np.ones(shape, bool)
     query = sql.SQL(
         "select column_name, begins, {} from {}"
         " where level = %s and begins = any(%s) and column_name = any(%s)"
@@ -101,9 +102,12 @@ def _read(
     with connection.cursor(binary=True) as cursor:
         for column, begins, *arrays in cursor.execute(query, [level, [*first_of], [*columns]]):
             first = first_of[begins]
+            missing[first : first + length, place_of[column]] = False
             for name, array in zip(NAMES, arrays, strict=True):
                 if array is not None:
                     values[name][first : first + length, place_of[column]] = array
+    rows = (values["n"] + values["nans"] + values["nulls"]).max(axis=1, keepdims=True)
+    values["nulls"] = np.where(missing, rows, values["nulls"])
     numbers = (np.asarray(blocks)[:, None] * length + np.arange(length)).reshape(-1)
     return Spans(numbers, **values)
 

@@ -53,6 +53,7 @@ OVER_ALL_TABLES = (
     "bins_of_places",
     "signal_bins",
     "bins_of_trends",
+    "trend_in_bins",
     "trends_of",
     "get_trend",
     "get_trends",

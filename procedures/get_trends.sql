@@ -23,12 +23,12 @@ as $$
     trend.signal, trend."time", trend.n, trend.min, trend.max, trend.mean, trend.first, trend.last,
     trend.nans, trend.nulls
   from ringlog.trends_of(
-    array(
-      select btrim(name, E' \t\r\n')
-      from string_to_table(
-        get_trends.names, case when get_trends.names like E'%\n%' then E'\n' else ',' end
-      ) as name
-      where btrim(name, E' \t\r\n') <> ''
+    array_remove(
+      regexp_split_to_array(
+        btrim(get_trends.names, E' \t\r\n'),
+        case when get_trends.names like E'%\n%' then '[ \t\r]*\n[ \t\r\n]*' else '[ \t\r]*,[ \t\r]*' end
+      ),
+      ''
     ),
     get_trends.from_time,
     get_trends.to_time,

@@ -24,12 +24,21 @@ declare
   bin_of_span text;
   shown text := 'bin';
   list text;
-  -- parts of summaries: each its level, first span and the one after the last, and where all bins are whole the
-  -- spans of one
+  -- parts of summaries, each its level, first span and the one after the last: those whose spans are bins, those whose
+  -- spans are gathered in bins, and all of them where some columns are younger than the table
   bins text;
   spans text;
+  lacking text;
+  -- bins of few spans each
   groups text;
+  -- what is gathered in bins
   sources text;
+  -- how many parts need not be gathered, and where the last of them lies
+  whole_parts integer;
+  whole_begins timestamptz;
+  whole_ends timestamptz;
+  shortest integer;
+  eldest text;
   -- whether no bin is in two parts
   are_apart boolean;
   first bigint;
@@ -51,9 +60,21 @@ declare
     end;
   numbers_of_rows constant text := '(array_agg(number_%1$s) filter (where number_%1$s is not null))';
   mean_of_bin constant text := case
-    when with_squares then 'sum(n * mean) over of_bin / nullif(sum(n) over of_bin, 0)'
-    else 'null::double precision'
+    when with_squares then ', sum(n * mean) over of_bin / nullif(sum(n) over of_bin, 0) as bin_mean'
+    else ''
   end;
+  of_bin constant text := case when with_squares then 'window of_bin as (partition by place, bin) ' else '' end;
+  figures constant text := '"time", n, min, max, mean, first, last, nans, nulls, squares';
+  -- arrays, one element a signal
+  of_rows constant text :=
+    'select bin, min(at) as at, array[%s] as n, array[%s] as min, array[%s] as max, array[%s] as mean, '
+    '  array[%s] as first, array[%s] as last, array[%s] as nans, array[%s] as nulls, array[%s] as squares '
+    'from ('
+    '  select %s as bin, logged."time" as at, %s from log.%I as logged %s '
+    '  where logged."time" >= %L and logged."time" < %L '
+    -- the arrays of first and last keep this order
+    '  order by bin, logged."time", logged.seq_no'
+    ') as logged group by bin';
   blocks constant text :=
     'select *, date_part(''epoch'', summary.begins)::bigint / part.level as number '
     'from summary.%I as summary '
@@ -61,15 +82,14 @@ declare
     -- no block is longer than 72 spans
     '  and summary.begins > to_timestamp((part.first - 72) * part.level::double precision) '
     '  and summary.begins < to_timestamp(part.past * part.level::double precision) '
-    'offset 0';
+    'order by summary.begins offset 0';
   of_parts constant text :=
-    'select column_.place, part.level, span.number, span.n, nullif(span.min, ''NaN'')::double precision as min, '
+    'select part.level, span.number, span.n, nullif(span.min, ''NaN'')::double precision as min, '
     '  nullif(span.max, ''NaN'')::double precision as max, nullif(span.mean, ''NaN'') as mean, '
     '  nullif(span.first, ''NaN'')::double precision as first, '
     '  nullif(span.last, ''NaN'')::double precision as last, '
     '  coalesce(span.nans, 0) as nans, coalesce(span.nulls, 0) as nulls, span.squares '
-    'from unnest($2) with ordinality as column_ (name, place) '
-    'cross join (values %1$s) as part (level, first, past) '
+    'from (values %1$s) as part (level, first, past) '
     'cross join lateral ('
     '  select block.number + generate_series(0, cardinality(block.n) - 1) as number, '
     '    unnest(block.n) as n, unnest(block.min) as min, unnest(block.max) as max, unnest(block.mean) as mean, '
@@ -78,6 +98,7 @@ declare
     '  from (%2$s) as block'
     ') as span where span.number >= part.first and span.number < part.past '
     '  and (span.n > 0 or span.nans > 0 or span.nulls > 0)';
+  of_columns constant text := 'unnest($2) with ordinality as column_ (name, place) cross join lateral';
 begin
   if width <= interval '0' or not (isfinite(from_time) and isfinite(to_time)) then
     raise exception 'a bin needs a length and bounds that are finite' using errcode = 'invalid_parameter_value';
@@ -132,9 +153,12 @@ begin
     end loop;
     bins := null;
     spans := null;
+    lacking := null;
     groups := null;
     sources := null;
     are_apart := true;
+    whole_parts := 0;
+    shortest := null;
     query := null;
     for part in
       select *
@@ -157,21 +181,22 @@ begin
         -- with the times in it: partitions outside are not looked at
         sources := concat_ws(' union all ', sources, (
           select format(
-            'select value.place, bin, at, value.n, value.min, value.max, value.mean, value.first, value.last, '
-            '  value.nans, value.nulls, value.squares '
-            'from ('
-            '  select bin, min(at) as at, array[%s] as n, array[%s] as min, array[%s] as max, array[%s] as mean, '
-            '    array[%s] as first, array[%s] as last, array[%s] as nans, array[%s] as nulls, array[%s] as squares '
-            '  from ('
-            '    select %s as bin, logged."time" as at, %s from log.%I as logged %s '
-            '    where logged."time" >= %L and logged."time" < %L '
-            -- the arrays of first and last keep this order
-            '    order by bin, logged."time", logged.seq_no'
-            '  ) as logged group by bin'
-            ') as bin cross join lateral unnest('
-            '  (select array_agg(place) from generate_series(1, cardinality($2)) as place), '
-            '  n, min, max, mean, first, last, nans, nulls, squares'
-            ') as value (place, n, min, max, mean, first, last, nans, nulls, squares)',
+            case
+              when cardinality(place.columns) = 1 then format(
+                'select 1::bigint as place, bin, at, n, min, max, mean, first, last, nans, nulls, squares '
+                'from (%s) as value',
+                replace(of_rows, 'array[%s]', '%s')
+              )
+              else format(
+                'select value.place, bin, at, value.n, value.min, value.max, value.mean, value.first, value.last, '
+                '  value.nans, value.nulls, value.squares '
+                'from (%s) as bin cross join lateral unnest('
+                '  (select array_agg(place) from generate_series(1, cardinality($2)) as place), '
+                '  n, min, max, mean, first, last, nans, nulls, squares'
+                ') as value (place, n, min, max, mean, first, last, nans, nulls, squares)',
+                of_rows
+              )
+            end,
             string_agg(format('count(number_%s)', number), ', ' order by number),
             string_agg(format('min(number_%s)', number), ', ' order by number),
             string_agg(format('max(number_%s)', number), ', ' order by number),
@@ -205,8 +230,13 @@ begin
       end if;
       first := extract(epoch from part.begins)::bigint / part.level;
       past := extract(epoch from part.ends)::bigint / part.level;
+      shortest := least(shortest, part.level);
+      lacking := concat_ws(', ', lacking, format('(%s, %s::bigint, %s::bigint)', part.level, first, past));
       if part.level = seconds then
         bins := concat_ws(', ', bins, format('(%s, %s::bigint, %s::bigint)', part.level, first, past));
+        whole_parts := whole_parts + 1;
+        whole_begins := part.begins;
+        whole_ends := part.ends;
         continue;
       end if;
       -- bins of few spans need no sorting but at both ends, which may be parts of bins; none lies in two blocks, whose
@@ -222,14 +252,16 @@ begin
       first_whole := (first + factor - 1) / factor * factor;
       past_whole := past / factor * factor;
       if first_whole < past_whole then
+        whole_parts := whole_parts + 1;
+        whole_begins := to_timestamp(first_whole * part.level::double precision);
+        whole_ends := to_timestamp(past_whole * part.level::double precision);
         groups := concat_ws(' union all ', groups, (
           select format(
-            'select column_.place, to_timestamp(bin.number * %1$s::double precision), bin.n::bigint, '
+            'select to_timestamp(bin.number * %1$s::double precision), bin.n::bigint, '
             '  bin.min::double precision, bin.max::double precision, nullif(bin.sum / nullif(bin.n, 0), ''NaN''), '
             '  bin.first::double precision, bin.last::double precision, '
             '  coalesce(bin.nans, 0)::bigint, coalesce(bin.nulls, 0)::bigint, null::double precision '
-            'from unnest($2) with ordinality as column_ (name, place) '
-            'cross join lateral ('
+            'from ('
             '  select number + at as number, %5$s as n, '
             '    case when whole then least(%6$s) else least(%7$s) end as min, '
             '    case when whole then greatest(%8$s) else greatest(%9$s) end as max, '
@@ -246,7 +278,8 @@ begin
             '      from summary.%16$I as summary '
             '      where summary.level = %1$s and summary.column_name = column_.name '
             '        and summary.begins > to_timestamp((%2$s - %17$s) * %1$s::double precision) '
-            '        and summary.begins < to_timestamp(%3$s * %1$s::double precision) offset 0'
+            '        and summary.begins < to_timestamp(%3$s * %1$s::double precision) '
+            '      order by summary.begins offset 0'
             '    ) as block'
             '  ) as block where number + at >= %2$s and number + at < %3$s offset 0'
             ') as bin where bin.n > 0 or bin.nans > 0 or bin.nulls > 0',
@@ -282,11 +315,54 @@ begin
     end loop;
     if spans is not null then
       sources := concat_ws(' union all ', sources, format(
-        'select place, %s, to_timestamp(number * level::double precision), '
-        'n, min, max, mean, first, last, nans, nulls, squares from (%s) as span',
+        'select column_.place, %s, to_timestamp(number * level::double precision), '
+        'n, min, max, mean, first, last, nans, nulls, squares from %s (%s) as span',
         bin_of_span,
+        of_columns,
         format(of_parts, spans, format(blocks, place.table_name), squares_of_block)
       ));
+    end if;
+    eldest := null;
+    if lacking is not null and exists (
+      select from unnest(place.columns) as name
+      where (
+        select min(own.valid_from) from ringlog.signal as own
+        where own.table_name = place.table_name and own.column_name = name
+      ) > (select min(each.valid_from) from ringlog.signal as each where each.table_name = place.table_name)
+    ) then
+      -- a column that came later has no blocks of the time before, where the rows have null
+      execute format(
+        'select attname || scalar from pg_attribute cross join unnest(array['''', ''.length'']) as scalar '
+        'cross join lateral (select min(begins) as begun from summary.%I where level = $1 and column_name = attname || scalar) '
+        'where attrelid = %L::regclass and attnum > 0 and not attisdropped and begun is not null order by begun limit 1',
+        place.table_name, format('log.%I', place.table_name)
+      ) into eldest using shortest;
+    end if;
+    if eldest is not null then
+      sources := concat_ws(' union all ', sources, format(
+        'select column_.place, %s, to_timestamp(number * level::double precision), 0 as n, '
+        '  null::double precision as min, null::double precision as max, null::double precision as mean, '
+        '  null::double precision as first, null::double precision as last, 0 as nans, rows as nulls, '
+        '  null::double precision as squares '
+        'from %s ('
+        '  select part.level, span.number, span.n + coalesce(span.nans, 0) + coalesce(span.nulls, 0) as rows '
+        '  from (values %s) as part (level, first, past) '
+        '  cross join lateral ('
+        '    select block.number + generate_series(0, cardinality(block.n) - 1) as number, '
+        '      unnest(block.n) as n, unnest(block.nans) as nans, unnest(block.nulls) as nulls '
+        '    from (%s) as block where not exists ('
+        '      select from summary.%I as own where own.level = block.level and own.column_name = column_.name '
+        '        and own.begins = block.begins'
+        '    )'
+        '  ) as span where span.number >= part.first and span.number < part.past'
+        ') as span where rows > 0',
+        bin_of_span,
+        of_columns,
+        lacking,
+        replace(format(blocks, place.table_name), 'column_.name', quote_literal(eldest)),
+        place.table_name
+      ));
+      are_apart := false;
     end if;
     if sources is not null and are_apart and spans is null and not with_squares then
       -- each row of theirs is a bin
@@ -303,30 +379,49 @@ begin
         '(array_agg(first) filter (where n > 0))[1], (array_agg(last) filter (where n > 0))[count(*) filter (where n > 0)], '
         'sum(nans)::bigint, sum(nulls)::bigint, %s '
         'from ('
-        '  select *, %s as bin_mean '
+        '  select *%s '
         '  from (%s) as source (place, bin, at, n, min, max, mean, first, last, nans, nulls, squares) '
-        '  window of_bin as (partition by place, bin) '
+        '  %s'
         -- the arrays of first and last keep this order
         '  order by place, bin, at'
         ') as source group by place, bin',
-        shown, squares_of_bin, mean_of_bin, sources
+        shown, squares_of_bin, mean_of_bin, sources, of_bin
       );
     end if;
     if bins is not null then
       -- bins of one span each
-      query := concat_ws(' union all ', query, format(
-        'select place, to_timestamp(number * level::double precision) as "time", n::bigint, '
+      groups := concat_ws(' union all ', format(
+        'select to_timestamp(number * level::double precision), n::bigint, '
         'min, max, mean, first, last, nans::bigint, nulls::bigint, squares from (%s) as span',
         format(of_parts, bins, format(blocks, place.table_name), squares_of_block)
-      ));
+      ), groups);
     end if;
-    query := concat_ws(' union all ', query, groups);
-    if query <> '' then
+    if whole_parts = 1 and query is null then
+      query := format('select ($1)[column_.place], %1$s from %2$s (%3$s) as bin (%1$s)', figures, of_columns, groups);
+    elsif whole_parts = 1 and eldest is null and extract(epoch from
+      -- each signal looks through all that was gathered
+      least(to_time, place.ends) - whole_ends + (whole_begins - greatest(from_time, place.begins))
+    ) / seconds * cardinality(place.signals) ^ 2 < 100000 then
+      -- it lies before and after the others: all are in order as they come
       query := format(
-        'select ($1)[place], "time", n, min, max, mean, first, last, nans, nulls, squares from (%s) '
-        'as bin (place, "time", n, min, max, mean, first, last, nans, nulls, squares) order by place, "time"',
-        query
+        'with gathered (place, %1$s) as materialized (%2$s order by 1, 2) '
+        'select ($1)[column_.place], %1$s from %3$s ('
+        '  select %1$s from gathered where gathered.place = column_.place and gathered."time" < %4$L '
+        '  union all %6$s '
+        '  union all select %1$s from gathered where gathered.place = column_.place and gathered."time" >= %5$L'
+        ') as bin (%1$s)',
+        figures, query, of_columns, whole_begins, whole_ends, groups
       );
+    elsif query is not null or groups is not null then
+      query := format(
+        'select ($1)[place], %1$s from (%2$s) as bin (place, %1$s) order by place, "time"',
+        figures,
+        concat_ws(' union all ', query, case when groups is not null then
+          format('select column_.place, bin.* from %s (%s) as bin', of_columns, groups)
+        end)
+      );
+    end if;
+    if query is not null then
       signals := place.signals;
       columns := place.names;
       return next;

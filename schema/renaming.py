@@ -18,6 +18,7 @@ from ringlog.schema.obstacles import Obstacle, as_owner
 from ringlog.schema.registry import FOREVER, signal
 from ringlog.schema.roles import READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES
 from ringlog.schema.tables import Columns, stored_columns
+from ringlog.schema.tiers import archived_tables
 
 metadata = sa.MetaData(schema="ringlog")
 
@@ -35,7 +36,7 @@ _STORED = ("online", "log", "ring", RECENT, SUMMARIES, *SCHEMA_OF_LEVEL.values()
 
 def obstacles(connection: sa.Connection, facility: Facility, known: Mapping[str, int]) -> Iterator[Obstacle]:
     """The obstacles to the new names."""
-    cold = set(connection.scalars(sa.text("select distinct table_name from ringlog.cold_week")))
+    cold = archived_tables(connection)
     now = {former: name for name, formers in former_names(connection).items() for former in formers}
     kept = {table.name for table in facility.tables}
     for table in facility.tables:

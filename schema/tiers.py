@@ -99,7 +99,7 @@ archive_file = sa.Table(
 
 
 def archived_tables(connection: sa.Connection) -> set[str]:
-    """The tables of which rows are in the archive."""
+    """The tables of which rows are in the archive: a week's file without rows keeps nothing from changing."""
     return {*connection.scalars(sa.select(cold_week.c.table_name).distinct().where(cold_week.c.rows > 0))}
 
 

@@ -88,7 +88,9 @@ def trend(servers: Servers, signal: Signal, start: datetime, end: datetime, poin
 
 
 def _has_summaries(connection: Connection) -> bool:
-    name = sql.Literal("ringlog.bins_of_trends(text[],timestamptz,timestamptz,integer)")
+    name = sql.Literal(
+        "ringlog.trend_in_bins(text[],boolean,timestamptz,timestamptz,interval,timestamptz,boolean)"
+    )
     text = sql.SQL("select to_regprocedure({}) is not null as there").format(name)
     return bool(records(connection, text)[0]["there"])
 
