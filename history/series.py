@@ -24,6 +24,7 @@ _STRETCHES = 50_000  # each is looked for, though nothing be there
 _FASTER = 512  # stretches because rows come faster than the cycle
 _FEW = 10_000  # rows that are read as such
 _SOME = 256  # rows that show how fast they come
+_LEAST = 32  # rows of a stretch on average: to look for one takes as long as to read so many as such
 
 # PostgreSQL's types: numpy's type of a value, and Arrow's
 _TYPES = {
@@ -74,6 +75,14 @@ from (
 """
 
 
+_COUNT = """
+select count(*) as n
+from (
+  select from {log} as log where log."time" >= {start} and log."time" < {end} limit {most}
+) as bounded
+"""
+
+
 class NotInBlocks(Exception):
     """From `since` on the rows must be read one by one."""
 
@@ -107,6 +116,9 @@ def series(
     span = (end - start).total_seconds()
     width = max(_BLOCK * seconds, span / _STRETCHES)
     width = min(width, max(_BLOCK * faster, span / _FASTER))
+    most = round(span / width * _LEAST)
+    if most > _SOME and _count(connection, table, start, end, most) < most:
+        return None
     return _blocks(connection, table, known, start, end, max(1, round(width * 1e6)))
 
 
@@ -122,6 +134,13 @@ def _extent(
         return None
     seconds = (row["later"] - row["first"]).total_seconds() / (_SOME - 1)
     return row["first"], row["last"] + timedelta(microseconds=1), seconds
+
+
+def _count(connection: Connection, table: str, start: datetime, end: datetime, most: int) -> int:
+    """How many rows there are; no more than `most` are counted."""
+    bounds = {"log": _log(table), "start": _moment(start), "end": _moment(end)}
+    (row,) = records(connection, sql.SQL(_COUNT).format(most=sql.Literal(most), **bounds))
+    return int(row["n"])
 
 
 @dataclass(frozen=True)

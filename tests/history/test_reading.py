@@ -202,6 +202,26 @@ def test_a_burst_at_the_begin_makes_no_more_blocks_than_some(
     assert [value for batch in batches for value in batch["a_real"].to_pylist()] == [*range(-1000, 20_000)]
 
 
+def test_few_rows_of_a_long_time_are_not_looked_for_stretch_by_stretch(
+    every_type: psycopg.Connection, conninfo: str
+) -> None:
+    """Rows a week apart, and some at the table's cycle: 38,000 spans of 8,192 cycles, nearly all empty."""
+    every_type.execute(
+        "insert into log.every_type (seq_no, time, a_real)"
+        " select 1, %s - n * interval '1 week', -n from generate_series(1, 520) as n",
+        [NOON],
+    )
+    fill(every_type, 600)
+    start, end = NOON - timedelta(days=3652), NOON + timedelta(days=1)
+    with closing(connect(conninfo)) as connection:
+        assert series.series(connection, "every_type", "a_real", start, end) is None
+    batches = [*read(conninfo, "every_type", ["a_real"], start, end)]
+    assert [value for batch in batches for value in batch["a_real"].to_pylist()] == [
+        *range(-520, 0),
+        *range(600),
+    ]
+
+
 def test_nothing_there_is_one_empty_batch(every_type: psycopg.Connection, conninfo: str) -> None:
     (batch,) = read(conninfo, "every_type", ["a_varchar"], NOON, newest_before=True)
     assert batch.num_rows == 0
