@@ -4,31 +4,44 @@ import csv
 import gzip
 import re
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
-from ringlog.loadtest.spring8.results import KINDS, PYTHON, Result, read_results
+from ringlog.loadtest.spring8.results import KINDS, PYTHON, WIDE, Result, read_results
 from ringlog.schema import spring8
+from ringlog.schema.facility_file import load_facility
 from servers import ringlog
 
 # servers of their own, on a machine that others may use too
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1800)
 
 SPRING8 = Path(spring8.__file__).with_suffix(".toml")
 REPORTS = Path(__file__).parent.parent.parent / "build" / "reports" / "loadtest"
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
-    """What `normal` and `max` found, by name."""
-    # nobody reads at the highest rate: the parameter tables, which take the longest to make, are left out
+def narrow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """SPring-8's 60 tables for `max`, those of 200 columns as they are and the others with a sixth of theirs:
+    PostgreSQL makes tables in a time that grows with the square of their columns. Parameter tables are left
+    out, since nobody reads at the highest rate."""
     tables, parameter, _ = SPRING8.read_text().partition("[[parameter]]")
     assert parameter
+
+    def narrowed(count: re.Match[str]) -> str:
+        return f"count = {count[1] if int(count[1]) == WIDE else -(-int(count[1]) // 6)}"
+
     file = tmp_path_factory.mktemp("max") / SPRING8.name
-    file.write_text(tables)
-    for experiment, time, *more in (("normal", "4s"), ("max", "2s", "--facility", file)):
+    file.write_text(re.sub(r"count = (\d+)", narrowed, tables))
+    return file
+
+
+@pytest.fixture(scope="module")
+def results(narrow: Path) -> dict[str, Result]:
+    """What `normal` and `max` found, by name."""
+    for experiment, time, *more in (("normal", "4s"), ("max", "2s", "--facility", narrow)):
         words = ("loadtest", experiment, "--time", time, "--output", REPORTS, *more)
-        done = ringlog(*words, timeout=420)
+        done = ringlog(*words, timeout=850)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "Nothing was lost: " in done.stdout
     print(f"report: {REPORTS / 'report.html'}")
@@ -53,20 +66,24 @@ def test_normal_operation_writes_what_the_paper_wrote(results: dict[str, Result]
     assert run.closing.table_bytes
 
 
-def test_the_highest_rate_is_measured_with_each_kind_of_clients(results: dict[str, Result]) -> None:
+def test_the_highest_rate_is_measured_with_each_kind_of_clients(
+    results: dict[str, Result], narrow: Path
+) -> None:
     runs = results["max"].runs
     assert tuple(run.clients for run in runs) == KINDS
     for run in runs:
         assert run.users == run.logged_in == 60
-        assert len(run.tables) == 60
-        assert run.rows > 60
+        # every writer has written, however slow the machine is
+        assert run.check.acknowledged >= len(run.tables) == 60
+        assert run.rows > 0
         assert run.wide.answered
         assert run.wide.mean is not None
         assert run.writes.longest is not None
         assert run.writes.longest >= run.wide.mean
         assert sum(rows for rows, _ in run.by_second) == pytest.approx(run.rows * run.seconds, rel=0.05)
     # as many columns: the twins are as wide as the facility
-    assert [run.columns for run in runs] == pytest.approx([150.53] * len(runs), abs=0.01)
+    columns = fmean(len(table.columns) for table in load_facility(narrow).tables)
+    assert [run.columns for run in runs] == pytest.approx([columns] * len(runs), abs=0.01)
 
 
 def test_every_acknowledged_row_is_found(results: dict[str, Result]) -> None:
