@@ -243,6 +243,39 @@ language sql immutable parallel safe return tsql.read_bytes(value);
 create or replace function tsql.text_of(value xml) returns text
 language sql immutable parallel safe return value::text;
 
+-- columns of datetime2(n) and time(n), whose digits their declaration has (11_declarations.sql)
+create or replace function tsql.digits_of(tables regclass[], named name) returns integer
+language sql stable parallel safe
+return (
+  select case when declared is not null then coalesce(declared[1]::integer, 7) end
+  from unnest(tables) with ordinality as sources (source, place)
+  join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped,
+    regexp_match(col_description(attrelid, attnum), '^T-SQL "(?:[^"]|"")+" (?:datetime2|time)(?:\((\d)\))?$') as declared
+  order by place
+  limit 1
+);
+comment on function tsql.digits_of(regclass[], name) is
+  'The digits of a column of the first of these tables that has it, if it is declared as a datetime2 or time.';
+create or replace function tsql.text_of_digits(value anyelement, style integer, digits integer) returns text
+language sql immutable parallel safe as $$ select null::text $$;
+comment on function tsql.text_of_digits(anyelement, integer, integer) is
+  'A datetime2 or time of so many digits in a style of CONVERT; null for any other value, and without digits.';
+create or replace function tsql.text_of_digits(value timestamp, style integer, digits integer) returns text
+language sql immutable strict parallel safe return tsql.datetime2_text(value, style, digits);
+create or replace function tsql.text_of_digits(value time, style integer, digits integer) returns text
+language sql immutable strict parallel safe return tsql.time_text(value, style, digits);
+do $$
+declare
+  source text;
+begin
+  -- PostgreSQL would take these for timestamps and times
+  foreach source in array array['date', 'timestamptz', 'interval', 'timetz'] loop
+    execute format('create or replace function tsql.text_of_digits(value %s, style integer, digits integer) returns text'
+      ' language sql immutable parallel safe return null::text', source);
+  end loop;
+end
+$$;
+
 create or replace function tsql.too_long(value text, length integer, type_ text) returns text
 language plpgsql immutable parallel safe
 as $$
@@ -527,6 +560,37 @@ begin
       execute format('create or replace function tsql.%I(value %s) returns %s language sql immutable parallel safe'
         ' return tsql.refused(529, %L, null::%3$s)', target.name, source.type, target.type,
         format('Explicit conversion from data type %s to %s is not allowed.', source.shown, target.shown));
+    end loop;
+  end loop;
+end
+$$;
+
+-- with a style, which only texts have: a column may be of any type
+do $$
+declare
+  source record;
+  takes record;
+begin
+  for source in select * from (values
+    ('timestamp', 'tsql.moment(value)', null), ('timestamptz', 'tsql.moment(value)', null),
+    ('date', 'tsql.moment(value)', null), ('time', 'tsql.moment(value)', null),
+    ('boolean', null, 'tsql.moment(value::integer)'), ('smallint', null, 'tsql.moment(value::integer)'),
+    ('integer', null, 'tsql.moment(value)'), ('bigint', null, 'tsql.moment(value::numeric)'),
+    ('numeric', null, 'tsql.moment(value)'), ('double precision', null, 'tsql.moment(value)'),
+    ('real', null, 'tsql.moment(value::double precision)'),
+    ('character', null, null), ('uuid', null, null), ('bytea', null, null), ('xml', null, null)
+  ) as sources (type, always, number)
+  loop
+    for takes in select * from (values
+      -- a number is the days of a datetime or smalldatetime, which has errors of its own
+      ('value %s, style integer', 'tsql.read_datetime(tsql.text_of(value), style)', null),
+      ('value %s, style integer, type_ text', 'tsql.read_datetime(tsql.text_of(value), style, type_)', source.number)
+    ) as readers (parameters, text, number)
+    loop
+      execute format('create or replace function tsql.read_datetime(' || takes.parameters || ') returns timestamp'
+        ' language sql %s strict parallel safe return %s', source.type,
+        case source.type when 'timestamptz' then 'stable' else 'immutable' end,
+        coalesce(source.always, takes.number, takes.text));
     end loop;
   end loop;
 end

@@ -116,6 +116,32 @@ create or replace function tsql.to_varchar(value tsql.datetimeoffset, length int
 language sql immutable parallel safe
 return pg_catalog.left(tsql.datetimeoffset_text(value, style, 7), coalesce(length, 8000));
 
+-- with a style, which only texts have
+create or replace function tsql.read_datetime(value tsql.datetimeoffset, style integer) returns timestamp
+language sql immutable strict parallel safe return tsql.moment(value);
+create or replace function tsql.read_datetime(value tsql.datetimeoffset, style integer, type_ text) returns timestamp
+language sql immutable strict parallel safe return tsql.moment(value);
+create or replace function tsql.read_datetimeoffset(value tsql.datetimeoffset, style integer)
+returns tsql.datetimeoffset
+language sql immutable strict parallel safe return value;
+do $$
+declare
+  source record;
+begin
+  for source in select * from (values ('timestamp', true), ('timestamptz', true), ('date', true), ('time', true),
+    ('boolean', false), ('integer', false), ('bigint', false), ('numeric', false), ('double precision', false),
+    ('character', false), ('uuid', false), ('bytea', false), ('xml', false)
+  ) as sources (type, is_time)
+  loop
+    execute format('create or replace function tsql.read_datetimeoffset(value %s, style integer)'
+      ' returns tsql.datetimeoffset language sql %s strict parallel safe return %s', source.type,
+      case source.type when 'timestamptz' then 'stable' else 'immutable' end,
+      case when source.is_time then 'tsql.at_offset(tsql.moment(value), 0)'
+        else 'tsql.read_datetimeoffset(tsql.text_of(value), style)' end);
+  end loop;
+end
+$$;
+
 -- converted, with so many digits behind the second
 create or replace function tsql.to_datetimeoffset(value tsql.datetimeoffset, digits integer)
 returns tsql.datetimeoffset

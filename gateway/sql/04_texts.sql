@@ -324,6 +324,22 @@ create or replace function tsql.is_like(value text, pattern text, escape_ text) 
 language sql immutable parallel safe
 return case when pattern is not null then value collate "C" ~ tsql.like_expression(pattern, escape_) end;
 
+create or replace function tsql.is_wide_like(value text, pattern text, escape_ text) returns boolean
+language sql immutable parallel safe
+return case when pattern is not null
+  then value collate "C" ~ coalesce('^(?:' || tsql.pattern_body(pattern, escape_) || ')$', '(?!)') end;
+comment on function tsql.is_wide_like(text, text, text) is
+  'LIKE where one of the texts is national: blanks at the end of the value count too (SQL Server, "LIKE").';
+
+-- PostgreSQL takes the blanks of a char away where it makes a text of it
+create or replace function tsql.is_wide_like(value character, pattern text, escape_ text) returns boolean
+language sql immutable parallel safe return tsql.is_wide_like(tsql.padded(value), pattern, escape_);
+create or replace function tsql.is_wide_like(value text, pattern character, escape_ text) returns boolean
+language sql immutable parallel safe return tsql.is_wide_like(value, tsql.padded(pattern), escape_);
+create or replace function tsql.is_wide_like(value character, pattern character, escape_ text) returns boolean
+language sql immutable parallel safe
+return tsql.is_wide_like(tsql.padded(value), tsql.padded(pattern), escape_);
+
 create or replace function tsql.patindex(pattern text, value text) returns integer
 language plpgsql immutable strict parallel safe
 as $$

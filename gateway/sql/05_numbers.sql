@@ -127,30 +127,22 @@ begin
   return number;
 end
 $$;
-create or replace function tsql.offset_rows(number bigint) returns bigint
+create or replace function tsql.rows_of(
+  number bigint, fewest bigint, no_integer integer, no_integer_words text, too_small integer, too_small_words text
+) returns bigint
 language plpgsql immutable parallel safe
 as $$
 begin
   if number is null then
-    perform tsql.raise(10743, 16, 1, 'The number of rows provided for a OFFSET clause must be an integer.');
-  elsif number < 0 then
-    perform tsql.raise(10742, 16, 1, 'The offset specified in a OFFSET clause may not be negative.');
+    perform tsql.raise(no_integer, 16, 1, no_integer_words);
+  elsif number < fewest then
+    perform tsql.raise(too_small, 16, 1, too_small_words);
   end if;
   return number;
 end
 $$;
-create or replace function tsql.fetch_rows(number bigint) returns bigint
-language plpgsql immutable parallel safe
-as $$
-begin
-  if number is null then
-    perform tsql.raise(10745, 16, 1, 'The number of rows provided for a FETCH clause must be an integer.');
-  elsif number < 1 then
-    perform tsql.raise(10744, 16, 1, 'The number of rows provided for a FETCH clause must be greater then zero.');
-  end if;
-  return number;
-end
-$$;
+comment on function tsql.rows_of(bigint, bigint, integer, text, integer, text) is
+  'The rows of OFFSET or FETCH, if they are not null and as many as there must be; otherwise the error that is given.';
 create or replace function tsql.top_percent(percent double precision, number bigint) returns bigint
 language plpgsql immutable parallel safe
 as $$

@@ -353,3 +353,11 @@ end
 $$;
 comment on function tsql.sql_variant_property(tsql.sql_variant, text) is
   'BaseType, Precision, Scale, TotalBytes, Collation or MaxLength ("SQL_VARIANT_PROPERTY"); null for another property.';
+
+-- with a style, which only texts have
+create or replace function tsql.read_datetime(value tsql.sql_variant, style integer) returns timestamp
+language sql stable strict parallel safe return tsql.read_datetime(tsql.text_of(value), style);
+create or replace function tsql.read_datetime(value tsql.sql_variant, style integer, type_ text) returns timestamp
+language sql stable strict parallel safe return tsql.read_datetime(tsql.text_of(value), style, type_);
+create or replace function tsql.read_datetimeoffset(value tsql.sql_variant, style integer) returns tsql.datetimeoffset
+language sql stable strict parallel safe return tsql.read_datetimeoffset(tsql.text_of(value), style);

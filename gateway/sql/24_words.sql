@@ -23,6 +23,12 @@ begin
 end
 $$;
 
+create or replace function tsql.string_split_with_ordinal(whole text, separator text)
+returns table ("value" text, "ordinal" bigint)
+language sql immutable parallel safe
+as $$ select * from tsql.string_split(whole, separator) with ordinality $$;
+comment on function tsql.string_split_with_ordinal(text, text) is 'The parts of a text and the place of each, from 1.';
+
 create or replace function tsql.soundex(value text) returns text
 language plpgsql immutable strict parallel safe
 as $$

@@ -108,6 +108,8 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     "insert @t values (1) exec ('rollback')": (PROCEDURES, COUNTS_TRANSACTIONS),
     "create view ordered as select a from (select 1 a) t order by a": (PROCEDURES, IN_A_PROCEDURE),
     "create view twice as select 1 a, 2 a": (PROCEDURES, IN_A_PROCEDURE),
+    "create view one_name (x) as select 1 a, 2 b": (PROCEDURES, IN_A_PROCEDURE),
+    "create view three_names (x, y, z) as select 1 a, 2 b": (PROCEDURES, IN_A_PROCEDURE),
     "create view v as select * from ##shared21": (PROCEDURES, IN_A_PROCEDURE),
     "create view v as select * from #own": (PROCEDURES, IN_A_PROCEDURE),
     "return (select count(*) from ##shared23) end": (PROCEDURES, IN_A_PROCEDURE),

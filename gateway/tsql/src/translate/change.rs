@@ -1,6 +1,7 @@
 //! Updates and deletes.
 
 use super::arithmetic::arithmetic;
+use super::declared::Named;
 use super::expressions::sign;
 use super::sources::source_name;
 use super::translation::Translation;
@@ -32,6 +33,8 @@ impl Translation<'_> {
         let target = self.target(&update.target)?;
         refuse_common(&update.with, &target)?;
         let with = self.with(&update.with, None)?;
+        let named = self.named_of_change(&target, &update.from)?;
+        self.named.push(named);
         let mut changed = self.changed(&target, &update.from)?;
         self.chosen(&target, &update.from, update.condition.as_ref(), update.top.as_ref(), &mut changed)?;
         let mut assignments = Vec::with_capacity(update.set.len());
@@ -75,6 +78,8 @@ impl Translation<'_> {
         let target = self.target(&delete.target)?;
         refuse_common(&delete.with, &target)?;
         let with = self.with(&delete.with, None)?;
+        let named = self.named_of_change(&target, &delete.from)?;
+        self.named.push(named);
         let mut changed = self.changed(&target, &delete.from)?;
         self.chosen(&target, &delete.from, delete.condition.as_ref(), delete.top.as_ref(), &mut changed)?;
         let mut sql = format!("delete from {}", changed.target);
@@ -225,6 +230,16 @@ impl Translation<'_> {
             }
         }
         Ok(Changed { target: self.source(source)?, qualifier: name, sources: others.join(", "), conditions })
+    }
+
+    /// The sources of a change: its target too.
+    fn named_of_change(&mut self, target: &ObjectName, from: &[TableSource]) -> Result<Vec<Named>, Error> {
+        let mut named = self.named_sources(from)?;
+        let groups: Vec<Group> = from.iter().map(Group::of).collect();
+        if self.found(target, &groups)?.is_none() {
+            named.push(Named { name: target.name.to_lowercase(), table: Some(table(target)?) });
+        }
+        Ok(named)
     }
 
     /// Where FROM names the target again: which of its groups, and which source of that. Error 8154 when it is

@@ -19,6 +19,7 @@ impl Translation<'_> {
         }
         let is_recursive = |common: &CommonTable| walk::names_table(&common.query, &common.name.text);
         let mut parts = Vec::with_capacity(tables.len());
+        self.common_names.extend(tables.iter().map(|common| common.name.text.to_lowercase()));
         self.depth += 1;
         for common in tables {
             parts.push(if is_recursive(common) {

@@ -1,7 +1,7 @@
 //! Conditions, as PostgreSQL's booleans in parentheses where needed.
 
 use super::arithmetic::refuse;
-use super::expressions::as_text;
+use super::expressions::{as_text, refuse_collation};
 use super::nulls::Nulls;
 use super::translation::Translation;
 use super::value::Value;
@@ -51,9 +51,9 @@ impl Translation<'_> {
                 let at_most = self.compared("<=", &value, &high, line)?;
                 negated_if(*negated, format!("({at_least} and {at_most})"))
             }
-            Expression::Like { operand, pattern, escape, negated } => {
+            Expression::Like { operand, pattern: pattern_text, escape, negated } => {
                 let escape = escape.as_ref().map(|escape| self.value(escape)).transpose()?;
-                let [value, pattern] = self.collated("like", [operand, pattern])?;
+                let [value, pattern] = self.collated("like", [operand, pattern_text])?;
                 for (place, side) in [&value, &pattern].into_iter().enumerate() {
                     let refused = variants::refusal("like", place);
                     if let (Some(Family::Variant), Some((number, text))) = (side.family(), refused) {
@@ -61,8 +61,11 @@ impl Translation<'_> {
                     }
                 }
                 let character = escape.map_or_else(|| "null".to_owned(), |value| value.sql);
+                let is_wide = self.is_wide(operand.without_collation())?
+                    || self.is_wide(pattern_text.without_collation())?;
+                let function = if is_wide { "is_wide_like" } else { "is_like" };
                 let (value, pattern) = (as_text(value, self.sybase()), as_text(pattern, self.sybase()));
-                let like = format!("tsql.is_like({}, {}, {character})", value.sql, pattern.sql);
+                let like = format!("tsql.{function}({}, {}, {character})", value.sql, pattern.sql);
                 negated_if(*negated, like)
             }
             Expression::In { operand, values, negated } => {
@@ -167,6 +170,11 @@ impl Translation<'_> {
             }
         }
         let values = [self.value(bare[0])?, self.value(bare[1])?];
+        for (side, value) in bare.into_iter().zip(&values) {
+            if !sides.iter().any(|written| std::ptr::eq(*written, side)) {
+                refuse_collation(value, side)?;
+            }
+        }
         if !is_insensitive {
             return Ok(values);
         }

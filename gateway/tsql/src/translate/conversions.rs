@@ -1,7 +1,7 @@
 //! CAST, CONVERT, TRY_CAST and TRY_CONVERT.
 
 use super::translation::Translation;
-use super::value::{converted, float_to_text, styled_text, tried, Value};
+use super::value::{converted, declared_text, float_to_text, styled_text, tried, Value};
 use crate::error::Error;
 use crate::facts::functions::{is_disputed_style, is_style};
 use crate::facts::types::{self, Family, Type, DATETIME2, DATETIMEOFFSET, SQL_VARIANT, VARBINARY};
@@ -78,10 +78,8 @@ impl Translation<'_> {
                 None => ("null".to_owned(), String::new()),
                 Some(length) => (length.to_string(), format!("::{}", target.sql())),
             };
-            return Ok(Value::new(
-                format!("tsql.{verb}_varchar({}, {length}, {style}){cast}", value.sql),
-                target,
-            ));
+            let text = format!("tsql.{verb}_varchar({}, {length}, {style})", value.sql);
+            return Ok(Value::new(format!("{}{cast}", declared_text(&value, style, text)), target));
         }
         if target.is_time() && of.is_none_or(|of| of.is_text()) {
             if !is_style(style) {
@@ -90,7 +88,8 @@ impl Translation<'_> {
             }
             let text = if value.is_null() {
                 "null::text".to_owned()
-            } else if of.is_some_and(|of| of.name != "char") {
+            } else if of.is_none_or(|of| of.name != "char") {
+                // of an unknown type: PostgreSQL's decides whether there is a text to be read
                 value.sql
             } else {
                 format!("tsql.text_of({})", value.sql)

@@ -1,6 +1,6 @@
 //! Definitions: tables, indexes, views, rights.
 
-use super::item::named_twice;
+use super::item::{named_twice, refuse_number};
 use super::order::refuse_order;
 use super::tables;
 use super::title::Title;
@@ -146,6 +146,9 @@ pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<S
             place + 1
         );
         return Err(Error::new(4511, text, create.name.at).with_severity(16));
+    }
+    if let (Some(titles), false) = (&translation.columns, create.columns.is_empty()) {
+        refuse_number(titles.len(), create.columns.len(), &create.name.name, create.name.at)?;
     }
     refuse_twice(create, translation.columns.iter().flatten())?;
     let verb = match create.mode {

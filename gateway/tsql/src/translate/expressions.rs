@@ -49,9 +49,11 @@ impl Translation<'_> {
             Expression::Subquery(query) => self.scalar(query),
             Expression::Xml(xml) => self.xml(xml),
             Expression::Collate { operand, collation } => {
+                let value = self.value(operand)?;
+                refuse_collation(&value, operand)?;
                 if collations::named(&collation.text) == Some(Collation::Binary) {
                     // which it has in any case
-                    return self.value(operand);
+                    return Ok(value);
                 }
                 let why = "the database compares by code points; another collation is for =, <>, in and like";
                 Err(Error::refused(&format!("collate {}", collation.text), why, collation.at))
@@ -104,7 +106,8 @@ impl Translation<'_> {
         } else {
             self.listing.column(&sql)
         };
-        Ok(Value::of(sql, of))
+        let declared_digits = if of.is_none() { self.declared_digits(column)? } else { None };
+        Ok(Value { declared_digits, ..Value::of(sql, of) })
     }
 
     /// A column with what qualifies it.
@@ -243,6 +246,17 @@ impl Translation<'_> {
 
     fn scalar(&mut self, query: &Query) -> Result<Value, Error> {
         Ok(Value::unknown(format!("({})", self.subselect(query, Some(1))?)))
+    }
+}
+
+/// 447: only a text has a collation.
+pub fn refuse_collation(value: &Value, written: &Expression) -> Result<(), Error> {
+    match value.of {
+        Some(of) if !of.is_text() && of.family != Family::Variant => {
+            let text = format!("Expression type {} is invalid for COLLATE clause.", of.name);
+            Err(Error::new(447, text, written.at()).with_severity(16))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -4,7 +4,8 @@ use super::kind::Kind;
 use super::title::{ResultType, Title};
 use crate::error::Error;
 use crate::resolve::names::identifier;
-use crate::tree::Name;
+use crate::tree::{Name, Position};
+use std::cmp::Ordering;
 use std::collections::HashSet;
 
 /// What PostgreSQL calls a column without a name.
@@ -59,10 +60,8 @@ pub fn titles(items: Vec<Item>) -> Option<Vec<Title>> {
 pub fn refuse_names(items: &[Item], columns: &[Name], table: &Name, sybase: bool) -> Result<(), Error> {
     if columns.is_empty() {
         refuse_nameless(items, &table.text, table.at.line)?;
-    } else if items.iter().all(|item| item.name.is_some()) && items.len() != columns.len() {
-        let (number, which) = if items.len() > columns.len() { (8158, "more") } else { (8159, "fewer") };
-        let text = format!("'{}' has {which} columns than were specified in the column list.", table.text);
-        return Err(Error::new(number, text, table.at).with_severity(16));
+    } else if items.iter().all(|item| item.name.is_some()) {
+        refuse_number(items.len(), columns.len(), &table.text, table.at)?;
     }
     let own = items.iter().filter_map(|item| item.name.as_deref());
     let twice = match columns {
@@ -76,6 +75,17 @@ pub fn refuse_names(items: &[Item], columns: &[Name], table: &Name, sybase: bool
             Err(Error::new(8156, text, table.at).with_severity(16))
         }
     }
+}
+
+/// 8158 and 8159: a table has another number of columns than its list names.
+pub fn refuse_number(own: usize, named: usize, table: &str, at: Position) -> Result<(), Error> {
+    let (number, which) = match own.cmp(&named) {
+        Ordering::Equal => return Ok(()),
+        Ordering::Greater => (8158, "more"),
+        Ordering::Less => (8159, "fewer"),
+    };
+    let text = format!("'{table}' has {which} columns than were specified in the column list.");
+    Err(Error::new(number, text, at).with_severity(16))
 }
 
 /// The first name that there was before, without regard to case.

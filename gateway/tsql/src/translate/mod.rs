@@ -11,6 +11,7 @@ mod combined;
 mod common_tables;
 mod conditions;
 mod conversions;
+mod declared;
 mod definition;
 mod digits;
 mod expressions;

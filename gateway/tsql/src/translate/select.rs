@@ -154,6 +154,8 @@ impl Translation<'_> {
         }
         let is_outermost = self.depth == 0;
         self.depth += 1;
+        let named = self.named_sources(&select.from)?;
+        self.named.push(named);
         let sources = self.sources_of(select)?;
         self.aggregates = 0;
         let known = self.known.get(self.asked.len()).filter(|_| is_outermost);
@@ -192,6 +194,7 @@ impl Translation<'_> {
             Some(top) => self.top(top, select, order_by, &items, &sources, sql)?,
         };
         self.listing = around;
+        self.named.pop();
         self.depth -= 1;
         if is_outermost {
             self.asked.push(Asked { columns, from: sources.from });

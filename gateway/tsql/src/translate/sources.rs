@@ -5,6 +5,7 @@ use super::item::refuse_names;
 use super::order::refuse_order;
 use super::select::Stands;
 use super::translation::Translation;
+use super::value::{Constant, Value};
 use crate::error::Error;
 use crate::facts::functions::{rule, Rule};
 use crate::resolve::names::{self, in_parentheses, table, table_variable};
@@ -96,7 +97,7 @@ impl Translation<'_> {
         Ok(self.passed_on(&call.name, arguments)?.sql)
     }
 
-    /// `string_split(text, separator)`
+    /// `string_split(text, separator [, enable_ordinal])`
     fn split(&mut self, call: &FunctionCall, arguments: &[Expression]) -> Result<String, Error> {
         let line = call.name.at.line;
         let name = call.name.name.to_lowercase();
@@ -108,8 +109,16 @@ impl Translation<'_> {
             over: String::new(),
             line,
         };
-        call.count(2, 2)?;
-        Ok(format!("tsql.{name}({}, {})", call.text(0)?, call.text(1)?))
+        let with_place = match call.count(2, 3)? {
+            2 => false,
+            _ => match call.value(2)? {
+                flag if flag.is_null() => false,
+                Value { constant: Constant::Integer(flag @ (0 | 1)), .. } => flag == 1,
+                _ => return Err(Error::refused("enable_ordinal of string_split()", "it is 0 or 1", line)),
+            },
+        };
+        let function = if with_place { "string_split_with_ordinal" } else { &*name };
+        Ok(format!("tsql.{function}({}, {})", call.text(0)?, call.text(1)?))
     }
 
     fn alias(&self, alias: &Option<Name>, columns: &[Name]) -> Result<String, Error> {

@@ -8,6 +8,7 @@ use super::translation::Translation;
 use super::value::converted;
 use crate::error::Error;
 use crate::facts::types::FLOAT;
+use crate::resolve::names::literal;
 use crate::tree::{Expression, Ordering, Query, Select, TableSource, Top};
 
 /// A clause that takes a number of rows, and its errors ("Database Engine events and errors").
@@ -16,7 +17,7 @@ struct Clause {
     least: i64,
     no_integer: i32,
     too_small: i32,
-    words: &'static str,
+    too_small_words: &'static str,
 }
 
 const OFFSET: Clause = Clause {
@@ -24,7 +25,7 @@ const OFFSET: Clause = Clause {
     least: 0,
     no_integer: 10743,
     too_small: 10742,
-    words: "The offset specified in a OFFSET clause may not be negative.",
+    too_small_words: "The offset specified in a OFFSET clause may not be negative.",
 };
 
 const FETCH: Clause = Clause {
@@ -32,7 +33,7 @@ const FETCH: Clause = Clause {
     least: 1,
     no_integer: 10745,
     too_small: 10744,
-    words: "The number of rows provided for a FETCH clause must be greater then zero.",
+    too_small_words: "The number of rows provided for a FETCH clause must be greater then zero.",
 };
 
 impl Translation<'_> {
@@ -106,15 +107,22 @@ impl Translation<'_> {
     fn skipped_or_fetched(&mut self, count: &Expression, clause: &Clause) -> Result<String, Error> {
         let number = self.value(count)?;
         let fail = |number, text: String| Err(Error::new(number, text, count.at()));
+        let no_integer =
+            format!("The number of rows provided for a {} clause must be an integer.", clause.name);
         if number.is_null() || number.text().is_some() {
-            let text =
-                format!("The number of rows provided for a {} clause must be an integer.", clause.name);
-            return fail(clause.no_integer, text);
+            return fail(clause.no_integer, no_integer);
         }
+        let Clause { least, too_small, too_small_words, .. } = clause;
         match number.integer() {
-            Some(integer) if integer < clause.least => fail(clause.too_small, clause.words.to_owned()),
+            Some(integer) if integer < *least => fail(*too_small, (*too_small_words).to_owned()),
             Some(_) => Ok(number.sql),
-            None => Ok(format!("tsql.{}_rows({})", clause.name.to_lowercase(), number.sql)),
+            None => Ok(format!(
+                "tsql.rows_of({}, {least}, {}, {}, {too_small}, {})",
+                number.sql,
+                clause.no_integer,
+                literal(&no_integer),
+                literal(too_small_words)
+            )),
         }
     }
 

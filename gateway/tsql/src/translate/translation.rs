@@ -1,5 +1,6 @@
 //! The state of the translation of a statement or expression.
 
+use super::declared::Named;
 use super::listing::{Asked, ListItem, Listing};
 use super::title::Title;
 use super::value::Value;
@@ -7,7 +8,7 @@ use super::variables::Variables;
 use crate::error::Error;
 use crate::facts::types::Type;
 use crate::resolve::Scope;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
@@ -76,6 +77,10 @@ pub struct Translation<'a> {
     pub under_not: bool,
     /// The WITH of the statement.
     pub common: String,
+    /// The names of its queries, in lower case.
+    pub common_names: HashSet<String>,
+    /// What the columns are of, of each select that stands around, the innermost last.
+    pub named: Vec<Vec<Named>>,
 }
 
 impl<'a> Translation<'a> {
@@ -101,6 +106,8 @@ impl<'a> Translation<'a> {
             combining: false,
             under_not: false,
             common: String::new(),
+            common_names: HashSet::new(),
+            named: Vec::new(),
         }
     }
 

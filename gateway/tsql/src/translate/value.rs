@@ -17,6 +17,8 @@ pub struct Value {
     pub constant: Constant,
     /// Of arithmetic of unknown type, were it a decimal.
     pub digits: Option<Digits>,
+    /// Of a column of unknown type: what gives the digits of its declaration, if that is a datetime2 or time.
+    pub declared_digits: Option<String>,
 }
 
 /// What a literal is.
@@ -41,7 +43,7 @@ impl Value {
     }
 
     pub fn of(sql: impl Into<String>, of: Option<Type>) -> Value {
-        Value { sql: sql.into(), of, constant: Constant::None, digits: None }
+        Value { sql: sql.into(), of, constant: Constant::None, digits: None, declared_digits: None }
     }
 
     pub fn null() -> Value {
@@ -228,7 +230,8 @@ fn as_text(verb: &str, value: &Value, target: Type, line: u32, sybase: bool) -> 
         (Some(length), of) => {
             let is_number = of.is_none_or(|of| matches!(of.family, Family::Bit | Family::Integer));
             let reader = if target.is_national() && is_number && !sybase { "nvarchar" } else { "varchar" };
-            format!("tsql.{verb}_{reader}({}, {length})::{}", value.sql, target.sql())
+            let text = format!("tsql.{verb}_{reader}({}, {length})", value.sql);
+            format!("{}::{}", declared_text(value, DEFAULT_STYLE, text), target.sql())
         }
     })
 }
@@ -260,7 +263,18 @@ pub fn text_of(value: &Value, sybase: bool) -> String {
     if has_own_text(value, sybase) {
         styled_text(value, DEFAULT_STYLE).unwrap_or_default()
     } else {
-        format!("tsql.text_of({})", value.sql)
+        declared_text(value, DEFAULT_STYLE, format!("tsql.text_of({})", value.sql))
+    }
+}
+
+/// The text of a column: as it is declared, where that is a datetime2 or time, which PostgreSQL's type does not say;
+/// otherwise `text`.
+pub fn declared_text(value: &Value, style: i64, text: String) -> String {
+    match (&value.declared_digits, value.of) {
+        (Some(digits), None) => {
+            format!("coalesce(tsql.text_of_digits({}, {style}, {digits}), {text})", value.sql)
+        }
+        _ => text,
     }
 }
 
