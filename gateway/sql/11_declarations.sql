@@ -23,6 +23,11 @@ begin
     end if;
     execute format('comment on column %s.%I is %L', target, declared.name, 'T-SQL ' || rtrim(said));
   end loop;
+  -- PostgreSQL tells nobody of a comment: other gateways would go on with what they know. A session's own tables concern
+  -- no other
+  if exists (select from pg_class where oid = target::regclass and relpersistence <> 't') then
+    notify ringlog_catalogue, 'columns';
+  end if;
 end
 $$;
 
@@ -160,12 +165,120 @@ comment on procedure tsql.create_view(text, text, text, text[], text[], text) is
 $$Runs a CREATE VIEW, and keeps its T-SQL and the case in which its columns are named: action is create, alter or create or
 alter. Error: there is nothing to alter (208).$$;
 
+create or replace function tsql.shown_constraint(of_constraint oid)
+returns text
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(
+    replace(substring(obj_description(oid, 'pg_constraint') from '^T-SQL "((?:[^"]|"")+)"'), '""', '"'), conname)
+  from pg_constraint
+  where oid = of_constraint
+$$;
+comment on function tsql.shown_constraint(oid) is 'The name of a constraint in the case in which it was declared.';
+
+create or replace function tsql.dependents(target regclass, of_column name, without text[])
+returns table (kind text, name text, holds_type boolean)
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with depending as (
+    select d.classid, d.objid, d.objsubid, a.attnum
+    from pg_attribute a
+    join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = a.attrelid and d.refobjsubid = a.attnum
+    where a.attrelid = target and a.attname = of_column
+  )
+  select 'object', tsql.shown_constraint(c.oid), false
+  from depending as d
+  join pg_constraint c on d.classid = 'pg_constraint'::regclass and c.oid = d.objid
+  where c.conrelid <> target or c.conname <> all (without)
+  union all
+  select 'index', regexp_replace(i.relname, '^.*\.', ''), false
+  from depending as d
+  join pg_class i on d.classid = 'pg_class'::regclass and i.oid = d.objid and i.relkind in ('i', 'I')
+  union all
+  select 'column', g.attname, true
+  from depending as d
+  left join pg_attrdef of on d.classid = 'pg_attrdef'::regclass and of.oid = d.objid
+  join pg_attribute g on g.attrelid = target and g.attnum <> d.attnum and g.attgenerated <> ''
+    and g.attnum = case when d.classid = 'pg_class'::regclass and d.objid = target then d.objsubid else of.adnum end
+  union all
+  select 'object', v.relname, true
+  from depending as d
+  join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid
+  join pg_class v on v.oid = r.ev_class
+  order by 1, 2
+$$;
+comment on function tsql.dependents(regclass, name, text[]) is
+$$What a column cannot be dropped for, as SQL Server's error 5074 names it: constraints but for those in `without`, indexes,
+computed columns, views. holds_type: nor can PostgreSQL give the column another type.$$;
+
+create or replace procedure tsql.check_alteration(
+  target text, altered text, dropped text[], if_exists boolean, without text[], key text[]
+)
+language plpgsql
+as $$
+declare
+  of regclass := to_regclass(target);
+  own name := (parse_ident(target, false))[array_upper(parse_ident(target, false), 1)];
+  of_column text;
+  found record;
+begin
+  if of is null then
+    perform tsql.fail(4902, format(
+      'Cannot find the object "%s" because it does not exist or you do not have permissions.', own));
+  end if;
+  foreach of_column in array dropped || altered loop
+    continue when of_column is null;
+    if not if_exists and not exists (
+      select from pg_attribute where attrelid = of and attname = of_column and attnum > 0 and not attisdropped
+    ) then
+      perform tsql.fail(4924, format('ALTER TABLE %s COLUMN failed because column ''%s'' does not exist in table ''%s''.',
+        case when of_column = altered then 'ALTER' else 'DROP' end, of_column, own));
+    end if;
+    -- PostgreSQL would drop constraints and indexes with the column; the type of a column is changed with them
+    for found in
+      select * from tsql.dependents(of, of_column, without) as one
+      where of_column = any (dropped) or one.holds_type
+    loop
+      perform tsql.fail(5074, format('The %s ''%s'' is dependent on column ''%s''.', found.kind, found.name, of_column));
+    end loop;
+  end loop;
+  for found in
+    select tsql.shown_constraint(c.oid) as name, tsql.shown_constraint(f.oid) as referring, f.conrelid
+    from pg_constraint c
+    join pg_constraint f on f.contype = 'f' and f.confrelid = of and f.conindid = c.conindid
+    where c.conrelid = of and c.contype in ('p', 'u') and c.conname = any (without)
+      and not (f.conrelid = of and f.conname = any (without))
+  loop
+    perform tsql.fail(3725, format('The constraint ''%s'' is being referenced by table ''%s'', foreign key constraint ''%s''.',
+      found.name, (select relname from pg_class where oid = found.conrelid), found.referring));
+  end loop;
+  if exists (
+    select from pg_attribute where attrelid = of and attname = any (key) and not attnotnull and not attisdropped
+  ) then
+    perform tsql.fail(8111, format('Cannot define PRIMARY KEY constraint on nullable column in table ''%s''.', own));
+  end if;
+end
+$$;
+comment on procedure tsql.check_alteration(text, text, text[], boolean, text[], text[]) is
+$$Refuses what PostgreSQL would do and SQL Server does not: a column is not dropped with what depends on it, and a column of a
+primary key takes no nulls before. Errors: no such table (4902) or column (4924), something depends on it (5074), a foreign
+key refers to a constraint (3725), a column of the key is nullable (8111).$$;
+
+drop procedure if exists tsql.alter_table(text, text, text[], text[], text, text[]);
+
 create or replace procedure tsql.alter_table(
-  definition text, target text, columns text[], declarations text[], named text default null, constraints text[] default '{}'
+  definition text, target text, columns text[], declarations text[], named text default null,
+  constraints text[] default '{}', altered text default null, dropped text[] default '{}', if_exists boolean default false,
+  without text[] default '{}', key text[] default '{}'
 )
 language plpgsql
 as $$
 begin
+  call tsql.check_alteration(target, altered, dropped, if_exists, without, key);
   -- a column that a trigger's condition names can be neither dropped nor changed
   if exists (select from pg_trigger where tgrelid = to_regclass(target) and tgname = 'T-SQL binaries') then
     execute format('drop trigger "T-SQL binaries" on %s', target);
@@ -176,5 +289,6 @@ begin
   call tsql.watch_binaries(target);
 end
 $$;
-comment on procedure tsql.alter_table(text, text, text[], text[], text, text[]) is
-  'Runs an ALTER TABLE and keeps what is declared of the columns that it adds or changes.';
+comment on procedure tsql.alter_table(text, text, text[], text[], text, text[], text, text[], boolean, text[], text[]) is
+$$Runs an ALTER TABLE and keeps what is declared of the columns that it adds or changes. altered: the column that gets another
+type; dropped (if_exists: where they are there) and without: the columns and constraints that are dropped; key: the columns of an added primary key.$$;

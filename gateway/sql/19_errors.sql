@@ -65,6 +65,7 @@ as $$
     when sqlstate = '42601' and starts_with(message, 'both default and identity specified for column "') and strpos(substr(message, 49), '"') > 0 then 'S1754'
     when sqlstate = '42601' and starts_with(message, 'each ') and strpos(substr(message, 6), ' query must have the same number of columns') > 0 then 'S0205'
     when sqlstate = '42701' and starts_with(message, 'column "') and strpos(substr(message, 9), '" specified more than once') > 0 then 'S0264'
+    when sqlstate = '42701' and starts_with(message, 'column "') and strpos(substr(message, 9), '" of relation "') > 0 then 'S2705'
     when sqlstate = '42704' and starts_with(message, 'index "') and strpos(substr(message, 8), '" does not exist') > 0 then 'S3701'
     when sqlstate = '42704' and starts_with(message, 'constraint "') then 'S3728'
     when sqlstate = '42712' and starts_with(message, 'table name "') and strpos(substr(message, 13), '"') > 0 then 'S1011'
@@ -160,6 +161,8 @@ as $$
       then replace('All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of expressions in their target lists.', '%', split_part(substr(message, 6), ' query must have the same number of columns', 1))
     when sqlstate in ('42701', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '" specified more than once') > 0
       then replace('The column name ''%'' is specified more than once in the SET clause or column list of an INSERT. A column cannot be assigned more than one value in the same clause.', '%', split_part(substr(message, 9), '" specified more than once', 1))
+    when sqlstate in ('42701', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '" of relation "') > 0
+      then replace('Column names in each table must be unique. Column name ''%'' is specified more than once.', '%', split_part(substr(message, 9), '" of relation "', 1))
     when sqlstate in ('42702', own) and starts_with(message, 'column reference "') and strpos(substr(message, 19), '" is ambiguous') > 0
       then replace('Ambiguous column name ''%''.', '%', split_part(substr(message, 19), '" is ambiguous', 1))
     when sqlstate in ('42703', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '"') > 0

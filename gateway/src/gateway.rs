@@ -1,7 +1,7 @@
 //! State shared by the sessions: PostgreSQL's address, the procedure catalogue and group commit.
 
 use crate::admission::Admission;
-use crate::catalogue::{Because, Catalogue, LiveCatalogue, Watcher};
+use crate::catalogue::{Because, Catalogue, Changed, LiveCatalogue, Watcher};
 use crate::convert::Zone;
 use crate::metrics::Metrics;
 use crate::nodes::{Nodes, Place};
@@ -113,12 +113,14 @@ impl Gateway {
         let (renewed, renewed_nodes) = (commit.clone(), nodes.clone());
         let definitions = Arc::new(AtomicU64::new(0));
         let counted = definitions.clone();
-        let renew_commit = move || {
+        let forget = move |changed: Changed| {
             counted.fetch_add(1, Ordering::AcqRel);
-            renewed.store(Arc::new(start_commit()));
-            renewed_nodes.renew();
+            if changed == Changed::All {
+                renewed.store(Arc::new(start_commit()));
+                renewed_nodes.renew();
+            }
         };
-        statements.spawn(watcher.run(live.clone(), renew_commit));
+        statements.spawn(watcher.run(live.clone(), forget));
         Ok(Arc::new(Gateway {
             commit,
             nodes,

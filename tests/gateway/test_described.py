@@ -14,6 +14,7 @@ from authors import author_with_schema
 from raw_tds import BATCH7, RawClient, batch7
 from servers import Login, RunningServer
 from tds_clients import Clients, CtClient, Param
+from waiting import wait_until
 
 FIXED = {0x26: "int", 0x68: "bit", 0x6D: "float", 0x6E: "money", 0x6F: "datetime", 0x24: "uniqueidentifier"}
 SIZED = {0xA7: "varchar", 0xAF: "char", 0xE7: "nvarchar", 0xEF: "nchar", 0xA5: "varbinary", 0xAD: "binary"}
@@ -219,6 +220,50 @@ def test_a_table_that_another_session_alters_is_described_as_it_is(server: Runni
         admin.execute("alter table described.altered add column d integer")
         for client in (one, other):
             assert [described(client, text) for text in (shown, select)] == [[*expected, "int[4]"]] * 2
+
+
+def test_a_table_that_another_gateway_alters_is_described_as_it_is(server: RunningServer) -> None:
+    """The same statement as the other gateway's, and PostgreSQL's type stays the same."""
+    login = Login("describer", "describer")
+    text = "select * from described..altered"
+    with (
+        author_with_schema(server, login, "described") as admin,
+        RawClient(server.host, server.port) as client,
+    ):
+        client.log_in7(login)
+        client.packet_size = 4096
+        client.send(BATCH7, batch7("create table described..altered (a varbinary(5))"))
+        assert client.receive()[0] != ERROR
+        for _ in range(3):
+            assert described(client, text) == ["varbinary(5)"]
+        admin.execute(
+            "call tsql.alter_table('alter table described.altered alter column a type bytea',"
+            " 'described.altered', array['a'], array['varbinary(7)'], altered => 'a')"
+        )
+        wait_until(lambda: described(client, text) == ["varbinary(7)"])
+
+
+def test_a_column_that_something_depends_on_stays(clients: Clients, server: RunningServer) -> None:
+    """SQL Server: "ALTER TABLE", and errors 5074 and 3725 of "Database Engine events and errors"."""
+    login = Login("describer", "describer")
+    with author_with_schema(server, login, "described"), clients.pymssql(login).cursor() as cursor:
+        cursor.execute(
+            "use described create table one (a int constraint PK_one primary key, b int)"
+            " create table two (c int constraint FK_two references one (a), d int)"
+        )
+        cursor.execute("create view seen as select d from two")
+        for text, number, words in (
+            ("one drop column a", 5074, "The object 'FK_two' is dependent on column 'a'."),
+            ("two drop column c", 5074, "The object 'FK_two' is dependent on column 'c'."),
+            ("two drop column d", 5074, "The object 'seen' is dependent on column 'd'."),
+            ("two alter column d bigint", 5074, "The object 'seen' is dependent on column 'd'."),
+            ("one drop constraint PK_one", 3725, "'PK_one' is being referenced by table 'two'"),
+        ):
+            with pytest.raises(pymssql.Error) as refused:
+                cursor.execute(f"alter table {text}")
+            assert (refused.value.args[0], words in refused.value.args[1].decode()) == (number, True), text
+        cursor.execute("insert one values (1, 2) insert two values (1, 4) select * from one join two on a = c")
+        assert cursor.fetchall() == [(1, 2, 1, 4)]
 
 
 def test_a_prepared_statement_is_described_as_its_table_is(clients: Clients, server: RunningServer) -> None:

@@ -15,7 +15,7 @@ pub use function::{Function, Returns};
 pub use parameters::{Argument, Direction};
 pub use plan::Plan;
 pub use text::Text;
-pub use watch::{Because, LiveCatalogue, Watcher};
+pub use watch::{Because, Changed, LiveCatalogue, Watcher};
 
 use crate::tds::dialect::Dialect;
 use function::{OF_SYBASE, SYSTEM};

@@ -17,6 +17,8 @@ use tracing::{debug, error, info};
 const CHANNEL: &str = "ringlog_catalogue";
 /// The payload when only the servers of tables have changed.
 const MOVED: &str = "moved";
+/// The payload when only columns of tables or views have changed, which no procedure takes.
+const COLUMNS: &str = "columns";
 /// Pause before PostgreSQL is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -25,6 +27,15 @@ const BYTE_ORDER: &str =
     "select setting from pg_catalog.pg_db_role_setting, pg_catalog.unnest(setconfig) as setting \
      where setrole = 0 and setting like 'tsql.byte\\_order=%' and setdatabase = \
        (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())";
+
+/// What does not hold any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// What is known of columns.
+    Columns,
+    /// That, and the plans of procedures.
+    All,
+}
 
 /// Why a session wants the catalogue read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,8 +141,8 @@ impl Watcher {
         Ok(most.and_then(|text| text.parse().ok()).unwrap_or(100))
     }
 
-    /// Keeps `live` up to date. `changed` is called when plans made before may not hold any more.
-    pub async fn run(mut self, live: Arc<LiveCatalogue>, changed: impl Fn() + Send) {
+    /// Keeps `live` up to date. `changed` is called when what was known before may not hold any more.
+    pub async fn run(mut self, live: Arc<LiveCatalogue>, changed: impl Fn(Changed) + Send) {
         let Some(mut requests) = self.requests.take() else { return };
         loop {
             let failed = match self.watch(&live, &mut requests, &changed).await {
@@ -148,7 +159,7 @@ impl Watcher {
                 info!("PostgreSQL is back");
                 self.connection = again;
                 // it may be another server: what is still under way on the old one's connections may never end
-                changed();
+                changed(Changed::All);
                 break;
             }
         }
@@ -159,15 +170,19 @@ impl Watcher {
         &mut self,
         live: &LiveCatalogue,
         requests: &mut mpsc::Receiver<Reload>,
-        changed: &(impl Fn() + Send),
+        changed: &(impl Fn(Changed) + Send),
     ) -> Result<(), PgError> {
         loop {
             // those that came while the catalogue was read may be of changes which that has not seen
             let notified = self.connection.notifications();
             if !notified.is_empty() {
-                self.read_into(live).await?;
-                if notified.iter().any(|what| what != MOVED) {
-                    changed();
+                if notified.iter().any(|what| what != COLUMNS) {
+                    self.read_into(live).await?;
+                }
+                if notified.iter().any(|what| what != MOVED && what != COLUMNS) {
+                    changed(Changed::All);
+                } else if notified.iter().any(|what| what == COLUMNS) {
+                    changed(Changed::Columns);
                 }
                 continue;
             }
@@ -188,7 +203,7 @@ impl Watcher {
                     if due {
                         self.read_into(live).await?;
                         if because == Because::Outdated {
-                            changed();
+                            changed(Changed::All);
                         }
                     }
                     // a change that came meanwhile may have come just before the question

@@ -190,6 +190,8 @@ const TOLD: &[Told] = &[
     told("42701", ["column \"", "\" specified more than once"], Some(264),
         Some("The column name '%' is specified more than once in the SET clause or column list of an INSERT. A \
              column cannot be assigned more than one value in the same clause.")),
+    told("42701", ["column \"", "\" of relation \""], Some(2705),
+        Some("Column names in each table must be unique. Column name '%' is specified more than once.")),
     told("42702", ["column reference \"", "\" is ambiguous"], None, Some("Ambiguous column name '%'.")),
     told("42703", ["column \"", "\""], None, Some("Invalid column name '%'.")),
     told("42703", ["column ", " does not exist"], None, Some("Invalid column name '^'.")),

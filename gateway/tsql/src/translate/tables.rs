@@ -513,7 +513,57 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
     }
     let table = table(name)?;
     let sql = format!("alter table {table} {}", actions.join(", "));
-    Ok(with_declarations("alter_table", sql, &table, &declared, &shown))
+    let call = with_declarations("alter_table", sql, &table, &declared, &shown);
+    let checked = checked(action, scope)?;
+    Ok(format!("{}{checked})", call.strip_suffix(')').unwrap_or(&call)))
+}
+
+/// The arguments that say which columns and constraints an alteration needs or ends.
+fn checked(action: &AlterTable, scope: &Scope) -> Result<String, Error> {
+    let mut arguments = String::new();
+    let mut put = |name: &str, value: String| arguments.push_str(&format!(", {name} => {value}"));
+    let literals = |of: &[&Name]| -> Result<String, Error> {
+        let folded: Vec<String> =
+            of.iter().map(|name| folded(&name.text, name.at.line)).collect::<Result<_, _>>()?;
+        Ok(names::array(folded.iter().map(|name| names::literal(name)), "text"))
+    };
+    match action {
+        AlterTable::AlterColumn { column, .. } => {
+            put("altered", names::literal(&folded(&column.text, column.at.line)?));
+        }
+        AlterTable::Drop(dropped) => {
+            let (mut columns, mut constraints) = (Vec::new(), Vec::new());
+            for one in dropped {
+                match one {
+                    Dropped::Column { name, .. } => columns.push(name),
+                    Dropped::Bare(name) if scope.sybase => columns.push(name),
+                    Dropped::Constraint { name, .. } | Dropped::Bare(name) => constraints.push(name),
+                }
+            }
+            if !columns.is_empty() {
+                put("dropped", literals(&columns)?);
+            }
+            if dropped.iter().any(|one| matches!(one, Dropped::Column { if_exists: true, .. })) {
+                put("if_exists", String::from("true"));
+            }
+            if !constraints.is_empty() {
+                put("without", literals(&constraints)?);
+            }
+        }
+        AlterTable::Add { elements, .. } => {
+            let key = elements.iter().find_map(|element| match element {
+                TableElement::Constraint(Constraint {
+                    kind: ConstraintKind::PrimaryKey { columns }, ..
+                }) => Some(columns.iter().collect::<Vec<_>>()),
+                _ => None,
+            });
+            if let Some(key) = key {
+                put("key", literals(&key)?);
+            }
+        }
+        _ => {}
+    }
+    Ok(arguments)
 }
 
 fn added_elements(
