@@ -262,7 +262,9 @@ def test_a_column_that_something_depends_on_stays(clients: Clients, server: Runn
             with pytest.raises(pymssql.Error) as refused:
                 cursor.execute(f"alter table {text}")
             assert (refused.value.args[0], words in refused.value.args[1].decode()) == (number, True), text
-        cursor.execute("insert one values (1, 2) insert two values (1, 4) select * from one join two on a = c")
+        cursor.execute(
+            "insert one values (1, 2) insert two values (1, 4) select * from one join two on a = c"
+        )
         assert cursor.fetchall() == [(1, 2, 1, 4)]
 
 
