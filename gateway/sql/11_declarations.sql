@@ -291,4 +291,5 @@ end
 $$;
 comment on procedure tsql.alter_table(text, text, text[], text[], text, text[], text, text[], boolean, text[], text[]) is
 $$Runs an ALTER TABLE and keeps what is declared of the columns that it adds or changes. altered: the column that gets another
-type; dropped (if_exists: where they are there) and without: the columns and constraints that are dropped; key: the columns of an added primary key.$$;
+type; dropped (if_exists: where they are there) and without: the columns and constraints that are dropped; key: the columns
+of an added primary key.$$;
