@@ -100,7 +100,6 @@ class Sender:
 
         Raises Failed when nothing can be sent to this server, Released when the process is to end.
         """
-        self._wake.clear()
         row = self._spool.after(self._live)
         if row is not None and (self._in_a_row < _LIVE_IN_A_ROW or self._backlog >= self._mark):
             self._in_a_row += 1
@@ -124,6 +123,8 @@ class Sender:
         self._figures.oldest = 0
         self._spool.settle()
         self._wake.wait(patience)
+        # before anything is looked at, what was put and whether to end: never after
+        self._wake.clear()
         return False
 
     def report(self) -> bool:

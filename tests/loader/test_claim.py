@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 from ringlog.clients import Address, Refused, call, connect, output
+from ringlog.clients.sender import Sender
 from ringlog.clients.writer import Writer
 from ringlog.schema.facility import Facility
 from servers import RunningServer, ringlog
@@ -90,6 +91,34 @@ def test_a_second_writer_is_refused_unless_it_takes_over(
     with writing(facility, address, quick_server, tmp_path / "a") as first:
         assert first.drain(PATIENCE)
     assert [row[2] for row in stored("magnet")[before:]] == [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def test_a_writer_that_is_closed_while_it_reports_gives_the_table_up(
+    facility: Facility,
+    address: Address,
+    quick_server: RunningServer,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """As `ringlog load` when it is stopped at any moment: no wake-up is lost between its looks."""
+
+    def report_until_closed(sender: Sender) -> bool:
+        return not sender._wake.wait(PATIENCE)
+
+    monkeypatch.setattr(Sender, "report", report_until_closed)
+    # a wake-up that is lost would come with the next report
+    monkeypatch.setattr("ringlog.clients.writer._REPORT_EVERY", 1e6)
+    with writing(facility, address, quick_server, tmp_path / "closed") as writer:
+        wait_until(lambda: writer.began)
+    with psycopg.connect(quick_server.dsn, autocommit=True) as connection:
+        wait_until(
+            lambda: (
+                connection.execute(
+                    "select from ringlog.writer where table_name = 'magnet' and released is not null"
+                ).fetchone()
+                is not None
+            )
+        )
 
 
 @pytest.fixture
