@@ -78,16 +78,19 @@ def summarise(
     stopped: Callable[[], bool] = lambda: False,
     *,
     enough: int = ENOUGH,
+    wait: bool = False,
 ) -> dict[str, int]:
     """Brings the summaries of all tables up to date. Rows that were read, by table.
 
     `now` is PostgreSQL's clock when it is left out. Tables with fewer new spans than `enough` wait, unless
-    rows came late. `stopped` is asked between transactions. One process at a time does this.
+    rows came late. `stopped` is asked between transactions. One process at a time does this: another does
+    nothing, or waits for its turn with `wait`.
     """
     done: dict[str, int] = {}
-    with _connected(conninfo) as connection:
-        (alone,) = _row(connection, "select pg_try_advisory_lock(hashtext('ringlog summaries'))")
-        if not alone:
+    with connected(conninfo) as connection:
+        if wait:
+            connection.execute("select pg_advisory_lock(hashtext('ringlog summaries'))")
+        elif not _row(connection, "select pg_try_advisory_lock(hashtext('ringlog summaries'))")[0]:
             return done
         moment: datetime = now or _row(connection, "select now()")[0]
         (may_look,) = _row(connection, MAY_LOOK)
@@ -95,7 +98,7 @@ def summarise(
             connection.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
         due = _due(connection, moment, enough, may_look)
         for some in by_connection(due):
-            with _connected(conninfo) as worker:
+            with connected(conninfo) as worker:
                 worker.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
                 for table in _tables(worker, some):
                     rows = _summarise(worker, conninfo, table, moment, enough, stopped)
@@ -105,7 +108,7 @@ def summarise(
 
 
 @contextmanager
-def _connected(conninfo: str) -> Iterator[psycopg.Connection]:
+def connected(conninfo: str) -> Iterator[psycopg.Connection]:
     """A connection whose times are in UTC: in a zone with summer time, which the database may have, two
     moments of autumn have one name, and Python takes neither for the same moment in UTC (PEP 495)."""
     with psycopg.connect(conninfo, autocommit=True) as connection:

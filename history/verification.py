@@ -6,6 +6,8 @@ import psycopg
 import sqlalchemy as sa
 from psycopg import sql
 
+from ringlog.history.summaries import NUMBERS
+
 _DAY = 86_400
 
 
@@ -17,22 +19,50 @@ def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Ite
     for table, levels, until in tables:
         yield from _levels(connection, table, levels)
         length = max((level for level in levels if level <= _DAY), default=levels[0])
-        for begin, stored, there in connection.execute(
-            sql.SQL(_COUNTS).format(
-                log=sql.Identifier("log", table),
-                storage=sql.Identifier("summary", table),
-                table=sql.Literal(table),
-                level=sql.Literal(length),
-                length=sql.SQL("interval {}").format(sql.Literal(f"{length} seconds")),
-                until=sql.Literal(until),
-            )
+        names = {
+            "log": sql.Identifier("log", table),
+            "storage": sql.Identifier("summary", table),
+            "table": sql.Literal(table),
+            "level": sql.Literal(length),
+            "length": sql.SQL("interval {}").format(sql.Literal(f"{length} seconds")),
+            "until": sql.Literal(until),
+        }
+        numbers = sql.Literal([*NUMBERS, *(f"{kind}[]" for kind in NUMBERS)])
+        for column, spans, begin in connection.execute(
+            sql.SQL(_COLUMNS).format(numbers=numbers, relation=sql.Literal(names["log"].as_string()), **names)
         ):
+            yield (
+                f"summary.{table}: column {column} has fewer rows than others in {spans} spans of {length} s,"
+                f" the first at {begin:%Y-%m-%d %H:%M:%S%z}"
+            )
+        for begin, stored, there in connection.execute(sql.SQL(_COUNTS).format(**names)):
             yield (
                 f"summary.{table}: the span of {length} s at {begin:%Y-%m-%d %H:%M:%S%z} has {stored} rows,"
                 f" the log {there}"
             )
     yield from _archive(administrator)
 
+
+# columns that the log has, with spans whose rows, null ones too, are not as many as another column's: every
+# row has all columns, one from before a column was added null in it
+_COLUMNS = """
+with span as (
+  select
+    block.column_name,
+    begins + (number - 1) * {length} as begin,
+    span.n + coalesce(span.nans, 0) + coalesce(span.nulls, 0) as rows
+  from {storage} as block
+  cross join unnest(block.n, block.nans, block.nulls) with ordinality as span (n, nans, nulls, number)
+  where block.level = {level} and exists (
+    select from pg_attribute
+    where attrelid = {relation}::regclass and attname = split_part(block.column_name, '.', 1)
+      and not attisdropped and format_type(atttypid, null) = any({numbers})
+  )
+), compared as (
+  select *, max(rows) over (partition by begin) as most from span
+)
+select column_name, count(*), min(begin) from compared where rows < most group by 1 order by 1
+"""
 
 # spans that are over, have no marks and no week in the archive: rows of the summaries and of the log
 _COUNTS = """

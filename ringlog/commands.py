@@ -21,6 +21,7 @@ _WHERE = {
     "loadtest": "loadtest.command:app",
     "init": "facility:init",
     "maintain": "maintaining:maintain",
+    "summarise": "maintaining:summarise_again",
     "dsn": "dsn:dsn",
     "status": "report:status",
     "serve": "serving:serve",

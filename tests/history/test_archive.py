@@ -25,6 +25,7 @@ from psycopg.conninfo import make_conninfo
 from ringlog import verification as everything
 from ringlog.history import archive as archiving
 from ringlog.history import files
+from ringlog.history.again import again
 from ringlog.history.folder import Folder
 from ringlog.history.manifest import manifest, note, verify
 from ringlog.history.ownership import NotThere, adopt
@@ -374,6 +375,31 @@ def test_other_summaries_are_made_of_the_archive_too(
     assert hours() == before
     spans = table.execute("select sum(n) from ten_minutes.every_type where column_name = 'an_int'")
     assert spans.fetchone() == (7001,)
+
+
+@pytest.mark.usefixtures("archived")
+def test_summaries_are_made_again(table: psycopg.Connection, conninfo: str) -> None:
+    """Of rows in the archive and in the log; those of rows past retention stay."""
+
+    def summaries() -> list[tuple[object, ...]]:
+        query = "select made::text from summary.every_type as made order by level, column_name, begins"
+        return table.execute(query).fetchall()
+
+    summarise(conninfo)  # as far as the clock is
+    right = summaries()
+    table.execute("update summary.every_type set max = min where begins > %s", [BEGIN - timedelta(days=1)])
+    assert summaries() != right
+    weeks = [*again(conninfo, "every_type", BEGIN + timedelta(days=3), NOW + timedelta(days=70))]
+    assert [begin for begin, _ in weeks] == [
+        BEGIN + timedelta(days=3),
+        *(BEGIN + timedelta(weeks=number) for number in range(1, 14)),
+    ]
+    assert sum(rows for _, rows in weeks) == 7001 - 3 * 72
+    assert summaries() != right
+    assert len([*again(conninfo, "every_type", BEGIN - timedelta(days=3), BEGIN + timedelta(days=3))]) == 1
+    assert summaries() == right
+    with pytest.raises(ValueError, match="has no summaries"):
+        next(again(conninfo, "nothing", BEGIN, NOW))
 
 
 def test_rows_that_come_while_a_week_is_written(

@@ -12,6 +12,7 @@ from ringlog.history.summaries import summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
+from servers import ringlog
 
 BEGIN = datetime(2026, 3, 4, tzinfo=UTC)
 ADDED = BEGIN + timedelta(days=2, hours=1, minutes=10)
@@ -84,6 +85,30 @@ def test_trends_are_what_the_rows_come_to(magnets: psycopg.Connection) -> None:
     for begin, end in SPANS:
         for points in (1, 2, 30, 200, 1000):
             assert_trends(magnets, begin, end, points)
+
+
+def test_summaries_without_the_rows_from_before_are_found_and_made_again(
+    magnets: psycopg.Connection, engine: sa.Engine, conninfo: str
+) -> None:
+    """As versions before 2026-11-23 made them where a row came late."""
+    begin, end = LATE - timedelta(minutes=20), LATE + timedelta(minutes=20)
+    query = "select signal, time, n, nulls from ringlog.get_trends(%s, %s, %s, 40)"
+    right = magnets.execute(query, [",".join(VALUES), begin, end]).fetchall()
+    magnets.execute(
+        "update summary.magnets set nulls = null where begins <= %s and column_name = 'later'", [LATE]
+    )
+    assert magnets.execute(query, [",".join(VALUES), begin, end]).fetchall() != right
+    assert [*problems_of(magnets, engine)] == [
+        "summary.magnets: column later has fewer rows than others in 3 spans of 86400 s,"
+        " the first at 2026-03-04 00:00:00+0000"
+    ]
+    done = ringlog("summarise", "magnets", "2026-03-01", "2026-03-08", RINGLOG_DSN=conninfo)
+    assert done.returncode == 0, done.stderr
+    rows = magnets.execute("select count(*) from log.magnets").fetchone()
+    assert rows is not None
+    assert done.stdout == f"summarised magnets from 2026-03-02 on: {rows[0]} rows\n"
+    assert magnets.execute(query, [",".join(VALUES), begin, end]).fetchall() == right
+    assert [*problems_of(magnets, engine)] == []
 
 
 def assert_trends(connection: psycopg.Connection, begin: datetime, end: datetime, points: int) -> None:
