@@ -42,7 +42,7 @@ def again(
                 " from generate_series(%s::timestamptz, %s::timestamptz - interval '1 us', %s) as moment",
                 [table, begin, min(end, week.end), level],
             )
-            yield begin, summarise(conninfo, now, wait=True).get(table, 0)
+            yield begin, summarise(conninfo, now).get(table, 0)
             reached = week.end
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from ringlog.history.spans import Spans, combined, of_rows
 from ringlog.schema.many import by_connection
 from ringlog.schema.partitions import EARLIEST, MAY_LOOK, has_pages
 from ringlog.schema.roles import OWNER
+from ringlog.schema.summaries import LOCK
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +44,15 @@ NEAR = 10_000
 """So many values between two spans are read with them."""
 
 PATIENCE = 5.0  # seconds for transactions that are under way
+
+
+class Turn(Enum):
+    """What `summarise` does about the lock of the process that makes summaries."""
+
+    AWAITED = "it waits while another process makes summaries"
+    SKIPPED = "it does nothing then"
+    HELD = "the caller has the lock"
+
 
 _ONLINE = (
     "not exists (select from ringlog.cold_week as week where week.table_name = mark.table_name"
@@ -78,19 +89,18 @@ def summarise(
     stopped: Callable[[], bool] = lambda: False,
     *,
     enough: int = ENOUGH,
-    wait: bool = False,
+    turn: Turn = Turn.AWAITED,
 ) -> dict[str, int]:
     """Brings the summaries of all tables up to date. Rows that were read, by table.
 
     `now` is PostgreSQL's clock when it is left out. Tables with fewer new spans than `enough` wait, unless
-    rows came late. `stopped` is asked between transactions. One process at a time does this: another does
-    nothing, or waits for its turn with `wait`.
+    rows came late. `stopped` is asked between transactions. One process at a time does this (`turn`).
     """
     done: dict[str, int] = {}
     with connected(conninfo) as connection:
-        if wait:
-            connection.execute("select pg_advisory_lock(hashtext('ringlog summaries'))")
-        elif not _row(connection, "select pg_try_advisory_lock(hashtext('ringlog summaries'))")[0]:
+        if turn is Turn.AWAITED:
+            connection.execute(f"select pg_advisory_lock{LOCK}".encode())
+        elif turn is Turn.SKIPPED and _row(connection, f"select pg_try_advisory_lock{LOCK}") == (False,):
             return done
         moment: datetime = now or _row(connection, "select now()")[0]
         (may_look,) = _row(connection, MAY_LOOK)

@@ -77,9 +77,9 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[
         while not end.wait(SUMMARIES):
             try:
                 # it brings numpy, for which no start waits
-                from ringlog.history.summaries import summarise
+                from ringlog.history.summaries import Turn, summarise
 
-                summarise(conninfo, stopped=end.is_set)
+                summarise(conninfo, stopped=end.is_set, turn=Turn.SKIPPED)
                 failed = False
             except Exception:
                 if not failed:  # once is enough while the reason lasts

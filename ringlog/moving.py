@@ -33,6 +33,7 @@ from ringlog.schema.facility import Facility, Table
 from ringlog.schema.install import bring_up_to_date, install, procedures_of
 from ringlog.schema.partitions import alone, keep_statistics_small, log_partitions, make_partition
 from ringlog.schema.roles import READER, SUMMARIES, become_owner, granting
+from ringlog.schema.summaries import LOCK
 from ringlog.schema.tables import stored_columns
 from ringlog.schema.tiers import cold_week, history, leave_manifest, summarised
 
@@ -388,7 +389,7 @@ class _Moving:
     @contextmanager
     def _summaries_waiting(self, carrier: Carrier) -> Iterator[None]:
         """The source makes no summaries inside this; the target has those that there are."""
-        carrier.source.execute("select pg_advisory_lock(hashtext('ringlog summaries'))")
+        carrier.source.execute(f"select pg_advisory_lock{LOCK}".encode())
         try:
             since = carrier.done()[SUMMARIES]
             if since is not None:
@@ -396,7 +397,7 @@ class _Moving:
             yield
         finally:
             if not carrier.source.broken:
-                carrier.source.execute("select pg_advisory_unlock(hashtext('ringlog summaries'))")
+                carrier.source.execute(f"select pg_advisory_unlock{LOCK}".encode())
 
     def _switch(self, carrier: Carrier) -> float:
         """Brings the last rows and sends calls to the target. Returns for how many seconds writers waited."""

@@ -16,10 +16,10 @@ import psutil
 import psycopg
 from psycopg import sql
 
-from ringlog.history.summaries import ENOUGH, summarise
+from ringlog.history.summaries import ENOUGH, Turn, summarise
 from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import COLUMN, half
-from ringlog.loadtest.bench.history import LOCK, catch_up, half_column
+from ringlog.loadtest.bench.history import catch_up, half_column, no_other_summaries
 from ringlog.loadtest.bench.record import Compared
 from ringlog.loadtest.bench.server import Server, postgres_cpu
 from ringlog.loadtest.peers.timescaledb import Timescaledb
@@ -227,13 +227,12 @@ class _Log(_Wide):
         )
 
     def summarise(self) -> None:
-        self.connection.execute(f"select pg_advisory_unlock{LOCK}")
         # other tables have had theirs, and not so many spans since
         enough = min(ENOUGH, self.load.bins)
-        made = summarise(self.connection.info.dsn, self.load.end + timedelta(seconds=2 * BIN), enough=enough)
-        self.connection.execute(f"select pg_advisory_lock{LOCK}")
+        end = self.load.end + timedelta(seconds=2 * BIN)
+        made = summarise(self.connection.info.dsn, end, enough=enough, turn=Turn.HELD)
         if {made.get(name) for name in half().names} != {len(self.load.values)}:
-            raise BenchError("the server's own housekeeping has made the summaries of HALF's load")
+            raise BenchError("the summaries of HALF's load could not be made: a transaction has gone on")
 
     def summaries(self, channels: Sequence[int]) -> list[sql.Composed]:
         names = [f"{half().names[each // COLUMNS]}/{_columns()[each % COLUMNS]}" for each in channels]
@@ -432,8 +431,13 @@ def measure_half_load(
         there = (load, timescaledb.administrator, timescaledb.postmaster)
         forms += [_Items(*there), _CompressedItems(*there), _Hypertables(*there)]
     catch_up(server)
-    # the server's own housekeeping makes no summaries meanwhile
-    server.administrator.execute(f"select pg_advisory_lock{LOCK}")
+    with no_other_summaries(server):
+        yield from _measured(forms, load, rounds, doing)
+
+
+def _measured(
+    forms: Sequence[_Form], load: _Load, rounds: int, doing: Callable[[str], None]
+) -> Iterator[Compared]:
     for form in forms:
         form.create()
     yield from _loading(forms, load, doing)
@@ -470,7 +474,6 @@ def measure_half_load(
             times = [_asked(form, each, rounds, expected) for each in ways(form)]
             if times:
                 yield Compared(form.title, what, min(times), "ms")
-    server.administrator.execute(f"select pg_advisory_unlock{LOCK}")
 
 
 def _loading(forms: Sequence[_Form], load: _Load, doing: Callable[[str], None]) -> Iterator[Compared]:

@@ -6,6 +6,7 @@ the time whose trends read them), and one row a week in partitions like those of
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -17,7 +18,7 @@ from psycopg import sql
 from ringlog.history import blocks, files
 from ringlog.history.folder import Folder
 from ringlog.history.spans import NAMES, Spans
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries import Turn, summarise
 from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import ten_years
 from ringlog.loadtest.bench.record import Figure
@@ -25,6 +26,7 @@ from ringlog.loadtest.bench.server import READER, Server
 from ringlog.schema.merging import MONTHS_AFTER, YEARS_AFTER, Block
 from ringlog.schema.partitions import Week
 from ringlog.schema.roles import OWNER
+from ringlog.schema.summaries import LOCK
 
 SPANS = {"a day": 1, "a month": 30, "a year": 365, "ten years": 3650}
 """of the trends, in days"""
@@ -32,11 +34,8 @@ POINTS = 1000
 SIGNALS = (1, 10)
 _SHORT = {60: 60, 600: 400, 1200: 400, 1800: 400}
 """Days of these spans."""
-LOCK = "(hashtext('ringlog summaries'))"
-"""The lock of the process that makes summaries: see ringlog.history.summaries."""
 _AT_ONCE = 4800  # spans
 _HOUR = 3600  # rows
-_TRIES = 5
 
 COLUMNS = 100
 HALF_ROWS = 12_000
@@ -52,13 +51,12 @@ def measure_history(
     catch_up(server)
     doing("making ten years of summaries")
     table, columns = ten_years().names[0], ten_years().column_names
-    server.administrator.execute(f"select pg_advisory_lock{LOCK}")
-    end = _fill(server, table, columns, days)
-    doing("trends")
-    yield from _trends(server, table, columns, end, rounds)
-    server.administrator.execute(f"select pg_advisory_unlock{LOCK}")
-    doing("summarising")
-    yield _summarising(server, table, columns, end)
+    with no_other_summaries(server):
+        end = _fill(server, table, columns, days)
+        doing("trends")
+        yield from _trends(server, table, columns, end, rounds)
+        doing("summarising")
+        yield _summarising(server, table, columns, end)
     doing("files")
     half = partial(half_column, rows=HALF_ROWS)
     yield from _files(folder, "HALF's load", HALF_ROWS, pa.float64(), half, rounds)
@@ -152,6 +150,16 @@ def _median(connection: psycopg.Connection, text: sql.Composed, rounds: int) -> 
     return float(np.median(took))
 
 
+@contextmanager
+def no_other_summaries(server: Server) -> Iterator[None]:
+    """The server's own housekeeping makes none inside this."""
+    server.administrator.execute(f"select pg_advisory_lock{LOCK}".encode())
+    try:
+        yield
+    finally:
+        server.administrator.execute(f"select pg_advisory_unlock{LOCK}".encode())
+
+
 def catch_up(server: Server) -> None:
     """Makes the missing summaries of other tables, so that they are not measured with this part."""
     while summarise(server.administrator_conninfo, enough=1):
@@ -160,25 +168,23 @@ def catch_up(server: Server) -> None:
 
 def _summarising(server: Server, table: str, columns: list[str], end: datetime) -> Figure:
     """Microseconds of CPU, ours and PostgreSQL's, for each row of an hour."""
-    for hour in range(_TRIES):
-        begin = end + timedelta(hours=hour)
-        insert = sql.SQL(
-            "insert into {} (seq_no, time, {}) select 1, moment, {}"
-            " from generate_series({}, {}, interval '1 second') as moment on conflict do nothing"
-        ).format(
-            sql.Identifier("log", table),
-            sql.SQL(", ").join(map(sql.Identifier, columns)),
-            sql.SQL(", ").join([sql.SQL("extract(epoch from moment) % 100")] * len(columns)),
-            begin,
-            begin + timedelta(hours=1),
-        )
-        server.administrator.execute(insert)
-        before, own = server.mark(), time.process_time()
-        rows = summarise(server.administrator_conninfo, begin + timedelta(hours=2)).get(table, 0)
-        spent = server.mark().postgres - before.postgres + time.process_time() - own
-        if rows >= _HOUR:
-            return Figure("summarising a row", spent / rows * 1e6, "µs")
-    raise BenchError("the server's own housekeeping has made the summaries each time")
+    insert = sql.SQL(
+        "insert into {} (seq_no, time, {}) select 1, moment, {}"
+        " from generate_series({}, {}, interval '1 second') as moment on conflict do nothing"
+    ).format(
+        sql.Identifier("log", table),
+        sql.SQL(", ").join(map(sql.Identifier, columns)),
+        sql.SQL(", ").join([sql.SQL("extract(epoch from moment) % 100")] * len(columns)),
+        end,
+        end + timedelta(hours=1),
+    )
+    server.administrator.execute(insert)
+    before, own = server.mark(), time.process_time()
+    made = summarise(server.administrator_conninfo, end + timedelta(hours=2), turn=Turn.HELD)
+    spent = server.mark().postgres - before.postgres + time.process_time() - own
+    if (rows := made.get(table, 0)) < _HOUR:
+        raise BenchError("the summaries of an hour could not be made: a transaction has gone on")
+    return Figure("summarising a row", spent / rows * 1e6, "µs")
 
 
 def _files(

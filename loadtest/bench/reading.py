@@ -68,7 +68,7 @@ def fill(administrator: psycopg.Connection, tables: Tables, rows: int) -> None:
         raise BenchError(f"the log to be read has {found} rows instead of {rows}")
     while not _summarised(administrator, tables.names[0]):
         if not summarise(conninfo_of(administrator), enough=1):
-            time.sleep(0.2)  # housekeeping makes them at this moment
+            time.sleep(0.2)  # a transaction goes on
 
 
 def _summarised(administrator: psycopg.Connection, table: str) -> bool:

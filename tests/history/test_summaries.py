@@ -13,9 +13,11 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.history import summaries
-from ringlog.history.summaries import summarise
+from ringlog.history.summaries import Turn, summarise
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
+from ringlog.schema.summaries import LOCK
+from waiting import wait_until
 
 BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 NOW = BEGIN + timedelta(days=3)
@@ -183,6 +185,26 @@ def test_a_row_that_is_not_committed_yet_is_waited_for(
         thread.join()
     agree(magnets, (86_400,))
     assert max(row[3] for row in summaries_of(magnets, 86_400, "current")) == 1e6  # type: ignore[type-var]
+
+
+def test_another_process_at_work_is_waited_for(magnets: psycopg.Connection, conninfo: str) -> None:
+    """So that `ringlog archive now` finds its weeks summarised while the server makes summaries, too."""
+    made: dict[str, int] = {}
+    awaited = threading.Thread(target=lambda: made.update(summarise(conninfo, NOW)))
+    waits = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+    with psycopg.connect(conninfo, autocommit=True) as other:
+        other.execute(f"select pg_advisory_lock{LOCK}")
+        assert summarise(conninfo, NOW, turn=Turn.SKIPPED) == {}
+        awaited.start()
+        wait_until(lambda: magnets.execute(waits).fetchone() == (1,))
+        assert not made
+        other.execute(f"select pg_advisory_unlock{LOCK}")
+        awaited.join()
+        assert made == {"magnets": 11_000}
+        put(magnets, BEGIN + timedelta(hours=1, microseconds=1), 7.0)
+        other.execute(f"select pg_advisory_lock{LOCK}")
+        assert summarise(conninfo, NOW, turn=Turn.HELD)["magnets"] > 0
+    agree(magnets, (3600,))
 
 
 def test_killed_at_any_moment_nothing_is_double_or_missing(
