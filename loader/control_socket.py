@@ -22,14 +22,17 @@ class ControlSocket:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._file = folder / f"load-{os.getpid()}.socket"
-        self._file.unlink(missing_ok=True)
+        # it is found under its name when it listens: one that does not is taken for that of a killed process
+        made = self._file.with_suffix(".new")
+        made.unlink(missing_ok=True)
         self._socket = socket.socket(socket.AF_UNIX)
-        with _short(self._file) as name:
+        with _short(made) as name:
             self._socket.bind(name)
         # for accounts that may write the folder's spools
-        self._file.chmod(0o600)
+        made.chmod(0o600)
         self._socket.listen()
         self._socket.setblocking(False)
+        made.rename(self._file)
 
     def answer(self, reload: Callable[[], Reloaded]) -> None:
         """Answers the requests that have arrived."""

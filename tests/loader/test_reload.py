@@ -1,6 +1,9 @@
 """A facility file that is changed reaches running writers; what needs more than that is named."""
 
+import os
 import signal
+import socket
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,7 +14,9 @@ from typing import Any
 import pytest
 
 from ringlog.clients.moments import moment_of
+from ringlog.loader.control_socket import ControlSocket, ring
 from ringlog.loader.policy_channel import Policy, PolicyChannel
+from ringlog.loader.reload import Reloaded
 from ringlog.loader.sampling import Cells, Filter
 from ringlog.loader.sources import Changed, Row
 from ringlog.loader.statistics import Statistics
@@ -126,6 +131,26 @@ def test_a_restarted_writer_keeps_the_new_policy(
     assert one.stop()[0] == 0
     # a busy machine misses a cycle, or several
     assert all(round(distance / 0.4, 2).is_integer() for distance in cycles(stored("beam"))[-2:])
+
+
+def test_a_process_that_is_about_to_listen_is_not_taken_for_a_killed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow(socket.socket):
+        def listen(self, *backlog: int) -> None:
+            assert [*ring(tmp_path)] == []
+            super().listen(*backlog)
+
+    monkeypatch.setattr(socket, "socket", Slow)
+    done = Reloaded(True, ("nothing has changed",))
+    answers: list[tuple[int, Reloaded]] = []
+    asks = threading.Thread(target=lambda: answers.extend(ring(tmp_path)))
+    with ControlSocket(tmp_path) as control:
+        asks.start()
+        wait_until(lambda: control.answer(lambda: done) or not asks.is_alive())
+    asks.join()
+    assert answers == [(os.getpid(), done)]
+    assert [*tmp_path.iterdir()] == []
 
 
 def table(sample: str, deadband: float, folder: Path) -> Table:
