@@ -111,8 +111,9 @@ class Web:
             yield self
         finally:
             self._stop.set()
-            self._end()
+            # it may just be starting another process
             self._watch.join()
+            self._end()
 
     def know_nodes(self, nodes: Mapping[str, "Place"]) -> None:
         """Sends the process the nodes that are new or elsewhere, this one and those after it."""
