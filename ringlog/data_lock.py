@@ -25,7 +25,9 @@ from ringlog.account import Account
 log = logging.getLogger(__name__)
 
 SERVING, COMMANDS = "serving", "commands"
-_NAMELESS = 1.0  # seconds in which the holder of the lock has written its name, or taken it away and let go
+# Seconds in which the holder of the lock has written its name, or taken it away and let go: it does that at
+# once, but on a busy machine its turn may come late.
+_NAMELESS = 10.0
 _PAUSE = 0.05
 
 

@@ -8,19 +8,18 @@ import pwd
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import psutil
 import psycopg
 import pytest
 
-from ringlog.account import Account
-from ringlog.data_lock import SERVING, held
+from ringlog.account import Account, account_for
+from ringlog.data_lock import SERVING, held, joined
 from ringlog.postgres import Postgres
 from servers import RINGLOG, serving
-from waiting import wait_until
+from waiting import once, wait_until
 
 
 def holder(data: Path) -> int | None:
@@ -29,16 +28,18 @@ def holder(data: Path) -> int | None:
 
 
 @contextmanager
-def halted_command(data: Path) -> Iterator[psutil.Popen]:
-    """A `ringlog verify` on a stopped data directory that has got as far as to start PostgreSQL."""
-    with psutil.Popen([RINGLOG, "verify", "--data", str(data)], stdout=subprocess.DEVNULL) as command:
-        try:
-            wait_until(lambda: holder(data) == command.pid)
-            command.suspend()
-            yield command
-        finally:
-            with suppress(psutil.NoSuchProcess):  # it has gone on
-                command.resume()
+def halted_command(data: Path) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[], None]]]:
+    """A `ringlog verify` on a stopped data directory, which has started PostgreSQL and may not end as long as
+    another command uses it; and what ends that one."""
+    with ExitStack() as other:
+        other.enter_context(joined(data, account_for(data)))
+        words = [RINGLOG, "verify", "--data", data]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as command:
+            try:
+                wait_until(lambda: holder(data) == command.pid)
+                yield command, other.close
+            finally:
+                other.close()
 
 
 @pytest.fixture
@@ -52,17 +53,11 @@ def stopped(data: Path) -> Path:
 def test_a_server_waits_for_a_command_and_serves_when_it_is_done(stopped: Path) -> None:
     log = stopped.with_name(stopped.name + ".stderr")
     log.unlink()
-    with halted_command(stopped) as command:
-
-        def let_go_on() -> None:
-            wait_until(lambda: log.exists() and "Waiting until it ends" in log.read_text())
-            with suppress(psutil.NoSuchProcess):  # it has gone on
-                command.resume()
-
-        waiter = threading.Thread(target=let_go_on)
-        waiter.start()
-        with serving(stopped) as server:
-            waiter.join()
+    with halted_command(stopped) as (command, let_go_on):
+        with (
+            once(lambda: log.exists() and "Waiting until it ends" in log.read_text(), let_go_on),
+            serving(stopped) as server,
+        ):
             assert command.wait() == 0
             assert holder(stopped) == server.process.pid
             with psycopg.connect(server.dsn) as connection:
