@@ -48,12 +48,12 @@ pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
         constraints: shown_constraints(&create.elements),
     };
     if name.is_global() {
-        return Ok(with_declarations("create_global", create_sql, &whole, &declared, &shown));
+        return Ok(with_declarations("create_global", create_sql, &whole, &declared, &shown, Vec::new()));
     }
     if declared.is_empty() && shown.table.is_none() && shown.constraints.is_empty() {
         return Ok(create_sql);
     }
-    Ok(with_declarations("create_table", create_sql, &whole, &declared, &shown))
+    Ok(with_declarations("create_table", create_sql, &whole, &declared, &shown, Vec::new()))
 }
 
 /// Where the first foreign key stands.
@@ -116,22 +116,23 @@ fn declaration(column: &ColumnDefinition) -> Result<Declaration, Error> {
 }
 
 /// The definition and, in the same statement, what is declared: as comments on the columns, which go where the
-/// columns go.
+/// columns go. `further`: other arguments of the procedure, by name.
 fn with_declarations(
     procedure: &str,
     sql: String,
     table: &str,
     declared: &[Declaration],
     shown: &Shown,
+    further: Vec<String>,
 ) -> String {
-    let arguments = declaring(sql, table, declared);
-    if shown.table.is_none() && shown.constraints.is_empty() {
-        return format!("call tsql.{procedure}({arguments})");
+    let mut arguments = vec![declaring(sql, table, declared)];
+    if shown.table.is_some() || !shown.constraints.is_empty() {
+        arguments.push(shown.table.map_or_else(|| String::from("null"), names::literal));
+        let both = shown.constraints.iter().flat_map(|name| [name.to_lowercase(), (*name).to_owned()]);
+        arguments.push(names::array(both.map(|name| names::literal(&name)), "text"));
     }
-    let named = shown.table.map_or_else(|| String::from("null"), names::literal);
-    let both = shown.constraints.iter().flat_map(|name| [name.to_lowercase(), (*name).to_owned()]);
-    let constraints = names::array(both.map(|name| names::literal(&name)), "text");
-    format!("call tsql.{procedure}({arguments}, {named}, {constraints})")
+    arguments.extend(further);
+    format!("call tsql.{procedure}({})", arguments.join(", "))
 }
 
 /// The arguments of a procedure that runs a definition and keeps what is declared.
@@ -513,15 +514,13 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
     }
     let table = table(name)?;
     let sql = format!("alter table {table} {}", actions.join(", "));
-    let call = with_declarations("alter_table", sql, &table, &declared, &shown);
-    let checked = checked(action, scope)?;
-    Ok(format!("{}{checked})", call.strip_suffix(')').unwrap_or(&call)))
+    Ok(with_declarations("alter_table", sql, &table, &declared, &shown, checked(action, scope)?))
 }
 
 /// The arguments that say which columns and constraints an alteration needs or ends.
-fn checked(action: &AlterTable, scope: &Scope) -> Result<String, Error> {
-    let mut arguments = String::new();
-    let mut put = |name: &str, value: String| arguments.push_str(&format!(", {name} => {value}"));
+fn checked(action: &AlterTable, scope: &Scope) -> Result<Vec<String>, Error> {
+    let mut arguments = Vec::new();
+    let mut put = |name: &str, value: String| arguments.push(format!("{name} => {value}"));
     let literals = |of: &[&Name]| -> Result<String, Error> {
         let folded: Vec<String> =
             of.iter().map(|name| folded(&name.text, name.at.line)).collect::<Result<_, _>>()?;
