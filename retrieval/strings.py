@@ -111,6 +111,9 @@ def milliseconds(micros: NDArray[np.int64], after: str) -> list[Texts]:
     below = micros - thousands * 1000
     if not below.any():
         return [whole(thousands, after)]
+    if micros.min() < 0:  # before 1970
+        signs = pa.array(np.where(micros < 0, "-", ""), pa.string())
+        return [signs, *milliseconds(np.abs(micros), after)]
     return [whole(thousands, "."), _fixed(len(micros), _thousand("", after)[below])]
 
 

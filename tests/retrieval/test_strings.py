@@ -1,9 +1,11 @@
 """Whole numbers as text, however they are spread: one by one, looked up, as milliseconds."""
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 
-from ringlog.retrieval.strings import nanoseconds, whole
+from ringlog.retrieval.strings import joined, milliseconds, nanoseconds, whole
 
 SECOND = 1_000_000_000
 
@@ -40,3 +42,19 @@ def test_whole_numbers(numbers: list[int]) -> None:
 def test_nanoseconds(numbers: list[int]) -> None:
     texts = nanoseconds(np.array(numbers, np.int64), "\n").to_pylist()
     assert texts == [f"{number}\n" for number in numbers]
+
+
+@pytest.mark.parametrize(
+    "micros",
+    [
+        [0, 1, 999, 1000, 1001],
+        [-1, -999, -1000, -1001, -86_400_000_000 + 1],
+        [-5_000, 0, 7_000],
+        [-1, 0, 1] * 50,
+        [1_794_823_200_000_000 + number * 7 for number in range(50)],
+    ],
+)
+def test_microseconds_as_milliseconds(micros: list[int]) -> None:
+    """Before 1970 too, as clocks that were never set say."""
+    texts = joined(*milliseconds(np.array(micros, np.int64), "\n")).decode().splitlines()
+    assert [Decimal(text) * 1000 for text in texts] == micros
