@@ -79,6 +79,19 @@ def test_export(web, tmp_path: Path, kind: str) -> None:
     assert [None if value is None or value != value else value for value in values] == DOUBLES
 
 
+@pytest.mark.parametrize(
+    ("signals", "points"),
+    [*((f"every_type/{column}", None) for column in row(0)), ("every_type/a_double,every_type/an_int", 30)],
+)
+def test_csv_is_as_arrow_writes_it(web, tmp_path: Path, signals: str, points: int | None) -> None:
+    """By pyarrow's own writer: times, numbers, bits, texts; one signal and a trend of two."""
+    expected, file = tmp_path / "expected.csv", tmp_path / "data.csv"
+    names = signals.split(",")
+    pyarrow.csv.write_csv(read(names, BEGIN, END, points=points, server=web.url), str(expected))
+    export(names, file, BEGIN.isoformat(), END.isoformat(), points, web.url)
+    assert file.read_bytes() == expected.read_bytes()
+
+
 @pytest.mark.usefixtures("waveforms")
 @pytest.mark.parametrize("kind", ["csv", "parquet", "h5", "mat"])
 def test_exports_of_what_is_no_number(web, tmp_path: Path, kind: str) -> None:
