@@ -1,6 +1,7 @@
 """The commands `ringlog export` and `ringlog plot`: samples and trends of signals, as files or pictures."""
 
 import json
+from collections.abc import Iterator
 from datetime import UTC
 from enum import Enum
 from pathlib import Path
@@ -36,8 +37,10 @@ Url = Annotated[
     ),
 ]
 
-
-_ROWS = 1 << 16  # of CSV made at once
+# Rows and bytes of CSV made at once: an array of Arrow's texts has at most 2 GiB, and a byte of a waveform
+# becomes up to six letters.
+_ROWS = 1 << 16
+_BYTES = 1 << 26
 
 
 class Form(Enum):
@@ -117,12 +120,23 @@ def _csv(file: Path, table: "pa.Table", _: list[str]) -> None:
 
     with file.open("wb") as made:
         made.write(",".join(f'"{name}"' for name in table.column_names).encode() + b"\n")
-        for batch in table.to_batches(_ROWS):
+        for batch in _batches(table):
             *before, last = map(_texts, batch.columns)
             last = pc.binary_join_element_wise(last, "\n", "")
             lines = pc.binary_join_element_wise(*before, last, ",")
             _, bounds, letters = lines.buffers()
             made.write(memoryview(letters)[: memoryview(bounds).cast("i")[len(lines)]])
+
+
+def _batches(table: "pa.Table") -> Iterator["pa.RecordBatch"]:
+    waiting = table.to_batches(_ROWS)[::-1]
+    while waiting:
+        batch = waiting.pop()
+        if batch.nbytes > _BYTES and len(batch) > 1:
+            middle = len(batch) // 2
+            waiting += [batch.slice(middle), batch.slice(0, middle)]
+        else:
+            yield batch
 
 
 def _texts(column: "pa.Array") -> "pa.Array":

@@ -83,8 +83,11 @@ def test_export(web, tmp_path: Path, kind: str) -> None:
     ("signals", "points"),
     [*((f"every_type/{column}", None) for column in row(0)), ("every_type/a_double,every_type/an_int", 30)],
 )
-def test_csv_is_as_arrow_writes_it(web, tmp_path: Path, signals: str, points: int | None) -> None:
-    """By pyarrow's own writer: times, numbers, bits, texts; one signal and a trend of two."""
+def test_csv_is_as_arrow_writes_it(
+    web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signals: str, points: int | None
+) -> None:
+    """By pyarrow's own writer: times, numbers, bits, texts; one signal and a trend of two; in many parts."""
+    monkeypatch.setattr("ringlog.export._BYTES", 500)
     expected, file = tmp_path / "expected.csv", tmp_path / "data.csv"
     names = signals.split(",")
     pyarrow.csv.write_csv(read(names, BEGIN, END, points=points, server=web.url), str(expected))
