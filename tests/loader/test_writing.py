@@ -307,7 +307,9 @@ def test_unanswered_calls_are_repeated_and_stored_once(
         # the server is away for a while: the writer comes back by itself
         way.closed = True
         way.cut(answer=True)
+        gone = datetime.now(UTC)
         time.sleep(AWAY)
+        back = datetime.now(UTC)
         way.closed = False
         away = len(stored("beam"))
         wait_until(lambda: come(away + 5))
@@ -320,7 +322,7 @@ def test_unanswered_calls_are_repeated_and_stored_once(
     assert figures["rows"] == len(rows)
     assert figures["repeated"] >= 7
     assert "refused" not in figures
-    # a row for each instant, though the server was away: what a busy machine misses is counted
+    # a row for each instant, also while the server was away: what a busy machine misses is counted
     missed = figures.get("missed", 0)
     assert (rows[-1][1] - rows[0][1]) // timedelta(seconds=0.1) + 1 == len(rows) + missed
-    assert missed < AWAY / 0.1
+    assert sum(gone < row[1] < back for row in rows) > 3
