@@ -1,6 +1,7 @@
 """Processes, each for one job or several, which are restarted when they die and end on request."""
 
 import gc
+import logging
 import multiprocessing
 import multiprocessing.connection
 import signal
@@ -19,8 +20,13 @@ from ringlog.clients.reconnecting import Failed, Released
 from ringlog.loader.statistics import Statistics, shared
 from ringlog.loader.stop_signal import StopSignal
 
+log = logging.getLogger(__name__)
+
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
+# Seconds in which a process ends that was asked to: a writer sends what it can for two, and gives its table
+# up. On a busy machine that takes several times as long, and a writer that is killed has not given it up.
+_GRACE = 20.0
 # A process that ran this long had no trouble at its start: its next restart is quick again.
 _SETTLED = 60.0
 
@@ -128,7 +134,7 @@ class Supervisor:
                 if group.process is not None and group.process.exitcode is not None:
                     self._bury(group)
 
-    def stop(self, grace: float = 5.0) -> None:
+    def stop(self, grace: float = _GRACE) -> None:
         """Lets every process finish its call and end; kills those that have not after `grace` seconds."""
         self._stop.release()
         until = time.monotonic() + grace
@@ -136,6 +142,7 @@ class Supervisor:
         for process in running:
             process.join(max(0.0, until - time.monotonic()))
             if process.is_alive():
+                log.warning("%s: did not end within %.0f s, and is killed", process.name, grace)
                 process.kill()
                 process.join()
             process.close()

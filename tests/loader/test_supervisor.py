@@ -78,7 +78,7 @@ def test_a_job_that_is_done_or_failed_for_good_is_not_started_again() -> None:
         assert supervisor.statistics["failed"].message == "line 7 is no number"
 
 
-def test_stopping_ends_all_at_once_and_kills_who_does_not_listen() -> None:
+def test_stopping_ends_all_at_once_and_kills_who_does_not_listen(caplog: pytest.LogCaptureFixture) -> None:
     def deaf(statistics: Statistics, stop: StopSignal) -> None:
         statistics.state = State.RUNNING
         time.sleep(600)
@@ -96,6 +96,7 @@ def test_stopping_ends_all_at_once_and_kills_who_does_not_listen() -> None:
         supervisor.stop(grace=1.0)
         assert 1.0 <= time.monotonic() - began < PATIENCE
         assert not any(is_alive(pid) for pid in pids)
+        assert "deaf: did not end within 1 s, and is killed" in caplog.text
         assert other.statistics["other"].restarts == 0
         assert is_alive(other.pids["other"])
 
