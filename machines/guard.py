@@ -7,6 +7,7 @@ seconds, it deletes the lock, if it is still that primary's. Patroni continues a
 primary that is still alive but unreachable cannot acknowledge anything meanwhile: it waits for this standby.
 """
 
+import http.client
 import json
 import logging
 import socket
@@ -81,7 +82,8 @@ def release(access: Access, leader: str) -> bool:
         try:
             with urllib.request.urlopen(url, json.dumps(transaction).encode(), timeout=_PATIENCE) as answer:
                 return bool(json.load(answer).get("succeeded"))
-        except OSError:
+        # the second: it has ended in the middle of its answer
+        except (OSError, http.client.HTTPException):
             continue
     return False
 

@@ -1,5 +1,6 @@
 """The state of the machines, from Patroni's REST API, etcd and the gateways' metrics."""
 
+import http.client
 import json
 import re
 import urllib.error
@@ -152,7 +153,7 @@ def ask_switchover(access: Access, leader: Member, candidate: str | None) -> tup
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode(errors="replace")
-    except OSError as error:
+    except (OSError, http.client.HTTPException) as error:
         raise Unreachable(f"Patroni on {leader.name} ({leader.api}) did not answer: {error}") from None
 
 
@@ -192,7 +193,8 @@ def _get(url: str) -> str | None:
         with urllib.request.urlopen(url, timeout=_PATIENCE) as answer:
             text: str = answer.read().decode()
             return text
-    except OSError:
+    # the second: it has ended in the middle of its answer
+    except (OSError, http.client.HTTPException):
         return None
 
 

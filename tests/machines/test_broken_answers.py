@@ -1,0 +1,41 @@
+"""A program that dies in the middle of its answer is as one that does not answer."""
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from ringlog.machines import guard, state
+from ringlog.machines.site import Unreachable
+from ringlog.machines.state import Access
+
+
+@pytest.fixture
+def dying() -> Iterator[int]:
+    """The port of a server that says less than it has announced."""
+
+    def serve() -> None:
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            with client:
+                client.recv(65536)
+                client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield listener.getsockname()[1]
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def test_it_is_as_one_that_does_not_answer(dying: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    access = Access("a", "127.0.0.1", "plant", ("127.0.0.1",), dying, "user", "secret")
+    with pytest.raises(Unreachable, match="no Patroni answers"):
+        state.cluster(access, access.machines)
+    monkeypatch.setattr(guard, "ETCD_PORT", dying)
+    assert not guard.release(access, "b")
