@@ -83,7 +83,9 @@ def demand(
 ) -> None:
     """Raises NotOurs unless the database may write the folder, which has the files `there`."""
     _demand_weeks(folder, there, known)
-    owner, identity = _owner(connection), _Identity.of(folder)
+    # in this order: a round that claims the folder writes to the database first
+    identity = _Identity.of(folder)
+    owner = _owner(connection)
     if identity is None:
         foreign = weeks_in(there) - {name for week in known for name in (week.file, aside(week.file))}
         if known and owner is not None:
@@ -193,8 +195,9 @@ def examine(connection: sa.Connection) -> None:
     """Raises NotOurs when the database may not write its archive; one without an archive may."""
     chosen = settings(connection)
     if chosen is not None:
-        folder = Folder(chosen[1])
-        demand(connection, folder, dict(folder.names()), manifest(connection))
+        folder, known = Folder(chosen[1]), manifest(connection)
+        # afterwards: what a round adds to the manifest is there before
+        demand(connection, folder, dict(folder.names()), known)
 
 
 def unknown_files(engine: sa.Engine) -> list[str]:

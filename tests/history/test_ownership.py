@@ -12,10 +12,11 @@ import pytest
 import sqlalchemy as sa
 
 from ringlog.history import archive as archiving
+from ringlog.history import ownership
 from ringlog.history.archive import archive
 from ringlog.history.folder import Folder
 from ringlog.history.manifest import damages, manifest
-from ringlog.history.ownership import IDENTITY, NotOurs, adopt, unknown_files, weeks_in
+from ringlog.history.ownership import IDENTITY, NotOurs, adopt, claim, examine, unknown_files, weeks_in
 from ringlog.history.reading import read
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
@@ -101,6 +102,25 @@ def site(request: pytest.FixtureRequest, database_url: sa.URL, tmp_path: Path) -
         maintain(engine, NOW)
     assert len(made.archive()) == 3
     return made
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_who_looks_while_a_round_claims_the_folder_finds_it_ours(
+    site: Site, monkeypatch: pytest.MonkeyPatch, before: bool
+) -> None:
+    """`ringlog archive status` and `ringlog doctor` look at any moment."""
+    read = ownership._Identity.of
+    with site.engine() as engine, engine.begin() as connection, monkeypatch.context() as patched:
+
+        def claimed_meanwhile(folder: Folder) -> object:
+            patched.undo()
+            found = None if before else read(folder)
+            claim(engine, folder)
+            return read(folder) if before else found
+
+        patched.setattr(ownership._Identity, "of", claimed_meanwhile)
+        examine(connection)
+        assert ownership._Identity.of == read
 
 
 def test_a_copy_writes_and_deletes_nothing(site: Site, copied_databases: Databases) -> None:
