@@ -37,6 +37,8 @@ _PASSING = frozenset({"25006", "40001", "40P01", _LOCKED, _TWICE, "53300", "57P0
 _ATTEMPTS = 5
 """of a block that PostgreSQL refuses for such a reason"""
 _PAUSE = 1.0  # seconds
+_SHORT = "2s"
+"""in which a round of housekeeping is over, unless it merges or archives weeks"""
 
 
 _Item = TypeVar("_Item")
@@ -126,6 +128,8 @@ class _Import:
         self._stop = stop
         self._sizes = [file.stat().st_size for file in files]
         self._weeks: set[datetime] = set()
+        self._waits = True
+        """whether housekeeping is waited for: once, since it may have much to do"""
 
     def run(self) -> None:
         """Imports the files one after another. The progress has the error that ends it."""
@@ -225,9 +229,7 @@ class _Import:
         if not missing:
             return
         lock = sql.Literal(MAINTENANCE_LOCK)
-        (alone,) = _answer(connection, sql.SQL("select pg_try_advisory_lock({})").format(lock))
-        if not alone:
-            connection.rollback()
+        if not self._is_alone(connection, lock):
             return
         try:
             for week in missing:
@@ -245,6 +247,21 @@ class _Import:
         finally:
             _answer(connection, sql.SQL("select pg_advisory_unlock({})").format(lock))
             connection.commit()
+
+    def _is_alone(self, connection: Connection, lock: sql.Literal) -> bool:
+        """Keeps housekeeping out, if it is not at work."""
+        (alone,) = _answer(connection, sql.SQL("select pg_try_advisory_lock({})").format(lock))
+        if not alone and self._waits:
+            try:
+                _run(connection, sql.SQL("set local lock_timeout = {}").format(sql.Literal(_SHORT)))
+                _answer(connection, sql.SQL("select pg_advisory_lock({})").format(lock))
+                alone = True
+            except Error as error:
+                if error.sqlstate != _LOCKED:
+                    raise
+                self._waits = False
+        (connection.commit if alone else connection.rollback)()
+        return bool(alone)
 
 
 def _ahead(items: Iterator[_Item]) -> Generator[_Item, None, None]:

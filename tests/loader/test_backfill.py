@@ -4,6 +4,7 @@ import math
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -18,9 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from ringlog.loader import imports
 from ringlog.loader.sources import SourceError
 from ringlog.loader.sources.blocks import File
 from ringlog.schema.facility import Column, Facility, Table
+from ringlog.schema.partitions import MAINTENANCE_LOCK
 from servers import RINGLOG, RunningServer, free_port, ringlog
 from waiting import wait_until
 
@@ -107,6 +110,31 @@ def test_every_type_comes_from_csv(backfill: Backfill, quick_server: RunningServ
     ]
     again = ended(backfill(f"csv:{tmp_path}"))
     assert again == (0, "every_type: 0 rows, 0 new, 0 already stored, 3 imported by an earlier run\n")
+
+
+def test_a_round_of_housekeeping_is_waited_for(
+    quick_server: RunningServer, facility: Facility, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of old weeks go to their weeks, though the server is just looking after its own."""
+    monkeypatch.setattr(imports, "_SHORT", "100s")
+    file = tmp_path / "beam.csv"
+    file.write_text("time,current\n2017-06-01T00:00:00Z,1\n")
+    (beam,) = (each for each in facility.tables if each.name == "beam")
+    conninfo = quick_server.dsn_of(quick_server.writer)
+    importing = imports.Imports({"beam": [file]}, [beam], TOKYO, {"beam": conninfo})
+    thread = threading.Thread(target=lambda: [*importing.running(1, 0.01)])
+    with psycopg.connect(quick_server.dsn) as housekeeping:
+        housekeeping.execute("select pg_advisory_lock(%s)", [MAINTENANCE_LOCK])
+        thread.start()
+        waits = "select from pg_locks where locktype = 'advisory' and not granted"
+        wait_until(lambda: rows(quick_server, waits))
+    thread.join()
+    assert importing.progress["beam"].ended, importing.progress
+    assert (
+        rows(quick_server, "select from log.beam_default where time between '2017-01-01' and '2018-01-01'")
+        == []
+    )
+    assert rows(quick_server, "select count(*) from log.beam_2017w22") == [(1,)]
 
 
 @contextmanager
