@@ -52,6 +52,8 @@ class _Signal:
         self._cells = cells
         self._note = note
         self._alarm = (0, 0)
+        # readings come in a thread of their library, the end of the search in another
+        self._lock = threading.Lock()
         # None: not found yet
         self._connected: bool | None = None
         self._unfit = False
@@ -78,6 +80,19 @@ class _Signal:
     ) -> None:
         """A reading came, with its alarm and its time stamp (since 1970), and the sizes of an array's
         dimensions, the fastest first, where it says them."""
+        with self._lock:
+            self._read(value, severity, status, status_name, seconds, nanoseconds, sizes)
+
+    def _read(
+        self,
+        value: Any,
+        severity: int,
+        status: int,
+        status_name: str,
+        seconds: int,
+        nanoseconds: int,
+        sizes: Sequence[int] | None,
+    ) -> None:
         stamp = seconds * SECOND + nanoseconds // 1000
         if self._connected is False:
             self._note("connected", stamp, self.name, None, None)
@@ -105,12 +120,17 @@ class _Signal:
 
     def miss(self) -> None:
         """Time enough has passed: a PV that has not been found is not there."""
-        if self._connected is None:
-            self._connected = True
-            self.lose()
+        with self._lock:
+            if self._connected is None:
+                self._connected = True
+                self._lose()
 
     def lose(self) -> None:
         """The PV is not there any more."""
+        with self._lock:
+            self._lose()
+
+    def _lose(self) -> None:
         if self._connected:
             self._connected = False
             moment = now()

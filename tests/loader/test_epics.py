@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,9 +15,11 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from ringlog.loader.sources.epics import STATUSES, fit, status_of_pva
+from ringlog.loader.sampling import Cells
+from ringlog.loader.sources.epics import STATUSES, _Signal, fit, status_of_pva
+from ringlog.loader.statistics import Statistics
 from ringlog.loadtest.experiment.epics import own_ports
-from ringlog.schema.facility import Column
+from ringlog.schema.facility import Column, Table
 from servers import RINGLOG, RunningServer, add_logins, free_port, serving
 from waiting import PATIENCE, wait_until
 
@@ -374,6 +377,25 @@ def test_an_image_keeps_its_shape(ioc: Ioc, listening: Listening, epics_server: 
         loader.stop()
         camera.stdin.close()
     assert rows[0] == ([0, 1, 2, 3, 4, 5], 3, 2, [0.5, -1.5, 2.5], 3)
+
+
+def test_a_reading_at_the_end_of_the_search_is_kept() -> None:
+    """One that comes just when the PV is given up for lost is not taken away with what was there before."""
+    column = Column("c", "PV", "double")
+    cells = Cells(Table("t", 10, 0.1, (column,)), Statistics())
+    read = threading.Thread(target=lambda: signal.read(1.5, 0, 0, "NO_ALARM", 1, 0))
+
+    def note(kind: str, *_: object) -> None:
+        if kind == "disconnected":
+            read.start()
+            # in vain, if it waits until the PV is given up
+            read.join(0.2)
+
+    signal = _Signal("PV", cells, note)
+    signal.columns.append((0, column, ""))
+    signal.miss()
+    read.join()
+    assert next(cells.rows(lambda _: None)).values == (1.5,)
 
 
 def test_statuses_of_both_protocols_have_one_number_and_name() -> None:
