@@ -2,6 +2,7 @@
 
 import random
 import signal
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -45,8 +46,15 @@ def kill_the_server(server: RunningServer) -> None:
 
 
 @contextmanager
-def stopped_when(server: RunningServer, words: str) -> Iterator[None]:
-    """The server is asked to stop when a statement with these words runs."""
+def stopped_when(
+    server: RunningServer, words: str, then: Callable[[], None] = lambda: None
+) -> Iterator[None]:
+    """The server is asked to stop when a statement with these words runs; `then` is called after that."""
+
+    def stop() -> None:
+        server.process.send_signal(signal.SIGTERM)
+        then()
+
     query = (
         "select count(*) from pg_stat_activity"
         " where state = 'active' and query like %s and pid <> pg_backend_pid()"
@@ -55,7 +63,7 @@ def stopped_when(server: RunningServer, words: str) -> Iterator[None]:
         psycopg.connect(server.dsn, autocommit=True) as admin,
         once(
             lambda: admin.execute(query, [f"%{words}%"]).fetchone() != (0,),
-            lambda: server.process.send_signal(signal.SIGTERM),
+            stop,
         ),
     ):
         yield
@@ -120,10 +128,26 @@ def test_a_stop_waits_for_what_runs(data: Path, ct_program: Path, tmp_path: Path
             admin.execute(FUNCTIONS.read_bytes())
         set_path(server.dsn)
         clients = Clients.of(server, ct_program, tmp_path)
-        with clients.ct(server.writer) as running, clients.ct(server.writer, "7.4") as idle:
+        with (
+            clients.ct(server.writer) as running,
+            clients.ct(server.writer, "7.4") as idle,
+            psycopg.connect(server.dsn) as holder,
+        ):
+
+            def let_go() -> None:
+                """Lets the call end when the gateway has begun to stop: it takes no more clients then."""
+
+                def is_closed() -> bool:
+                    with socket.socket() as probe:
+                        return probe.connect_ex((server.host, server.port)) != 0
+
+                wait_until(is_closed)
+                holder.close()
+
             assert idle.call("enter", [Param("char", "before")]).statuses == [0]
-            with stopped_when(server, "enter_slowly"):
-                answer = running.call("enter_slowly", [Param("char", "slow"), Param("float", "1.5")])
+            holder.execute("lock table gateway_test.journal in share mode")
+            with stopped_when(server, "enter", let_go):
+                answer = running.call("enter", [Param("char", "slow")])
             assert (answer.errors, answer.statuses) == ([], [0])
             assert idle.call("enter", [Param("char", "after")]).end != "results"
         assert server.process.wait(100) == 0
