@@ -24,8 +24,7 @@ log = logging.getLogger(__name__)
 
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
-# Seconds in which a process ends that was asked to: a writer sends what it can for two, and gives its table
-# up. On a busy machine that takes several times as long, and a writer that is killed has not given it up.
+# Seconds in which a process ends that was asked to. A writer that is killed has not given its table up.
 _GRACE = 20.0
 # A process that ran this long had no trouble at its start: its next restart is quick again.
 _SETTLED = 60.0

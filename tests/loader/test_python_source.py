@@ -77,6 +77,32 @@ def test_a_function_is_called_once_a_cycle(
     assert events == [("python:own_daq:read: OSError: the crate does not answer",)]
 
 
+def test_what_happened_is_reported_at_the_end_by_a_server_that_takes_its_time(
+    quick_server: RunningServer, load: Callable[..., Any], stored: Stored, module: str
+) -> None:
+    begin = datetime.now(UTC)
+    with psycopg.connect(quick_server.dsn, autocommit=True) as connection:
+        connection.execute(
+            "create function ringlog.slow() returns trigger language plpgsql"
+            " as 'begin perform pg_sleep(3); return new; end'"
+        )
+        connection.execute(
+            "create trigger slow before insert on ringlog.event for each row when (new.kind = 'unread')"
+            " execute function ringlog.slow()"
+        )
+        try:
+            one = load("--tables", "beam", "--source", f"{module}:read")
+            wait_until(lambda: len([row for row in stored("beam") if row[1] > begin]) >= 4)
+            code, said = one.stop()
+            found = connection.execute(
+                "select words from ringlog.event where kind = 'unread' and time > %s", [begin]
+            ).fetchall()
+        finally:
+            connection.execute("drop function ringlog.slow cascade")
+    assert code == 0, said
+    assert found == [("python:own_daq:read: OSError: the crate does not answer",)]
+
+
 def test_a_generator_gives_rows_with_their_own_times(
     quick_server: RunningServer, load: Callable[..., Any], stored: Stored, module: str
 ) -> None:
