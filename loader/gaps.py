@@ -2,25 +2,29 @@
 
 import time
 
-from ringlog.loader.schedule import SECOND
+from ringlog.loader.schedule import SECOND, now
 from ringlog.loader.sources import Note
 
-# Seconds that the wall clock may differ from the processor's own before it counts as set.
+# Seconds that the wall clock may move against the monotonic one before it counts as set.
 _CLOCK = 1.0
+# Seconds within which two looks, one at each clock, are of the same moment.
+_SAME = 0.1
 
 
 class Gaps:
     """Watches the times of a table's rows, in microseconds since 1970.
 
-    `longest`: the longest time between rows, in seconds; None when only changes give rows. Live rows are also
-    compared with the monotonic clock, which distinguishes a clock that was set from a pause.
+    `longest`: the longest time between rows, in seconds; None when only changes give rows. At live rows the
+    wall clock is also compared with the monotonic one, which distinguishes a clock that was set from a pause.
     """
 
     def __init__(self, longest: float | None, live: bool, before: int | None, note: Note) -> None:
         self._longest = longest
         self._live = live
         self._previous = before
-        self._seen: float | None = None
+        self._seen: tuple[int, float] | None = None
+        # rows to come that may have times from both sides of a change of the clock
+        self._astride = 0
         self._note = note
 
     def expect(self, longest: float | None) -> None:
@@ -29,18 +33,40 @@ class Gaps:
 
     def see(self, moment: int) -> None:
         """Looks at the next row's time."""
-        seen = time.monotonic()
         previous, self._previous = self._previous, moment
-        passed, self._seen = (None if self._seen is None else seen - self._seen), seen
+        passed = self._passed() if self._live else None
         if previous is None:
             return
         elapsed = (moment - previous) / SECOND
-        if self._live and passed is not None and abs(elapsed - passed) > max(_CLOCK, self._longest or 0.0):
-            way = "ahead" if elapsed > passed else "back"
-            words = f"the clock was set {way} by {abs(elapsed - passed):.1f} s"
-            self._note("clock", min(previous, moment), words, max(previous, moment), None)
+        if self._astride and passed is not None:
+            self._astride -= 1
             elapsed = passed
         if self._longest is not None and elapsed > 1.5 * self._longest:
             words = "no writer was running" if passed is None and self._live else "the source gave no rows"
             missing = round(elapsed / self._longest) - 1
             self._note("gap", moment - round(elapsed * SECOND), words, moment, missing)
+
+    def _passed(self) -> float | None:
+        """Seconds since the row before, if there was one. Reports a clock that was set meanwhile."""
+        before, self._seen = self._seen, _clocks()
+        if before is None:
+            return None
+        wall, seen = self._seen
+        passed = seen - before[1]
+        unchanged = before[0] + round(passed * SECOND)
+        if abs(wall - unchanged) > _CLOCK * SECOND:
+            way = "ahead" if wall > unchanged else "back"
+            words = f"the clock was set {way} by {abs(wall - unchanged) / SECOND:.1f} s"
+            self._note("clock", min(unchanged, wall), words, max(unchanged, wall), None)
+            # this row may have got its time before, and the next one the first time after
+            self._astride = 2
+        return passed
+
+
+def _clocks() -> tuple[int, float]:
+    """The wall clock, in microseconds since 1970, and the monotonic one, in seconds, at the same moment."""
+    while True:
+        seen = time.monotonic()
+        wall = now()
+        if time.monotonic() - seen < _SAME:
+            return wall, seen

@@ -132,30 +132,51 @@ def test_a_table_whose_writer_is_gone_is_reported(
 
 def test_gaps_and_clocks_are_distinguished(monkeypatch: pytest.MonkeyPatch) -> None:
     reported: list[tuple[Any, ...]] = []
-    clock = 100.0
-    monkeypatch.setattr("time.monotonic", lambda: clock)
+    monotonic, wall = 100.0, 0
+
+    def goes_on(seconds: float, set_by: float = 0.0) -> int:
+        """What the wall clock shows later, if it is set meanwhile."""
+        nonlocal monotonic, wall
+        monotonic += seconds
+        wall += round((seconds + set_by) * 1_000_000)
+        return wall
+
+    monkeypatch.setattr("time.monotonic", lambda: monotonic)
+    monkeypatch.setattr("time.time_ns", lambda: wall * 1000)
 
     def note(*event: Any) -> None:
         reported.append(event)
 
     gaps = Gaps(1.0, True, 5_000_000, note)
     # another process has ended at 5 s
-    gaps.see(10_000_000)
+    gaps.see(goes_on(10.0))
     assert reported.pop() == ("gap", 5_000_000, "no writer was running", 10_000_000, 4)
-    clock += 1.0
-    gaps.see(11_000_000)
+    gaps.see(goes_on(1.0))
     assert not reported
-    clock += 3.0
-    gaps.see(14_000_000)
+    gaps.see(goes_on(3.0))
     assert reported.pop() == ("gap", 11_000_000, "the source gave no rows", 14_000_000, 2)
-    clock += 1.0
-    gaps.see(3615_000_000)
-    assert reported.pop() == ("clock", 14_000_000, "the clock was set ahead by 3600.0 s", 3615_000_000, None)
-    clock += 3.0
-    gaps.see(18_000_000)
+    gaps.see(goes_on(1.0, 3600.0))
+    assert reported.pop() == ("clock", 15_000_000, "the clock was set ahead by 3600.0 s", 3615_000_000, None)
+    gaps.see(goes_on(3.0, -3600.0))
     gap, set_back = reported.pop(), reported.pop()
-    assert set_back == ("clock", 18_000_000, "the clock was set back by 3600.0 s", 3615_000_000, None)
+    assert set_back == ("clock", 18_000_000, "the clock was set back by 3600.0 s", 3618_000_000, None)
     assert gap == ("gap", 15_000_000, "the source gave no rows", 18_000_000, 2)
+    # a row that has got its time before the clock is set, and the next one
+    row = goes_on(1.0)
+    goes_on(0.0, 3600.0)
+    gaps.see(row)
+    assert reported.pop() == ("clock", 19_000_000, "the clock was set ahead by 3600.0 s", 3619_000_000, None)
+    gaps.see(goes_on(1.0))
+    gaps.see(goes_on(1.0))
+    assert not reported
+    gaps.see(goes_on(2.0))
+    assert reported.pop() == ("gap", 3621_000_000, "the source gave no rows", 3623_000_000, 1)
+    # a row that is long on its way is no clock that was set
+    row = goes_on(1.0)
+    goes_on(4.0)
+    gaps.see(row)
+    gaps.see(goes_on(0.1) - 3_500_000)
+    assert not reported
     # a recording has its own times
     recorded = Gaps(1.0, False, None, note)
     recorded.see(1_000_000)
