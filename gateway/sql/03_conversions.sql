@@ -129,8 +129,9 @@ end
 $$;
 
 create or replace function tsql.padded(value character) returns text
-language sql immutable strict parallel safe
-return value::text || repeat(' ', octet_length(value) - octet_length(value::text));
+language sql immutable parallel safe
+return value::text || repeat(' ', octet_length(value) - octet_length(value::text)
+  - (tsql.units(value::text) - length(value::text)));
 comment on function tsql.padded(character) is 'char(n) with its blanks, which PostgreSQL takes away.';
 
 create or replace function tsql.read_bytes(value bytea) returns text
@@ -306,7 +307,7 @@ begin
   foreach source in array array['text', 'character', 'timestamp', 'timestamptz', 'date', 'time', 'bytea', 'xml'] loop
     execute format(
       'create or replace function tsql.to_varchar(value %1$s, length integer) returns text'
-      ' language sql %2$s parallel safe return pg_catalog.left(tsql.text_of(value), length)',
+      ' language sql %2$s parallel safe return tsql.cut(tsql.text_of(value), length)',
       source, case source when 'timestamptz' then 'stable' else 'immutable' end);
   end loop;
   foreach source in array array['boolean', 'smallint', 'integer'] loop

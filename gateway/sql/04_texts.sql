@@ -1,7 +1,7 @@
--- Texts: SQL Server, "String functions".
+-- Texts: SQL Server, "String functions". Lengths and places are in units of UTF-16 (01_units.sql).
 
 create or replace function tsql.len(value text) returns integer
-language sql immutable strict parallel safe return length(rtrim(value, ' '));
+language sql immutable strict parallel safe return tsql.units(rtrim(value, ' '));
 create or replace function tsql.len(value bytea) returns integer
 language plpgsql immutable strict parallel safe
 as $$
@@ -17,7 +17,7 @@ create or replace function tsql.len(value anyelement) returns integer
 language sql stable strict parallel safe
 as $$ select tsql.len(tsql.text_of(value)) $$;
 create or replace function tsql.char_length(value text) returns integer
-language sql immutable strict parallel safe return length(value);
+language sql immutable strict parallel safe return tsql.units(value);
 
 create or replace function tsql.left(value text, length integer) returns text
 language plpgsql immutable strict parallel safe
@@ -26,7 +26,7 @@ begin
   if length < 0 then
     perform tsql.fail(536, 'Invalid length parameter passed to the left function.');
   end if;
-  return pg_catalog.left(value, length);
+  return tsql.part(value, 1, length);
 end
 $$;
 create or replace function tsql.right(value text, length integer) returns text
@@ -36,7 +36,8 @@ begin
   if length < 0 then
     perform tsql.fail(536, 'Invalid length parameter passed to the right function.');
   end if;
-  return pg_catalog.right(value, length);
+  return case when tsql.has_pairs(value) then tsql.part(value, greatest(tsql.units(value) - length + 1, 1), length)
+    else pg_catalog.right(value, length) end;
 end
 $$;
 
@@ -48,7 +49,7 @@ begin
     perform tsql.fail(537, 'Invalid length parameter passed to the LEFT or SUBSTRING function.');
   end if;
   -- places before the first count too
-  return substr(value, greatest(start_, 1),
+  return tsql.part(value, greatest(start_, 1),
     greatest(least(start_::bigint + length, 2147483647) - greatest(start_, 1), 0)::integer);
 end
 $$;
@@ -66,23 +67,28 @@ $$;
 
 create or replace function tsql.charindex(wanted text, value text) returns integer
 language sql immutable strict parallel safe
-return case wanted when '' then 0 else strpos(value, wanted) end;
+return case wanted when '' then 0 else tsql.unit_of(value, strpos(value, wanted)) end;
 create or replace function tsql.charindex(wanted text, value text, start_ integer) returns integer
 language sql immutable strict parallel safe
-return case when wanted = '' or strpos(substr(value, greatest(start_, 1)), wanted) = 0 then 0
-  else strpos(substr(value, greatest(start_, 1)), wanted) + greatest(start_, 1) - 1 end;
+return (
+  with searched (place) as (select tsql.place_of(value, greatest(start_, 1))),
+  found (place) as (select strpos(substr(value, place), wanted) from searched)
+  select case when wanted = '' or found.place = 0 then 0
+    else tsql.unit_of(value, found.place + searched.place - 1) end
+  from searched, found
+);
 
 create or replace function tsql.stuff(value text, start_ integer, length integer, put text) returns text
 language sql immutable parallel safe
-return case when start_ between 1 and pg_catalog.length(value) and length >= 0
-  then pg_catalog.left(value, start_ - 1) || coalesce(put, '')
-    || substr(value, least(start_::bigint + length, 2147483647)::integer) end;
+return case when start_ between 1 and tsql.units(value) and length >= 0
+  then tsql.part(value, 1, start_ - 1) || coalesce(put, '')
+    || tsql.part(value, least(start_::bigint + length, 2147483647)::integer, 2147483647) end;
 comment on function tsql.stuff(text, integer, integer, text) is
   'Null when the place is outside the text or the length negative; a null put is none.';
 
 create or replace function tsql.replicate(value text, number integer) returns text
 language sql immutable strict parallel safe
-return case when number >= 0 then pg_catalog.left(repeat(value, least(number, 8000)), greatest(8000, length(value))) end;
+return case when number >= 0 then tsql.cut(repeat(value, least(number, 8000)), greatest(8000, tsql.units(value))) end;
 create or replace function tsql.replicate_max(value text, number integer) returns text
 language sql immutable strict parallel safe return case when number >= 0 then repeat(value, number) end;
 comment on function tsql.replicate_max(text, integer) is 'Of a varchar(max), which is not cut.';
@@ -91,7 +97,15 @@ language sql immutable strict parallel safe return btrim(value, characters);
 create or replace function tsql.space(number integer) returns text
 language sql immutable strict parallel safe return case when number >= 0 then repeat(' ', least(number, 8000)) end;
 create or replace function tsql.reverse(value text) returns text
-language sql immutable strict parallel safe return pg_catalog.reverse(value);
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  if tsql.has_pairs(value) then
+    perform tsql.refuse_half();
+  end if;
+  return pg_catalog.reverse(value);
+end
+$$;
 create or replace function tsql.upper(value text) returns text
 language sql immutable strict parallel safe return pg_catalog.upper(value);
 create or replace function tsql.lower(value text) returns text
@@ -109,7 +123,7 @@ return case when value is not null and old is not null
 
 create or replace function tsql.quotename(value text, quote text default '[') returns text
 language sql immutable strict parallel safe
-return case when length(value) <= 128 then case quote
+return case when tsql.units(value) <= 128 then case quote
   when '[' then '[' || pg_catalog.replace(value, ']', ']]') || ']'
   when ']' then '[' || pg_catalog.replace(value, ']', ']]') || ']'
   when '(' then '(' || pg_catalog.replace(value, ')', '))') || ')'
@@ -137,7 +151,10 @@ begin
 end
 $$;
 create or replace function tsql.unicode(value text) returns integer
-language sql immutable strict parallel safe return nullif(pg_catalog.ascii(value), 0);
+language sql immutable strict parallel safe
+return case when tsql.has_pairs(pg_catalog.left(value, 1)) then 55296 + ((pg_catalog.ascii(value) - 65536) >> 10)
+  else nullif(pg_catalog.ascii(value), 0) end;
+comment on function tsql.unicode(text) is 'Of the first unit: 0 to 65535 ("UNICODE").';
 create or replace function tsql.char(code integer) returns text
 language plpgsql immutable strict parallel safe
 as $$
@@ -149,8 +166,15 @@ begin
 end
 $$;
 create or replace function tsql.nchar(code integer) returns text
-language sql immutable strict parallel safe
-return case when code between 1 and 55295 or code between 57344 and 65535 then chr(code) end;
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  if code between 55296 and 57343 then
+    perform tsql.refuse_half();
+  end if;
+  return case when code between 1 and 65535 then chr(code) end;
+end
+$$;
 
 create or replace function tsql.str(value double precision, length integer, decimals integer) returns text
 language plpgsql immutable strict parallel safe
@@ -185,7 +209,7 @@ end
 $$;
 create or replace function tsql.datalength_wide(value text) returns integer
 language sql immutable strict parallel safe
-return 2 * (length(value) + length(regexp_replace(value, '[\u0001-\uffff]', '', 'g')));
+return 2 * tsql.units(value);
 comment on function tsql.datalength_wide(text) is 'Of a national text: two bytes for each unit of UTF-16.';
 create or replace function tsql.datalength(value character) returns integer
 language sql immutable strict parallel safe return tsql.datalength(tsql.padded(value));
@@ -357,7 +381,8 @@ begin
   if body = '' then
     return case when pattern like '\%%' then least(1, length(value)) else 0 end;
   end if;
-  return regexp_instr(value collate "C", case when pattern like '\%%' then '' else '^' end || '(?:' || body || ') *$');
+  return tsql.unit_of(value,
+    regexp_instr(value collate "C", case when pattern like '\%%' then '' else '^' end || '(?:' || body || ') *$'));
 end
 $$;
 

@@ -294,9 +294,7 @@ return (
     when base in ('bigint', 'float', 'money', 'datetime') then 8
     when base = 'uniqueidentifier' then 16 when base = 'date' then 3
     when base in ('char', 'varchar') then octet_length((value).value)
-    -- two bytes for a character, and four beyond the basic plane
-    when base in ('nchar', 'nvarchar') then 2 * (pg_catalog.length((value).value)
-      + pg_catalog.length(regexp_replace((value).value, '[\u0001-\uffff]', '', 'g')))
+    when base in ('nchar', 'nvarchar') then 2 * tsql.units((value).value)
     when base in ('binary', 'varbinary') then octet_length((value).value) / 2
     when base in ('decimal', 'numeric') then
       case width_bucket(abs((value).value::numeric * 10::numeric ^ digits), array[2::numeric ^ 32, 2::numeric ^ 64, 2::numeric ^ 96])

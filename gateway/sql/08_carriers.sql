@@ -53,6 +53,7 @@ declare
   refused integer;
   refused_fine integer;
   volatility text;
+  arguments text;
 begin
   for source in select * from (values
     ('bit', 'boolean', 'bit'), ('smallint', 'smallint', 'int'), ('int', 'integer', 'int'),
@@ -148,15 +149,25 @@ begin
             -- a cast that is told the digits rounds to them itself
             case when refused_fine is null then format('pg_catalog."timestamp"(%s, digits)', body)
               else format('tsql.fail_assignment(%s, %L, ''datetime2'')::timestamp', refused_fine, source.class) end);
+          arguments := format('tsql.%s, integer', carrier);
+        elsif target.type in ('varchar', 'bpchar') and source.class in ('varchar', 'xml', 'sql_variant') then
+          -- these have characters of two units; a cast that is told the length cuts or refuses itself
+          execute format('create or replace function tsql.%I(carried tsql.%s, typmod integer) returns %s'
+            ' language sql %s parallel safe return pg_catalog.%3$I(case when typmod > 4'
+            ' then tsql.fitting(%5$s, typmod - 4) else %5$s end::%3$s, typmod, false)',
+            'carried_to_' || target.type, carrier, target.type, volatility, body);
+          arguments := format('tsql.%s, integer', carrier);
         else
           execute format('create or replace function tsql.%I(carried tsql.%s) returns %s'
             ' language sql %s parallel safe return %s',
             'carried_to_' || replace(target.type, ' ', '_'), carrier, target.type, volatility, body);
+          arguments := 'tsql.' || carrier;
         end if;
         if exists (
           select from pg_cast
           where castsource = to_regtype('tsql.' || carrier) and casttarget = to_regtype(target.type)
-            and castcontext = 'a'
+            and (castcontext = 'a' or castfunc <> to_regprocedure(
+              format('tsql.%I(%s)', 'carried_to_' || replace(target.type, ' ', '_'), arguments)))
         ) then
           -- of an older version
           execute format('drop cast (tsql.%s as %s)', carrier, target.type);
@@ -166,9 +177,8 @@ begin
           where castsource = to_regtype('tsql.' || carrier) and casttarget = to_regtype(target.type)
         ) then
           -- arguments of functions too
-          execute format('create cast (tsql.%s as %s) with function tsql.%I(tsql.%1$s%4$s) as implicit',
-            carrier, target.type, 'carried_to_' || replace(target.type, ' ', '_'),
-            case target.type when 'timestamp' then ', integer' else '' end);
+          execute format('create cast (tsql.%s as %s) with function tsql.%I(%s) as implicit',
+            carrier, target.type, 'carried_to_' || replace(target.type, ' ', '_'), arguments);
         end if;
       end loop;
     end loop;

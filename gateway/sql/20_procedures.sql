@@ -112,7 +112,8 @@ declare
   statements text[] := '{}';
 begin
   if place is null then
-    perform tsql.raise(911, 16, 1, format('Database ''%s'' does not exist.', schema));
+    perform tsql.raise(911, 16, 1, format(
+      'Database ''%s'' does not exist. Make sure that the name is entered correctly.', schema));
   end if;
   old := array(select p.oid from pg_proc p where p.pronamespace = place and lower(p.proname) = lower(name));
   if action = 'create' and old <> '{}' then

@@ -16,7 +16,7 @@ create or replace function tsql.string_split(whole text, separator text) returns
 language plpgsql immutable parallel safe
 as $$
 begin
-  if length(separator) is distinct from 1 then
+  if tsql.units(separator) is distinct from 1 then
     perform tsql.fail(214, 'Procedure expects parameter ''separator'' of type ''nchar(1)/nvarchar(1)''.');
   end if;
   return query select string_to_table(whole, separator);

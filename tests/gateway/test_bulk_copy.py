@@ -66,7 +66,8 @@ def cell(value: Cell) -> bytes:
         case float():
             return b"\x08" + struct.pack("<d", value)
         case str():
-            return struct.pack("<H", 2 * len(value)) + value.encode("utf-16-le")
+            raw = value.encode("utf-16-le")
+            return struct.pack("<H", len(raw)) + raw
         case Decimal():
             scaled = int(value * 10_000)
             return b"\x11" + bytes([scaled >= 0]) + abs(scaled).to_bytes(16, "little")
@@ -150,6 +151,8 @@ def test_rows_and_nulls(server: RunningServer, admin: Admin, size: int, done: bo
     ("bad", "error"),
     [
         (row(3, "too long by far"), "8152: Row 3, column 'name': String or binary data would be truncated"),
+        # eight characters at most are eight units of UTF-16
+        (row(3, "😀😀😀😀x"), "8152: Row 3, column 'name': a value of type text is too long for the column"),
         (row(3, "a\0b"), "2402: Row 3, column 'name': a text that holds a NUL"),
         (row(3, None, None, Decimal("0.001")), "8115: Row 3, column 'price': "),
         (row(3, None, None, Decimal("123456789")), "8115: Row 3, column 'price': Arithmetic overflow error"),
@@ -164,7 +167,7 @@ def test_an_error_names_its_row_and_column(
         count, said = copying.copy(row(1), row(2), bad, row(4))
         assert (count, said[: len(error)]) == (None, error)
         assert stored(admin) == []
-        assert copying.copy(row(1)) == (1, "")
+        assert copying.copy(row(1, "😀😀😀😀")) == (1, "")
 
 
 def test_an_error_amid_many_rows_is_sent_at_their_end(server: RunningServer, admin: Admin) -> None:

@@ -499,6 +499,8 @@ def test_what_is_refused_raises_in_pymssql(clients: Clients, nothing_written: Un
         ("put_sr_rf", (1, at, "x", 1), 8114, 16),
         ("put_sr_rf", (1, at, 1.0, 2**31), 8115, 16),
         ("put_every_type", (1, at, 1.0, 1.0, 1, 1, 1, True, "x" * 41), 8152, 16),
+        # two units of UTF-16 each ("nchar and nvarchar")
+        ("put_every_type", (1, at, 1.0, 1.0, 1, 1, 1, True, "x" + "😀" * 20), 8152, 16),
     ]
     with clients.pymssql(clients.server.writer) as connection, connection.cursor() as cursor:
         for name, params, number, severity in cases:

@@ -11,6 +11,7 @@ use crate::tds::types::{decode_value, Decimal};
 use bytes::{BufMut, BytesMut};
 use postgres_protocol::IsNull;
 use std::borrow::Cow;
+use tsql::units;
 
 /// Whether the client sends the columns it has named.
 pub fn fit(sent: &[Column], wanted: &[PgColumn]) -> Result<(), ServerMessage> {
@@ -75,6 +76,9 @@ pub fn put_row(
                 Value::Decimal(decimal) if !keeps_digits(decimal, column) => {
                     Err(ConvertError::overflow("decimal", "the digits of the column"))
                 }
+                Value::Text(text) if !is_room(column, text) => {
+                    Err(ConvertError::truncation("text", "the column"))
+                }
                 _ => to_pg(&value, PgType::from_oid(column.oid), zone, out).map(|()| IsNull::No),
             }
         };
@@ -95,6 +99,16 @@ fn bytes_of<'v>(bytes: &'v [u8], column: &PgColumn) -> Result<Cow<'v, [u8]>, Con
         }
         _ => Ok(Cow::Borrowed(bytes)),
     }
+}
+
+/// Whether a column of varchar(n) or char(n) has room for the units of UTF-16 of a text that has no more characters than it
+/// takes: PostgreSQL counts these itself.
+fn is_room(column: &PgColumn, text: &str) -> bool {
+    let most = match PgType::from_oid(column.oid) {
+        PgType::Varchar | PgType::Bpchar => usize::try_from(column.typmod - 4).unwrap_or(usize::MAX),
+        _ => usize::MAX,
+    };
+    units::fits(text.trim_end_matches(' '), most) || text.chars().count() > most
 }
 
 /// Whether a numeric column has all decimals of the value: PostgreSQL would round it.
@@ -157,6 +171,22 @@ mod tests {
         assert_eq!(bytes_of(&[1], &varying).as_deref(), Ok(&[1][..]));
         assert!(bytes_of(&[0; 5], &varying).is_err());
         assert!(bytes_of(&[0; 50], &column(None)).is_ok());
+    }
+
+    #[test]
+    fn texts_have_room_by_units() {
+        let column = |oid, typmod| PgColumn {
+            name: "t".into(),
+            oid,
+            typmod,
+            origin: (0, 0),
+            declared: Default::default(),
+        };
+        let short = column(1043, 4 + 2);
+        for (text, fits) in [("ab", true), ("😀", true), ("😀  ", true), ("a😀", false)] {
+            assert_eq!(is_room(&short, text), fits, "{text}");
+        }
+        assert!(is_room(&column(25, -1), "a😀") && is_room(&column(1043, -1), "a😀"));
     }
 
     #[test]

@@ -189,7 +189,9 @@ impl Open {
             return Err(PgError::Server(Box::new(crate::postgres::Notice {
                 severity: "ERROR".into(),
                 sqlstate: "3F000".into(),
-                message: format!("Database '{schema}' does not exist: a database is a schema in PostgreSQL."),
+                message: format!(
+                    "Database '{schema}' does not exist. Make sure that the name is entered correctly."
+                ),
                 ..Default::default()
             })));
         };

@@ -4,18 +4,21 @@ use crate::convert::Value;
 use crate::tds::tokens::message::ServerMessage;
 use std::borrow::Cow;
 use tsql::facts::types::{Family, Type};
+use tsql::units;
 
+/// Of errors that T-SQL has no number for.
+const NO_NUMBER: i32 = 50_000;
 /// The range of smallmoney in ten-thousandths.
 const SMALLMONEY: std::ops::RangeInclusive<i64> = -2_147_483_648..=2_147_483_647;
 
 /// The value cut to the length of a text or binary, and filled to that of a char or binary(n), as T-SQL does with
 /// what is assigned ("Declare @local_variable", "binary and varbinary"). Error 8115: a tinyint or
-/// smallmoney that is out of range.
+/// smallmoney that is out of range; 50000: a text would be cut inside a character.
 pub fn fitted<'v>(value: Value<'v>, of: &Type) -> Result<Value<'v>, ServerMessage> {
     let length = of.length.and_then(|length| usize::try_from(length).ok());
     Ok(match (value, of.family, length) {
         (Value::Text(text), Family::Text, Some(length)) => {
-            Value::Text(of_length(text, length, of.name == "char"))
+            Value::Text(of_length(text, length, of.name == "char")?)
         }
         (Value::Binary(bytes), Family::Binary, Some(length)) => {
             let is_fixed = of.name == "binary";
@@ -43,18 +46,20 @@ fn overflow(name: &str) -> ServerMessage {
     ServerMessage::error(8115, 16, text)
 }
 
-fn of_length(text: Cow<'_, str>, length: usize, fills: bool) -> Cow<'_, str> {
-    let end = text.char_indices().nth(length).map(|(end, _)| end);
-    let missing = if fills && end.is_none() { length.saturating_sub(text.chars().count()) } else { 0 };
-    match (end, text) {
-        (Some(end), Cow::Borrowed(text)) => Cow::Borrowed(text.get(..end).unwrap_or(text)),
-        (Some(end), Cow::Owned(mut text)) => {
+fn of_length(text: Cow<'_, str>, length: usize, fills: bool) -> Result<Cow<'_, str>, ServerMessage> {
+    let Some(end) = units::end(&text, length) else {
+        return Err(ServerMessage::error(NO_NUMBER, 16, units::HALF));
+    };
+    let missing = if fills { length.saturating_sub(units::units(&text)) } else { 0 };
+    Ok(match text {
+        text if missing > 0 => Cow::Owned(text.into_owned() + &" ".repeat(missing)),
+        text if end == text.len() => text,
+        Cow::Borrowed(text) => Cow::Borrowed(text.get(..end).unwrap_or(text)),
+        Cow::Owned(mut text) => {
             text.truncate(end);
             Cow::Owned(text)
         }
-        (None, text) if missing > 0 => Cow::Owned(text.into_owned() + &" ".repeat(missing)),
-        (None, text) => text,
-    }
+    })
 }
 
 fn is_smallmoney(value: &Value<'_>) -> bool {
@@ -85,6 +90,9 @@ mod tests {
         let bytes = |bytes: &'static [u8]| Value::Binary(bytes.into());
         assert_eq!(held(text("äbcd"), "varchar(3)"), Ok(text("äbc")));
         assert_eq!(held(text("ab"), "nvarchar(3)"), Ok(text("ab")));
+        assert_eq!(held(text("😀😀"), "nvarchar(2)"), Ok(text("😀")));
+        assert_eq!(held(text("😀😀"), "nvarchar(3)"), Err(NO_NUMBER));
+        assert_eq!(held(text("😀"), "nchar(3)"), Ok(text("😀 ")));
         assert_eq!(held(text("ab"), "char(4)"), Ok(text("ab  ")));
         assert_eq!(held(text("abcd"), "varchar(max)"), Ok(text("abcd")));
         assert_eq!(held(bytes(b"12345"), "varbinary(3)"), Ok(bytes(b"123")));

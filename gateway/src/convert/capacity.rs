@@ -1,11 +1,13 @@
-//! The declared length or digits of a column. PostgreSQL checks them too, but its error does not name the column.
+//! The declared length or digits of a column. PostgreSQL checks them too, but its error does not name the column, and it
+//! counts characters where T-SQL counts units of UTF-16.
 
 use super::{ConvertError, ErrorKind, PgType};
+use tsql::units;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capacity {
-    /// varchar(n), char(n)
-    Characters { most: u32, of: PgType },
+    /// varchar(n), char(n), in units of UTF-16
+    Text { most: u32, of: PgType },
     /// numeric(precision, scale)
     Digits { precision: i32, scale: i32 },
 }
@@ -19,7 +21,7 @@ impl Capacity {
         let typmod = typmod.checked_sub(HEADER).filter(|typmod| *typmod >= 0)?;
         match pg_type {
             PgType::Varchar | PgType::Bpchar => {
-                Some(Capacity::Characters { most: typmod.unsigned_abs(), of: pg_type })
+                Some(Capacity::Text { most: typmod.unsigned_abs(), of: pg_type })
             }
             // the scale has 11 bits and a sign
             PgType::Numeric => Some(Capacity::Digits {
@@ -34,13 +36,13 @@ impl Capacity {
     /// the scale rounded, as in PostgreSQL and in SQL Server.
     pub fn check(self, value: &[u8]) -> Result<(), ConvertError> {
         match self {
-            Capacity::Characters { most, of } => {
+            Capacity::Text { most, of } => {
                 let (most, of) = (most as usize, of.name());
                 if value.len() <= most {
                     return Ok(());
                 }
                 let text = String::from_utf8_lossy(value);
-                if text.chars().skip(most).all(|character| character == ' ') {
+                if units::fits(text.trim_end_matches(' '), most) {
                     return Ok(());
                 }
                 let text = format!("value too long for type {of}({most})");
@@ -84,11 +86,13 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_measured_in_characters_and_loses_blanks_only() {
+    fn a_text_is_measured_in_units_and_loses_blanks_only() {
         let text = |text: &'static str| checked(Value::Text(text.into()), PgType::Varchar, HEADER + 3);
         assert_eq!(text("abc"), Ok(()));
         assert_eq!(text("äöü"), Ok(()));
         assert_eq!(text("abc  "), Ok(()));
+        assert_eq!(text("a😀"), Ok(()));
+        assert_eq!(text("😀😀"), Err(ErrorKind::Truncation));
         assert_eq!(text("abcd"), Err(ErrorKind::Truncation));
         assert_eq!(text("äöüß"), Err(ErrorKind::Truncation));
         assert_eq!(checked(Value::Int(1234), PgType::Varchar, HEADER + 3), Err(ErrorKind::Truncation));

@@ -18,6 +18,7 @@ mod reading;
 pub mod resolve;
 pub mod translate;
 pub mod tree;
+pub mod units;
 
 pub use compile::{keyed, undeclared, Keyed, Undeclared};
 pub use error::Error;

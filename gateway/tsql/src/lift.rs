@@ -11,6 +11,7 @@ use crate::tree::{
     ArgumentValue, Expression, InsertSource, LiteralValue, Merge, MergeAction, Query, QueryBody, SetItem,
     Statement, StatementKind, TableSource, UnaryOperator, Variable, Where,
 };
+use crate::units;
 
 /// The kind of a literal as far as it decides how a lifted one is written; texts that differ in it have programs
 /// of their own. None: a token that is no literal.
@@ -44,7 +45,7 @@ fn is_decimal(written: &str) -> bool {
 }
 
 fn is_short(text: &str) -> bool {
-    text.len() <= LONGEST_VARCHAR as usize || text.chars().count() <= LONGEST_VARCHAR as usize
+    units::fits(text, LONGEST_VARCHAR as usize)
 }
 
 /// The value of a lifted literal that `token` writes. ASE has no empty texts: '' is one blank.

@@ -60,6 +60,7 @@ pub(super) fn encode(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -
     let text = v.to_text(t.token.name())?;
     // TDS 5.0 cannot distinguish an empty text from NULL: ASE keeps and sends it as one blank
     let text = if text.is_empty() && !d.is_tds7() { Cow::Borrowed(" ") } else { text };
+    let text = without_padding(&text, t, d);
     put_framed(v.kind(), t, d, out, |out| match form(t, d) {
         Form::Utf16(endian) => {
             out.reserve(text.len() * 2);
@@ -72,11 +73,25 @@ pub(super) fn encode(v: &Value, t: &TypeInfo, d: &Dialect, out: &mut BytesMut) -
             Ok(())
         }
         Form::Charset(charset) => {
-            let bytes = charset.encode(&text).map_err(|character| no_equivalent(character, charset))?;
+            let bytes = charset.encode(text).map_err(|character| no_equivalent(character, charset))?;
             out.put_slice(&bytes);
             Ok(())
         }
     })
+}
+
+/// A text of nchar(n) without the blanks that the type has no room for: PostgreSQL fills it up by characters, and some are
+/// two units of UTF-16.
+fn without_padding<'v>(text: &'v str, t: &TypeInfo, d: &Dialect) -> &'v str {
+    let fits = t.token != TypeToken::NChar || text.len() * 2 <= t.size as usize;
+    if fits || !text.ends_with(' ') {
+        return text;
+    }
+    let kept = cut(text, t, d);
+    match text.get(kept.len()..) {
+        Some(rest) if rest.bytes().all(|byte| byte == b' ') => kept,
+        _ => text,
+    }
 }
 
 /// As much of a text as a type's size has room for.
@@ -141,6 +156,17 @@ mod tests {
         let lone_surrogate = decode_value(Some(&[0x00, 0xD8]), &t, &d).unwrap_err();
         assert_eq!(lone_surrogate.kind, ErrorKind::Charset);
         assert_eq!(encoded("12345", &t, &d).unwrap_err().kind, ErrorKind::Truncation);
+    }
+
+    #[test]
+    fn a_padded_text_has_the_units_of_its_type() {
+        let (t, d) = (TypeInfo::new(TypeToken::NChar, 6), Dialect::new(Version::Tds74));
+        // three characters, four units
+        assert_eq!(encoded("😸  ", &t, &d).unwrap(), [6, 0, 0x3D, 0xD8, 0x38, 0xDE, 0x20, 0]);
+        assert_eq!(encoded("a  ", &t, &d).unwrap(), [6, 0, 0x61, 0, 0x20, 0, 0x20, 0]);
+        assert_eq!(encoded("😸😸 ", &t, &d).unwrap_err().kind, ErrorKind::Truncation);
+        let varying = TypeInfo::new(TypeToken::NVarChar, 2);
+        assert_eq!(encoded("a ", &varying, &d).unwrap_err().kind, ErrorKind::Truncation);
     }
 
     #[test]

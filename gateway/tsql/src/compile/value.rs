@@ -9,6 +9,7 @@ use crate::translate::{self, Numbered};
 use crate::tree::{
     self, BinaryOperator, Expression as Tree, LiteralValue, QueryBody, SelectItem, UnaryOperator,
 };
+use crate::units;
 
 impl Compiler<'_> {
     /// The value as one of type `target`, where one is given.
@@ -69,7 +70,7 @@ pub(crate) fn literal(value: &Tree, scope: &Scope, target: Option<Type>) -> Opti
         let text = if scope.sybase && text.is_empty() { " " } else { text };
         let fits = target.is_none_or(|of| {
             let room = of.length.map_or(usize::MAX, |length| length as usize);
-            of.is_text() && of.name != "char" && text.chars().count() <= room
+            of.is_text() && of.name != "char" && units::fits(text, room)
         });
         return fits.then(|| Literal::Text(text.to_owned()));
     }

@@ -387,6 +387,9 @@ fn fitted(name: &str, of: &Type) -> Option<String> {
         ("smallmoney", _) => between("-214748.3648", "214748.3647", "numeric"),
         ("binary" | "varbinary", Some(length)) => Some(format!("tsql.to_{}({name}, {length})", of.name)),
         ("datetime" | "smalldatetime", _) => Some(format!("tsql.to_{}({name})", of.name)),
+        ("char" | "varchar" | "sysname", Some(length)) => {
+            Some(format!("tsql.cut({name}, {length})::{}", of.sql()))
+        }
         _ if of.sql() != bare(of) => Some(format!("{name}::{}", of.sql())),
         _ => None,
     }

@@ -11,6 +11,7 @@ use crate::facts::types::{
 };
 use crate::resolve::names::array;
 use crate::tree::{Arguments, BinaryOperator, Expression, LiteralValue};
+use crate::units;
 
 /// A text made of `from`, with its characters.
 fn text_result(sql: String, length: Option<u32>, from: &[Value]) -> Value {
@@ -102,7 +103,7 @@ impl CallTranslation<'_, '_, '_> {
         let sql = if self.translation.is_long(&self.arguments[0])? {
             format!("tsql.replicate_max({text}, {number})")
         } else if self.translation.is_wide(&self.arguments[0])? {
-            format!("left(tsql.replicate({text}, {number}), 4000)")
+            format!("tsql.cut(tsql.replicate({text}, {number}), 4000)")
         } else {
             format!("tsql.replicate({text}, {number})")
         };
@@ -146,7 +147,7 @@ impl CallTranslation<'_, '_, '_> {
         Ok(Value::new(format!("tsql.format({}, {format}, {culture})", value.sql), nvarchar(Some(4000))))
     }
 
-    /// Characters, or bytes of binaries; where only PostgreSQL knows the type, it counts.
+    /// Units of UTF-16, or bytes of binaries; where only PostgreSQL knows the type, it counts.
     pub fn length(&mut self) -> Result<Value, Error> {
         self.count(1, 1)?;
         let value = self.value(0)?;
@@ -211,7 +212,7 @@ impl Translation<'_> {
     /// one, a longer literal, and what is put together of these.
     fn is_long(&self, text: &Expression) -> Result<bool, Error> {
         self.is_made_of(text, &|part| match part {
-            Part::Literal { text, .. } => text.chars().count() > 8000,
+            Part::Literal { text, .. } => !units::fits(text, 8000),
             Part::Declared(of) => of.is_text() && of.length.is_none(),
             Part::Result(_) => false,
         })

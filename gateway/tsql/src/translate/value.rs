@@ -7,6 +7,7 @@ use crate::facts::types::{
     self, varchar, Family, Type, BIT, LONGEST_VARCHAR, MOST_DIGITS, SQL_VARIANT, VARBINARY, XML,
 };
 use crate::resolve::names::literal;
+use crate::units::units;
 
 /// An expression of PostgreSQL's, closed in itself.
 #[derive(Clone, Debug)]
@@ -90,7 +91,7 @@ impl Value {
 /// `'text'`; ASE has no empty texts: '' is one blank.
 pub fn of_text(text: &str, national: bool, sybase: bool) -> Value {
     let text = if sybase && text.is_empty() { " " } else { text };
-    let length = text.chars().count() as u32;
+    let length = units(text) as u32;
     let (sql, of) = if length > LONGEST_VARCHAR {
         (format!("{}::varchar", literal(text)), types::VARCHAR)
     } else {
