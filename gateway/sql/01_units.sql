@@ -67,22 +67,19 @@ create or replace function tsql.cut(value text, length integer) returns text
 language sql immutable parallel safe
 return case when octet_length(value) <= length then value else tsql.part(value, 1, length) end;
 
-create or replace function tsql.fitting_pairs(value text, length integer) returns text
+create or replace function tsql.fitting(value text, length integer) returns text
 language plpgsql immutable strict parallel safe
 as $$
 begin
-  if tsql.units(rtrim(value, ' ')) > length then
+  if length < 0 or octet_length(value) <= length or not tsql.has_pairs(value) then
+    return value;
+  elsif tsql.units(rtrim(value, ' ')) > length then
     raise exception using errcode = 'string_data_right_truncation',
       message = format('value too long for type character varying(%s)', length);
   end if;
   return tsql.cut(value, length);
 end
 $$;
-
-create or replace function tsql.fitting(value text, length integer) returns text
-language sql immutable parallel safe
-return case when octet_length(value) > length and tsql.has_pairs(value)
-  then tsql.fitting_pairs(value, length) else value end;
 comment on function tsql.fitting(text, integer) is
 $$A text on its way into a column of so many units, which PostgreSQL would let in with as many characters: blanks at its end are
-cut. Error (22001): it is longer.$$;
+cut; below 0: of any length. Error (22001): it is longer. (In SQL it would use its value more than once, and PostgreSQL would not inline its callers.)$$;

@@ -1,7 +1,7 @@
 -- Texts: SQL Server, "String functions". Lengths and places are in units of UTF-16 (01_units.sql).
 
 create or replace function tsql.len(value text) returns integer
-language sql immutable strict parallel safe return tsql.units(rtrim(value, ' '));
+language sql immutable parallel safe return tsql.units(rtrim(value, ' '));
 create or replace function tsql.len(value bytea) returns integer
 language plpgsql immutable strict parallel safe
 as $$
@@ -17,7 +17,7 @@ create or replace function tsql.len(value anyelement) returns integer
 language sql stable strict parallel safe
 as $$ select tsql.len(tsql.text_of(value)) $$;
 create or replace function tsql.char_length(value text) returns integer
-language sql immutable strict parallel safe return tsql.units(value);
+language sql immutable parallel safe return tsql.units(value);
 
 create or replace function tsql.left(value text, length integer) returns text
 language plpgsql immutable strict parallel safe
@@ -151,7 +151,7 @@ begin
 end
 $$;
 create or replace function tsql.unicode(value text) returns integer
-language sql immutable strict parallel safe
+language sql immutable parallel safe
 return case when tsql.has_pairs(pg_catalog.left(value, 1)) then 55296 + ((pg_catalog.ascii(value) - 65536) >> 10)
   else nullif(pg_catalog.ascii(value), 0) end;
 comment on function tsql.unicode(text) is 'Of the first unit: 0 to 65535 ("UNICODE").';
@@ -208,7 +208,7 @@ begin
 end
 $$;
 create or replace function tsql.datalength_wide(value text) returns integer
-language sql immutable strict parallel safe
+language sql immutable parallel safe
 return 2 * tsql.units(value);
 comment on function tsql.datalength_wide(text) is 'Of a national text: two bytes for each unit of UTF-16.';
 create or replace function tsql.datalength(value character) returns integer
@@ -355,7 +355,9 @@ return case when pattern is not null
 comment on function tsql.is_wide_like(text, text, text) is
   'LIKE where one of the texts is national: blanks at the end of the value count too (SQL Server, "LIKE").';
 
--- PostgreSQL takes the blanks of a char away where it makes a text of it
+-- PostgreSQL takes the blanks of a char away where it makes a text of it, and those of a pattern count
+create or replace function tsql.is_like(value text, pattern character, escape_ text) returns boolean
+language sql immutable parallel safe return tsql.is_like(value, tsql.padded(pattern), escape_);
 create or replace function tsql.is_wide_like(value character, pattern text, escape_ text) returns boolean
 language sql immutable parallel safe return tsql.is_wide_like(tsql.padded(value), pattern, escape_);
 create or replace function tsql.is_wide_like(value text, pattern character, escape_ text) returns boolean

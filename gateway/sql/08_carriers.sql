@@ -153,8 +153,7 @@ begin
         elsif target.type in ('varchar', 'bpchar') and source.class in ('varchar', 'xml', 'sql_variant') then
           -- these have characters of two units; a cast that is told the length cuts or refuses itself
           execute format('create or replace function tsql.%I(carried tsql.%s, typmod integer) returns %s'
-            ' language sql %s parallel safe return pg_catalog.%3$I(case when typmod > 4'
-            ' then tsql.fitting(%5$s, typmod - 4) else %5$s end::%3$s, typmod, false)',
+            ' language sql %s parallel safe return pg_catalog.%3$I(tsql.fitting(%5$s, typmod - 4)::%3$s, typmod, false)',
             'carried_to_' || target.type, carrier, target.type, volatility, body);
           arguments := format('tsql.%s, integer', carrier);
         else
