@@ -82,4 +82,5 @@ end
 $$;
 comment on function tsql.fitting(text, integer) is
 $$A text on its way into a column of so many units, which PostgreSQL would let in with as many characters: blanks at its end are
-cut; below 0: of any length. Error (22001): it is longer. (In SQL it would use its value more than once, and PostgreSQL would not inline its callers.)$$;
+cut. A length below 0: any. Error (22001): it is longer. In SQL it would use its value more than once, and PostgreSQL would not
+inline its callers.$$;
