@@ -1,5 +1,12 @@
 """Cancelling what runs, and going on with the same connection."""
 
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
 import psycopg
 import pymssql
 import pytest
@@ -132,6 +139,109 @@ def test_a_client_that_goes_away_ends_its_query(
         client.send(NORMAL, language("select pg_sleep(60) as left_alone"))
         wait_until(lambda: running(admin, "left_alone"))
     wait_until(lambda: not running(admin, "left_alone"), lambda: "nobody waits for it any more")
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """A process that gets no processor, as on a busy machine."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def is_pending(pid: int, number: signal.Signals) -> bool:
+    """Whether a process has been sent a signal that it has not got yet."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    (pending,) = (line.split()[1] for line in status.splitlines() if line.startswith("ShdPnd:"))
+    return bool(int(pending, 16) >> (number - 1) & 1)
+
+
+class Connection(NamedTuple):
+    """A session's connection to PostgreSQL: its process there, and the ports of both ends."""
+
+    pid: int
+    port: int
+    gateway_port: int
+
+    def has_unread(self) -> bool:
+        """Whether bytes have arrived that the process has not read yet (proc_pid_net(5), /proc/net/tcp)."""
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+            _, here, there, _, queues, *_ = line.split()
+            ports = (int(here.split(":")[1], 16), int(there.split(":")[1], 16))
+            if ports == (self.port, self.gateway_port):
+                return int(queues.split(":")[1], 16) > 0
+        return False
+
+
+def prepared(client: RawClient, server: RunningServer, admin: Admin, words: str) -> Connection:
+    """Has a session prepare `select pg_sleep(…) as words`, which goes to PostgreSQL at once from then on."""
+    assert client.log_in5(PLAIN).login == 5
+    for _ in range(2):
+        assert client.language(f"select pg_sleep(0) as {words}").errors == []
+    pid = int(str(client.language("select pg_backend_pid() as pid").rows[0][0]))
+    (port,) = admin.execute("select client_port from pg_stat_activity where pid = %s", [pid]).fetchone() or ()
+    return Connection(pid, server.postgres_port, int(str(port)))
+
+
+@pytest.mark.parametrize("goes", [False, True])
+def test_a_cancel_that_comes_before_postgresql_has_begun_is_not_lost(
+    server: RunningServer, admin: Admin, goes: bool
+) -> None:
+    """PostgreSQL takes no notice of a cancel while it waits for a statement, which may be on its way."""
+    with RawClient(server.host, server.port) as client:
+        connection = prepared(client, server, admin, "begun_late")
+        with stopped(connection.pid):
+            client.send(NORMAL, language("select pg_sleep(1000) as begun_late"))
+            wait_until(connection.has_unread)
+            if goes:
+                client.socket.close()
+            else:
+                client.send(ATTENTION, b"")
+            wait_until(lambda: is_pending(connection.pid, signal.SIGINT))
+        if not goes:
+            assert read_reply(client.receive()).done[-1] == (DONE_ATTENTION, 0)
+            assert client.language("select 1 as one").rows == [[1]]
+    wait_until(lambda: not running(admin, "begun_late"), lambda: "the statement was not cancelled")
+
+
+def test_a_cancel_is_acknowledged_though_postgresql_is_lost_with_it(
+    server: RunningServer, admin: Admin
+) -> None:
+    with RawClient(server.host, server.port) as client:
+        connection = prepared(client, server, admin, "lost_with_it")
+        with stopped(connection.pid):
+            client.send(NORMAL, language("select pg_sleep(1000) as lost_with_it"))
+            wait_until(connection.has_unread)
+            client.send(ATTENTION, b"")
+            wait_until(lambda: is_pending(connection.pid, signal.SIGINT))
+            admin.execute("select pg_terminate_backend(%s)", [connection.pid])
+            wait_until(lambda: is_pending(connection.pid, signal.SIGTERM))
+        lost = read_reply(client.receive())
+        assert [error.number for error in lost.errors] == [6005]
+        assert read_reply(client.receive()).done == [(DONE_ATTENTION, 0)]
+        assert client.language("select 1 as one").rows == [[1]]
+
+
+@pytest.mark.parametrize("goes", [False, True])
+def test_a_cancel_while_a_statement_waits_to_be_prepared(
+    server: RunningServer, admin: Admin, goes: bool
+) -> None:
+    """PostgreSQL locks a table when it reads the statement that names it."""
+    words = f"not_prepared_{int(goes)}"
+    with psycopg.connect(server.dsn) as blocking, RawClient(server.host, server.port) as client:
+        assert client.log_in5(PLAIN).login == 5
+        blocking.execute("lock table log.sr_rf in access exclusive mode")
+        client.send(NORMAL, language(f"select count(*) as {words} from log..sr_rf"))
+        wait_until(lambda: waiting_for_locks(admin, words))
+        if goes:
+            client.socket.close()
+        else:
+            client.send(ATTENTION, b"")
+            assert read_reply(client.receive()).done[-1] == (DONE_ATTENTION, 0)
+            assert client.language("select 1 as one").rows == [[1]]
+        wait_until(lambda: not waiting_for_locks(admin, words), lambda: "it waits for the lock still")
 
 
 def test_an_attention_with_nothing_running_is_acknowledged(server: RunningServer) -> None:

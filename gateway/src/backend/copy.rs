@@ -9,6 +9,7 @@ use crate::client::{Client, SessionError};
 use crate::convert::{client_type, PgType, Value};
 use crate::interrupt::Interrupt;
 use crate::postgres::message::PgColumn;
+use crate::postgres::Cancelling;
 use crate::program::{InsertBulk, Sql};
 use crate::tds::bulk::{Column, Row, Rows};
 use crate::tds::packet::{self, MessageKind};
@@ -219,8 +220,13 @@ impl Backend {
             client.reply.message(&ServerMessage::info(0, text));
         }
         match bulk.failure.take() {
-            Some(_) if cancelled => client.acknowledge_cancel(),
-            Some(message) => client.reply.refuse(&message),
+            Some(_) if cancelled && !bulk.is_lost => client.acknowledge_cancel(),
+            Some(message) => {
+                client.reply.refuse(&message);
+                if cancelled {
+                    client.answer_attention_later();
+                }
+            }
             None => {
                 client.reply.row_count = bulk.stored.and_then(|count| i64::try_from(count).ok()).unwrap_or(0);
                 client.reply.command = Command::BulkInsert;
@@ -302,8 +308,7 @@ impl Backend {
                 biased;
                 message = connection.receive() => bulk.hear(message),
                 attention = client.attention(), if cancelling.is_none() => {
-                    let canceller = connection.canceller();
-                    let asking = tokio::spawn(async move { canceller.cancel().await });
+                    let asking = Cancelling::of(connection.canceller());
                     // PostgreSQL does not see that the client has gone
                     attention?;
                     cancelling = Some(asking);
@@ -312,8 +317,7 @@ impl Backend {
         }
         let cancelled = cancelling.is_some();
         if let Some(cancelling) = cancelling {
-            // a cancel still on its way would hit the next statement
-            let _ = cancelling.await;
+            cancelling.finish().await;
         }
         Ok(cancelled)
     }

@@ -3,6 +3,7 @@
 mod ahead;
 mod begin_commit;
 mod bulk_copy;
+mod cancellable;
 mod connection;
 mod copy;
 mod copy_row;

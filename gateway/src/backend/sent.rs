@@ -7,12 +7,10 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{timeout, timeout_at, Instant};
+use tokio::time::{timeout_at, Instant};
 
 /// How long answers that nobody wants may take before they are cancelled, and again.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// How long PostgreSQL may take to accept a cancel.
-const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A query that PostgreSQL was sent.
 pub struct Sent {
@@ -64,7 +62,7 @@ impl SentAhead {
                 Err(_) => {}
             }
             if left > 0 && Instant::now() >= until {
-                let _ = timeout(CANCEL_TIMEOUT, connection.canceller().cancel()).await;
+                let _ = connection.canceller().cancel().await;
                 until = Instant::now() + PATIENCE;
             }
         }

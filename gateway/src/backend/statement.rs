@@ -1,6 +1,7 @@
 //! Runs one statement of the client on PostgreSQL. Inside a transaction it is preceded by a savepoint, so that a
 //! failing statement is undone and the transaction continues, as in T-SQL.
 
+use super::cancellable::cancellable;
 use super::connection::Backend;
 use super::described::Described;
 use super::open::Open;
@@ -302,14 +303,17 @@ impl Backend {
         }
         let open = self.open.as_mut().ok_or_else(|| PgError::Protocol("no connection".into()))?;
         let zone = open.zone()?;
-        let prepared = match source {
-            Source::Call { statement, .. } => open.prepare(statement).await,
-            Source::Query { sql, parameters, .. } => {
-                let types: Vec<_> = parameters.iter().map(|parameter| parameter.sql_type).collect();
-                open.prepare_query(sql, &types, typing).await
+        let canceller = open.connection.canceller();
+        let preparing = async {
+            match source {
+                Source::Call { statement, .. } => open.prepare(statement).await,
+                Source::Query { sql, parameters, .. } => {
+                    let types: Vec<_> = parameters.iter().map(|parameter| parameter.sql_type).collect();
+                    open.prepare_query(sql, &types, typing).await
+                }
             }
         };
-        let prepared = prepared.map_err(Unfinished::Refused)?;
+        let prepared = cancellable(client, canceller, preparing).await?;
         let formats = super::result_set::columns::formats(&prepared.columns);
         let limit = match rows {
             Rows::ToClient(_) => client.settings().row_limit,

@@ -10,7 +10,7 @@ pub mod priority;
 mod values;
 
 pub use address::{Address, Host, Wanted};
-pub use connection::Connection;
+pub use connection::{Canceller, Cancelling, Connection};
 pub use encryption::Encryption;
 pub use error::{Notice, PgError};
 pub use values::Values;

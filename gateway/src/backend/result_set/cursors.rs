@@ -38,6 +38,8 @@ impl RowStream<'_> {
                 }
                 // heard when they came
                 Said::LeftError(_) | Said::Doomed => continue,
+                // its rows are not wanted any more
+                Said::ResultSet { .. } if self.end.is_some() => break,
                 Said::ResultSet { cursor, columns, counted } => {
                     (self.cursor(&cursor, columns.as_deref()).await?, counted)
                 }

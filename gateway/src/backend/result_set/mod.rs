@@ -13,7 +13,7 @@ use crate::client::{unsendable, Client, TextSize};
 use crate::convert::Zone;
 use crate::postgres::commit::Outcome;
 use crate::postgres::message::{row_count, row_values, server_error, server_notice, Message, PgColumn};
-use crate::postgres::{Connection, Notice, PgError};
+use crate::postgres::{Cancelling, Connection, Notice, PgError};
 use crate::program::Title;
 use crate::tds::tokens::columns::ROW;
 use crate::tds::tokens::message::ServerMessage;
@@ -24,12 +24,7 @@ use columns::{put_cursor_columns, Fetched, SentAs};
 use interruption::{event, server_stops, stopped, Event, Stopping};
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-
-/// How long PostgreSQL may take to accept a cancel.
-const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The status of a row that a server cursor has found (sp_cursorfetch, RPC Considerations).
 const FETCH_SUCCEEDED: u32 = 1;
@@ -79,8 +74,7 @@ pub struct RowStream<'a> {
     text_size: TextSize,
     /// Why rows are no longer wanted: the rest is read and dropped.
     end: Option<Unfinished>,
-    /// PostgreSQL is being asked to cancel.
-    cancelling: Option<JoinHandle<()>>,
+    cancelling: Option<Cancelling>,
     /// Comes when the gateway stops and waits no longer.
     stopping: Option<Stopping>,
 }
@@ -236,10 +230,13 @@ impl<'a> RowStream<'a> {
         }
     }
 
-    /// A cancel still on its way would hit the next statement.
+    /// Follows `run`. A cancel that is not what that has returned, since PostgreSQL was lost, is still to be answered.
     pub async fn finish_cancelling(&mut self) {
         if let Some(cancelling) = self.cancelling.take() {
-            let _ = cancelling.await;
+            cancelling.finish().await;
+        }
+        if let Some(Unfinished::Cancelled) = self.end.take() {
+            self.client.answer_attention_later();
         }
     }
 
@@ -249,37 +246,33 @@ impl<'a> RowStream<'a> {
             if let Some(message) = self.connection.arrived()? {
                 return Ok(message);
             }
-            if matches!(self.end, Some(Unfinished::Cancelled)) {
+            if matches!(self.end, Some(Unfinished::Cancelled | Unfinished::Session(_))) {
                 return Ok(self.connection.receive().await?);
             }
             tokio::select! {
                 message = self.connection.receive() => return Ok(message?),
                 () = self.turn.is_over() => self.turn.give_back(),
-                event = event(self.client, &mut self.stopping) => self.heed(event)?,
+                event = event(self.client, &mut self.stopping) => self.heed(event),
             }
         }
     }
 
     /// Waits until rows may go on, or need not.
-    async fn wait_for_turn(&mut self) -> Result<(), Unfinished> {
+    async fn wait_for_turn(&mut self) {
         tokio::select! {
             biased;
-            () = self.turn.take() => Ok(()),
+            () = self.turn.take() => {}
             event = event(self.client, &mut self.stopping) => self.heed(event),
         }
     }
 
-    fn heed(&mut self, event: Event) -> Result<(), Unfinished> {
-        match event {
-            Event::Stopping => self.stop(Unfinished::Failed(server_stops())),
-            Event::Attention(Ok(())) => self.stop(Unfinished::Cancelled),
-            Event::Attention(Err(gone)) => {
-                // the client has disconnected
-                self.cancel();
-                return Err(gone.into());
-            }
-        }
-        Ok(())
+    fn heed(&mut self, event: Event) {
+        self.stop(match event {
+            Event::Stopping => Unfinished::Failed(server_stops()),
+            Event::Attention(Ok(())) => Unfinished::Cancelled,
+            // PostgreSQL does not see that the client has gone
+            Event::Attention(Err(gone)) => gone.into(),
+        });
     }
 
     /// Ends the statement, if that has not been done.
@@ -311,7 +304,7 @@ impl<'a> RowStream<'a> {
         if !self.client.has_gathered() {
             return Ok(());
         }
-        self.wait_for_turn().await?;
+        self.wait_for_turn().await;
         if self.end.is_some() {
             return Ok(());
         }
@@ -386,16 +379,8 @@ impl<'a> RowStream<'a> {
 
     fn stop(&mut self, end: Unfinished) {
         self.end = Some(end);
-        self.cancel();
-    }
-
-    fn cancel(&mut self) {
-        if self.cancelling.is_some() {
-            return;
+        if self.cancelling.is_none() {
+            self.cancelling = Some(Cancelling::of(self.connection.canceller()));
         }
-        let canceller = self.connection.canceller();
-        self.cancelling = Some(tokio::spawn(async move {
-            let _ = tokio::time::timeout(CANCEL_TIMEOUT, canceller.cancel()).await;
-        }));
     }
 }

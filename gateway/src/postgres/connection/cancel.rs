@@ -6,7 +6,17 @@ use crate::postgres::encryption::Encryption;
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 use std::io;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// The time limit of the connection, before which nothing was asked.
+const CONNECTING: Duration = Duration::from_secs(10);
+/// The pause before PostgreSQL is asked again, which doubles each time, and the longest one.
+const AGAIN: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 impl Connection {
     /// A handle that cancels this connection's running statement, for use while the connection is busy.
@@ -29,9 +39,11 @@ pub struct Canceller {
 }
 
 impl Canceller {
-    /// Asks PostgreSQL to cancel; whether the statement ended by it shows on its own connection.
+    /// Asks PostgreSQL once; whether the statement ended by it shows on its own connection. Afterwards no request is
+    /// on its way any more, which would hit the next statement.
     pub async fn cancel(&self) -> io::Result<()> {
-        let mut stream = self.host.open(&self.encryption).await?;
+        let opening = timeout(CONNECTING, self.host.open(&self.encryption));
+        let mut stream = opening.await.map_err(io::Error::from)??;
         let mut request = BytesMut::new();
         frontend::cancel_request(self.process, self.secret, &mut request);
         stream.write_all(&request).await?;
@@ -39,5 +51,36 @@ impl Canceller {
         // PostgreSQL closes once it has sent the signal
         let _ = stream.read_u8().await;
         Ok(())
+    }
+}
+
+/// PostgreSQL is asked to cancel a statement, again and again until that has ended: it takes no notice of a request that
+/// comes before it has begun with the statement (PostgreSQL, src/backend/tcop/postgres.c: ProcessInterrupts).
+pub struct Cancelling {
+    /// Dropped: the statement has ended.
+    statement: oneshot::Sender<()>,
+    asking: JoinHandle<()>,
+}
+
+impl Cancelling {
+    pub fn of(canceller: Canceller) -> Cancelling {
+        let (statement, mut ended) = oneshot::channel::<()>();
+        let asking = tokio::spawn(async move {
+            let mut pause = AGAIN;
+            loop {
+                let _ = canceller.cancel().await;
+                if timeout(pause, &mut ended).await.is_ok() {
+                    return;
+                }
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+        });
+        Cancelling { statement, asking }
+    }
+
+    /// The statement has ended. Waits until no request is on its way any more.
+    pub async fn finish(self) {
+        drop(self.statement);
+        let _ = self.asking.await;
     }
 }

@@ -6,6 +6,8 @@ mod extended;
 mod login;
 mod simple;
 
+pub use cancel::{Canceller, Cancelling};
+
 use super::address::Host;
 use super::encryption::Encryption;
 use super::error::PgError;
