@@ -10,7 +10,9 @@ import psycopg
 import pymssql
 import pytest
 
+from servers import RunningServer
 from tds_clients import Admin, Clients
+from waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("functions")
 
@@ -206,3 +208,33 @@ def test_calls_that_take_long_do_not_wait_for_one_another(clients: Clients, admi
     assert transactions is not None
     assert transactions[0] == 4
     assert transactions[1] >= 2
+
+
+def test_a_new_connection_takes_the_time_it_needs(
+    clients: Clients, admin: Admin, server: RunningServer
+) -> None:
+    """What it asks PostgreSQL first may take longer than a call may, as on a busy machine."""
+    admin.execute("truncate gateway_test.journal")
+    own = "application_name = 'ringlog group commit'"
+
+    def is_there(blocking: psycopg.Connection[Any], condition: str) -> bool:
+        blocking.execute("select pg_stat_clear_snapshot()")
+        query = f"select count(*) from pg_stat_activity where {own} and {condition}"
+        return blocking.execute(query).fetchone() != (0,)
+
+    with (
+        clients.pymssql(clients.server.writer) as connection,
+        psycopg.connect(server.dsn) as blocking,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        connection.cursor().callproc("enter", ("on the connection before",))
+        blocking.execute("lock table pg_catalog.pg_proc in access exclusive mode")
+        blocking.execute(f"select pg_terminate_backend(pid) from pg_stat_activity where {own}")
+        wait_until(lambda: not is_there(blocking, "true"))
+        calling = pool.submit(connection.cursor().callproc, "enter", ("on a new one",))
+        late = "wait_event_type = 'Lock' and clock_timestamp() - query_start > interval '0.3 s'"
+        wait_until(lambda: calling.done() or is_there(blocking, late))
+        blocking.rollback()
+        calling.result()
+    found = admin.execute("select entry from gateway_test.journal order by id").fetchall()
+    assert found == [("on the connection before",), ("on a new one",)]

@@ -13,6 +13,14 @@ use tokio::sync::oneshot;
 /// until it is quick again.
 pub const PATIENCE: Duration = Duration::from_millis(100);
 
+/// SQLSTATE query_canceled: a call took longer than its time limit.
+pub const CANCELED: &str = "57014";
+
+/// Whether a call waited for a lock (SQLSTATE lock_not_available), or took, longer than PATIENCE.
+pub fn is_too_late(error: &PgError) -> bool {
+    matches!(error.sqlstate(), Some("55P03" | CANCELED))
+}
+
 /// Whose a procedure is, which decides the connections it runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {

@@ -1,7 +1,7 @@
 //! A group of calls on its connection: a transaction as a pipeline under one Sync, with the statements around each
 //! call that keep it from changing the connection for the others.
 
-use super::call::{Outcome, QueuedCall};
+use super::call::{is_too_late, Outcome, QueuedCall};
 use crate::postgres::error::{Notice, PgError};
 use crate::postgres::message::{
     put_value, row_count, row_values, server_error, server_notice, unexpected, Message,
@@ -59,6 +59,9 @@ const SET_ROLE: &str = "ringlog_set_role";
 const CONFIRM: &str = "ringlog_confirm";
 /// A time limit that a procedure has left behind ends no statement of ours.
 const UNLIMITED: &str = "reset statement_timeout";
+/// On a new connection, which may take long on a busy machine: the limits are for calls.
+const LIFT_LIMITS: &str = "set statement_timeout = 0; set lock_timeout = 0";
+const SET_LIMITS: &str = "reset statement_timeout; reset lock_timeout";
 /// Deferred triggers run before it then.
 const CONSTRAINTS: &str = "set constraints all immediate";
 /// A commit that does not wait for its standby says so by a warning.
@@ -82,6 +85,11 @@ const OID: u32 = 26;
 impl Open {
     /// Prepares what groups need on a new connection. `cleans`: it runs procedures that may leave something behind.
     pub async fn new(mut connection: Connection, cleans: bool) -> Result<Open, PgError> {
+        while let Err(error) = connection.query_text(LIFT_LIMITS).await {
+            if !is_too_late(&error) {
+                return Err(error);
+            }
+        }
         // as a parameter, so that no name of a role is ever pasted into SQL
         let sql = "select set_config('role', pg_get_userbyid($1), false)";
         connection.prepare(SET_ROLE, sql, &[OID]).await?;
@@ -95,6 +103,7 @@ impl Open {
                     set_config('role', pg_get_userbyid($1), false)"
         );
         connection.prepare(CONFIRM, &confirm, &[OID]).await?;
+        connection.query_text(SET_LIMITS).await?;
         let durable = format!("set synchronous_commit to {durable}");
         Ok(Open { connection, prepared: HashMap::new(), role: None, cleans, durable, cleaning: false })
     }

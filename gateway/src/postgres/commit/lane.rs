@@ -1,6 +1,6 @@
 //! A lane: a connection, the queue of calls in front of it, and the task that commits them in groups.
 
-use super::call::{not_written, QueuedCall, PATIENCE};
+use super::call::{is_too_late, not_written, QueuedCall, CANCELED, PATIENCE};
 use super::group::{Failure, Open};
 use crate::metrics::Metrics;
 use crate::postgres::error::{Notice, PgError};
@@ -24,10 +24,6 @@ const RETRY: Duration = Duration::from_millis(100);
 const MOST_SPLITS: usize = 3;
 /// A connection for other procedures than the installer's is given up when it was idle for so long.
 const IDLE: Duration = Duration::from_secs(60);
-/// SQLSTATE query_canceled: a call took longer than its time limit.
-const CANCELED: &str = "57014";
-/// SQLSTATE lock_not_available, or the former: a call waited for a lock, or took, longer than PATIENCE.
-const TOO_LATE: [&str; 2] = ["55P03", CANCELED];
 /// SQLSTATE invalid_sql_statement_name: a procedure has deallocated what was prepared.
 const NOT_PREPARED: &str = "26000";
 
@@ -184,8 +180,7 @@ impl Lane {
             (None, [alone]) => alone,
             (None, _) => return None,
         };
-        let is_late = !self.kind.is_patient()
-            && failure.error.sqlstate().is_some_and(|state| TOO_LATE.contains(&state));
+        let is_late = !self.kind.is_patient() && is_too_late(&failure.error);
         is_late.then_some(call.statement.procedure)
     }
 
