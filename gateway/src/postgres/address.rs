@@ -1,7 +1,7 @@
 //! The address of the database: one server, or several of which one is the primary.
 
 use super::encryption::Encryption;
-use crate::stream::Stream;
+use crate::stream::ServerStream;
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,7 +32,7 @@ impl Host {
         self.name.starts_with('/').then(|| format!("{}/.s.PGSQL.{}", self.name, self.port))
     }
 
-    pub async fn open(&self, encryption: &Encryption) -> io::Result<Box<dyn Stream>> {
+    pub async fn open(&self, encryption: &Encryption) -> io::Result<Box<dyn ServerStream>> {
         if let Some(path) = self.socket() {
             return Ok(Box::new(UnixStream::connect(path).await?));
         }

@@ -1,6 +1,6 @@
 //! TLS to PostgreSQL, by libpq's sslmode and sslrootcert (PostgreSQL: "SSL Support" in libpq's chapter).
 
-use crate::stream::Stream;
+use crate::stream::ServerStream;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_name, WebPkiServerVerifier};
 use rustls::crypto::{verify_tls12_signature, verify_tls13_signature, CryptoProvider};
@@ -66,7 +66,7 @@ impl Encryption {
     }
 
     /// Begins a connection: inside TLS when that is wanted and PostgreSQL has it.
-    pub async fn begin(&self, mut stream: TcpStream, host: &str) -> io::Result<Box<dyn Stream>> {
+    pub async fn begin(&self, mut stream: TcpStream, host: &str) -> io::Result<Box<dyn ServerStream>> {
         let Some(Wanted { connector, required }) = &self.0 else { return Ok(Box::new(stream)) };
         stream.write_all(&SSL_REQUEST).await?;
         // one byte and no more: what followed it in the clear would not be PostgreSQL's

@@ -5,6 +5,8 @@ pub mod commit;
 pub mod connection;
 pub mod encryption;
 pub mod error;
+#[cfg(test)]
+pub mod fake;
 pub mod message;
 pub mod priority;
 mod values;

@@ -283,7 +283,13 @@ impl Lane {
         }
     }
 
+    /// Makes sure of a connection. One that PostgreSQL has ended would leave the calls in doubt.
     async fn connected(&mut self) -> Result<(), PgError> {
+        if let Some(open) = &mut self.open {
+            if open.connection.has_ended().await {
+                self.open = None;
+            }
+        }
         if self.open.is_none() {
             self.open = Some(self.maker.connect(self.kind).await?);
         }

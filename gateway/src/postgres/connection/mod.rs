@@ -12,15 +12,21 @@ use super::address::Host;
 use super::encryption::Encryption;
 use super::error::PgError;
 use super::message::{gives_up_standby, is_aside, Message};
-use crate::stream::Stream;
+use crate::stream::ServerStream;
 use bytes::{Buf, BytesMut};
 use postgres_protocol::message::backend::NotificationResponseBody;
 use postgres_protocol::message::frontend;
 use std::collections::HashMap;
+use std::future::ready;
 use std::io;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
 
 type Result<T> = std::result::Result<T, PgError>;
+
+/// How long the rest of a message may take that has begun to arrive at an idle connection.
+const HEARING: Duration = Duration::from_secs(1);
 
 /// A buffer that has been longer is given back, in bytes.
 const LARGEST_KEPT: usize = 4 << 20;
@@ -28,7 +34,7 @@ const LARGEST_KEPT: usize = 4 << 20;
 pub struct Connection {
     host: Host,
     encryption: Encryption,
-    stream: Box<dyn Stream>,
+    stream: Box<dyn ServerStream>,
     input: BytesMut,
     /// The bytes that the next `flush` sends.
     output: BytesMut,
@@ -62,18 +68,27 @@ impl Connection {
         &mut self.output
     }
 
+    /// Sends the output. What PostgreSQL says to the beginning of it is read meanwhile, where the socket is full:
+    /// PostgreSQL reads nothing itself until it has been heard.
     pub async fn flush(&mut self) -> Result<()> {
-        while self.output.has_remaining() {
-            let sent = self.stream.write_buf(&mut self.output).await?;
-            if sent == 0 {
-                return Err(PgError::Io(io::ErrorKind::WriteZero.into()));
+        loop {
+            let sent = tokio::select! {
+                biased;
+                sent = send(&mut self.stream, &mut self.output) => Some(sent?),
+                () = ready(()) => None,
+            };
+            let is_sent = match sent {
+                Some(is_sent) => is_sent,
+                None => self.send_or_read().await?,
+            };
+            if is_sent {
+                break;
             }
         }
         if self.output.capacity() > LARGEST_KEPT {
             self.output = BytesMut::new();
         }
-        // TLS keeps what it could not send
-        Ok(self.stream.flush().await?)
+        Ok(())
     }
 
     /// A message that has already arrived. ParameterStatus is kept and not returned. `PgError::Unconfirmed` comes in
@@ -123,13 +138,18 @@ impl Connection {
     /// Whether PostgreSQL has ended the connection while nothing ran on it.
     pub async fn has_ended(&mut self) -> bool {
         loop {
-            tokio::select! {
-                biased;
-                message = self.receive() => match message.and_then(|message| is_aside(&message)) {
-                    Ok(true) => {}
-                    _ => return true,
-                },
-                () = std::future::ready(()) => return false,
+            let message = if self.stream.has_arrived() {
+                timeout(HEARING, self.receive()).await.ok()
+            } else {
+                tokio::select! {
+                    biased;
+                    message = self.receive() => Some(message),
+                    () = ready(()) => None,
+                }
+            };
+            let Some(message) = message else { return false };
+            if !matches!(message.and_then(|message| is_aside(&message)), Ok(true)) {
+                return true;
             }
         }
     }
@@ -141,30 +161,22 @@ impl Connection {
             if let Some(message) = self.arrived()? {
                 return Ok(Some(message));
             }
-            self.input.reserve(16 * 1024);
-            let (mut reading, mut writing) = tokio::io::split(&mut self.stream);
-            let output = &mut self.output;
-            let sending = async {
-                if !output.has_remaining() {
-                    return writing.flush().await.map(|()| true);
-                }
-                match writing.write_buf(output).await? {
-                    0 => Err(io::ErrorKind::WriteZero.into()),
-                    _ => Ok(false),
-                }
-            };
-            tokio::select! {
-                is_sent = sending => {
-                    if is_sent? {
-                        return Ok(None);
-                    }
-                }
-                read = reading.read_buf(&mut self.input) => {
-                    if read? == 0 {
-                        return Err(closed());
-                    }
-                }
+            if self.send_or_read().await? {
+                return Ok(None);
             }
+        }
+    }
+
+    /// Sends some of the output, or reads what PostgreSQL says. Whether all is sent.
+    async fn send_or_read(&mut self) -> Result<bool> {
+        self.input.reserve(16 * 1024);
+        let (mut reading, mut writing) = tokio::io::split(&mut self.stream);
+        tokio::select! {
+            is_sent = send(&mut writing, &mut self.output) => Ok(is_sent?),
+            read = reading.read_buf(&mut self.input) => match read? {
+                0 => Err(closed()),
+                _ => Ok(false),
+            },
         }
     }
 
@@ -175,6 +187,61 @@ impl Connection {
     }
 }
 
+/// Sends some of `output`. Whether there was nothing left of it; TLS keeps what it could not send.
+async fn send(stream: &mut (impl AsyncWrite + Unpin), output: &mut BytesMut) -> io::Result<bool> {
+    if !output.has_remaining() {
+        return stream.flush().await.map(|()| true);
+    }
+    match stream.write_buf(output).await? {
+        0 => Err(io::ErrorKind::WriteZero.into()),
+        _ => Ok(false),
+    }
+}
+
 fn closed() -> PgError {
     PgError::Io(io::Error::new(io::ErrorKind::UnexpectedEof, "PostgreSQL closed the connection"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postgres::fake::Fake;
+    use bytes::BufMut;
+
+    #[tokio::test]
+    async fn an_end_that_has_arrived_is_known_before_the_runtime_has_heard_of_it() {
+        let fake = Fake::new().await;
+        let (mut connection, mut peer) = fake.connect().await;
+        assert!(!connection.has_ended().await);
+        peer.say(b'N', "NOTICE", "00000", "of no concern").await;
+        assert!(!connection.has_ended().await);
+        // from here on nothing lets the runtime look at its sockets
+        peer.say(b'E', "FATAL", "57P01", "terminating connection").await;
+        assert!(connection.has_ended().await);
+    }
+
+    #[tokio::test]
+    async fn what_is_long_is_sent_to_a_server_that_wants_to_be_heard_first() {
+        const LONG: usize = 32 << 20;
+        let fake = Fake::new().await;
+        let (mut connection, mut peer) = fake.connect().await;
+        let server = tokio::spawn(async move {
+            let said = "x".repeat(1 << 20);
+            for _ in 0..LONG / said.len() {
+                peer.say(b'N', "NOTICE", "00000", &said).await;
+            }
+            let mut heard = vec![0; LONG];
+            peer.0.read_exact(&mut heard).await.unwrap();
+            peer.ready().await;
+            peer
+        });
+        connection.output().put_bytes(0, LONG);
+        connection.flush().await.unwrap();
+        let mut notices = 0;
+        while let Message::NoticeResponse(_) = connection.receive().await.unwrap() {
+            notices += 1;
+        }
+        assert_eq!(notices, 32);
+        server.await.unwrap();
+    }
 }
