@@ -118,7 +118,14 @@ impl Procedures {
         let (schema, bare) = split_name(name);
         let mut found = self.find(client, schema, bare, params);
         let may_be_new = matches!(found, Err(Unresolved::Missing)) && !is_temporary(bare);
-        if may_be_new && self.gateway.reload_catalogue(Because::Unknown).await {
+        if may_be_new {
+            if !self.gateway.reload_catalogue(Because::Unknown).await {
+                let text = format!(
+                    "PostgreSQL cannot be reached, and whether it has the procedure '{bare}' is not known: nothing was \
+                     written."
+                );
+                return Err(not_written(text).to_message());
+            }
             found = self.find(client, schema, bare, params);
         }
         found.map_err(|unresolved| match unresolved {

@@ -8,6 +8,7 @@ use crate::postgres::message::{server_error, Message};
 use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, Connection, PgError};
 use arc_swap::ArcSwap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
@@ -51,7 +52,8 @@ pub enum Because {
 }
 
 impl Because {
-    /// Within this time of the last reading the catalogue is not read again for this reason.
+    /// Within this time of the last reading the catalogue is not read again for this reason, unless PostgreSQL has
+    /// notified of a change.
     fn pause(self) -> Duration {
         Duration::from_millis(match self {
             Because::Unknown => 500,
@@ -95,7 +97,7 @@ impl LiveCatalogue {
         self.current.load()
     }
 
-    /// Reads the catalogue again. For an unknown name it may be as new as it was a moment ago; what
+    /// Reads the catalogue again. For an unknown name it may be as new as PostgreSQL's latest notification; what
     /// PostgreSQL refused waits until the catalogue is newer than that. False: PostgreSQL is not there.
     pub async fn reload(&self, because: Because) -> bool {
         let asked = Instant::now();
@@ -150,17 +152,40 @@ impl Watcher {
                 Err(failed) => failed,
             };
             error!("lost PostgreSQL, trying again: {failed}");
+            let before = live.now().catalogue.clone();
+            let Some((connection, snapshot)) = self.connect_again(&before, &mut requests).await else {
+                return;
+            };
+            live.current.store(Arc::new(snapshot));
+            info!("PostgreSQL is back");
+            self.connection = connection;
+            // it may be another server: what is still under way on the old one's connections may never end
+            changed(Changed::All);
+        }
+    }
+
+    /// Tries until PostgreSQL is there; who requests the catalogue meanwhile does not wait for it. None: nobody can any
+    /// more.
+    async fn connect_again(
+        &self,
+        before: &Catalogue,
+        requests: &mut mpsc::Receiver<Reload>,
+    ) -> Option<(Connection, Snapshot)> {
+        let mut connecting = pin!(async {
             loop {
                 tokio::time::sleep(RETRY).await;
-                let Ok(mut again) = self.listening().await else { continue };
-                let before = live.now().catalogue.clone();
-                let Ok(snapshot) = read(&mut again, &self.metrics, Some(&before)).await else { continue };
-                live.current.store(Arc::new(snapshot));
-                info!("PostgreSQL is back");
-                self.connection = again;
-                // it may be another server: what is still under way on the old one's connections may never end
-                changed(Changed::All);
-                break;
+                let Ok(mut connection) = self.listening().await else { continue };
+                if let Ok(snapshot) = read(&mut connection, &self.metrics, Some(before)).await {
+                    return (connection, snapshot);
+                }
+            }
+        });
+        loop {
+            tokio::select! {
+                found = &mut connecting => return Some(found),
+                request = requests.recv() => {
+                    let _ = request?.answer.send(false);
+                }
             }
         }
     }
@@ -173,19 +198,7 @@ impl Watcher {
         changed: &(impl Fn(Changed) + Send),
     ) -> Result<(), PgError> {
         loop {
-            // those that came while the catalogue was read may be of changes which that has not seen
-            let notified = self.connection.notifications();
-            if !notified.is_empty() {
-                if notified.iter().any(|what| what != COLUMNS) {
-                    self.read_into(live).await?;
-                }
-                if notified.iter().any(|what| what != MOVED && what != COLUMNS) {
-                    changed(Changed::All);
-                } else if notified.iter().any(|what| what == COLUMNS) {
-                    changed(Changed::Columns);
-                }
-                continue;
-            }
+            self.heed(live, changed).await?;
             tokio::select! {
                 message = self.connection.receive() => match message? {
                     Message::NotificationResponse(body) => self.connection.keep(&body)?,
@@ -205,10 +218,37 @@ impl Watcher {
                         if because == Because::Outdated {
                             changed(Changed::All);
                         }
+                    } else {
+                        // PostgreSQL sends what it has notified of by now before the answer to a statement (PostgreSQL,
+                        // src/backend/tcop/postgres.c: PostgresMain)
+                        self.connection.query_text("select 1").await?;
+                        self.heed(live, changed).await?;
                     }
-                    // a change that came meanwhile may have come just before the question
                     let _ = answer.send(true);
                 }
+            }
+        }
+    }
+
+    /// Takes account of what PostgreSQL has notified of.
+    async fn heed(
+        &mut self,
+        live: &LiveCatalogue,
+        changed: &(impl Fn(Changed) + Send),
+    ) -> Result<(), PgError> {
+        loop {
+            // those that come while the catalogue is read may be of changes which that has not seen
+            let notified = self.connection.notifications();
+            if notified.is_empty() {
+                return Ok(());
+            }
+            if notified.iter().any(|what| what != COLUMNS) {
+                self.read_into(live).await?;
+            }
+            if notified.iter().any(|what| what != MOVED && what != COLUMNS) {
+                changed(Changed::All);
+            } else if notified.iter().any(|what| what == COLUMNS) {
+                changed(Changed::Columns);
             }
         }
     }
@@ -251,4 +291,66 @@ async fn read(
     let zone = Zone::new(&name)
         .map_err(|_| PgError::Protocol(format!("the time zone '{name}', which is not known here")))?;
     Ok(Snapshot { catalogue, zone, read: began })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postgres::fake::{Fake, Peer};
+
+    async fn watcher(fake: &Fake) -> (Watcher, Peer) {
+        let (metrics, priority) = (Arc::default(), Arc::new(WriterPriority::new(false, None)));
+        let connecting = Watcher::connect(
+            fake.address(),
+            String::from("gateway"),
+            String::from("password"),
+            metrics,
+            priority,
+        );
+        let serving = async {
+            let mut peer = fake.accept().await;
+            while peer.statement().await != BYTE_ORDER {
+                peer.answer().await;
+            }
+            peer.answer().await;
+            peer
+        };
+        let (watcher, peer) = tokio::join!(connecting, serving);
+        (watcher.unwrap(), peer)
+    }
+
+    #[tokio::test]
+    async fn a_name_that_was_made_a_moment_ago_is_known() {
+        let fake = Fake::new().await;
+        let (mut watcher, mut peer) = watcher(&fake).await;
+        let live = LiveCatalogue::new(&mut watcher);
+        let before = live.now().catalogue.clone();
+        tokio::spawn(watcher.run(live.clone(), |_| {}));
+        let postgresql = async {
+            // its notification is only on its way when the name is asked for
+            peer.statement().await;
+            let (process, nothing) = ([0; 4], [0]);
+            peer.put(b'A', &[&process[..], CHANNEL.as_bytes(), &nothing, &nothing].concat()).await;
+            peer.answer().await;
+            while peer.statement().await != BYTE_ORDER {
+                peer.answer().await;
+            }
+            peer.answer().await;
+        };
+        let (is_there, ()) = tokio::join!(live.reload(Because::Unknown), postgresql);
+        assert!(is_there && !Arc::ptr_eq(&before, &live.now().catalogue));
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_a_server_that_is_gone() {
+        let fake = Fake::new().await;
+        let (mut watcher, mut peer) = watcher(&fake).await;
+        let live = LiveCatalogue::new(&mut watcher);
+        tokio::spawn(watcher.run(live.clone(), |_| {}));
+        peer.say(b'E', "FATAL", "57P01", "terminating connection").await;
+        drop((peer, fake));
+        for _ in 0..3 {
+            assert!(!live.reload(Because::Unknown).await);
+        }
+    }
 }
