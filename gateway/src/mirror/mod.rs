@@ -74,7 +74,7 @@ pub async fn run(
                 let (tap, pieces) = tap::tap(&room);
                 let shadow = Shadow::new(pieces, record.clone(), peer.to_string(), now.new);
                 shadows.spawn(shadow.run(other));
-                let _ = pass(client, server, &tap, answering).await;
+                let _ = pass(client, server, &tap, answering, now.ends).await;
             };
             tokio::select! {
                 () = passing => {}
@@ -87,31 +87,34 @@ pub async fn run(
     accept(listener, stopping.clone(), serve).await;
 }
 
-/// Passes a session's bytes both ways until one side ends, or it is at rest after a change.
+/// Passes a session's bytes both ways until one side ends, or it is at rest after a change. `began`: the changes before
+/// its server was chosen; there may have been another one since.
 async fn pass(
     mut client: TcpStream,
     mut server: TcpStream,
     tap: &Tap,
     mut answering: watch::Receiver<Answering>,
+    began: u64,
 ) -> io::Result<()> {
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
-    let began = answering.borrow_and_update().ends;
     let (client_in, mut client_out) = client.split();
     let (server_in, mut server_out) = server.split();
     let rest = Mutex::new((Boundary::default(), Boundary::default()));
-    let up = copy(client_in, &mut server_out, |bytes| {
+    // a request counts from its first byte that came, an answer when its last one has gone
+    let requested = |bytes: &[u8]| {
         tap.give(From::Client, bytes);
         if let Ok(mut rest) = rest.lock() {
             rest.0.pass(bytes);
         }
-    });
-    let down = copy(server_in, &mut client_out, |bytes| {
-        tap.give(From::Old, bytes);
+    };
+    let answered = |bytes: &[u8]| {
         if let Ok(mut rest) = rest.lock() {
             rest.1.pass(bytes);
         }
-    });
+    };
+    let up = copy(client_in, &mut server_out, requested, |_| {});
+    let down = copy(server_in, &mut client_out, |bytes| tap.give(From::Old, bytes), answered);
     let change = async {
         while answering.borrow().ends == began {
             if answering.changed().await.is_err() {
@@ -137,6 +140,7 @@ async fn copy(
     mut from: impl AsyncRead + Unpin,
     to: &mut (impl AsyncWrite + Unpin),
     mut hear: impl FnMut(&[u8]),
+    mut passed: impl FnMut(&[u8]),
 ) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER];
     loop {
@@ -148,5 +152,62 @@ async fn copy(
         // before it is passed on, so that the shadow gets a request before its answer
         hear(bytes);
         to.write_all(bytes).await?;
+        passed(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REQUEST: [u8; 9] = [1, 1, 0, 9, 0, 0, 0, 0, b'r'];
+
+    /// Two ends of a connection.
+    async fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (there, here) = tokio::join!(TcpStream::connect(address), listener.accept());
+        (there.unwrap(), here.unwrap().0)
+    }
+
+    #[tokio::test]
+    async fn a_session_whose_server_was_chosen_before_a_switch_ends_by_it() {
+        let ((_theirs, client), (server, _old)) = (pair().await, pair().await);
+        let (switch, answering) = watch::channel(Answering::default());
+        let began = answering.borrow().ends;
+        // while the session was being connected
+        switch.send_modify(|answering| answering.ends += 1);
+        let (tap, _pieces) = tap::tap(&Arc::new(Semaphore::new(tap::OF_ALL)));
+        pass(client, server, &tap, answering, began).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_ends_by_a_switch_only_when_its_client_has_the_whole_answer() {
+        const PACKETS: usize = 2000;
+        let ((mut theirs, client), (server, mut old)) = (pair().await, pair().await);
+        let (switch, answering) = watch::channel(Answering::default());
+        let (tap, _pieces) = tap::tap(&Arc::new(Semaphore::new(tap::OF_ALL)));
+        let session = tokio::spawn(async move { pass(client, server, &tap, answering, 0).await });
+        theirs.write_all(&REQUEST).await.unwrap();
+        old.read_exact(&mut [0; REQUEST.len()]).await.unwrap();
+        // more than the sockets hold for a client that reads nothing
+        let answering = tokio::spawn(async move {
+            for place in 1..=PACKETS {
+                let mut packet = vec![0; 4096];
+                packet[..4].copy_from_slice(&[4, u8::from(place == PACKETS), 0x10, 0]);
+                old.write_all(&packet).await.unwrap();
+            }
+            old
+        });
+        switch.send_modify(|answering| answering.ends += 1);
+        let mut answer = vec![0; PACKETS * 4096];
+        for part in answer.chunks_mut(32 << 10) {
+            // as often as a session at rest is looked for
+            tokio::time::sleep(LOOK_AGAIN).await;
+            theirs.read_exact(part).await.unwrap();
+        }
+        assert_eq!(theirs.read(&mut [0]).await.unwrap(), 0);
+        session.await.unwrap().unwrap();
+        answering.await.unwrap();
     }
 }
