@@ -28,6 +28,7 @@ mod python;
 mod room;
 mod scheduler;
 mod session;
+mod session_numbers;
 mod socket;
 mod stream;
 pub mod tds;

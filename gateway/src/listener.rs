@@ -6,11 +6,11 @@ use crate::admission::Entry;
 use crate::client::SessionError;
 use crate::gateway::Gateway;
 use crate::session;
+use crate::session_numbers::SessionNumbers;
 use crate::socket::Socket;
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{lookup_host, TcpListener, TcpSocket, TcpStream};
@@ -21,8 +21,6 @@ const KEEPALIVE: Duration = Duration::from_secs(60);
 
 /// Connections that wait to be accepted; the kernel may allow fewer.
 const BACKLOG: u32 = 4096;
-
-static NEXT_SPID: AtomicU16 = AtomicU16::new(1);
 
 /// Listens on the first address of `host` that is free.
 pub async fn bind(host: String, port: u16) -> io::Result<TcpListener> {
@@ -48,10 +46,12 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// session has ended.
 pub async fn run(listener: TcpListener, gateway: Arc<Gateway>) {
     let stopping = gateway.stopping.clone();
+    let numbers = SessionNumbers::default();
     let serve = |stream, peer: SocketAddr| {
         let entry = gateway.admission.enter(peer.ip());
         let gateway = gateway.clone();
-        let spid = next_spid();
+        let number = numbers.next();
+        let spid = number.spid;
         // entered where something is logged: to enter it at each turn of the session costs a call more than a lock
         let span = error_span!("session", spid, client = %peer, login = field::Empty);
         async move {
@@ -64,17 +64,10 @@ pub async fn run(listener: TcpListener, gateway: Arc<Gateway>) {
                 _ => debug!("ended"),
             });
             metrics.clients.dec();
+            drop(number);
         }
     };
     accept(listener, stopping, serve).await;
-}
-
-fn next_spid() -> u16 {
-    match NEXT_SPID.fetch_add(1, Ordering::Relaxed) {
-        // a client takes 0 for no number
-        0 => NEXT_SPID.fetch_add(1, Ordering::Relaxed),
-        spid => spid,
-    }
 }
 
 async fn serve(
