@@ -147,8 +147,11 @@ class Sender:
 
     def release(self) -> None:
         """Gives the table up, so that the next writer need not take it over."""
+        claim = (self._table, self._spool.name)
         with suppress(Interrupted, Refused, Failed):
-            self._connection.attempt("release_writer", self._table, self._spool.name)
+            if self._connection.attempt_if_there("release_claim", *claim, self._epoch) is None:
+                # an older server
+                self._connection.attempt("release_writer", *claim)
 
     def _send_books(self) -> bool:
         """Sends changed hours of the ledger and a batch of events. Returns whether more events wait."""

@@ -61,6 +61,7 @@ OVER_ALL_TABLES = (
     "get_states",
     "get_distribution",
     "claim_writer",
+    "release_claim",
     "release_writer",
     "report_writer",
     "report_ledger",

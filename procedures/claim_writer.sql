@@ -36,7 +36,7 @@ $$;
 
 comment on function ringlog.claim_writer(text, text, text, boolean) is
 $$Makes the caller the table's only writer and returns the epoch of the claim, which put_<table>_claimed requires. The
-same spool may claim again at any time; another one only after release_writer, or with take_over. Once this has
+same spool may claim again at any time; another one only after release_claim, or with take_over. Once this has
 returned, nothing is stored under an older claim. put_<table> requires no claim. Errors: no such table (42704), another
 writer has the claim (RL002).$$;
 

@@ -11,7 +11,8 @@ as $$
 $$;
 
 comment on function ringlog.release_writer(text, text) is
-$$Ends the claim of this spool, if it has it: the next writer can claim the table without take_over.$$;
+$$For writers of versions before 2026-11-23: ends the claim of this spool, if it has it, whichever epoch it is. See
+release_claim.$$;
 
 revoke all on function ringlog.release_writer(text, text) from public;
 grant execute on function ringlog.release_writer(text, text) to daq_writer;

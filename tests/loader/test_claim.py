@@ -226,12 +226,30 @@ def test_a_take_over_waits_for_calls_on_their_way_and_none_is_stored_after_it(
         call(other, "claim_writer", "beem", "two", "test", False, output(int))
 
 
+def test_a_release_that_comes_late_leaves_the_next_claim(
+    address: Address, quick_server: RunningServer
+) -> None:
+    """Of the same spool: that of a writer which has been started again meanwhile."""
+    connection = connect(address, quick_server.writer.password)
+    first, second = (
+        int(str(call(connection, "claim_writer", "beam", "again", "test", True, output(int)).outputs[0]))
+        for _ in range(2)
+    )
+    row = {"time": datetime.now(UTC), "current": 1.0}
+    call(connection, "release_claim", "beam", "again", first)
+    call(connection, "put_beam_claimed", **row, _epoch=second)
+    call(connection, "release_claim", "beam", "again", second)
+    with pytest.raises(Refused, match="RL001"):
+        call(connection, "put_beam_claimed", **row, _epoch=second)
+
+
 def test_readers_may_not_claim_and_nobody_writes_the_claims(quick_server: RunningServer) -> None:
     connection = connect(
         Address(quick_server.reader.user, quick_server.host, quick_server.port), quick_server.reader.password
     )
     for procedure in (
         "claim_writer",
+        "release_claim",
         "release_writer",
         "report_writer",
         "report_ledger",

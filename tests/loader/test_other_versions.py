@@ -50,7 +50,7 @@ def test_a_writer_of_an_older_ringlog(address: Address, quick_server: RunningSer
 
 @pytest.fixture
 def older_server(address: Address, quick_server: RunningServer) -> Iterator[psycopg.Connection]:
-    """The server has the procedures of reports under their former names only."""
+    """The server has the procedures of reports under their former names only, and releases without epochs."""
     writer = connect(address, quick_server.writer.password)
 
     def is_missing() -> bool:
@@ -67,6 +67,7 @@ def older_server(address: Address, quick_server: RunningServer) -> Iterator[psyc
                 f" '{former}'); execute replace(pg_get_functiondef('ringlog.tell_event'::regproc), '{name}',"
                 f" '{former}'); end $do$; drop function ringlog.{name}".encode()
             )
+        administrator.execute("drop function ringlog.release_claim")
         administrator.execute("notify ringlog_catalogue")
         wait_until(is_missing)
         yield administrator
@@ -91,8 +92,9 @@ def test_a_writer_at_an_older_server(
         assert writer.drain(PATIENCE)
         writer.note("alarm", 1_700_000_000_000_000, "an event at an older server")
     assert older_server.execute(
-        "select writer.state, produced, acknowledged from ringlog.writer where table_name = 'magnet'"
-    ).fetchall() == [("ended", 1, 1)]
+        "select writer.state, released is not null, produced, acknowledged from ringlog.writer"
+        " where table_name = 'magnet'"
+    ).fetchall() == [("ended", True, 1, 1)]
     spool = "select spool from ringlog.event where words = 'an event at an older server'"
     assert older_server.execute(
         f"select sum(produced), sum(acknowledged) from ringlog.ledger where spool = ({spool})".encode()

@@ -1,0 +1,19 @@
+create or replace function ringlog.release_claim(table_name text, spool text, epoch bigint)
+returns integer
+language sql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  update ringlog.writer as held
+  set released = now(), state = 'ended'
+  where held.table_name = release_claim.table_name and held.spool = release_claim.spool
+    and held.epoch = release_claim.epoch;
+  select 0
+$$;
+
+comment on function ringlog.release_claim(text, text, bigint) is
+$$Ends a claim, if it is the table's latest: the next writer can claim the table without take_over. A release that comes
+late, when the same spool has claimed the table again, does nothing.$$;
+
+revoke all on function ringlog.release_claim(text, text, bigint) from public;
+grant execute on function ringlog.release_claim(text, text, bigint) to daq_writer;
