@@ -76,6 +76,8 @@ class _Table:
     """The columns of waveforms, with the types of their points."""
     single: bool
     """the summaries' numbers are single precision"""
+    kept_from: datetime
+    """rows before it are past retention"""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -130,7 +132,8 @@ def _due(connection: psycopg.Connection, now: datetime, enough: int, may_look: b
     """The tables that may have something to summarise, for `_tables`: of thousands few at a time."""
     return connection.execute(
         """
-        select table_name, levels, until, cycle * log_nth, log_period
+        select table_name, levels, until, cycle * log_nth, log_period,
+          greatest(%(now)s::timestamptz - retention::interval, %(earliest)s)
         from ringlog.summarised join ringlog.logged_table using (table_name)
         where levels <> '{}'
           and (
@@ -152,13 +155,13 @@ def _due(connection: psycopg.Connection, now: datetime, enough: int, may_look: b
           )
         order by table_name
         """,
-        {"enough": enough, "now": now},
+        {"enough": enough, "now": now, "earliest": EARLIEST},
     ).fetchall()
 
 
 def _tables(connection: psycopg.Connection, due: Iterable[tuple[Any, ...]]) -> Iterator[_Table]:
     """These tables with their columns, each when its turn comes."""
-    for name, levels, until, cycle, period in due:
+    for name, levels, until, cycle, period, kept_from in due:
         columns = connection.execute(
             """
             select attname, format_type(atttypid, null) from pg_attribute
@@ -182,6 +185,7 @@ def _tables(connection: psycopg.Connection, due: Iterable[tuple[Any, ...]]) -> I
             {column: kind for column, kind in columns if kind in NUMBERS},
             {column: kind[:-2] for column, kind in columns if kind.endswith("[]") and kind[:-2] in NUMBERS},
             numbers == "real[]",
+            kept_from,
         )
         if table.columns:
             yield table
@@ -377,6 +381,7 @@ def _make(
             rows += count
             part = after
             if spans is not None:
+                spans = _that_are_whole(connection, table, spans)
                 blocks.store(connection, table.name, level, table.columns, spans, table.single)
                 changed.append(spans.numbers)
             else:  # years may lie between two rows
@@ -386,6 +391,23 @@ def _make(
     _make_longer(connection, table, np.unique(np.concatenate(changed)), earlier, end)
     connection.execute("update ringlog.summarised set until = %s where table_name = %s", [end, table.name])
     return rows
+
+
+def _that_are_whole(connection: psycopg.Connection, table: _Table, spans: Spans) -> Spans:
+    """Spans without those whose summaries cannot be made again: their rows were past retention and are gone,
+    except some that came since, for which there is no week any more."""
+    level = table.levels[0]
+    begin, last = (blocks.EPOCH + timedelta(seconds=int(spans.numbers[at]) * level) for at in (0, -1))
+    if begin >= table.kept_from:
+        return spans
+    query = sql.SQL(
+        "select distinct floor(extract(epoch from time) * 1000000 / %s)::bigint / 1000000"
+        " from {} where time >= %s and time < %s"
+    ).format(sql.Identifier("log", f"{table.name}_default"))
+    end = min(last + timedelta(seconds=level), table.kept_from)
+    alone = np.array([number for (number,) in connection.execute(query, [level, begin, end])], np.int64)
+    made = blocks.read(connection, table.name, level, table.columns, alone)
+    return spans.chosen(~np.isin(spans.numbers, made.numbers))
 
 
 def _online(

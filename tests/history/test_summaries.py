@@ -16,6 +16,7 @@ from ringlog.history import summaries
 from ringlog.history.summaries import Turn, summarise
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
+from ringlog.schema.partitions import maintain
 from ringlog.schema.summaries import LOCK
 from waiting import wait_until
 
@@ -79,6 +80,25 @@ def summaries_of(connection: psycopg.Connection, level: int, column: str) -> lis
         ).format(sql.Identifier(SCHEMAS[level])),
         [column],
     ).fetchall()
+
+
+def test_a_row_that_comes_past_retention_leaves_the_summaries_of_those_that_are_gone(
+    magnets: psycopg.Connection, engine: sa.Engine, conninfo: str
+) -> None:
+    maintain(engine, NOW)
+    summarise(conninfo, NOW)
+    before = {level: summaries_of(magnets, level, "current") for level in SCHEMAS}
+    magnets.execute("update ringlog.logged_table set retention = '7 days'")
+    later = NOW + timedelta(days=60)
+    maintain(engine, later)
+    assert magnets.execute("select count(*) from log.magnets").fetchone() == (0,)
+    put(magnets, BEGIN + timedelta(seconds=14), 1e9)
+    summarise(conninfo, later)
+    assert {level: summaries_of(magnets, level, "current") for level in SCHEMAS} == before
+    # one that is the first of its day has its summary
+    put(magnets, BEGIN - timedelta(days=1), 5.0)
+    summarise(conninfo, later)
+    assert len(summaries_of(magnets, 86_400, "current")) == len(before[86_400]) + 1
 
 
 def rows_come_to(
