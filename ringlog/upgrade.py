@@ -211,11 +211,13 @@ class _Upgrade:
         with suppress(psutil.Error):
             words = process.cmdline()
             if words and process.status() != psutil.STATUS_ZOMBIE:
-                program = Path(words[0])
+                program, line = Path(words[0]), " ".join(words)
+                if program.name == "postgres" or words[:2] == ["sh", "-c"]:
+                    # what initdb runs goes on without it, and writes files of the new cluster
+                    is_of_initdb = re.search(rf"{re.escape(str(self.programs))}/postgres\b.* --\w", line)
+                    return bool(is_of_initdb) and Path(process.cwd()) in (self.work, self.new)
                 return (
-                    program.parent in (self.programs, self.old_programs)
-                    and program.name != "postgres"
-                    and any(str(self.postgres.data) in word for word in words)
+                    program.parent in (self.programs, self.old_programs) and str(self.postgres.data) in line
                 )
         return False
 

@@ -20,7 +20,7 @@ from ringlog.programs import programs_for
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
 from servers import RINGLOG, free_port, ringlog, serving, sqlalchemy_url
-from waiting import wait_until
+from waiting import is_alive, wait_until
 
 
 class OldCluster:
@@ -97,6 +97,25 @@ def kill_at(program: str, data: Path) -> None:
         command.kill()
 
 
+def kill_while_initdb_writes(data: Path) -> psutil.Process:
+    """Kills a `ringlog upgrade`, and stops what its initdb runs at the moment; that is what it returns."""
+    with upgrading(data) as command:
+
+        def writing() -> psutil.Process | None:
+            assert command.poll() is None, "it has ended without initdb"
+            with suppress(psutil.NoSuchProcess):
+                for child in command.children(recursive=True):
+                    if child.name() == "postgres" and {"--boot", "--single"} & {*child.cmdline()}:
+                        child.suspend()
+                        return child
+            return None
+
+        process = wait_until(writing)
+        assert process is not None
+        command.kill()
+        return process
+
+
 SR_RF = Table("sr_rf", 10, 1.0, (Column("power", "sr_rf/power", "real"), Column("arcs", "sr_rf/arcs", "int")))
 
 
@@ -133,8 +152,10 @@ def test_every_row_is_there_afterwards(old: OldCluster, data: Path) -> None:
     early = ringlog("upgrade", "--delete-old", "--data", data)
     assert early.returncode == 2
     assert "is the only cluster" in early.stderr
+    writing = kill_while_initdb_writes(data)
     for program in ("pg_ctl", "initdb", "pg_restore", "vacuumdb"):
         kill_at(program, data)
+    assert not is_alive(writing.pid)
     log = data.with_name("data.stderr")
     with upgrading(data) as command:
         command.suspend()
