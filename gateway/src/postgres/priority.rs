@@ -1,5 +1,5 @@
 //! Gives PostgreSQL's processes that commit writers' calls priority over all others, if they run on this machine and
-//! this process has the right; and with them its own processes, which hold locks that a commit waits for.
+//! this process has the right.
 
 use super::{Connection, Host, PgError};
 use crate::scheduler::{put_ahead, put_session_ahead, Ahead, NICE};
@@ -17,10 +17,6 @@ const AUTOGROUPS: &str = "/proc/sys/kernel/sched_autogroup_enabled";
 /// The kernel changes one group's nice in a tenth of a second (kernel/sched/autogroup.c), and refuses others meanwhile.
 const PAUSE: Duration = Duration::from_millis(110);
 const TRIES: usize = 50;
-/// PostgreSQL's own processes which hold locks that commits wait for, however long they wait for a processor, by their
-/// titles (GetBackendTypeDesc in src/backend/utils/init/miscinit.c; an io worker has its number behind it).
-const HOLDERS: [&str; 5] =
-    ["checkpointer", "background writer", "walwriter", "io worker", "autovacuum launcher"];
 
 /// The priority of writers, and why it is not higher than that of others.
 #[derive(Debug)]
@@ -41,9 +37,8 @@ impl WriterPriority {
     pub async fn look(&self, connection: &mut Connection) -> Result<(), PgError> {
         if **self.found.load() != Err(Obstacle::Setting) {
             let found = Priority::find(connection.host(), self.postmaster, connection.process()).await;
-            match found {
-                Ok(priority) => priority.put_holders_ahead(),
-                Err(obstacle) => warn!("writers have the same priority as others: {obstacle}"),
+            if let Err(obstacle) = found {
+                warn!("writers have the same priority as others: {obstacle}");
             }
             self.found.store(Arc::new(found));
         }
@@ -98,14 +93,6 @@ impl Priority {
         Ok(Priority { postmaster, has_groups, ahead })
     }
 
-    fn put_holders_ahead(self) {
-        for process in children_of(self.postmaster) {
-            if title_of(process).is_some_and(|title| is_holder(&title)) {
-                self.put_ahead(process);
-            }
-        }
-    }
-
     fn put_ahead(self, backend: i32) {
         let Some(process) = child_of(self.postmaster, backend) else { return };
         let found = put_ahead(process);
@@ -133,30 +120,6 @@ fn child_of(postmaster: Pid, process: i32) -> Option<Pid> {
     Pid::from_raw(process).filter(|_| parent == postmaster)
 }
 
-/// The processes that PostgreSQL's first process has started; none where the kernel does not list them
-/// (CONFIG_PROC_CHILDREN).
-fn children_of(postmaster: Pid) -> Vec<i32> {
-    let postmaster = postmaster.as_raw_nonzero();
-    let children =
-        fs::read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children")).unwrap_or_default();
-    children.split_whitespace().filter_map(|child| child.parse().ok()).collect()
-}
-
-/// What a process of PostgreSQL says it is: its command line, which it writes over.
-fn title_of(process: i32) -> Option<String> {
-    let title = fs::read(format!("/proc/{process}/cmdline")).ok()?;
-    let title = String::from_utf8_lossy(&title);
-    Some(title.trim_end_matches(['\0', ' ']).strip_prefix("postgres: ")?.to_owned())
-}
-
-/// Whether a title is that of one of `HOLDERS`, with or without a cluster's name before it. Those of connections end
-/// with what they do.
-fn is_holder(title: &str) -> bool {
-    let words = title.rsplit_once(": ").map_or(title, |(_, words)| words);
-    let words = words.trim_end_matches(|last: char| last.is_ascii_digit()).trim_end();
-    HOLDERS.contains(&words)
-}
-
 /// The process that listens on a Unix socket.
 async fn listener(host: &Host) -> Option<i32> {
     UnixStream::connect(host.socket()?).await.ok()?.peer_cred().ok()?.pid()
@@ -172,26 +135,10 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn processes_are_known_by_their_titles() {
-        for title in ["checkpointer", "io worker 2", "main: walwriter", "a: b: background writer"] {
-            assert!(is_holder(title), "{title}");
-        }
-        for title in [
-            "checkpointer log [local] idle",
-            "io worker 2 [local] startup",
-            "logical replication launcher",
-            "",
-        ] {
-            assert!(!is_holder(title), "{title}");
-        }
-    }
-
-    #[test]
     fn a_child_of_the_first_process_is_known_and_no_other() {
         let mut child = Command::new("sleep").arg("100").spawn().unwrap();
         let number = i32::try_from(child.id()).unwrap();
         assert_eq!(child_of(rustix::process::getpid(), number), Pid::from_raw(number));
-        assert_eq!(title_of(number), None);
         assert_eq!(child_of(rustix::process::getppid().unwrap(), number), None);
         child.kill().unwrap();
         child.wait().unwrap();
