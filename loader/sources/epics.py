@@ -53,7 +53,7 @@ class _Signal:
         self._note = note
         self._alarm = (0, 0)
         # readings come in a thread of their library, the end of the search in another
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         # None: not found yet
         self._connected: bool | None = None
         self._unfit = False
@@ -81,61 +81,46 @@ class _Signal:
         """A reading came, with its alarm and its time stamp (since 1970), and the sizes of an array's
         dimensions, the fastest first, where it says them."""
         with self._lock:
-            self._read(value, severity, status, status_name, seconds, nanoseconds, sizes)
-
-    def _read(
-        self,
-        value: Any,
-        severity: int,
-        status: int,
-        status_name: str,
-        seconds: int,
-        nanoseconds: int,
-        sizes: Sequence[int] | None,
-    ) -> None:
-        stamp = seconds * SECOND + nanoseconds // 1000
-        if self._connected is False:
-            self._note("connected", stamp, self.name, None, None)
-        self._connected = True
-        if (severity, status) != self._alarm:
-            self._alarm = severity, status
-            words = f"{self.name}: {_severity_name(severity)} {status_name}"
-            self._note("alarm", stamp, words, None, None)
-        readings: list[tuple[int, Reading]] = []
-        for place, column, field in self.columns:
-            text = column.is_text
-            reading: Reading
-            if field == ".SEVR":
-                reading = _severity_name(severity) if text else severity
-            elif field == ".STAT":
-                reading = status_name if text else status
-            elif field == ".TIME":
-                reading = stamp / SECOND
-            elif field.startswith(".DIM"):
-                reading = _size(value, sizes, int(field[-1]) - 1)
-            else:
-                reading = self._fit(value, column, stamp)
-            readings.append((place, reading))
-        self._cells.set(readings, stamp, nanoseconds % 1000)
+            stamp = seconds * SECOND + nanoseconds // 1000
+            if self._connected is False:
+                self._note("connected", stamp, self.name, None, None)
+            self._connected = True
+            if (severity, status) != self._alarm:
+                self._alarm = severity, status
+                words = f"{self.name}: {_severity_name(severity)} {status_name}"
+                self._note("alarm", stamp, words, None, None)
+            readings: list[tuple[int, Reading]] = []
+            for place, column, field in self.columns:
+                text = column.is_text
+                reading: Reading
+                if field == ".SEVR":
+                    reading = _severity_name(severity) if text else severity
+                elif field == ".STAT":
+                    reading = status_name if text else status
+                elif field == ".TIME":
+                    reading = stamp / SECOND
+                elif field.startswith(".DIM"):
+                    reading = _size(value, sizes, int(field[-1]) - 1)
+                else:
+                    reading = self._fit(value, column, stamp)
+                readings.append((place, reading))
+            self._cells.set(readings, stamp, nanoseconds % 1000)
 
     def miss(self) -> None:
         """Time enough has passed: a PV that has not been found is not there."""
         with self._lock:
             if self._connected is None:
                 self._connected = True
-                self._lose()
+                self.lose()
 
     def lose(self) -> None:
         """The PV is not there any more."""
         with self._lock:
-            self._lose()
-
-    def _lose(self) -> None:
-        if self._connected:
-            self._connected = False
-            moment = now()
-            self._note("disconnected", moment, self.name, None, None)
-            self._cells.set([(place, None) for place, _, _ in self.columns], moment)
+            if self._connected:
+                self._connected = False
+                moment = now()
+                self._note("disconnected", moment, self.name, None, None)
+                self._cells.set([(place, None) for place, _, _ in self.columns], moment)
 
     def _fit(self, value: Any, column: Column, stamp: int) -> Reading:
         try:
