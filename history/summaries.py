@@ -60,6 +60,9 @@ _ONLINE = (
 )
 """Marks of weeks whose rows are in PostgreSQL alone."""
 
+_NUMBER = "floor(extract(epoch from time) * 1000000 / %s)::bigint / 1000000"
+"""The number of the span of a time, for a length in seconds."""
+
 _logged: set[str] = set()
 """Damages that have been logged."""
 
@@ -262,7 +265,7 @@ def _summarise_cold(
                 connection.execute("set transaction isolation level repeatable read")
                 taken = connection.execute(
                     "delete from ringlog.summary_mark where table_name = %s and time >= %s and time < %s"
-                    " returning floor(extract(epoch from time) * 1000000 / %s)::bigint / 1000000",
+                    " returning " + _NUMBER,
                     [table.name, begins, min(ends, end), level],
                 ).fetchall()
                 runs = [*_runs(np.unique(np.array([number for (number,) in taken], np.int64)))]
@@ -362,7 +365,8 @@ def _make(
     taken = connection.execute(
         "delete from ringlog.summary_mark as mark where table_name = %s and time < %s and "
         + _ONLINE
-        + " returning floor(extract(epoch from time) * 1000000 / %s)::bigint / 1000000",
+        + " returning "
+        + _NUMBER,
         [table.name, end, level],
     ).fetchall()
     marked = np.unique(np.array([number for (number,) in taken], np.int64))
@@ -400,10 +404,9 @@ def _that_are_whole(connection: psycopg.Connection, table: _Table, spans: Spans)
     begin, last = (blocks.EPOCH + timedelta(seconds=int(spans.numbers[at]) * level) for at in (0, -1))
     if begin >= table.kept_from:
         return spans
-    query = sql.SQL(
-        "select distinct floor(extract(epoch from time) * 1000000 / %s)::bigint / 1000000"
-        " from {} where time >= %s and time < %s"
-    ).format(sql.Identifier("log", f"{table.name}_default"))
+    query = sql.SQL("select distinct " + _NUMBER + " from {} where time >= %s and time < %s").format(
+        sql.Identifier("log", f"{table.name}_default")
+    )
     end = min(last + timedelta(seconds=level), table.kept_from)
     alone = np.array([number for (number,) in connection.execute(query, [level, begin, end])], np.int64)
     made = blocks.read(connection, table.name, level, table.columns, alone)
