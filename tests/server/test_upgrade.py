@@ -1,7 +1,6 @@
 """A cluster of PostgreSQL 16 becomes one of 18 with every row; the old one stays until it is dropped."""
 
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,7 +19,7 @@ from ringlog.programs import programs_for
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
 from servers import RINGLOG, free_port, ringlog, serving, sqlalchemy_url
-from waiting import is_alive, wait_until
+from waiting import is_alive, once, wait_until
 
 
 class OldCluster:
@@ -159,15 +158,10 @@ def test_every_row_is_there_afterwards(old: OldCluster, data: Path) -> None:
     log = data.with_name("data.stderr")
     with upgrading(data) as command:
         command.suspend()
-
-        def let_go_on() -> None:
-            wait_until(lambda: log.exists() and "Waiting until it ends" in log.read_text())
-            command.resume()
-
-        waiter = threading.Thread(target=let_go_on)
-        waiter.start()
-        with serving(data, "--pg-port", str(free_port()), facility=None) as server:
-            waiter.join()
+        with (
+            once(lambda: log.exists() and "Waiting until it ends" in log.read_text(), command.resume),
+            serving(data, "--pg-port", str(free_port()), facility=None) as server,
+        ):
             after = counts(server.dsn)
             assert command.wait() == 0
     assert f"process {command.pid} (ringlog upgrade --data {data}, since " in log.read_text()
