@@ -74,7 +74,9 @@ def stall(results: Results, contender: str) -> float | None:
 
 
 def stall_seconds(results: Results) -> str:
-    return "".join(f"in {one.seconds:.0f} s" for one in results.of("stall", TDS5.key)[:1])
+    seconds = sum(one.seconds for one in results.of("stall", TDS5.key))
+    direct = stall(results, DIRECT.key)
+    return "" if direct is None else f"in {seconds:.0f} s; {direct:,.1f} ms of direct, one by one"
 
 
 def memory(results: Results, contender: str) -> float | None:

@@ -2,8 +2,8 @@
 
 import json
 import subprocess
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.bench.facility import Tables
 from ringlog.loadtest.bench.record import Record
 from ringlog.loadtest.bench.server import WRITER, Server
+from ringlog.loadtest.bench.stolen import Stolen
 
 WARM = 0.5
 """Seconds of a load before it is measured: plans are made, caches filled."""
@@ -74,6 +75,8 @@ class Measurement(Record):
     memory: int
     by_second: list[list[float]]
     """calls acknowledged in each second, and the longest that one of them took"""
+    stolen: list[float] = field(default_factory=list)
+    """CPU that the machine's host took in each second, of all processors"""
 
     @property
     def rate(self) -> float:
@@ -168,9 +171,13 @@ class Stand:
         before = self.acknowledged.get(load.tables, 0)
         # its measurement begins when the first mark is taken
         command = [*load.command(self.programs, self.server, before // load.tables.count), "-m"]
-        with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as client:
+        stolen = Stolen()
+        with (
+            ExitStack() as measured,
+            subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            ) as client,
+        ):
             try:
                 assert client.stdin is not None
                 assert client.stdout is not None
@@ -185,8 +192,10 @@ class Stand:
                     else:
                         marks.append(self.server.mark())
                         if line == "end\n":
+                            measured.close()
                             client.stdin.close()
                             continue
+                        measured.enter_context(stolen)
                         with suppress(BrokenPipeError):  # it says itself why it has ended
                             client.stdin.write("\n")
                             client.stdin.flush()
@@ -217,5 +226,6 @@ class Stand:
             cores=psutil.cpu_count() or 1,
             wal=int((end.wal - begin.wal) * share),
             memory=end.memory,
+            stolen=stolen.seconds,
             **result,
         )

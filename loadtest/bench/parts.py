@@ -55,6 +55,7 @@ PARTS = (*USUAL, "mixed", "text", "retrieval", "history", "waveforms", "tables",
 WIDTHS = (1, 10, 50, 100, 200, 250, 500, 1000)
 _LAP = 15.0  # seconds at most, to write every row of the rings once
 _START = 1.0  # seconds that a client takes to log in its connections
+_SPAN = 60.0  # seconds, about, that a contender has at a time when stalls are looked for
 _BUSY = 120  # connections: 60 writers and 60 readers, papers/004
 
 
@@ -156,7 +157,14 @@ class Plan:
         if "logins" in self.parts:
             yield "logins", 10 + self.seconds + self.logins / 20
         if self.stall is not None:
-            yield "stall", each + self.stall
+            for seconds in self.stall_spans:
+                yield "stall", 2 * (each + seconds)
+
+    @property
+    def stall_spans(self) -> list[float]:
+        """Seconds of the spans into which `stall` is divided, in turns with direct calls."""
+        spans = max(1, round((self.stall or 0.0) / _SPAN))
+        return [(self.stall or 0.0) / spans] * spans
 
     @property
     def lone_rounds(self) -> int:
@@ -239,7 +247,9 @@ class _Measuring:
         if "logins" in plan.parts:
             self._logins()
         if plan.stall is not None:
-            self._one("stall", TDS5, self._main, plan.connections, plan.stall)
+            for round, seconds in enumerate(plan.stall_spans):
+                for contender in (TDS5, DIRECT):
+                    self._one("stall", contender, self._main, plan.connections, seconds, round)
 
     def _write_rings_once(self) -> None:
         """Brings the rings to the state they keep: their first rows lie where the installer left them."""

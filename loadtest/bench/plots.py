@@ -94,12 +94,16 @@ def _stall(results: Results, file: Path) -> None:
 
     figure = Figure(figsize=(10, 5), layout="constrained")
     rate, longest = figure.subplots(2, 1, sharex=True)
-    for one in CONTENDERS.values():
-        for each in results.of("stall", one.key):
-            calls, times = zip(*each.by_second, strict=True)
-            colour = _COLOURS[one.key]
-            rate.plot(calls, color=colour, label=one.title)
-            longest.plot([time * 1e3 for time in times], color=colour)
+    begin, labelled = 0, set[str]()
+    for each in (one for one in results.measurements if one.part == "stall"):
+        calls, times = zip(*each.by_second, strict=True)
+        seconds = range(begin, begin + len(calls))
+        begin, colour = seconds.stop, _COLOURS[each.contender]
+        # a name that begins with _ is not in the legend
+        title = "_" if each.contender in labelled else CONTENDERS[each.contender].title
+        labelled.add(each.contender)
+        rate.plot(seconds, calls, color=colour, label=title)
+        longest.plot(seconds, [time * 1e3 for time in times], color=colour)
     longest.axhline(250, color="black", linewidth=0.8, linestyle="--")
     longest.set_ylabel("longest call, ms")
     longest.set_xlabel("s")

@@ -14,6 +14,9 @@ from ringlog.loadtest.bench.waveform_report import waveform_tables
 from ringlog.loadtest.experiment.text_table import TextTable
 
 _MISSING = "-"
+_STALLS = (0.250, 0.100, 0.060)
+_HARDLY_STOLEN = 0.05
+"""seconds of CPU in one second: too little to explain a long wait"""
 
 
 def tables(results: Results) -> Iterator[TextTable]:
@@ -54,6 +57,8 @@ def tables(results: Results) -> Iterator[TextTable]:
         yield _figures(f"{results.options['tables']} tables", results.many_tables)
     if results.logins:
         yield _figures("Storms of logins", results.logins)
+    if results.of("stall", DIRECT.key):
+        yield _stalls(results)
     if results.waveforms:
         yield from waveform_tables(results, results.waveforms)
 
@@ -361,6 +366,36 @@ def _beside_texts(results: Results) -> TextTable:
         ["", "p50", "p99", "longest", "others' cores"],
         rows,
     )
+
+
+def _stalls(results: Results) -> TextTable:
+    rows = []
+    for one in CONTENDERS.values():
+        spans = results.of("stall", one.key)
+        longest = [time for span in spans for _, time in span.by_second]
+        if not longest:
+            continue
+        # of a second that has not ended, nothing is known
+        with_stolen = [pair for span in spans for pair in zip(span.by_second, span.stolen, strict=False)]
+        quiet = [time for (_, time), stolen in with_stolen if stolen < _HARDLY_STOLEN]
+        rows.append(
+            [
+                one.title,
+                _number(results.median(lambda span: span.rate, "stall", one.key)),
+                _milliseconds(median(longest)),
+                _milliseconds(max(longest)),
+                *(_share(longest, bound) for bound in _STALLS),
+                _share(quiet, _STALLS[-1]),
+            ]
+        )
+    headings = ["calls/s", "longest of a second: median", "greatest"]
+    headings += [f"seconds above {bound * 1e3:.0f} ms" for bound in _STALLS]
+    headings.append(f"of those where the host took less than {_HARDLY_STOLEN * 1e3:.0f} ms")
+    return TextTable("Stalls at full rate, in turns", ["", *headings], rows)
+
+
+def _share(longest: list[float], bound: float) -> str:
+    return f"{sum(time > bound for time in longest)} of {len(longest)}"
 
 
 def _beside(readers: int, nice: int) -> str:
