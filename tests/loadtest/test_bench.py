@@ -21,7 +21,8 @@ from ringlog.loadtest.bench.beside_archive import measure_beside_archive
 from ringlog.loadtest.bench.comparison import compare
 from ringlog.loadtest.bench.errors import BenchError, BenchUsageError
 from ringlog.loadtest.bench.facility import Tables, half, main_tables, old_week, ten_years, write_facility
-from ringlog.loadtest.bench.half_load import CHANNELS, measure_half_load
+from ringlog.loadtest.bench.half_forms import CHANNELS
+from ringlog.loadtest.bench.half_load import measure_half_load
 from ringlog.loadtest.bench.history import SPANS, measure_history
 from ringlog.loadtest.bench.load import (
     CONTENDERS,
