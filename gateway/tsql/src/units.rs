@@ -51,4 +51,9 @@ mod tests {
         );
         assert_eq!((end("😀", 1), end("😀", 2), end("", 0)), (None, Some(4), Some(0)));
     }
+
+    #[test]
+    fn schema_tsql_refuses_in_the_same_words() {
+        assert!(include_str!("../../sql/01_units.sql").contains(HALF));
+    }
 }
