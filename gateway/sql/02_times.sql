@@ -426,6 +426,17 @@ end;
 comment on function tsql.fitted_time(time, integer) is
   'A time that is rounded to so many digits next: the last ones of a day do not become the first of another.';
 
+create or replace function tsql.fitted_datetime2(value timestamp, digits integer) returns timestamp
+language sql immutable strict parallel safe
+return case
+  when digits < 6 and value < timestamp '2000-01-01'
+    and mod(extract(microseconds from value), 10::numeric ^ (6 - digits)) = 5 * 10::numeric ^ (5 - digits)
+    then value + interval '1 microsecond'
+  else value
+end;
+comment on function tsql.fitted_datetime2(timestamp, integer) is
+  'A datetime2 that is rounded to so many digits next: a half goes up, where PostgreSQL rounds those before 2000 down.';
+
 -- a moment to count with: of datetime columns, dates, times and texts
 create or replace function tsql.moment(value timestamp) returns timestamp
 language sql immutable strict parallel safe return value;

@@ -621,6 +621,42 @@ create or replace function tsql.varbytes(value character) returns bytea
 language sql immutable strict parallel safe return tsql.ascii_bytes(tsql.padded(value));
 create or replace function tsql.varbytes(value bytea) returns bytea
 language sql immutable strict parallel safe return value;
+create or replace function tsql.wide_text(value bytea) returns text
+language plpgsql immutable strict parallel safe
+as $$
+declare
+  characters text[] := '{}';
+  place integer := 0;
+  unit integer;
+  second integer;
+begin
+  while place < length(value) loop
+    if place + 1 = length(value) then
+      raise exception using errcode = '0A000',
+        message = 'Bytes of an odd number are not supported as nvarchar, whose characters have two.';
+    end if;
+    unit := get_byte(value, place) + 256 * get_byte(value, place + 1);
+    place := place + 2;
+    if unit between 55296 and 56319 and place + 1 < length(value) then
+      second := get_byte(value, place) + 256 * get_byte(value, place + 1);
+      if second between 56320 and 57343 then
+        unit := 65536 + ((unit - 55296) << 10) + second - 56320;
+        place := place + 2;
+      end if;
+    end if;
+    if unit = 0 or unit between 55296 and 57343 then
+      raise exception using errcode = '0A000', message = 'Bytes with ' || case unit when 0 then 'a NUL' else 'half a pair' end
+        || ' are not supported as nvarchar: PostgreSQL stores no such character.';
+    end if;
+    characters := characters || chr(unit);
+  end loop;
+  return array_to_string(characters, '');
+end
+$$;
+comment on function tsql.wide_text(bytea) is
+  'Bytes as the nvarchar that they are in SQL Server, the reverse of wide_bytes. Error (0A000): no such text can be stored.';
+create or replace function tsql.to_nvarchar(value bytea, length integer) returns text
+language sql immutable parallel safe return tsql.cut(tsql.wide_text(value), length);
 create or replace function tsql.guid_order(value bytea) returns bytea
 language sql immutable strict parallel safe
 return substring(value from 4 for 1) || substring(value from 3 for 1) || substring(value from 2 for 1)

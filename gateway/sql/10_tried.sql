@@ -1,4 +1,4 @@
--- A text of an nvarchar is that of a varchar but for numbers (03_conversions.sql).
+-- A text of an nvarchar is that of a varchar but for numbers and bytes (03_conversions.sql).
 do $$
 declare
   source record;
@@ -7,7 +7,7 @@ begin
     select format_type(proargtypes[0], null) as type, case provolatile when 'i' then 'immutable' else 'stable' end as kind
     from pg_proc
     where pronamespace = 'tsql'::regnamespace and proname = 'to_varchar' and pronargs = 2
-      and proargtypes[0] not in ('boolean'::regtype, 'smallint'::regtype, 'integer'::regtype)
+      and proargtypes[0] not in ('boolean'::regtype, 'smallint'::regtype, 'integer'::regtype, 'bytea'::regtype)
   loop
     execute format(
       'create or replace function tsql.to_nvarchar(value %s, length integer) returns text'

@@ -201,8 +201,14 @@ as $$
       then replace('An argument of the % function has a data type that is invalid for it.', '%', split_part(substr(message, 15), '(', 1))
     when sqlstate in ('42883', own) and starts_with(message, 'function ') and strpos(split_part(message, '(', 1), '.') = 0 and strpos(substr(message, 10), '(') > 0
       then replace('''%'' is not a recognized built-in function name, nor is there a function of this name that takes these arguments.', '%', split_part(substr(message, 10), '(', 1))
+    when sqlstate in ('42P01', own) and starts_with(message, 'relation "pg_temp.') and strpos(substr(message, 19), '" does not exist') > 0
+      then replace('Invalid object name ''%''.', '%', split_part(substr(message, 19), '" does not exist', 1))
     when sqlstate in ('42P01', own) and starts_with(message, 'relation "') and strpos(substr(message, 11), '" does not exist') > 0
       then replace('Invalid object name ''%''.', '%', split_part(substr(message, 11), '" does not exist', 1))
+    when sqlstate in ('3F000', own) and starts_with(message, 'schema "') and strpos(substr(message, 9), '" does not exist') > 0
+      then replace('Database ''%'' does not exist. Make sure that the name is entered correctly.', '%', split_part(substr(message, 9), '" does not exist', 1))
+    when sqlstate in ('3F000', own) and starts_with(message, 'Database ''') and strpos(substr(message, 11), ''' does not exist.') > 0
+      then replace('Database ''%'' does not exist. Make sure that the name is entered correctly.', '%', split_part(substr(message, 11), ''' does not exist.', 1))
     when sqlstate in ('42P01', own) and starts_with(message, 'missing FROM-clause entry for table "') and strpos(substr(message, 38), '"') > 0
       then replace('The multi-part identifier "%" could not be bound.', '%', split_part(substr(message, 38), '"', 1))
     when sqlstate in ('42P01', own) and starts_with(message, 'invalid reference to FROM-clause entry for table "') and strpos(substr(message, 51), '"') > 0

@@ -1,6 +1,7 @@
 //! Beginning, committing and undoing the client's transaction.
 
 use super::connection::Backend;
+use super::transaction_state::TransactionState;
 use crate::catalogue::Because;
 use crate::client::{Client, Isolation};
 use crate::postgres::PgError;
@@ -56,6 +57,7 @@ impl Backend {
     /// `name` is "" for none.
     pub fn begin(&mut self, client: &mut Client, name: &str) {
         self.transaction.begin(name);
+        self.transaction_state = TransactionState::InProgress;
         client.reply.in_transaction = true;
         if self.transaction.depth == 1 {
             self.put_change(client, Change::Begun);
@@ -121,7 +123,7 @@ impl Backend {
             }
         }
         let (started, defines) = (self.transaction.started, self.transaction.catalogue.is_some());
-        self.end_transaction(client);
+        self.end_transaction(client, TransactionState::Committed);
         self.put_change(client, Change::Committed);
         if !started {
             return Ok(());
@@ -138,6 +140,7 @@ impl Backend {
                 Ok(())
             }
             Ok(false) => {
+                self.transaction_state = TransactionState::RolledBack;
                 self.rolled_back();
                 Err(ServerMessage::error(
                     3930,
@@ -149,6 +152,7 @@ impl Backend {
                 if defines && matches!(error, PgError::Unconfirmed) {
                     self.gateway.reload_catalogue(Because::Changed).await;
                 }
+                self.transaction_state = TransactionState::RolledBack;
                 self.rolled_back();
                 Err(self.message_of(&error, client))
             }
@@ -186,7 +190,7 @@ impl Backend {
             ));
         }
         let started = self.transaction.started;
-        self.end_transaction(client);
+        self.end_transaction(client, TransactionState::RolledBack);
         self.put_change(client, Change::RolledBack);
         if started {
             self.run_text(client, "rollback").await?;
@@ -243,8 +247,9 @@ impl Backend {
     }
 
     /// Forgets the transaction, which PostgreSQL has ended or is to end.
-    pub(super) fn end_transaction(&mut self, client: &mut Client) {
+    pub(super) fn end_transaction(&mut self, client: &mut Client, state: TransactionState) {
         self.transaction.end();
+        self.transaction_state = state;
         client.reply.in_transaction = false;
     }
 

@@ -5,6 +5,7 @@ use super::bulk_copy::BulkCopy;
 use super::open::{Open, OWN_TABLE};
 use super::role::Role;
 use super::transaction::Transaction;
+use super::transaction_state::TransactionState;
 use crate::catalogue::Catalogue;
 use crate::client::{Calendar, Client, Locking};
 use crate::convert::Zone;
@@ -39,6 +40,8 @@ pub struct Backend {
     pub database: String,
     pub(super) open: Option<Open>,
     pub(super) transaction: Transaction,
+    /// @@transtate
+    pub transaction_state: TransactionState,
     /// A bulk copy whose rows come next.
     pub(super) copy: Option<BulkCopy>,
     /// It reads from a standby where there is one, until it writes.
@@ -75,6 +78,7 @@ impl Backend {
             database: String::new(),
             open: None,
             transaction: Transaction::default(),
+            transaction_state: TransactionState::default(),
             copy: None,
             reads_standby: login.reads_only,
             may_share: false,
@@ -119,6 +123,7 @@ impl Backend {
             database: String::new(),
             open: None,
             transaction: Transaction::default(),
+            transaction_state: TransactionState::default(),
             copy: None,
             reads_standby: false,
             may_share: false,
@@ -344,7 +349,7 @@ impl Backend {
             // the client counts its transactions by these (MS-TDS 2.2.7.9, type 10)
             self.put_change(client, Change::RolledBack);
         }
-        self.end_transaction(client);
+        self.end_transaction(client, TransactionState::default());
         let Some(open) = self.open.as_mut().filter(|_| self.pinned) else {
             return;
         };
@@ -404,7 +409,7 @@ impl Backend {
     /// The connection can be used no further.
     pub(super) fn lose(&mut self, client: &mut Client) {
         self.forget();
-        self.end_transaction(client);
+        self.end_transaction(client, TransactionState::RolledBack);
     }
 
     /// An error of the session's own connection as the client gets it.

@@ -2,6 +2,7 @@
 //! statement that names one.
 
 use super::connection::Backend;
+use super::transaction_state::TransactionState;
 use crate::client::Client;
 use crate::postgres::PgError;
 use crate::program::Sql;
@@ -41,6 +42,10 @@ impl Backend {
     pub async fn end_own(&mut self, client: &mut Client, keep: bool) -> Result<(), PgError> {
         let started = self.transaction.started;
         self.transaction.end();
+        self.transaction_state = match keep {
+            true => TransactionState::Committed,
+            false => TransactionState::Undocumented,
+        };
         let Some(open) = self.open.as_mut().filter(|_| started) else { return Ok(()) };
         let ended = open.connection.query_text(if keep { "commit" } else { "rollback" }).await;
         if let Err(error) = &ended {

@@ -19,6 +19,7 @@ mod role;
 mod sent;
 mod statement;
 mod transaction;
+mod transaction_state;
 mod typed;
 mod unfinished;
 

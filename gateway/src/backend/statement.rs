@@ -150,8 +150,13 @@ impl Backend {
             }
             (ran, _) => ran,
         };
-        if let Err(Unfinished::Failed(error) | Unfinished::Refused(error)) = &ran {
-            self.check(error, client);
+        match &ran {
+            Ok(_) => self.note_statement(source.only_reads(), None),
+            Err(Unfinished::Failed(error) | Unfinished::Refused(error)) => {
+                self.note_statement(source.only_reads(), Some(error));
+                self.check(error, client);
+            }
+            Err(_) => {}
         }
         if std::mem::take(&mut client.reply.dooms) {
             if let Err(message) = self.doom(client).await {

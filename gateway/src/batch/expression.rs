@@ -130,6 +130,14 @@ impl Interpreter {
         if name == "@@scope_identity" {
             return Ok((SqlType::numeric(38, 0), self.scope_identity(client).await?));
         }
+        if name == "@@transtate" {
+            let state = self.procedures.backend.transaction_state.number().ok_or_else(|| {
+                let text = "'@@transtate' is not supported after a statement that has failed outside of a \
+                            transaction: test @@error.";
+                ServerMessage::error(102, 15, text)
+            })?;
+            return Ok((SqlType::INT4, Value::Int(state)));
+        }
         let state = SessionState {
             dialect: &client.reply.dialect,
             settings: client.settings(),

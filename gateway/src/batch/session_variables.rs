@@ -68,8 +68,6 @@ pub fn variable(state: &SessionState<'_>, name: &str) -> Option<(SqlType, Value<
         "@@cursor_rows" => integer(state.cursors.rows()),
         "@@procid" => integer(i64::from(state.procedure)),
         "@@xact_state" => integer(i64::from(state.transaction_state)),
-        // ASE: 0 in progress, 1 committed
-        "@@transtate" => integer(i64::from(state.transactions == 0)),
         "@@db_name" => text(state.database),
         "@@host_name" => text(&state.login.host),
         "@@app_name" => text(&state.login.application),

@@ -54,6 +54,7 @@ impl Procedures {
                 call.await
             }
         };
+        self.backend.note_statement(false, answer.as_ref().err());
         match &answer {
             Ok(outcome) => put_notices(client, &outcome.notices, function),
             // what may be tried again is reported when it is not

@@ -16,7 +16,7 @@ use std::str::FromStr;
 /// * A time without a zone is `zone`'s in a `timestamp with time zone`; one that does not exist there is refused, of
 ///   one that was twice the later reading is taken (see [`repeated`]).
 /// * Packed binary or a text becomes an array of numbers (`arrays`).
-/// * A datetime becomes a date only at midnight, and a time only on 1900-01-01.
+/// * A datetime becomes a date only at midnight, and a time only on 1900-01-01 or 1970-01-01.
 ///
 /// On an error nothing is appended.
 #[inline]
@@ -421,6 +421,8 @@ mod tests {
         assert_eq!(read(text("2000-01-02"), PgType::TimestampTz), Value::DateTime(86_400_000_000));
         assert_eq!(read(Value::DateTime(-86_400_000_000), PgType::Date), Value::Date(-1));
         assert_eq!(read(text("1900-01-01 00:00:01"), PgType::Time), Value::Time(1_000_000));
+        assert_eq!(read(text("1970-01-01 00:00:01"), PgType::Time), Value::Time(1_000_000));
+        assert_eq!(refused(text("1970-01-02 00:00:01"), PgType::Time), ErrorKind::Conversion);
         assert_eq!(read(noon.clone(), PgType::Text), text("2000-01-01 12:00:00"));
         assert_eq!(refused(noon.clone(), PgType::Date), ErrorKind::Conversion);
         assert_eq!(refused(noon, PgType::Time), ErrorKind::Conversion);

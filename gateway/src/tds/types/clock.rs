@@ -3,8 +3,9 @@
 use super::value::{ConvertError, Result, Value};
 
 pub(crate) const DAY: i64 = 86_400_000_000;
-/// Days from 2000-01-01 back to 1900-01-01, 0001-01-01 and 0000-01-01.
+/// Days from 2000-01-01 back to 1900-01-01, 1970-01-01, 0001-01-01 and 0000-01-01.
 pub(crate) const TO_1900: i64 = 36_524;
+pub(crate) const TO_1970: i64 = 10_957;
 pub(crate) const TO_0001: i64 = 730_119;
 pub(crate) const TO_0000: i64 = 730_485;
 /// 9999-12-31, where the calendars of all clients end.
@@ -45,12 +46,13 @@ impl Value<'_> {
         }
     }
 
-    /// Microseconds of the day; a datetime only on 1900-01-01, the day that stands for none.
+    /// Microseconds of the day; a datetime only on the days that stand for none: 1900-01-01, and 1970-01-01, of which
+    /// mssql-jdbc makes a java.sql.Time (its sendTimeAsDatetime, which is on by default).
     pub(crate) fn to_time(&self, to: &str) -> Result<i64> {
         match self {
             Value::Time(micros) => Ok(*micros),
             Value::DateTime(micros) => match split(*micros) {
-                (days, micros) if days == -TO_1900 => Ok(micros),
+                (days, micros) if days == -TO_1900 || days == -TO_1970 => Ok(micros),
                 _ => Err(ConvertError::conversion("a datetime with a date", to)),
             },
             _ => Err(ConvertError::conversion(&format!("a value of type {}", self.kind()), to)),

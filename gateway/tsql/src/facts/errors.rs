@@ -110,6 +110,8 @@ const DUPLICATE: &str = "23505";
 pub const DUPLICATE_OF_CONSTRAINT: (i32, u8) = (2627, 14);
 pub const DUPLICATE_OF_ANY: i32 = 2601;
 
+const NO_DATABASE: &str = "Database '%' does not exist. Make sure that the name is entered correctly.";
+
 /// PostgreSQL's text of an error, where T-SQL has a number or words for it that the SQLSTATE alone does not tell.
 struct Told {
     sqlstate: &'static str,
@@ -228,7 +230,10 @@ const TOLD: &[Told] = &[
     told("42883", [FUNCTION, "("], Some(195),
         Some("'%' is not a recognized built-in function name, nor is there a function of this name that takes \
             these arguments.")),
+    told("42P01", ["relation \"pg_temp.", "\" does not exist"], None, Some("Invalid object name '%'.")),
     told("42P01", ["relation \"", "\" does not exist"], None, Some("Invalid object name '%'.")),
+    told("3F000", ["schema \"", "\" does not exist"], None, Some(NO_DATABASE)),
+    told("3F000", ["Database '", "' does not exist."], None, Some(NO_DATABASE)),
     told("42P01", ["missing FROM-clause entry for table \"", "\""], Some(4104),
         Some("The multi-part identifier \"%\" could not be bound.")),
     told("42P01", ["invalid reference to FROM-clause entry for table \"", "\""], Some(4104),

@@ -34,6 +34,7 @@ pub const VARIABLES: &[(&str, Type)] = &[
     ("@@textsize", INT),
     ("@@tranchained", INT),
     ("@@trancount", INT),
+    ("@@transtate", INT),
     ("@@unicharsize", INT),
     ("@@version", NAME),
 ];

@@ -64,8 +64,11 @@ impl Translation<'_> {
             return Err(Error::refused(&format!("style {style} of a sql_variant"), why, line));
         }
         if target.is_text() && of.is_none_or(|of| !of.is_text()) {
-            if of.is_some_and(|of| of.family == Family::Binary) && matches!(style, 1 | 2) {
-                return Ok(bytes_as_digits(&value, target, style));
+            if of.is_some_and(|of| of.family == Family::Binary) && matches!(style, 0..=2) {
+                return match style {
+                    0 => convert(value, target, line, sybase),
+                    _ => Ok(bytes_as_digits(&value, target, style)),
+                };
             }
             if of.is_some_and(|of| of.family == Family::Float) && sybase {
                 return Err(float_to_text(line));

@@ -215,7 +215,13 @@ fn as_text(verb: &str, value: &Value, target: Type, line: u32, sybase: bool) -> 
     if value.family() == Some(Family::Float) && sybase {
         return Err(float_to_text(line));
     }
+    // of these the text in an nvarchar is another
+    let differs = |of: Type| matches!(of.family, Family::Bit | Family::Integer | Family::Binary);
+    let is_wide = target.is_national() && !sybase && value.of.is_none_or(differs);
     Ok(match (target.length, value.of) {
+        (None, _) if is_wide => {
+            declared_text(value, DEFAULT_STYLE, format!("tsql.{verb}_nvarchar({}, {MOST_UNITS})", value.sql))
+        }
         (None, _) => text_of(value, sybase),
         (Some(_), _) if has_own_text(value, sybase) => {
             format!("{}::{}", text_of(value, sybase), target.sql())
@@ -228,9 +234,8 @@ fn as_text(verb: &str, value: &Value, target: Type, line: u32, sybase: bool) -> 
         {
             format!("{}::{}", value.sql, target.sql())
         }
-        (Some(length), of) => {
-            let is_number = of.is_none_or(|of| matches!(of.family, Family::Bit | Family::Integer));
-            let reader = if target.is_national() && is_number && !sybase { "nvarchar" } else { "varchar" };
+        (Some(length), _) => {
+            let reader = if is_wide { "nvarchar" } else { "varchar" };
             let text = format!("tsql.{verb}_{reader}({}, {length})", value.sql);
             format!("{}::{}", declared_text(value, DEFAULT_STYLE, text), target.sql())
         }
@@ -279,6 +284,8 @@ pub fn declared_text(value: &Value, style: i64, text: String) -> String {
     }
 }
 
+/// Characters of an nvarchar(max) at most ("nchar and nvarchar": 2 GB).
+const MOST_UNITS: u32 = (1 << 30) - 1;
 /// Of datetime2 and time: what PostgreSQL's type does not say, and ASE shows otherwise.
 const DEFAULT_STYLE: i64 = 121;
 /// Digits behind the second.
@@ -316,7 +323,12 @@ fn as_other(verb: &str, value: Value, target: Type, line: u32) -> Result<String,
         }
         "image" => format!("tsql.{verb}_binary({sql})"),
         "uniqueidentifier" => format!("tsql.{verb}_guid({sql})"),
-        "datetime2" => format!("tsql.{verb}_datetime2({sql})::{}", target.sql()),
+        "datetime2" => match target.fraction {
+            Some(digits @ ..=5) => {
+                format!("tsql.fitted_datetime2(tsql.{verb}_datetime2({sql}), {digits})::{}", target.sql())
+            }
+            _ => format!("tsql.{verb}_datetime2({sql})::{}", target.sql()),
+        },
         "time" => match target.fraction {
             Some(digits) => {
                 format!("tsql.fitted_time(tsql.{verb}_time({sql}), {digits})::{}", target.sql())

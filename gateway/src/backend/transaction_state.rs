@@ -1,0 +1,44 @@
+//! @@transtate (ASE, Transact-SQL Users Guide, "Transaction states"). Only what changes something, or begins or ends a
+//! transaction, sets it; errors of syntax and names do not.
+
+use super::connection::Backend;
+use crate::postgres::PgError;
+use tsql::facts::errors::{sqlstate_ends, Ends};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TransactionState {
+    InProgress,
+    #[default]
+    Committed,
+    StatementAborted,
+    RolledBack,
+    /// The guide does not say it of a statement that fails outside of a transaction.
+    Undocumented,
+}
+
+impl TransactionState {
+    pub fn number(self) -> Option<i64> {
+        match self {
+            TransactionState::InProgress => Some(0),
+            TransactionState::Committed => Some(1),
+            TransactionState::StatementAborted => Some(2),
+            TransactionState::RolledBack => Some(3),
+            TransactionState::Undocumented => None,
+        }
+    }
+}
+
+impl Backend {
+    /// Takes note of a statement or call. `error`: it has failed.
+    pub(crate) fn note_statement(&mut self, only_reads: bool, error: Option<&PgError>) {
+        let is_open = self.transaction.is_open();
+        self.transaction_state = match error {
+            None if only_reads => return,
+            None if is_open => TransactionState::InProgress,
+            None => TransactionState::Committed,
+            Some(error) if error.sqlstate().is_some_and(|state| sqlstate_ends(state) == Ends::Text) => return,
+            Some(_) if is_open => TransactionState::StatementAborted,
+            Some(_) => TransactionState::Undocumented,
+        };
+    }
+}
