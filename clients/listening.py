@@ -5,8 +5,9 @@ import socket
 from collections.abc import Iterable
 from contextlib import suppress
 
-# Linux gives those above to outgoing connections, which would take one before its server is there.
-_PORTS = range(10_000, 32_768)
+# Linux gives those above to outgoing connections, which would take one before its server is there. Those
+# below are shared out among the tests (tests/servers.py).
+PORTS = range(28_000, 32_768)
 
 
 def host_and_port(text: str) -> tuple[str, int] | None:
@@ -22,11 +23,11 @@ def host_and_port(text: str) -> tuple[str, int] | None:
 
 
 def free_port(among: Iterable[int] | None = None) -> int:
-    """The first of these ports of 127.0.0.1 that is free, for TCP and UDP; any one, when none are named.
+    """The first of these ports of 127.0.0.1 that is free, for TCP and UDP; one of PORTS, when none are named.
 
     Raises OSError when there is none.
     """
-    for port in random.sample(_PORTS, len(_PORTS)) if among is None else among:
+    for port in random.sample(PORTS, len(PORTS)) if among is None else among:
         with socket.socket() as stream, socket.socket(type=socket.SOCK_DGRAM) as datagram, suppress(OSError):
             # as servers do: connections that have ended do not keep it
             stream.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

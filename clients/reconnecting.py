@@ -70,12 +70,20 @@ class ReconnectingConnection:
         self._figures = figures
         self._sleep = sleep
         self._connection: Connection | None = None
+        # attempts since the last answer
+        self._failed = 0
         self._pauses = growing_pauses(_FIRST_PAUSE, self._longest_pause)
 
     @property
     def over_tds(self) -> bool:
         """Whether a gateway lies between: it takes waveforms in the facility's byte order."""
         return self._address.driver != "psycopg"
+
+    @property
+    def gone(self) -> bool:
+        """Whether the server cannot be reached or refuses its calls, for now: not only a connection that was
+        cut, but each host since."""
+        return self._failed > len(self._address.each)
 
     def connect(self) -> None:
         """Connects now, so that the first call need not. Raises Released when the process is to end."""
@@ -124,21 +132,25 @@ class ReconnectingConnection:
             answer = call(connection, procedure, *arguments, **named)
         except Refused as error:
             if optional and error.number == _NO_PROCEDURE:
+                self._failed = 0
                 return None
             if error.sqlstate in _WRITTEN_BY_ANOTHER:
                 raise Failed(error.message) from None
             if error.number in _ABOUT_THE_ARGUMENTS:
+                self._failed = 0
                 raise
             if error.number in _ABOUT_THE_SET_UP and not self._figures.acknowledged:
                 raise Failed(str(error)) from None
             self._figures.state = State.HELD
             self._figures.message = str(error)
+            self._failed += 1
             unknown = False
         except Unanswered as error:
             self._break(error)
             unknown = True
         else:
             self._figures.state = State.RUNNING
+            self._failed = 0
             self._pauses = growing_pauses(_FIRST_PAUSE, self._longest_pause)
             return answer
         self._figures.repeated += 1
@@ -164,6 +176,7 @@ class ReconnectingConnection:
     def _break(self, error: Unanswered) -> None:
         self._figures.state = State.RECONNECTING
         self._figures.message = str(error)
+        self._failed += 1
         if self._connection is not None:
             self._figures.reconnected += 1
         self._host = next(self._hosts)

@@ -141,7 +141,8 @@ class Sender:
         take long, and the process may be waited for."""
         with suppress(Interrupted):
             self._report("writer", **self._status())
-            self.release()
+        self.release()
+        with suppress(Interrupted):
             while self._send_books():
                 pass
 

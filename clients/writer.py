@@ -1,8 +1,10 @@
 """A writer for a program of one's own: rows go to a spool on disk, and a thread sends them to the server."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -10,7 +12,7 @@ from typing import Any, Self
 from zoneinfo import ZoneInfo
 
 from ringlog.clients.address import Address
-from ringlog.clients.figures import Counts, Figures, State
+from ringlog.clients.figures import Counts, Figures
 from ringlog.clients.moments import microseconds, moment_of
 from ringlog.clients.password import find_password
 from ringlog.clients.readings import Reading, waveform
@@ -20,8 +22,13 @@ from ringlog.clients.spool import GiB, Spool
 from ringlog.schema.facility import Table
 from ringlog.schema.facility_file import load_facility
 
+log = logging.getLogger(__name__)
+
 # Seconds between two reports of a writer.
 _REPORT_EVERY = 30.0
+# Seconds in which a writer that ends sends what waits, and then gives its table up and reports: on a busy
+# machine one answer may take seconds.
+GRACE = 8.0
 
 
 class Writer:
@@ -144,20 +151,25 @@ class Writer:
         return self._spool.depth
 
     def drain(self, seconds: float) -> bool:
-        """Waits until the server has every row; False when it had not, or cannot be reached."""
+        """Waits until the server has every row; False when it had not, or cannot be reached. A connection
+        that has just been cut is made again first."""
         until = time.monotonic() + seconds
-        while self.waiting and self._thread.is_alive() and self.figures.state <= State.RUNNING:
+        while self.waiting and self._thread.is_alive() and not self._connection.gone:
             if time.monotonic() > until:
                 break
             time.sleep(0.005)
         return not self.waiting
 
-    def close(self, grace: float = 2.0) -> None:
-        """Sends for at most so many seconds what waits, and ends."""
+    def close(self, grace: float = GRACE) -> None:
+        """Sends for at most so many seconds what waits, and ends within as many again. Logs a warning of rows
+        that remain in the spool."""
         self.drain(grace)
         self._stop.set()
         self._sender.wake()
         self._thread.join(grace)
+        if waiting := self.waiting:
+            rows = "1 row waits" if waiting == 1 else f"{waiting} rows wait"
+            log.warning("%s: %s in %s for the next writer", self.table.name, rows, self._spool.file)
         # a thread that still waits for an answer has the spool; the row is sent again next time
         if not self._thread.is_alive():
             self._connection.close()
@@ -173,19 +185,11 @@ class Writer:
 
     def _run(self) -> None:
         try:
-            self._sender.begin(self._take_over)
-            self._began.set()
-            due = time.monotonic()
-            while not self._stop.is_set():
-                if time.monotonic() >= due:
-                    more = self._sender.report()
-                    due = time.monotonic() + (0.0 if more else _REPORT_EVERY)
-                self._sender.step(max(0.0, due - time.monotonic()))
-            if self.figures.state == State.RUNNING:
+            with suppress(Released):
+                self._send()
+            if self.began and not self._connection.gone:
                 self._spool.settle()
                 self._sender.end()
-        except Released:
-            pass
         except Failed as error:
             self.error = error
             self._sender.release()
@@ -194,6 +198,17 @@ class Writer:
             self.figures.message = f"{type(error).__name__}: {error}"
         if self._ended:
             self._ended()
+
+    def _send(self) -> None:
+        """Sends what is put until it is time to end. Raises Failed, Released."""
+        self._sender.begin(self._take_over)
+        self._began.set()
+        due = time.monotonic()
+        while not self._stop.is_set():
+            if time.monotonic() >= due:
+                more = self._sender.report()
+                due = time.monotonic() + (0.0 if more else _REPORT_EVERY)
+            self._sender.step(max(0.0, due - time.monotonic()))
 
     def _sleep(self, seconds: float) -> None:
         if self._stop.wait(seconds):

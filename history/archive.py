@@ -99,7 +99,8 @@ def archive(
     """Sets aside what is past retention, archives what is old enough, merges rows that came late, deletes
     what was set aside long ago. Yields a line for each.
 
-    `now` is PostgreSQL's clock when it is left out. `stopped` is called between the steps. `pauses`: seconds
+    `now` is PostgreSQL's clock when it is left out. `stopped` is called between the steps, and while
+    another process maintains the logs: raises partitions.Stopped then. `pauses`: seconds
     of rest for each second of reading; unless it is 0, reading and writing also have a lower priority than
     everything else on the machine. A week whose file is damaged is reported and left as it is, and so are the
     rows that came for it; a week with a time that Arrow does not have is reported and stays in PostgreSQL.
@@ -107,7 +108,7 @@ def archive(
     """
     lowered = priority.lower_thread if pauses else None
     with (
-        alone(engine) as lock,
+        alone(engine, stopped) as lock,
         closing(connect(conninfo)) as source,
         ThreadPoolExecutor(1, "archive", initializer=lowered) as writer,
     ):

@@ -102,6 +102,7 @@ def summarise(
     rows came late. `stopped` is asked between transactions. One process at a time does this (`turn`).
     """
     done: dict[str, int] = {}
+    held_up: list[str] = []
     with connected(conninfo) as connection:
         if turn is Turn.AWAITED:
             connection.execute(f"select pg_advisory_lock{LOCK}".encode())
@@ -116,9 +117,15 @@ def summarise(
             with connected(conninfo) as worker:
                 worker.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
                 for table in _tables(worker, some):
-                    rows = _summarise(worker, conninfo, table, moment, enough, stopped)
+                    rows = _summarise(worker, conninfo, table, moment, enough, stopped, held_up)
                     if rows:
                         done[table.name] = rows
+        if held_up:
+            log.warning(
+                "summaries of %s are not made yet: %s, which may write rows",
+                ", ".join(held_up),
+                _oldest_transaction(connection),
+            )
     return done
 
 
@@ -201,6 +208,7 @@ def _summarise(
     now: datetime,
     enough: int,
     stopped: Callable[[], bool],
+    held_up: list[str],
 ) -> int:
     shortest = timedelta(seconds=table.levels[0])
     end = _floor(now - shortest, table.levels[0])  # the clocks of writers are not this one
@@ -220,7 +228,9 @@ def _summarise(
     if end - begin < enough * shortest and not (marked and end > EARLIEST):
         return rows
     end = max(begin, end)
-    if not _closed(connection, table, end):
+    # what one table has waited for in vain the others need not wait for
+    if not _closed(connection, table, end, 0.0 if held_up else PATIENCE):
+        held_up.append(table.name)
         return rows
     step = max(timedelta(seconds=VALUES / len(table.columns) * table.cycle), shortest)
     reach, earlier = begin, table.until
@@ -330,7 +340,7 @@ def _oldest(connection: psycopg.Connection, table: _Table, since: datetime, end:
     return found[0] if found else None
 
 
-def _closed(connection: psycopg.Connection, table: _Table, end: datetime) -> bool:
+def _closed(connection: psycopg.Connection, table: _Table, end: datetime, patience: float) -> bool:
     """From now on rows before this end are marked. False when older transactions do not end."""
     moment = (end - blocks.EPOCH) // timedelta(microseconds=1)
     sequence = sql.Identifier("summary", f"{table.name}_until")
@@ -340,14 +350,27 @@ def _closed(connection: psycopg.Connection, table: _Table, end: datetime) -> boo
             [sequence.as_string(), moment, sequence.as_string()],
         )
     (running,) = _row(connection, "select pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
-    patience = time.monotonic() + PATIENCE
+    end_of_wait = time.monotonic() + patience
     while True:
         (oldest,) = _row(connection, "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
         if oldest >= running:
             return True
-        if time.monotonic() > patience:
+        if time.monotonic() > end_of_wait:
             return False
         time.sleep(0.01)
+
+
+def _oldest_transaction(connection: psycopg.Connection) -> str:
+    """The one that has written first of all that are open."""
+    found = connection.execute(
+        "select pid, xact_start from pg_stat_activity where backend_xid is not null"
+        " order by age(backend_xid) desc limit 1"
+    ).fetchone()
+    if found is None:
+        return "a transaction of PostgreSQL was open"
+    return (
+        f"process {found[0]} of PostgreSQL has had a transaction open since {found[1]:%Y-%m-%d %H:%M:%S} UTC"
+    )
 
 
 def _make(

@@ -24,7 +24,8 @@ log = logging.getLogger(__name__)
 
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
-# Seconds in which a process ends that was asked to. A writer that is killed has not given its table up.
+# Seconds in which a process ends that was asked to: more than a writer takes to send what waits and to give
+# its table up (twice ringlog.clients.writer.GRACE). One that is killed has done neither.
 _GRACE = 20.0
 # A process that ran this long had no trouble at its start: its next restart is quick again.
 _SETTLED = 60.0

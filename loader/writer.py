@@ -19,9 +19,6 @@ from ringlog.loader.statistics import Statistics
 from ringlog.loader.stop_signal import StopSignal
 from ringlog.schema.facility import Table
 
-# Seconds in which a writer that is to end sends what waits, and then gives its table up and reports: on a
-# busy machine one answer may take seconds. Its supervisor kills it later than both.
-_GRACE = 8.0
 # Seconds between two looks at a server that a recording waits for.
 _LOOK = 0.05
 # Rows that an unhindered source may be ahead of the server.
@@ -67,7 +64,7 @@ class WriterProcess:
         except SourceError as error:
             raise Failed(str(error)) from error
         finally:
-            writer.close(_GRACE)
+            writer.close()
             if writer.error:
                 raise writer.error
 

@@ -26,7 +26,7 @@ class Proxy:
                 # with a reset: what is on its way is lost
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 end.shutdown(socket.SHUT_RDWR)
-                end.close()
+            end.close()
 
     def _accept(self) -> None:
         while True:
@@ -40,6 +40,9 @@ class Proxy:
                 continue
             with self._lock:
                 self._open |= {client, server}
+            if self.closed:
+                # since it was looked at, and perhaps after the cut
+                self.cut()
             for source, target in ((client, server), (server, client)):
                 threading.Thread(target=self._forward, args=(source, target), daemon=True).start()
 

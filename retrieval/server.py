@@ -85,9 +85,12 @@ def main() -> None:
     print(f"HTTP on [{host}]:{port}" if ":" in host else f"HTTP on {host}:{port}", flush=True)
 
     def watch() -> None:
-        for line in sys.stdin.buffer:
-            access.know_nodes(_places_of(orjson.loads(line)))
-        server.should_exit = True
+        try:
+            for line in sys.stdin.buffer:
+                access.know_nodes(_places_of(orjson.loads(line)))
+        finally:
+            # also after an error: whose input is not read would outlive its server
+            server.should_exit = True
 
     threading.Thread(target=watch, name="parent", daemon=True).start()
     server.run(sockets=[listening])

@@ -10,7 +10,8 @@ import sqlalchemy
 
 from ringlog.background import in_background
 from ringlog.memory import give_back_memory
-from ringlog.schema import rings
+from ringlog.postgres import Stopped
+from ringlog.schema import partitions, rings
 from ringlog.schema.merging import merge
 from ringlog.schema.partitions import MaintenanceReport, maintain
 
@@ -18,30 +19,35 @@ log = logging.getLogger(__name__)
 
 INTERVAL = 3600.0  # seconds
 SUMMARIES = 60.0  # seconds
+_PAUSE = 0.05  # seconds between two looks at the first round
 
 
 @contextmanager
-def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[[], None]]:
+def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[[threading.Event], None]]:
     """Looks after the database in a thread until the end.
 
     Partitions are made and dropped at once and then every hour, and old ones merged; rings whose rows
     somebody has deleted are completed once; summaries are brought up to date every minute.
 
     The function that this yields waits for the first round of partitions, raises its error, and lets the rest
-    begin, which would slow a start down. Later errors are logged and the work is repeated: the default
-    partition takes rows without a partition.
+    begin, which would slow a start down. It raises Stopped when its event is set: another process may have
+    the logs for hours. Later errors are logged and the work is repeated: the default partition takes rows
+    without a partition.
     """
     first: Future[MaintenanceReport] = Future()
     begun = threading.Event()
     end = threading.Event()
 
-    def begin() -> None:
+    def begin(stop: threading.Event) -> None:
+        while not first.done():
+            if stop.wait(_PAUSE):
+                raise Stopped
         _log(first.result())
         begun.set()
 
     def hourly() -> None:
         try:
-            first.set_result(maintain(engine))
+            first.set_result(maintain(engine, stopped=end.is_set))
         except Exception as error:
             first.set_exception(error)
             return
@@ -51,7 +57,7 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[
         looked = False
         while not end.wait(pause):
             try:
-                done = maintain(engine) if pause else logged
+                done = maintain(engine, stopped=end.is_set) if pause else logged
                 pause = INTERVAL
                 if not looked:
                     for line in rings.complete(engine):
@@ -65,6 +71,8 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[
                 # what PostgreSQL's process has read of all tables, and what thousands of logins have used
                 engine.dispose()
                 give_back_memory()
+            except partitions.Stopped:
+                return
             except Exception:
                 log.exception("housekeeping failed; the next attempt is in an hour")
                 continue

@@ -1,6 +1,7 @@
 """Logins: PostgreSQL roles that may write or read, and the gateway's own."""
 
 import secrets
+import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
@@ -18,6 +19,7 @@ READS_STANDBY = "tsql.reads_standby"
 """read by the gateway at each login"""
 _NAME_LIMIT = 63  # bytes of a PostgreSQL name; it cuts longer ones silently
 _PATIENCE = 10  # seconds in which each connection must end
+_PAUSE = 0.02  # seconds between two looks at connections that begin
 TDS5_LIMIT = 30  # bytes of the user and password fields of a TDS 5.0 login record
 
 
@@ -169,35 +171,71 @@ def read_from(conninfo: str, name: str, where: Server) -> None:
 def lock(conninfo: str, name: str) -> None:
     """Lets a login do nothing from now on: it cannot log in, and its open sessions can call no more."""
     with psycopg.connect(conninfo) as connection:
-        login = _demand(connection, name)
-        connection.execute(sql.SQL("alter role {} nologin").format(login))
-        _revoke_from_gateway(connection, login)
-        # sessions that begin while others are ended are refused
-        connection.commit()
-        _end_connections(connection, name)
+        _lock(connection, name, _demand(connection, name))
+
+
+def _lock(connection: psycopg.Connection, name: str, login: sql.Identifier) -> None:
+    connection.execute(sql.SQL("alter role {} nologin").format(login))
+    _revoke_from_gateway(connection, login)
+    # sessions that begin while others are ended are refused
+    connection.commit()
+    _await_logins(connection)
+    _end_connections(connection, name)
+
+
+def _await_logins(connection: psycopg.Connection) -> None:
+    """Waits for connections that are just being made: of one that was allowed before, PostgreSQL does not say
+    yet whose it is. One that still waits for its password after _PATIENCE is refused by PostgreSQL itself."""
+    beginning = _beginning(connection)
+    until = time.monotonic() + _PATIENCE
+    while beginning & _beginning(connection) and time.monotonic() < until:
+        time.sleep(_PAUSE)
+
+
+def _beginning(connection: psycopg.Connection) -> set[str]:
+    """The transactions in which processes of PostgreSQL find out whom they are for."""
+    connection.execute("select pg_stat_clear_snapshot()")
+    found = connection.execute(
+        "select virtualtransaction from pg_locks left join pg_stat_activity using (pid)"
+        " where locktype = 'virtualxid' and mode = 'ExclusiveLock' and pid is not null"
+        " and usesysid is null and coalesce(backend_type, 'client backend') = 'client backend'"
+    )
+    return {transaction for (transaction,) in found}
 
 
 def unlock(conninfo: str, name: str) -> None:
     """Lets a locked login in again, with the password it had."""
     with psycopg.connect(conninfo) as connection:
-        login = _demand(connection, name)
-        connection.execute(sql.SQL("alter role {} login").format(login))
-        grant_to_gateway(connection, login)
+        _unlock(connection, _demand(connection, name))
+
+
+def _unlock(connection: psycopg.Connection, login: sql.Identifier) -> None:
+    connection.execute(sql.SQL("alter role {} login").format(login))
+    grant_to_gateway(connection, login)
 
 
 def remove_login(conninfo: str, name: str) -> None:
     """Drops a login and ends its sessions. Raises ServerError when it owns something in a database."""
     with psycopg.connect(conninfo) as connection:
         login = _demand(connection, name)
+        (was_locked,) = connection.execute(
+            "select not rolcanlogin from pg_roles where rolname = %s", [name]
+        ).fetchone() or (True,)
         try:
+            # first, and for all to see: a client that connects again at once would not let it go
+            _lock(connection, name, login)
             with connection.transaction():
-                _revoke_from_gateway(connection, login)
-                _end_connections(connection, name)
                 _revoke_parameters(connection, name, login)
                 # global temporary tables that a killed session has left
                 connection.execute("select tsql.end_globals()")
                 connection.execute(sql.SQL("drop role {}").format(login))
-        except errors.DependentObjectsStillExist as error:
+        except BaseException as error:
+            connection.rollback()
+            if not was_locked:
+                _unlock(connection, login)
+                connection.commit()
+            if not isinstance(error, errors.DependentObjectsStillExist):
+                raise
             raise ServerError(
                 f"the login {name!r} was not changed, because it owns objects: "
                 f"{error.diag.message_detail}. Give them to another role first (reassign owned by), or "
@@ -248,6 +286,7 @@ def _revoke_from_gateway(connection: psycopg.Connection, login: sql.Identifier) 
 
 def _end_connections(connection: psycopg.Connection, name: str) -> None:
     """Ends the login's own connections and waits until they have ended. Raises ServerError."""
+    connection.execute("select pg_stat_clear_snapshot()")
     connection.execute(
         "select pg_terminate_backend(pid, %s) from pg_stat_activity where usename = %s",
         [_PATIENCE * 1000, name],

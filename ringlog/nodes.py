@@ -16,6 +16,7 @@ from ringlog.database import engine
 from ringlog.errors import ServerError, UsageError
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.logins import GATEWAY, grant_to_gateway, set_gateway_password
+from ringlog.postgres import Stopped
 from ringlog.schema import registry
 from ringlog.schema.change import CHANNEL
 from ringlog.schema.facility import Facility, Node
@@ -257,8 +258,10 @@ def housekeeping_of(name: str, dsn: str) -> Iterator[None]:
             at = engine(reached(dsn))
             try:
                 with housekeeping(at, reached(dsn)) as begin:
-                    begin()
+                    begin(end)
                     end.wait()
+            except Stopped:
+                return
             except sqlalchemy.exc.SQLAlchemyError as error:
                 if not logged:  # once is enough while the reason lasts
                     log.warning(

@@ -46,7 +46,7 @@ _REPORT_COMMAND = 60.0  # seconds between two words about a command that keeps `
 _STANDSTILL = 60.0  # seconds in which a stopping server does nothing, after which it is ended at once
 _IDLE_WORK = 0.2  # what its idle processes do meanwhile, as `_work_done` counts it
 _TAKEN = "Address already in use"  # PostgreSQL's word for a port that another program has
-_LAST_WORDS = 2.0  # seconds that its log may take to be complete after it ended
+_LAST_WORDS = 20.0  # seconds that the reason for its end may take to be in its log, on a busy machine
 
 
 class Stopped(Exception):

@@ -83,7 +83,7 @@ class Server:
 
     `installer` None takes what is installed already. `memory` and `port` are Postgres.running's. With
     `writers_first` what takes and commits writers' calls gets the processor first, as far as it may. Raises
-    ServerError for what a person can mend, Stopped when `stop` was set while PostgreSQL still started.
+    ServerError for what a person can mend, Stopped when `stop` was set before it was ready.
     """
 
     address: Address
@@ -147,7 +147,7 @@ class Server:
                     running.know_nodes(web.places_of_nodes(new, role))
 
             stack.enter_context(nodes_followed(self.conninfo, nodes, add))
-            begin_housekeeping()
+            begin_housekeeping(self._stop)
             self._stack = stack.pop_all()
         give_back_memory()
         return self

@@ -92,9 +92,10 @@ def merge(
 ) -> tuple[str, ...]:
     """Merges what is old enough. Returns a line for each merge done, postponed or given up.
 
-    `now` is PostgreSQL's clock when it is left out. `stopped` is asked between the parts.
+    `now` is PostgreSQL's clock when it is left out. `stopped` is asked between the parts, and
+    while another process maintains the logs: raises partitions.Stopped then.
     """
-    with alone(engine) as lock:
+    with alone(engine, stopped) as lock:
         with engine.begin() as connection:
             now = now or clock(connection)
             merges = [

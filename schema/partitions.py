@@ -8,7 +8,8 @@ retention. Other rows there (of a far future, of a clock never set, older than r
 administrator has dealt with them.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,10 +20,12 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.schema import recent
-from ringlog.schema.change import run, tried
+from ringlog.schema.change import is_lock_conflict, run, tried
 from ringlog.schema.facility import KEY_COLUMNS
 from ringlog.schema.many import by_connection
 from ringlog.schema.roles import become_owner
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -30,6 +33,7 @@ WEEKS_AHEAD = 4
 
 MAINTENANCE_LOCK = 0x7765656B73
 """The advisory lock of the maintenance of a database's logs. Its hexadecimal digits are "weeks"."""
+_LOOK = "500ms"  # between two looks whether to wait for it any longer
 
 PARTITION_OPTIONS = sql.SQL("toast.autovacuum_vacuum_insert_threshold = -1")
 """Of each partition: waveforms are never changed, and no query needs the visibility map of their pages. To
@@ -103,16 +107,23 @@ class MaintenanceReport:
         return "\n".join(lines) or "nothing to do"
 
 
-def maintain(engine: sa.Engine, now: datetime | None = None) -> MaintenanceReport:
+class Stopped(Exception):
+    """A stop was asked for while another process maintained the logs."""
+
+
+def maintain(
+    engine: sa.Engine, now: datetime | None = None, stopped: Callable[[], bool] = lambda: False
+) -> MaintenanceReport:
     """Makes the logs' coming weeks, moves rows to weeks just made and drops weeks past retention.
 
     `now` is PostgreSQL's clock when it is left out. Writers and readers may go on: each partition has a
     transaction of its own, which holds up the writers of one table for a moment, longer only when many rows
     are to be moved. What meets with a lock for too long is postponed to the next run.
+    `stopped` is asked while another process maintains the logs; raises Stopped then.
     """
     if now is not None and now.tzinfo is None:
         raise ValueError(f"now must have a time zone: {now}")
-    with alone(engine):
+    with alone(engine, stopped):
         return _maintain(engine, now)
 
 
@@ -354,13 +365,27 @@ def _rows_in_default(connection: sa.Connection, table: str) -> int:
 
 
 @contextmanager
-def alone(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """Waits until no other process maintains the logs of this database. Gives the connection that keeps
-    others out as long as it lasts."""
+def alone(engine: sa.Engine, stopped: Callable[[], bool] = lambda: False) -> Iterator[sa.Connection]:
+    """Waits until no other process maintains the logs of this database, which may take hours. Gives the
+    connection that keeps others out as long as it lasts. Raises Stopped when `stopped` is true first."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         # it ends here, though the work may have begun with another pool of connections
         connection.detach()
-        connection.execute(sa.select(sa.func.pg_advisory_lock(MAINTENANCE_LOCK)))
+        connection.execute(sa.select(sa.func.set_config("lock_timeout", _LOOK, False)))
+        logged = False
+        while True:
+            try:
+                connection.execute(sa.select(sa.func.pg_advisory_lock(MAINTENANCE_LOCK)))
+                break
+            except sa.exc.DBAPIError as error:
+                if not is_lock_conflict(error):
+                    raise
+            if stopped():
+                raise Stopped
+            if not logged:
+                logger.info("another process maintains the logs of this database: waiting until it ends")
+                logged = True
+        connection.execute(sa.text("reset lock_timeout"))
         try:
             yield connection
         finally:

@@ -54,10 +54,11 @@ def ringlog(
     return run(RINGLOG, *arguments, stdin=stdin, timeout=timeout, **environment)
 
 
-# Each of several workers that share the tests (pytest-xdist) has ports of its own.
+# Each of several workers that share the tests (pytest-xdist) has ports of its own, and none has those that
+# programs find for themselves.
 _worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 _workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-_range = range(10_000 + _worker, 32_000, _workers)
+_range = range(10_000 + _worker, listening.PORTS.start, _workers)
 _ports = iter(random.sample(_range, len(_range)))
 
 

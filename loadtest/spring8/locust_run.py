@@ -3,6 +3,7 @@
 import shutil
 import signal
 import subprocess
+import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,6 +15,8 @@ from ringlog.loadtest.spring8.recorded import Recorded
 from ringlog.loadtest.spring8.swarm import locust_command, locust_environment
 from ringlog.loadtest.spring8.target import Target, own_target
 from ringlog.schema.facility_file import load_facility
+
+_LOOK = 0.2  # seconds between two looks whether locust has ended
 
 
 def work(
@@ -52,11 +55,20 @@ def run(
 
 
 def _locust(load: LocustLoad, password: str | None, arguments: Sequence[str]) -> int:
-    with subprocess.Popen(locust_command(arguments), env=locust_environment(load, password)) as process:
-        # Ctrl-C reaches locust by itself, and afterwards there is something left to do here
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-        try:
-            return process.wait()
-        finally:
-            signal.signal(signal.SIGINT, before)
+    ended = threading.Event()
+    # Before locust is there, which must not outlive this process. Ctrl-C reaches locust by itself, and
+    # afterwards there is something left to do here. Handlers, unlike SIG_IGN, are not handed on to locust.
+    before = {
+        signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: ended.set()),
+        signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),
+    }
+    try:
+        with subprocess.Popen(locust_command(arguments), env=locust_environment(load, password)) as process:
+            while process.poll() is None:
+                if ended.wait(_LOOK):
+                    process.terminate()
+                    break
+        return process.returncode
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -186,7 +186,10 @@ def test_a_late_row_is_summarised(magnets: psycopg.Connection, conninfo: str) ->
 
 
 def test_a_row_that_is_not_committed_yet_is_waited_for(
-    magnets: psycopg.Connection, conninfo: str, monkeypatch: pytest.MonkeyPatch
+    magnets: psycopg.Connection,
+    conninfo: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A put that looked before the summaries moved on, and commits afterwards, is in them."""
     moment = BEGIN + timedelta(hours=30, microseconds=1)
@@ -194,6 +197,8 @@ def test_a_row_that_is_not_committed_yet_is_waited_for(
         put(other, moment, 1e6)
         monkeypatch.setattr(summaries, "PATIENCE", 0.05)
         assert summarise(conninfo, NOW) == {}
+        process = other.info.backend_pid
+        assert f"summaries of magnets are not made yet: process {process} of PostgreSQL has" in caplog.text
         monkeypatch.setattr(summaries, "PATIENCE", 60.0)
         thread = threading.Thread(target=summarise, args=(conninfo, NOW))
         thread.start()

@@ -4,13 +4,17 @@ import importlib.util
 import os
 import signal
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import psycopg
 import pytest
+import sqlalchemy
+from psycopg.conninfo import make_conninfo
 
+from ringlog.schema.partitions import MAINTENANCE_LOCK
 from servers import FACILITY, RINGLOG, RunningServer, free_port, ringlog, run, serving
 from waiting import PATIENCE, wait_until
 
@@ -66,6 +70,20 @@ def test_a_killed_server_takes_postgresql_with_it_and_comes_back_with_its_logins
         assert connection.execute("select current_user").fetchone() == ("w",)
     log = "".join(path.read_text() for path in (data / "postgresql-18" / "log").iterdir())
     assert "was not properly shut down" not in log
+
+
+def test_a_signal_ends_a_server_that_waits_for_the_logs(database_url: sqlalchemy.URL, tmp_path: Path) -> None:
+    """Another process maintains them, which may take hours."""
+    dsn = make_conninfo(database_url.render_as_string(hide_password=False).replace("+psycopg", ""))
+    with psycopg.connect(dsn, autocommit=True) as other, (tmp_path / "log").open("w") as log:
+        other.execute("select pg_advisory_lock(%s)", [MAINTENANCE_LOCK])
+        process = subprocess.Popen(
+            [RINGLOG, "serve", "--listen", "127.0.0.1:0"], stderr=log, env=os.environ | {"RINGLOG_DSN": dsn}
+        )
+        words = "another process maintains the logs of this database: waiting until it ends"
+        wait_until(lambda: words in (tmp_path / "log").read_text() or process.poll() is not None)
+        process.terminate()
+        assert process.wait(PATIENCE) == 0, (tmp_path / "log").read_text()
 
 
 def test_a_killed_server_is_started_again_at_once(data: Path) -> None:

@@ -1,5 +1,6 @@
 """Logins over the years: another password, locked for a while, removed, each beside open sessions."""
 
+import threading
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -8,11 +9,12 @@ import psycopg
 import pymssql
 import pytest
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 
 from ringlog import logins
 from ringlog.errors import UsageError
 from servers import RunningServer, ringlog, serving
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +110,60 @@ def test_a_login_is_removed_unless_it_owns_something(own: RunningServer, user: C
         admin.execute("drop table notes")
         user("remove", "leaving")
         assert admin.execute("select from pg_roles where rolname = 'leaving'").fetchone() is None
+
+
+def own_session(server: RunningServer, name: str, **options: str) -> psycopg.Connection:
+    """A login's connection to PostgreSQL itself."""
+    place = conninfo_to_dict(server.dsn)
+    return psycopg.connect(
+        host="127.0.0.1", port=place["port"], dbname=place["dbname"], user=name, password="secret", **options
+    )
+
+
+def test_a_login_that_is_locked_while_a_client_logs_in(own: RunningServer, user: Callable[..., str]) -> None:
+    """PostgreSQL has let it in, but does not show yet whose connection it is."""
+    user("add", "coming", "--reader", "--password-stdin", stdin="secret")
+    locked = threading.Event()
+    ends: list[type[Exception]] = []
+
+    def come() -> None:
+        try:
+            with own_session(own, "coming", options="-c post_auth_delay=3") as session:
+                locked.wait(PATIENCE)
+                session.execute("select 1")
+        except psycopg.OperationalError as error:
+            ends.append(type(error))
+
+    client = threading.Thread(target=come)
+    # a connection has its database locked between the two
+    let_in = "select from pg_locks where classid = 'pg_database'::regclass and mode = 'RowExclusiveLock'"
+    with psycopg.connect(own.dsn, autocommit=True) as admin:
+        client.start()
+        wait_until(lambda: admin.execute(let_in).fetchone() is not None)
+        logins.lock(own.dsn, "coming")
+    locked.set()
+    client.join(PATIENCE)
+    assert len(ends) == 1
+    user("remove", "coming")
+
+
+def test_a_login_that_connects_again_at_once_is_removed(
+    own: RunningServer, user: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user("add", "returning", "--reader", "--password-stdin", stdin="secret")
+    end_connections = logins._end_connections
+    refused = []
+
+    def end_and_return(connection: psycopg.Connection, name: str) -> None:
+        end_connections(connection, name)
+        with pytest.raises(psycopg.OperationalError, match="not permitted to log in") as found:
+            own_session(own, name)
+        refused.append(found)
+
+    monkeypatch.setattr(logins, "_end_connections", end_and_return)
+    logins.remove_login(own.dsn, "returning")
+    assert refused
+    assert "returning" not in user("list")
 
 
 @pytest.mark.parametrize("change", [logins.lock, logins.unlock, logins.remove_login])
