@@ -46,7 +46,7 @@ from ringlog.schema.change import run, tried
 from ringlog.schema.merging import watch
 from ringlog.schema.partitions import Partition, Week, alone, clock, log_partitions
 from ringlog.schema.roles import become_owner
-from ringlog.schema.tiers import archive_file, late_row
+from ringlog.schema.tiers import archive_file, late_row, note_dropped
 
 log = logging.getLogger(__name__)
 
@@ -467,6 +467,7 @@ def _forget(connection: sa.Connection, week: ColdWeek) -> int:
     become_owner(connection)
     _keep_readers_out(connection, week.table)
     forget(connection, week)
+    note_dropped(connection, week.table, week.ends)
     return 0
 
 

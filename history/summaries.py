@@ -81,6 +81,8 @@ class _Table:
     """the summaries' numbers are single precision"""
     kept_from: datetime
     """rows before it are past retention"""
+    dropped_until: datetime | None
+    """rows before it have been past retention once, and most are gone"""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -143,7 +145,8 @@ def _due(connection: psycopg.Connection, now: datetime, enough: int, may_look: b
     return connection.execute(
         """
         select table_name, levels, until, cycle * log_nth, log_period,
-          greatest(%(now)s::timestamptz - retention::interval, %(earliest)s)
+          greatest(%(now)s::timestamptz - retention::interval, %(earliest)s),
+          (select dropped.until from ringlog.dropped where dropped.table_name = summarised.table_name)
         from ringlog.summarised join ringlog.logged_table using (table_name)
         where levels <> '{}'
           and (
@@ -171,7 +174,7 @@ def _due(connection: psycopg.Connection, now: datetime, enough: int, may_look: b
 
 def _tables(connection: psycopg.Connection, due: Iterable[tuple[Any, ...]]) -> Iterator[_Table]:
     """These tables with their columns, each when its turn comes."""
-    for name, levels, until, cycle, period, kept_from in due:
+    for name, levels, until, cycle, period, kept_from, dropped_until in due:
         columns = connection.execute(
             """
             select attname, format_type(atttypid, null) from pg_attribute
@@ -196,6 +199,7 @@ def _tables(connection: psycopg.Connection, due: Iterable[tuple[Any, ...]]) -> I
             {column: kind[:-2] for column, kind in columns if kind.endswith("[]") and kind[:-2] in NUMBERS},
             numbers == "real[]",
             kept_from,
+            dropped_until,
         )
         if table.columns:
             yield table
@@ -425,14 +429,20 @@ def _that_are_whole(connection: psycopg.Connection, table: _Table, spans: Spans)
     except some that came since, for which there is no week any more."""
     level = table.levels[0]
     begin, last = (blocks.EPOCH + timedelta(seconds=int(spans.numbers[at]) * level) for at in (0, -1))
-    if begin >= table.kept_from:
+    gone = np.empty(0, np.int64)
+    if table.dropped_until is not None and begin < table.dropped_until:
+        gone = spans.numbers[spans.numbers < _number(table.dropped_until, level)]
+    if begin < table.kept_from:
+        query = sql.SQL(
+            "select distinct floor(extract(epoch from time) * 1000000 / %s)::bigint / 1000000"
+            " from {} where time >= %s and time < %s"
+        ).format(sql.Identifier("log", f"{table.name}_default"))
+        end = min(last + timedelta(seconds=level), table.kept_from)
+        alone = [number for (number,) in connection.execute(query, [level, begin, end])]
+        gone = np.union1d(gone, np.array(alone, np.int64))
+    if not len(gone):
         return spans
-    query = sql.SQL("select distinct " + _NUMBER + " from {} where time >= %s and time < %s").format(
-        sql.Identifier("log", f"{table.name}_default")
-    )
-    end = min(last + timedelta(seconds=level), table.kept_from)
-    alone = np.array([number for (number,) in connection.execute(query, [level, begin, end])], np.int64)
-    made = blocks.read(connection, table.name, level, table.columns, alone)
+    made = blocks.read(connection, table.name, level, table.columns, gone)
     return spans.chosen(~np.isin(spans.numbers, made.numbers))
 
 

@@ -95,6 +95,9 @@ where coalesce(span.rows, 0) <> coalesce(logged.rows, 0)
     select from ringlog.logged_table as kept
     where kept.table_name = {table} and begin < now() - kept.retention::interval
   )
+  and not exists (
+    select from ringlog.dropped where dropped.table_name = {table} and begin < dropped.until
+  )
 order by begin
 """
 

@@ -195,7 +195,15 @@ class Carrier:
 
     def hand_over(self) -> None:
         """What only the one server has that takes the table's rows: in a transaction in which none come."""
-        for name in ("writer", "arrival", "imported_file", "summary_mark", "summarised", "cold_week"):
+        for name in (
+            "writer",
+            "arrival",
+            "imported_file",
+            "summary_mark",
+            "summarised",
+            "dropped",
+            "cold_week",
+        ):
             self._replace(name)
         row = self.source.execute(sql.SQL("select pg_sequence_last_value({})").format(self._until)).fetchone()
         if row and row[0] is not None:

@@ -24,6 +24,7 @@ from ringlog.schema.change import is_lock_conflict, run, tried
 from ringlog.schema.facility import KEY_COLUMNS
 from ringlog.schema.many import by_connection
 from ringlog.schema.roles import become_owner
+from ringlog.schema.tiers import note_dropped
 
 logger = logging.getLogger(__name__)
 
@@ -150,7 +151,7 @@ def _maintain(engine: sa.Engine, now: datetime | None) -> MaintenanceReport:
                 moved[name] = rows
         for there in log.partitions:
             if log.keep_from is not None and there.end <= log.keep_from:
-                done = tried(engine, partial(_drop, partition=there.name))
+                done = tried(engine, partial(_drop, table=log.table, partition=there))
                 (postponed if done is None else dropped).append(there.name)
     start = recent.since(Week.of(now).start)
     with engine.begin() as connection:
@@ -399,9 +400,10 @@ def _make_week(connection: sa.Connection, table: str, week: Week, now: datetime)
     return int(rows or 0)
 
 
-def _drop(connection: sa.Connection, partition: str) -> int:
+def _drop(connection: sa.Connection, table: str, partition: "Partition") -> int:
     become_owner(connection)
-    run(connection, sql.SQL("drop table {}").format(sql.Identifier("log", partition)))
+    run(connection, sql.SQL("drop table {}").format(sql.Identifier("log", partition.name)))
+    note_dropped(connection, table, partition.end)
     return 0
 
 

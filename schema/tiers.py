@@ -1,5 +1,7 @@
 """The database's records of its logs' tiers while rows move between them."""
 
+from datetime import datetime
+
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
@@ -42,6 +44,15 @@ summary_mark = sa.Table(
     sa.Column("time", postgresql.TIMESTAMP(timezone=True), nullable=False),
     sa.Index("summary_mark_idx", "table_name", "time"),
     comment="times of rows that came after their span was summarised; its summaries are made again",
+)
+
+dropped = sa.Table(
+    "dropped",
+    metadata,
+    sa.Column("table_name", sa.TEXT, primary_key=True),
+    sa.Column("until", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="end of the latest week"),
+    comment="up to when weeks of each table have been dropped for their age: their summaries are never made"
+    " again, also when the retention is longer now",
 )
 
 history = sa.Table(
@@ -120,3 +131,10 @@ archive_owner = sa.Table(
     sa.Column("database", sa.BIGINT, nullable=False, comment="oid of the database, as it wrote this"),
     comment="the archive that this database writes: a copy of the database finds that it is not the writer",
 )
+
+
+def note_dropped(connection: sa.Connection, table: str, until: datetime) -> None:
+    """A week of a log, or of its archive, is gone for its age."""
+    row = postgresql.insert(dropped).values(table_name=table, until=until)
+    later = sa.func.greatest(dropped.c.until, row.excluded.until)
+    connection.execute(row.on_conflict_do_update(index_elements=["table_name"], set_={"until": later}))

@@ -14,6 +14,7 @@ from psycopg import sql
 
 from ringlog.history import summaries
 from ringlog.history.summaries import Turn, summarise
+from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
 from ringlog.schema.partitions import maintain
@@ -99,6 +100,15 @@ def test_a_row_that_comes_past_retention_leaves_the_summaries_of_those_that_are_
     put(magnets, BEGIN - timedelta(days=1), 5.0)
     summarise(conninfo, later)
     assert len(summaries_of(magnets, 86_400, "current")) == len(before[86_400]) + 1
+    # a longer retention does not bring the rows back: late ones have a week again, and leave the summaries
+    before = {level: summaries_of(magnets, level, "current") for level in SCHEMAS}
+    magnets.execute("update ringlog.logged_table set retention = null")
+    put(magnets, BEGIN + timedelta(seconds=15), 1e9)
+    assert maintain(engine, later).made
+    put(magnets, BEGIN + timedelta(seconds=16), 1e9)
+    summarise(conninfo, later)
+    assert {level: summaries_of(magnets, level, "current") for level in SCHEMAS} == before
+    assert [*problems_of(magnets, engine)] == []
 
 
 def rows_come_to(
