@@ -6,6 +6,7 @@ is gone, it stops.
 """
 
 import grp
+import io
 import os
 import socket
 import ssl
@@ -71,7 +72,9 @@ def _places_of(values: Mapping[str, dict[str, str]]) -> dict[str, Place]:
 
 def main() -> None:
     """Serves until standard input ends or a signal comes."""
-    settings = Settings.from_json(sys.stdin.buffer.readline())
+    # not sys.stdin, whose lock a thread that reads it holds to the end: Python aborts then
+    parent = io.FileIO(sys.stdin.fileno(), "rb", closefd=False)
+    settings = Settings.from_json(parent.readline())
     with suppress(OSError):
         lower_process(os.getpid(), _NICENESS)
     try:
@@ -86,7 +89,7 @@ def main() -> None:
 
     def watch() -> None:
         try:
-            for line in sys.stdin.buffer:
+            for line in parent:
                 access.know_nodes(_places_of(orjson.loads(line)))
         finally:
             # also after an error: whose input is not read would outlive its server
