@@ -73,12 +73,15 @@ class Source:
 
 
 class Ledger:
-    """A file that lists the weeks copied, with their numbers of rows, so that a second run leaves them
-    out."""
+    """A file that lists the weeks copied to a database, with their numbers of rows, so that a second run
+    leaves them out."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, target: str) -> None:
+        """`target` is the database's `identity`: what went to another one has not come to this."""
         self._file = file
-        self._rows: dict[str, int] = json.loads(file.read_text()) if file.exists() else {}
+        self._target = target
+        known = json.loads(file.read_text()) if file.exists() else {}
+        self._rows: dict[str, int] = known["weeks"] if known.get("target") == target else {}
         self._lock = threading.Lock()
 
     def has(self, part: Part, rows: int) -> bool:
@@ -91,8 +94,19 @@ class Ledger:
         with self._lock:
             self._rows[str(copied.part)] = copied.rows
             beside = self._file.with_suffix(".new")
-            beside.write_text(json.dumps(self._rows, indent=1))
+            beside.write_text(json.dumps({"target": self._target, "weeks": self._rows}, indent=1))
             beside.replace(self._file)
+
+
+def identity(conninfo: str) -> str:
+    """What no other database has, of this server or another."""
+    with psycopg.connect(conninfo) as connection:
+        row = connection.execute(
+            "select concat(system_identifier, '/', oid) from pg_control_system(), pg_database"
+            " where datname = current_database()"
+        ).fetchone()
+    assert row is not None
+    return str(row[0])
 
 
 def parts(source: Source, rings: Sequence[Ring]) -> Iterator[Part]:

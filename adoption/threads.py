@@ -17,14 +17,16 @@ def in_threads(
 ) -> list[Outcome]:
     """Runs `work` in so many threads on the pieces that are left. Each outcome is reported, one at a time.
 
-    Raises the error of a thread when all have ended.
+    Raises the error of a thread when all have ended. Ctrl-C ends them after the pieces that they are at.
     """
     lock = threading.Lock()
     waiting = iter([*pieces])
     done: list[Outcome] = []
 
+    ended = threading.Event()
+
     def left() -> Iterator[Piece]:
-        while True:
+        while not ended.is_set():
             with lock:
                 try:
                     piece = next(waiting)
@@ -39,6 +41,11 @@ def in_threads(
                 report(outcome)
 
     with ThreadPoolExecutor(threads) as pool:
-        for running in [pool.submit(run) for _ in range(threads)]:
-            running.result()
+        running = [pool.submit(run) for _ in range(threads)]
+        try:
+            for each in running:
+                each.result()
+        except KeyboardInterrupt:
+            ended.set()
+            raise
     return done

@@ -83,7 +83,7 @@ def adopt(
     import pymssql
 
     from ringlog.adoption import assessment, scripts
-    from ringlog.adoption.copying import Ledger, Source, copy, without_time
+    from ringlog.adoption.copying import Ledger, Source, copy, identity, without_time
     from ringlog.adoption.errors import AdoptionError
     from ringlog.adoption.rings import Rules, read_rules
     from ringlog.adoption.session import number, words
@@ -134,7 +134,8 @@ def adopt(
             with chosen_database(data, dsn).opened() as conninfo:
                 demand_facility(conninfo)
                 rings = [ring for each in databases for ring in each.found.rings]
-                done = copy(source, conninfo, rings, connections, Ledger(output / "copied.json"), _report)
+                ledger = Ledger(output / "copied.json", identity(conninfo))
+                done = copy(source, conninfo, rings, connections, ledger, _report)
                 beside = []
                 for each in databases:
                     tables = [made.table for made in each.made]
