@@ -11,7 +11,7 @@ from psycopg.conninfo import make_conninfo
 from ringlog.account import Account, account_for
 from ringlog.programs import programs_for
 from servers import free_port
-from waiting import is_alive, wait_until
+from waiting import PATIENCE, is_alive, wait_until
 
 # Debian 12 has PostgreSQL 15, and with it amcheck, which only a superuser may install, and OpenSSL.
 DEBIAN = Path("/usr/lib/postgresql/15/bin")
@@ -60,13 +60,17 @@ class Cluster:
         wait_until(lambda: self.postmaster is None or not psutil.pid_exists(self.postmaster))
         own = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": self.folder}
         options = " ".join(f"-c {name}={value}" for name, value in (own | settings).items())
-        self.run("pg_ctl", "-D", self.data, "-w", "-l", self.folder / "log", "-o", options, "start")
+        self._control("start", "-l", self.folder / "log", "-o", options)
+
+    def _control(self, what: str, *options: str | Path) -> None:
+        """Waits until it is done: without a limit of its own pg_ctl gives up after a minute."""
+        self.run("pg_ctl", "-D", self.data, "-w", "-t", f"{PATIENCE:.0f}", *options, what)
 
     def promote(self) -> None:
-        self.run("pg_ctl", "-D", self.data, "-w", "promote")
+        self._control("promote")
 
     def stop(self) -> None:
-        self.run("pg_ctl", "-D", self.data, "-w", "-m", "fast", "stop")
+        self._control("stop", "-m", "fast")
 
     def die(self) -> None:
         """All processes end at once, as with their machine."""

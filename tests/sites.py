@@ -97,7 +97,12 @@ def install(site: Site) -> str:
 def client(address: tuple[str, int], login: str = "writer") -> Iterator[pymssql.Cursor]:
     with (
         pymssql.connect(
-            server=address[0], port=str(address[1]), user=login, password="secret", autocommit=True
+            server=address[0],
+            port=str(address[1]),
+            user=login,
+            password="secret",
+            autocommit=True,
+            login_timeout=100,
         ) as connection,
         connection.cursor() as cursor,
     ):

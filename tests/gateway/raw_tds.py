@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Self
 
 from servers import Login
+from waiting import PATIENCE
 
 Order = Literal["<", ">"]
 LITTLE: Order = "<"
@@ -468,7 +469,7 @@ def _from_raw(token: int, raw: bytes, order: Order) -> Value:
 class RawClient:
     """A TCP connection that sends what it is given, cut into packets."""
 
-    def __init__(self, host: str, port: int, *, order: Order = LITTLE, timeout: float = 20) -> None:
+    def __init__(self, host: str, port: int, *, order: Order = LITTLE, timeout: float = PATIENCE) -> None:
         self.order = order
         self.packet_size = 512
         self.socket = socket.create_connection((host, port), timeout)

@@ -19,6 +19,9 @@ from sites import NOON, WHERE, Site, client, install, put, start
 from spools import waiting
 from waiting import PATIENCE, one_sleeps, wait_until
 
+# servers of their own, on a machine that others may use too
+pytestmark = pytest.mark.timeout(900)
+
 COUNTING = Path(__file__).parents[1] / "counting.py"
 WAVES = """
 [[table]]

@@ -7,9 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
+import pytest
 
 from servers import free_port, ringlog, serving_external
 from sites import WHERE, Site, client, install, put
+
+# servers of their own, on a machine that others may use too
+pytestmark = pytest.mark.timeout(900)
 
 BEGIN = datetime(2026, 8, 3, tzinfo=UTC)
 WEEKS = 3

@@ -19,7 +19,7 @@ from ringlog.programs import programs_for
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
 from servers import RINGLOG, free_port, ringlog, serving, sqlalchemy_url
-from waiting import is_alive, once, wait_until
+from waiting import PATIENCE, is_alive, once, wait_until
 
 
 class OldCluster:
@@ -50,7 +50,7 @@ class OldCluster:
     @contextmanager
     def running(self, *, stop: str = "fast") -> Iterator[str]:
         """Its server; yields the connection string of the database `postgres`."""
-        control = [str(self.programs / "pg_ctl"), "-D", str(self.folder), "-w"]
+        control = [str(self.programs / "pg_ctl"), "-D", str(self.folder), "-w", "-t", f"{PATIENCE:.0f}"]
         self.account.run([*control, "-l", str(self.folder / "start.log"), "start"], cwd=self.folder)
         port = (self.folder / "postmaster.pid").read_text().splitlines()[3]
         try:
