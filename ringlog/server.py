@@ -79,7 +79,7 @@ class Http:
 
 
 class Server:
-    """A running server. Use it in a with statement; leaving that stops everything, the gateway first.
+    """A running server. Use it in a with statement; leaving that stops everything, PostgreSQL last.
 
     `installer` None takes what is installed already. `memory` and `port` are Postgres.running's. With
     `writers_first` what takes and commits writers' calls gets the processor first, as far as it may. Raises

@@ -51,8 +51,10 @@ def results(narrow: Path) -> dict[str, Result]:
 def test_normal_operation_writes_what_the_paper_wrote(results: dict[str, Result]) -> None:
     (run,) = results["normal"].runs
     assert run.logged_in == run.users == 120
-    # 6.4 KB/s; in a few seconds the tables that are written every 30 s are there by chance
-    assert 3.0 < run.kilobytes < 10.0
+    assert run.asked is not None
+    # 6.4 KB/s if the machine has time for all rows; in a few seconds the tables that are written every 30 s
+    # are there by chance
+    assert 3.0 < run.kilobytes * run.asked / run.rows < 10.0
     assert run.reads is not None
     assert run.reads.answered > 20
     assert run.writes.failed == run.reads.failed == 0
