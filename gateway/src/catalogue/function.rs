@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
-use tsql::quoting::quoted;
+use tsql::quoting::{literal, quoted};
 
 /// The schemas of system procedures: those for every client, and those that TDS 5.0 has in another form.
 pub const SYSTEM: &str = "sys";
@@ -204,8 +204,31 @@ impl Function {
         let call = format!("{}.{}({})", quoted(&self.schema), quoted(&self.name), arguments.join(", "));
         match (self.is_procedure, self.returns) {
             (true, _) => format!("call {call}"),
-            (false, Returns::Status | Returns::Nothing) => format!("select {call}"),
-            (false, Returns::Outputs | Returns::Rows) => format!("select * from {call}"),
+            (false, Returns::Status | Returns::Nothing) => format!("select {call}{}", self.demands(given)),
+            (false, Returns::Outputs | Returns::Rows) => {
+                format!("select * from {call}{}", self.demands(given))
+            }
         }
+    }
+
+    /// The condition that the composites given have the columns that are known here, in this order: their values have no
+    /// names. PostgreSQL evaluates it when it plans the statement, and does so again when a relation named in it
+    /// has changed.
+    fn demands(&self, given: &[bool]) -> String {
+        let checked = |argument: &&Argument| argument.relation != 0 && self.node.is_none();
+        let demands = self.given(given).filter(checked).map(|argument| {
+            let fields = self.parameters.fields.get(argument.fields.clone()).unwrap_or_default();
+            let names: Vec<_> = fields.iter().map(|field| literal(&field.name)).collect();
+            format!(
+                "tsql.demand_columns('{}'::pg_catalog.oid, array[{}]::pg_catalog.text[])",
+                argument.relation,
+                names.join(", ")
+            )
+        });
+        let demands: Vec<_> = demands.collect();
+        if demands.is_empty() {
+            return String::new();
+        }
+        format!(" where {}", demands.join(" and "))
     }
 }

@@ -33,6 +33,8 @@ pub struct Argument {
     /// Its fields, more than one only for a composite.
     pub fields: Range<usize>,
     pub is_composite: bool,
+    /// Of a composite the relation whose columns are its fields; 0 where PostgreSQL does not check them.
+    pub relation: u32,
 }
 
 /// A parameter as callers see it.
@@ -59,6 +61,13 @@ pub struct Attribute {
     pub pg_type: PgType,
     /// The length or precision it was declared with, as PostgreSQL keeps it; -1: none.
     pub typmod: i32,
+}
+
+/// A composite type.
+#[derive(Clone, Copy, Debug)]
+pub struct Composite<'a> {
+    pub relation: u32,
+    pub attributes: &'a [Attribute],
 }
 
 /// The OUT argument that is the return status of a function with outputs.
@@ -109,7 +118,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Adds an argument. `attributes` are those of a composite.
+    /// Adds an argument. `composite`: what its type is, if it is one.
     pub fn argument(
         &mut self,
         name: &str,
@@ -117,7 +126,7 @@ impl Parts {
         has_default: bool,
         oid: u32,
         pg_type: PgType,
-        attributes: Option<&[Attribute]>,
+        composite: Option<Composite<'_>>,
     ) {
         let start = self.fields.len();
         let argument = self.arguments.len();
@@ -131,33 +140,36 @@ impl Parts {
                 oid,
                 fields: start..start,
                 is_composite: false,
+                relation: 0,
             });
             return;
         }
         // an output of composite type is not unfolded
-        self.composite_outputs += usize::from(attributes.is_some() && direction.is_output());
-        let attributes = attributes.filter(|_| direction == Direction::In);
-        let is_composite = attributes.is_some();
+        self.composite_outputs += usize::from(composite.is_some() && direction.is_output());
+        let composite = composite.filter(|_| direction == Direction::In);
         let shown = match name.strip_prefix('@') {
             Some(shown) => shown.into(),
             None => own.clone(),
         };
         let single = [Attribute { name: shown, oid, pg_type, typmod: -1 }];
-        self.fields.extend(attributes.unwrap_or(&single).iter().map(|field| Field {
-            name: field.name.clone(),
-            oid: field.oid,
-            pg_type: field.pg_type,
-            capacity: Capacity::of(field.pg_type, field.typmod),
-            argument,
-            is_unique: true,
-        }));
+        self.fields.extend(composite.map_or(&single[..], |composite| composite.attributes).iter().map(
+            |field| Field {
+                name: field.name.clone(),
+                oid: field.oid,
+                pg_type: field.pg_type,
+                capacity: Capacity::of(field.pg_type, field.typmod),
+                argument,
+                is_unique: true,
+            },
+        ));
         self.arguments.push(Argument {
             name: own,
             direction,
             has_default,
             oid,
             fields: start..self.fields.len(),
-            is_composite,
+            is_composite: composite.is_some(),
+            relation: composite.map_or(0, |composite| composite.relation),
         });
     }
 

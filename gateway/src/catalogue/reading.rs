@@ -1,7 +1,7 @@
 //! Reads the catalogue from PostgreSQL, by three queries.
 
 use super::function::{Declared, Function};
-use super::parameters::{Attribute, Direction, Parameters, Parts};
+use super::parameters::{Attribute, Composite, Direction, Parameters, Parts};
 use super::text::Text;
 use super::{Catalogue, TEMPORARY};
 use crate::convert::PgType;
@@ -17,6 +17,7 @@ use std::sync::Arc;
 struct Type {
     /// The base type; 0 for a composite type.
     base: u32,
+    relation: u32,
     attributes: Vec<Attribute>,
 }
 
@@ -191,9 +192,10 @@ fn parameters(arguments: &[Declaration], types: &Types) -> Parameters {
     for argument in arguments {
         let composite = types.get(&argument.oid).filter(|found| !found.attributes.is_empty());
         let pg_type = PgType::from_oid(base_type(argument.oid, types));
-        let attributes = composite.map(|found| found.attributes.as_slice());
+        let composite =
+            composite.map(|found| Composite { relation: found.relation, attributes: &found.attributes });
         let Declaration { name, direction, has_default, oid } = argument;
-        parts.argument(name, *direction, *has_default, *oid, pg_type, attributes);
+        parts.argument(name, *direction, *has_default, *oid, pg_type, composite);
     }
     parts.parameters()
 }
@@ -219,6 +221,7 @@ async fn read_types(connection: &mut Connection, sql: &str) -> Result<Types, PgE
                 let oid = row.number(3)?;
                 let typmod = row.text(4).parse().unwrap_or(-1);
                 let pg_type = PgType::from_oid(oid);
+                found.relation = row.number(6)?;
                 found.attributes.push(Attribute { name: names.shared(row.text(2)), oid, pg_type, typmod });
             }
             Ok(())

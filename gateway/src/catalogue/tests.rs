@@ -1,7 +1,7 @@
 //! Tests of binding without a database: functions are described by hand, calls are encoded as clients do.
 
 use super::function::Declared;
-use super::parameters::{Attribute, Parts};
+use super::parameters::{Attribute, Composite, Parts};
 use super::*;
 use crate::convert::{PgType, Zone};
 use crate::metrics::Metrics;
@@ -51,7 +51,14 @@ fn put_function() -> Arc<Function> {
             typmod: if oid == VARCHAR { 4 + 8 } else { -1 },
         });
     let mut parts = Parts::default();
-    parts.argument("r", Direction::In, false, ROW, PgType::Other(ROW), Some(&attributes));
+    parts.argument(
+        "r",
+        Direction::In,
+        false,
+        ROW,
+        PgType::Other(ROW),
+        Some(Composite { relation: 90_000, attributes: &attributes }),
+    );
     let declared =
         Declared { joins_group: Some(Owner::Installer), return_type: INT4, ..declared("s", "put") };
     function(declared, parts)
@@ -257,6 +264,15 @@ fn outputs_and_defaults_shape_the_statement() {
     let body = request(&params, &dialect);
     let bound = bind(&last, &read(&body, &dialect), &dialect, &Zone::UTC).unwrap();
     assert_eq!((bound.given, bound.outputs), (vec![false, false, false], vec![(0, 2)]));
+}
+
+#[test]
+fn a_composite_is_sent_to_columns_of_these_names_only() {
+    let expected = concat!(
+        r#"select "s"."put"($1) where tsql.demand_columns('90000'::pg_catalog.oid, "#,
+        "array['seq_no', 'a', 'b', 's']::pg_catalog.text[])"
+    );
+    assert_eq!(put_function().statement(&[true]).sql, expected);
 }
 
 /// `p(out return_status int4, "@a" int4, inout "@b" float4)`, as the compiler of T-SQL makes them.

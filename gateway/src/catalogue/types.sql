@@ -1,19 +1,22 @@
 -- Domains with their base types, enums, which are sent as text, and the attributes of the composite types
 -- that are arguments.
-select t.oid, case t.typtype when 'd' then t.typbasetype else 'text'::regtype::oid end, '', 0, -1, 0
+select t.oid, case t.typtype when 'd' then t.typbasetype else 'text'::regtype::oid end, '', 0, -1, 0, 0::oid
   from pg_catalog.pg_type t
  where t.typtype in ('d', 'e')
 union all
 -- as the gateway knows them (gateway/tsql/src/facts/types.rs, DATETIMEOFFSET_OID and SQL_VARIANT_OID)
-select t.oid, case t.typname when 'datetimeoffset' then 4294967295 else 4294967294 end, '', 0, -1, 0
+select t.oid, case t.typname when 'datetimeoffset' then 4294967295 else 4294967294 end, '', 0, -1, 0, 0::oid
   from pg_catalog.pg_type t
   join pg_catalog.pg_namespace n on n.oid = t.typnamespace
  where n.nspname = 'tsql' and t.typname in ('datetimeoffset', 'sql_variant')
 union all
-select t.oid, 0, a.attname, a.atttypid, a.atttypmod, a.attnum
+select t.oid, 0, a.attname, a.atttypid, a.atttypmod, a.attnum,
+       case when demand.oid is null then 0 else t.typrelid end
   from pg_catalog.pg_type t
   join pg_catalog.pg_namespace n on n.oid = t.typnamespace
   join pg_catalog.pg_attribute a on a.attrelid = t.typrelid
+  -- an older database may not have it yet
+ cross join pg_catalog.to_regprocedure('tsql.demand_columns(oid, text[])') as demand (oid)
  where t.typtype = 'c'
    and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast', 'tsql', 'tsql_global')
    and t.oid in (

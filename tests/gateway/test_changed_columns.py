@@ -1,0 +1,125 @@
+"""Columns that change places while calls come: PostgreSQL is sent the fields of a row by their places."""
+
+from collections.abc import Iterator
+from itertools import count
+
+import psycopg
+import pytest
+
+from raw_tds import INT4, NORMAL, REAL, Param, RawClient, dbrpc, read_reply
+from servers import RunningServer
+from tds_clients import Admin
+from waiting import wait_until
+
+pytestmark = pytest.mark.usefixtures("functions")
+
+NUMBERS = count()
+
+
+class Pair:
+    """A table of two columns of one type, and a procedure that joins group commit and takes a row of it."""
+
+    def __init__(self, admin: Admin) -> None:
+        self._admin = admin
+        number = next(NUMBERS)
+        self.table, self.procedure = f"gateway_test.pair_{number}", f"keep_{number}"
+        keep = f"gateway_test.{self.procedure}({self.table})"
+        self.execute(
+            f"create table {self.table} (id integer, a real, b real); "
+            f"alter table {self.table} owner to ringlog_owner; "
+            f"create function gateway_test.{self.procedure}(r {self.table}) returns integer language plpgsql "
+            "security definer set search_path = pg_catalog, pg_temp "
+            f"as $$ begin insert into {self.table} select r.*; return 0; end $$; "
+            f"alter function {keep} owner to ringlog_owner; notify ringlog_catalogue"
+        )
+
+    def execute(self, text: str) -> None:
+        self._admin.execute(text.encode())
+
+    def swap(self) -> str:
+        """Of which nobody notifies the gateway."""
+        return (
+            f"alter table {self.table} rename a to other; alter table {self.table} rename b to a; "
+            f"alter table {self.table} rename other to b"
+        )
+
+    def replace(self) -> str:
+        """The same."""
+        return f"alter table {self.table} drop a; alter table {self.table} add a real"
+
+    def keep(self, client: RawClient, number: int) -> None:
+        reply = client.call(f"gateway_test..{self.procedure}", row(number))
+        assert (reply.errors, reply.statuses) == ([], [0])
+
+    def prepare(self, client: RawClient) -> None:
+        """Has PostgreSQL keep a plan: the first calls are planned each by itself (choose_custom_plan in its
+        src/backend/utils/cache/plancache.c)."""
+        for number in range(8):
+            self.keep(client, number)
+        self.execute(f"truncate {self.table}")
+
+    def stored(self) -> list[tuple[object, ...]]:
+        return self._admin.execute(f"select id, a, b from {self.table} order by id".encode()).fetchall()
+
+
+@pytest.fixture
+def pair(admin: Admin) -> Iterator[Pair]:
+    pair = Pair(admin)
+    yield pair
+    pair.execute(f"drop table {pair.table} cascade; notify ringlog_catalogue")
+
+
+def row(number: int) -> list[Param]:
+    return [Param(INT4, number, "@id"), Param(REAL, 1.0, "@a"), Param(REAL, 2.0, "@b")]
+
+
+def test_values_reach_the_columns_they_are_named_for(server: RunningServer, pair: Pair) -> None:
+    with RawClient(server.host, server.port) as client:
+        assert client.log_in5(server.writer).login == 5
+        pair.prepare(client)
+        for number in range(3):
+            pair.execute(pair.swap())
+            pair.keep(client, number)
+    # the rows before went with their columns
+    assert pair.stored() == [(0, 1.0, 2.0), (1, 2.0, 1.0), (2, 1.0, 2.0)]
+
+
+def test_a_column_that_was_dropped_and_made_again(server: RunningServer, pair: Pair) -> None:
+    """It has another place then."""
+    with RawClient(server.host, server.port) as client:
+        assert client.log_in5(server.writer).login == 5
+        pair.prepare(client)
+        for number in range(3):
+            pair.execute(pair.replace())
+            pair.keep(client, number)
+    assert pair.stored() == [(0, None, 2.0), (1, None, 2.0), (2, 1.0, 2.0)]
+
+
+def test_on_a_connection_of_its_own(server: RunningServer, pair: Pair) -> None:
+    with RawClient(server.host, server.port) as client:
+        assert client.log_in5(server.writer).login == 5
+        assert client.language("begin tran").errors == []
+        for number in range(8):
+            pair.keep(client, number)
+        assert client.language("commit begin tran").errors == []
+        pair.execute(f"truncate {pair.table}; {pair.swap()}")
+        pair.keep(client, 1)
+        assert client.language("commit").errors == []
+    assert pair.stored() == [(1, 1.0, 2.0)]
+
+
+def test_a_call_that_waits_for_the_change(server: RunningServer, admin: Admin, pair: Pair) -> None:
+    def waits() -> bool:
+        query = "select from pg_stat_activity where wait_event_type = 'Lock' and query like %s"
+        return bool(admin.execute(query, [f"%{pair.procedure}%"]).fetchall())
+
+    with psycopg.connect(server.dsn) as changing, RawClient(server.host, server.port) as client:
+        assert client.log_in5(server.writer).login == 5
+        pair.prepare(client)
+        changing.execute(pair.swap().encode())
+        client.send(NORMAL, dbrpc(f"gateway_test..{pair.procedure}", row(9)))
+        wait_until(waits)
+        changing.commit()
+        reply = read_reply(client.receive())
+        assert (reply.errors, reply.statuses) == ([], [0])
+    assert pair.stored() == [(9, 1.0, 2.0)]
