@@ -495,7 +495,7 @@ class RawClient:
 
     def receive(self) -> bytes:
         """The body of the next whole message. Raises EOFError when the server closes instead."""
-        body = b""
+        body = bytearray()
         while True:
             header = self._exactly(HEADER)
             kind, status, length = struct.unpack(">BBH", header[:4])
@@ -503,7 +503,7 @@ class RawClient:
             assert length <= max(self.packet_size, 4096), f"a packet of {length} bytes"
             body += self._exactly(length - HEADER)
             if status & LAST:
-                return body
+                return bytes(body)
 
     def _exactly(self, count: int) -> bytes:
         raw = b""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from raw_tds import ATTENTION, BATCH7, HEADER, LAST, NORMAL, RawClient, batch7, language
+from raw_tds import ATTENTION, BATCH7, HEADER, LAST, NORMAL, VARCHAR, Param, RawClient, batch7, language
 from servers import RunningServer
 from tds_clients import PLAIN, Admin
 from waiting import wait_until
@@ -125,3 +125,78 @@ def test_a_client_that_stops_reading_keeps_nobody_else_waiting(server: RunningSe
         slow.read(MiB)
         other.read(10 * MiB)
         assert other.done("5.0") == (0x10, 1000)
+
+
+# --- messages ---
+
+
+@pytest.fixture(scope="module")
+def chatter(admin: Admin, functions: None) -> Iterator[None]:
+    """Procedures that send messages of 4,000 characters each: by group commit, and behind a result set."""
+    admin.execute(
+        "create function gateway_test.chatter(messages int) returns int language plpgsql security definer "
+        "set search_path = pg_catalog, pg_temp as $$ begin "
+        "for i in 1..messages loop raise notice '%', repeat('x', 4000); end loop; return messages; end $$; "
+        "alter function gateway_test.chatter(int) owner to ringlog_owner; "
+        "create function gateway_test.chatter_behind_rows(messages int) returns int language plpgsql "
+        "as $$ declare first refcursor := 'first'; begin open first for select 1 as i; "
+        "raise notice using errcode = '01R01', message = 'first'; "
+        "for i in 1..messages loop raise notice '%', repeat('x', 4000); end loop; return 0; end $$; "
+        "notify ringlog_catalogue"
+    )
+    yield
+    admin.execute(
+        "drop function gateway_test.chatter(int), gateway_test.chatter_behind_rows(int); "
+        "notify ringlog_catalogue"
+    )
+
+
+@pytest.mark.usefixtures("chatter")
+@VERSIONS
+def test_messages_wait_for_a_slow_client(server: RunningServer, admin: Admin, version: str) -> None:
+    process = psutil.Process(server.process.pid)
+    before = process.memory_info().rss
+    messages = 10_000
+    with Reading(server, version, f"exec gateway_test..chatter {messages}") as reading:
+        reading.read(MiB)
+        wait_until(lambda: backend(admin, "chatter") == [("ClientWrite",)], lambda: backend(admin, "chatter"))
+        with RawClient(server.host, server.port) as other:
+            assert other.log_in5(server.writer).login == 5
+            assert other.call("enter", [Param(VARCHAR, f"beside messages of {version}")]).statuses == [0]
+        most = process.memory_info().rss
+        for so_far in reading.packets():
+            if so_far % (8 * MiB) < 32768:
+                most = max(most, process.memory_info().rss)
+        assert reading.bytes > messages * 4000
+        # the return status is there
+        assert messages.to_bytes(4, "little") in reading.end
+    assert most - before < reading.bytes / 3, f"{(most - before) / MiB:.1f} MiB for {reading.bytes / MiB:.0f}"
+
+
+@pytest.mark.usefixtures("chatter")
+def test_messages_without_an_end_stop_with_their_client(server: RunningServer, admin: Admin) -> None:
+    with Reading(server, "7.4", "exec gateway_test..chatter 2000000000") as reading:
+        reading.read(MiB)
+        wait_until(lambda: backend(admin, "chatter") == [("ClientWrite",)], lambda: backend(admin, "chatter"))
+        reading.client.send(ATTENTION, b"")
+        for so_far in reading.packets():
+            assert so_far < 64 * MiB
+        while reading.done("7.4")[0] & DONE_ATTENTION == 0:
+            for _ in reading.packets():
+                pass
+    with Reading(server, "7.4", "exec gateway_test..chatter 2000000000") as reading:
+        reading.read(MiB)
+    wait_until(lambda: not backend(admin, "chatter"), lambda: "nobody listens any more")
+
+
+@pytest.mark.usefixtures("chatter")
+def test_messages_behind_a_result_set_have_a_limit(server: RunningServer, admin: Admin) -> None:
+    with RawClient(server.host, server.port, timeout=60) as client:
+        assert client.log_in5(PLAIN, packet_size=8192).login == 5
+        reply = client.language("begin tran exec gateway_test..chatter_behind_rows 100 commit")
+        assert (reply.rows, len(reply.messages), reply.statuses) == ([[1]], 100, [0])
+        reply = client.language("begin tran exec gateway_test..chatter_behind_rows 2000000000")
+        (error,) = reply.errors
+        assert "at most 16 MiB" in error.text
+        assert client.language("rollback select 1 as one").rows == [[1]]
+    assert backend(admin, "chatter_behind_rows") == []

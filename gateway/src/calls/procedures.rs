@@ -11,7 +11,7 @@ use crate::client::{Calendar, Client, Locking};
 use crate::convert::Zone;
 use crate::gateway::Gateway;
 use crate::interrupt::{Failure, Interrupt};
-use crate::postgres::commit::{not_written, Claim, Outcome};
+use crate::postgres::commit::{not_written, Claim, Outcome, TALKS_TOO_MUCH};
 use crate::postgres::{Notice, PgError};
 use crate::tds::call::Param;
 use crate::tds::tokens::message::ServerMessage;
@@ -47,7 +47,7 @@ pub struct Procedures {
 pub(super) enum Refusal {
     /// The function has no such parameter, as far as the catalogue knows.
     Unfit(ServerMessage),
-    /// Refused with nothing done, perhaps because the catalogue is out of date.
+    /// Refused with nothing done, perhaps because the catalogue is out of date, or because it shared a transaction.
     Outdated(PgError),
     Interrupt(Interrupt),
 }
@@ -176,9 +176,15 @@ impl Procedures {
     ) -> Result<Returned, Interrupt> {
         let mut function = function;
         let mut left = MOST_RELOADS;
+        let mut is_alone = false;
         loop {
-            let refusal = match self.call_once(client, &function, params, in_try).await {
+            let refusal = match self.call_once(client, &function, params, in_try, is_alone).await {
                 Ok(returned) => return Ok(returned),
+                Err(Refusal::Outdated(error)) if !is_alone && talks(&error) => {
+                    // on the session's own connection its messages are sent as they come
+                    is_alone = true;
+                    continue;
+                }
                 Err(Refusal::Interrupt(interrupt)) => return Err(interrupt),
                 Err(refusal) => refusal,
             };
@@ -248,9 +254,10 @@ impl Procedures {
         function: &Function,
         params: &[Param<'_>],
         in_try: bool,
+        is_alone: bool,
     ) -> Result<Returned, Refusal> {
         // only on a connection of its own can a setting say that errors are for a CATCH
-        let shares = !in_try && self.shares(client, function);
+        let shares = !in_try && !is_alone && self.shares(client, function);
         let zone = match shares || function.node.is_some() {
             true => self.gateway.zone(),
             false => self.backend.zone().await.map_err(|error| Failure::of_call(&error))?,
@@ -270,7 +277,10 @@ impl Procedures {
         let repeated = if function.only_reads { String::new() } else { repeated_times(&bound.repeated) };
         if shares && repeated.is_empty() {
             let called = self.call_shared(client, function, statement, bound.values.into()).await;
-            let outcome = called.map_err(|unfinished| refusal(unfinished, function))?;
+            let outcome = called.map_err(|unfinished| match unfinished {
+                Unfinished::Failed(error) if node.is_none() && talks(&error) => Refusal::Outdated(error),
+                unfinished => refusal(unfinished, function),
+            })?;
             return Ok(completed(function, &bound.outputs, &outcome, &zone)?);
         }
         if let Some(node) = &node {
@@ -390,6 +400,11 @@ fn repeated_times(repeated: &[(String, i64)]) -> String {
 /// The function or its row type may have changed since the catalogue was read.
 pub(super) fn may_be_outdated(error: &PgError) -> bool {
     matches!(error.sqlstate(), Some("42804" | "42883" | "0A000" | "26000" | MOVED))
+}
+
+/// Whether a call was refused because of its many messages.
+pub(super) fn talks(error: &PgError) -> bool {
+    error.sqlstate() == Some(TALKS_TOO_MUCH)
 }
 
 /// The node of which a procedure says that it has what was asked for.

@@ -2,7 +2,7 @@
 //! plan, without further examination.
 
 use super::name::split_name;
-use super::procedures::{completed, count, may_be_outdated, put_notices, Procedures};
+use super::procedures::{completed, count, may_be_outdated, put_notices, talks, Procedures};
 use super::returned::{end_failed, Form};
 use crate::backend::Unfinished;
 use crate::catalogue::{Function, Plan};
@@ -89,7 +89,9 @@ impl Procedures {
             Err(error) => Err(Failure::of_statement(error.to_message(&function)).into()),
             Ok(values) => match self.call_shared(client, &function, statement, values).await {
                 Ok(outcome) => completed(&function, &[], &outcome, &zone).map_err(Interrupt::from),
-                Err(Unfinished::Failed(error)) if may_be_outdated(&error) => return Ok(false),
+                Err(Unfinished::Failed(error)) if may_be_outdated(&error) || talks(&error) => {
+                    return Ok(false)
+                }
                 Err(Unfinished::Failed(error)) => Err(Failure::of_call(&error).into()),
                 Err(other) => Err(other.into()),
             },

@@ -43,6 +43,12 @@ impl Notice {
         Ok(notice)
     }
 
+    /// The bytes it takes in memory, roughly.
+    pub fn size(&self) -> usize {
+        let texts = [&self.message, &self.detail, &self.hint, &self.context];
+        size_of::<Notice>() + texts.iter().map(|text| text.len()).sum::<usize>()
+    }
+
     fn text(&self) -> String {
         let mut text = self.message.clone();
         for more in [&self.detail, &self.hint] {

@@ -30,6 +30,8 @@ use tokio_util::sync::CancellationToken;
 const FETCH_SUCCEEDED: u32 = 1;
 /// It is gone.
 const FETCH_MISSING: u32 = 2;
+/// Bytes of what a procedure says after its first result set, whose rows come when it has returned.
+const MOST_HELD: usize = 16 << 20;
 
 /// The destination of a statement's rows.
 #[derive(Clone, Copy)]
@@ -71,12 +73,25 @@ pub struct RowStream<'a> {
     is_synced: bool,
     /// What the function has announced since its first result set, whose rows come when it has returned.
     held: Vec<Said>,
+    held_bytes: usize,
     text_size: TextSize,
     /// Why rows are no longer wanted: the rest is read and dropped.
     end: Option<Unfinished>,
     cancelling: Option<Cancelling>,
     /// Comes when the gateway stops and waits no longer.
     stopping: Option<Stopping>,
+}
+
+fn too_many_messages() -> PgError {
+    PgError::Server(Box::new(Notice {
+        severity: "ERROR".into(),
+        sqlstate: "54000".into(),
+        message: format!(
+            "A procedure may send messages of at most {} MiB after its first result set: the call was rolled back.",
+            MOST_HELD >> 20
+        ),
+        ..Notice::default()
+    }))
 }
 
 fn too_many_rows(most: u64) -> PgError {
@@ -118,6 +133,7 @@ impl<'a> RowStream<'a> {
             only_reads: false,
             is_synced: true,
             held: Vec::new(),
+            held_bytes: 0,
             end: None,
             cancelling: None,
             stopping: Some(Box::pin(stopped(stopping))),
@@ -188,7 +204,10 @@ impl<'a> RowStream<'a> {
                 }
                 // the limit of rows is reached
                 Message::PortalSuspended => self.outcome.count = Some(self.rows),
-                Message::NoticeResponse(body) => self.notice(&server_notice(&body)?),
+                Message::NoticeResponse(body) => {
+                    self.notice(&server_notice(&body)?);
+                    self.flush_gathered().await?;
+                }
                 Message::ErrorResponse(body) => {
                     let failure = server_error(&body)?;
                     if failure.is_fatal() {
@@ -246,7 +265,7 @@ impl<'a> RowStream<'a> {
             if let Some(message) = self.connection.arrived()? {
                 return Ok(message);
             }
-            if matches!(self.end, Some(Unfinished::Cancelled | Unfinished::Session(_))) {
+            if self.is_left() {
                 return Ok(self.connection.receive().await?);
             }
             tokio::select! {
@@ -255,6 +274,11 @@ impl<'a> RowStream<'a> {
                 event = event(self.client, &mut self.stopping) => self.heed(event),
             }
         }
+    }
+
+    /// Whether the client wants nothing more of this statement.
+    fn is_left(&self) -> bool {
+        matches!(self.end, Some(Unfinished::Cancelled | Unfinished::Session(_)))
     }
 
     /// Waits until rows may go on, or need not.
@@ -288,13 +312,22 @@ impl<'a> RowStream<'a> {
     /// Notices are sent to the client at once, but not before a result set that they follow.
     fn notice(&mut self, notice: &Notice) {
         let said = if self.is_synced { Said::outside_of_call(notice) } else { Some(Said::of(notice)) };
+        let is_left = self.is_left();
         let reply = &mut self.client.reply;
         match said {
+            Some(Said::Message(_) | Said::Ended { .. }) if is_left => {}
             Some(Said::Doomed) => reply.dooms = true,
             Some(Said::LeftError(_)) => self.outcome.notices.push(notice.clone()),
             Some(Said::Message(message)) if self.held.is_empty() => reply.message(&message),
             Some(Said::Ended { failed }) if self.held.is_empty() => reply.ended_inside(failed),
-            Some(said) => self.held.push(said),
+            Some(said) => {
+                self.held_bytes += notice.size();
+                if self.held_bytes <= MOST_HELD {
+                    self.held.push(said);
+                } else if self.end.is_none() {
+                    self.stop(Unfinished::Failed(too_many_messages()));
+                }
+            }
             None => {}
         }
     }
@@ -308,6 +341,8 @@ impl<'a> RowStream<'a> {
         if self.end.is_some() {
             return Ok(());
         }
+        // what the client has cannot be taken back
+        self.has_effects = true;
         let mut sending = pin!(self.client.flush_gathered());
         let is_sent = tokio::select! {
             biased;

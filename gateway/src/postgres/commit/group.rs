@@ -79,6 +79,10 @@ const CLEAN: &str =
 /// SQLSTATEs invalid_parameter_value and insufficient_privilege: what SET_ROLE answers for a role that is gone, or for
 /// which the gateway may act no more.
 const NO_ROLE: [&str; 2] = ["22023", "42501"];
+/// Bytes of the messages of one call, which its client gets after the commit. A call with more is cancelled.
+const MOST_SAID: usize = 1 << 20;
+/// It may catch the cancel: after so many, each MOST_SAID later, its connection is given up.
+const MOST_CANCELS: usize = 16;
 /// PostgreSQL's own number of the type oid.
 const OID: u32 = 26;
 
@@ -226,23 +230,46 @@ impl Open {
         let mut steps = steps.iter();
         let mut current = Outcome::default();
         let mut failure: Option<Failure> = None;
+        // bytes of the messages of the call that runs, and which call has sent too many
+        let mut said = 0;
+        let mut talks = None;
+        let mut cancels = 0;
         loop {
             match self.connection.receive().await? {
                 Message::DataRow(body) => current.row = Some(body.buffer_bytes().clone()),
                 Message::CommandComplete(body) => {
                     let mut done = std::mem::take(&mut current);
+                    said = 0;
                     if steps.next() == Some(&Step::Call) {
                         done.count = row_count(body.tag()?);
                         outcomes.push(done);
                     }
                 }
-                Message::NoticeResponse(body) => current.notices.push(server_notice(&body)?),
+                Message::NoticeResponse(body) => {
+                    let notice = server_notice(&body)?;
+                    said += notice.size();
+                    current.notices.push(notice);
+                    if said > MOST_SAID * (cancels + 1) {
+                        if cancels == MOST_CANCELS {
+                            return Err(PgError::Protocol("messages without an end".into()).into());
+                        }
+                        talks = Some(outcomes.len());
+                        cancels += 1;
+                        // nothing is read meanwhile, so PostgreSQL waits with the next messages
+                        let _ = self.connection.canceller().cancel().await;
+                    }
+                }
                 Message::ErrorResponse(body) => {
                     let mut error = server_error(&body)?;
                     if error.is_fatal() {
                         return Err(error.into());
                     }
                     let step = steps.next();
+                    if let Some(call) = talks {
+                        // its messages are not sent: it may run once more
+                        failure = Some(Failure { error: talks_too_much(), call: Some(call) });
+                        continue;
+                    }
                     if let PgError::Server(notice) = &mut error {
                         if step == Some(&Step::Role) && NO_ROLE.contains(&notice.sqlstate.as_str()) {
                             **notice = role_is_gone();
@@ -261,6 +288,21 @@ impl Open {
             }
         }
     }
+}
+
+/// A SQLSTATE of our own for a call that sends more than MOST_SAID, of PostgreSQL's class for limits.
+pub const TALKS_TOO_MUCH: &str = "54R01";
+
+fn talks_too_much() -> PgError {
+    PgError::Server(Box::new(Notice {
+        severity: "ERROR".into(),
+        sqlstate: TALKS_TOO_MUCH.into(),
+        message: format!(
+            "A call that shares a transaction may send {} KiB of messages, nothing was written.",
+            MOST_SAID >> 10
+        ),
+        ..Notice::default()
+    }))
 }
 
 /// The role that a session logged in as cannot be set: it was dropped, or the gateway may act for it no more.

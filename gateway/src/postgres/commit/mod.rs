@@ -12,6 +12,7 @@ mod lane;
 mod routes;
 
 pub use call::{not_written, Claim, Outcome, Owner, Statement};
+pub use group::TALKS_TOO_MUCH;
 pub use lane::Maker;
 
 use super::error::PgError;

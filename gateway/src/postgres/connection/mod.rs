@@ -31,6 +31,9 @@ const HEARING: Duration = Duration::from_secs(1);
 /// A buffer that has been longer is given back, in bytes.
 const LARGEST_KEPT: usize = 4 << 20;
 
+/// Bytes of what PostgreSQL says while it is still sent something.
+const MOST_EARLY: usize = 64 << 20;
+
 pub struct Connection {
     host: Host,
     encryption: Encryption,
@@ -83,6 +86,10 @@ impl Connection {
             };
             if is_sent {
                 break;
+            }
+            if self.input.len() > MOST_EARLY {
+                let text = "more than is kept while it has not taken a request";
+                return Err(PgError::Protocol(text.into()));
             }
         }
         if self.output.capacity() > LARGEST_KEPT {
