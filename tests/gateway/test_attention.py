@@ -11,9 +11,10 @@ import psycopg
 import pymssql
 import pytest
 
+from authors import author_with_schema
 from raw_tds import ATTENTION, BATCH7, NORMAL, VARCHAR, RawClient, batch7, dbrpc, language, read_reply
 from raw_tds import Param as RawParam
-from servers import RunningServer
+from servers import Login, RunningServer
 from tds_clients import PLAIN, Admin, Clients, Param
 from waiting import one_sleeps, wait_until
 
@@ -242,6 +243,72 @@ def test_a_cancel_while_a_statement_waits_to_be_prepared(
             assert read_reply(client.receive()).done[-1] == (DONE_ATTENTION, 0)
             assert client.language("select 1 as one").rows == [[1]]
         wait_until(lambda: not waiting_for_locks(admin, words), lambda: "it waits for the lock still")
+
+
+@pytest.fixture
+def author(server: RunningServer) -> Iterator[Login]:
+    """A login with a schema of its name."""
+    login = Login("late_author", "late_author")
+    with author_with_schema(server, login, login.user):
+        yield login
+
+
+@pytest.mark.parametrize("goes", [False, True])
+def test_a_cancel_while_a_definition_waits(
+    server: RunningServer, admin: Admin, author: Login, goes: bool
+) -> None:
+    """Another session may be about to define the same."""
+    text = "create procedure made_late as select 1 as one"
+
+    def made() -> bool:
+        return bool(admin.execute("select from pg_proc where proname = 'made_late'").fetchall())
+
+    with psycopg.connect(server.dsn) as blocking, RawClient(server.host, server.port) as client:
+        assert client.log_in5(author).login == 5
+        assert client.language(f"use {author.user}").errors == []
+        blocking.execute("lock table pg_catalog.pg_proc in share mode")
+        client.send(NORMAL, language(text))
+        wait_until(lambda: waiting_for_locks(admin, "create_procedure"))
+        if goes:
+            client.socket.close()
+        else:
+            client.send(ATTENTION, b"")
+            assert read_reply(client.receive()).done[-1] == (DONE_ATTENTION, 0)
+            assert client.language("select 1 as one, @@trancount as depth").rows == [[1, 0]]
+        wait_until(lambda: not waiting_for_locks(admin, "create_procedure"), lambda: "it waits still")
+        blocking.rollback()
+        if not goes:
+            assert not made()
+            assert client.language(text).errors == []
+    assert made() == (not goes)
+
+
+@pytest.mark.parametrize("goes", [False, True])
+def test_a_cancel_while_a_commit_runs(server: RunningServer, admin: Admin, goes: bool) -> None:
+    """Triggers that are deferred run then."""
+    admin.execute(
+        "truncate gateway_test.journal; "
+        "create function gateway_test.dawdle() returns trigger language plpgsql "
+        "as $$ begin perform pg_sleep(1000); return null; end $$; "
+        "create constraint trigger late after insert on gateway_test.journal deferrable initially deferred "
+        "for each row execute function gateway_test.dawdle()"
+    )
+    try:
+        with RawClient(server.host, server.port) as client:
+            assert client.log_in5(server.writer).login == 5
+            assert client.language("begin tran exec enter_myself 'undone'").errors == []
+            client.send(NORMAL, language("commit"))
+            wait_until(lambda: one_sleeps(admin))
+            if goes:
+                client.socket.close()
+            else:
+                client.send(ATTENTION, b"")
+                assert read_reply(client.receive()).done[-1] == (DONE_ATTENTION, 0)
+                assert client.language("select @@trancount as open").rows == [[0]]
+            wait_until(lambda: not one_sleeps(admin), lambda: "the commit was not cancelled")
+    finally:
+        admin.execute("drop function gateway_test.dawdle() cascade")
+    assert admin.execute("select entry from gateway_test.journal").fetchall() == []
 
 
 def test_an_attention_with_nothing_running_is_acknowledged(server: RunningServer) -> None:

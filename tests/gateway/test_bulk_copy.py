@@ -10,6 +10,7 @@ from pathlib import Path
 
 import ctds
 import psutil
+import psycopg
 import pytest
 from pymssql import _mssql
 
@@ -251,6 +252,53 @@ def test_a_cancel_amid_the_rows(server: RunningServer, admin: Admin) -> None:
         assert (reply[0], reply[1] & 0x20) == (0xFD, 0x20)
         assert copying.copy(row(1)) == (1, "")
     assert stored(admin) == [(1, None, None, None)]
+
+
+@pytest.mark.parametrize("goes", [False, True])
+@pytest.mark.parametrize("mode", ["access exclusive", "share"])
+def test_a_cancel_while_the_table_is_locked(
+    server: RunningServer, admin: Admin, mode: str, goes: bool
+) -> None:
+    """PostgreSQL waits for the lock when it describes the columns, or when it begins with the COPY."""
+
+    def waits() -> bool:
+        query = "select from pg_stat_activity where wait_event_type = 'Lock' and query like '%copied%'"
+        return bool(admin.execute(query).fetchall())
+
+    with psycopg.connect(server.dsn) as blocking, Copying(server, server.writer) as copying:
+        blocking.execute(f"lock table gateway_test.copied in {mode} mode")
+        copying.client.send(BATCH7, batch7(INSERT))
+        wait_until(waits)
+        if goes:
+            copying.client.socket.close()
+        else:
+            copying.client.send(ATTENTION, b"")
+            assert copying.client.receive()[-13:-10] == b"\xfd\x02\0"
+            assert copying.client.receive()[:3] == b"\xfd\x20\0"
+        wait_until(lambda: not waits(), lambda: "it waits still")
+        blocking.rollback()
+        if not goes:
+            assert copying.copy(row(1)) == (1, "")
+    assert len(stored(admin)) == int(not goes)
+
+
+def test_messages_of_triggers_take_little_memory(server: RunningServer, admin: Admin) -> None:
+    admin.execute(
+        "create function gateway_test.say_much() returns trigger language plpgsql "
+        "as $$ begin raise notice '%', repeat('x', 100000); return new; end $$; "
+        "create trigger talks before insert on gateway_test.copied "
+        "for each row execute function gateway_test.say_much()"
+    )
+    try:
+        with Copying(server, server.writer) as copying:
+            copying.batch(INSERT)
+            copying.client.send(BULK7, colmetadata() + b"".join(row(n) for n in range(500)))
+            reply = copying.client.receive()
+    finally:
+        admin.execute("drop function gateway_test.say_much() cascade")
+    assert "more messages came".encode("utf-16-le") in reply
+    assert len(reply) < 16 * MiB
+    assert len(stored(admin)) == 500
 
 
 def test_rows_that_are_to_be_ignored(server: RunningServer, admin: Admin) -> None:

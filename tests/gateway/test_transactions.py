@@ -286,6 +286,27 @@ def test_transaction_requests(server: RunningServer, admin: Admin) -> None:
         assert struct.unpack("<i", client.receive()[3:7]) == (3902,)
 
 
+def test_a_commit_that_fails_is_not_said_to_have_committed(server: RunningServer, admin: Admin) -> None:
+    """A constraint that is checked at the end of the transaction."""
+    admin.execute(
+        "create table gateway_test.child (parent int references gateway_test.journal (id) "
+        "deferrable initially deferred); grant insert on gateway_test.child to daq_writer"
+    )
+    try:
+        with RawClient(server.host, server.port) as client:
+            client.log_in7(server.writer)
+            for kind, request in ((TRANSACTION, managed(COMMIT)), (BATCH7, batch7("commit"))):
+                client.send(BATCH7, batch7("begin tran insert into gateway_test..child values (-1)"))
+                assert environment(client.receive()) == BEGUN
+                client.send(kind, request)
+                reply = client.receive()
+                assert environment(reply) == ROLLED_BACK
+                (length,) = struct.unpack_from("<H", reply, 1)
+                assert struct.unpack_from("<BHi", reply, 3 + length)[::2] == (0xAA, 547)
+    finally:
+        admin.execute("drop table gateway_test.child")
+
+
 def test_a_connection_that_is_reset_begins_anew(server: RunningServer, admin: Admin) -> None:
     """As connection pools of 7.x drivers ask for with the first request of the next user."""
     with RawClient(server.host, server.port) as client:

@@ -1,9 +1,11 @@
 //! Beginning, committing and undoing the client's transaction.
 
+use super::cancellable::heeding;
 use super::connection::Backend;
 use super::transaction_state::TransactionState;
 use crate::catalogue::Because;
-use crate::client::{Client, Isolation};
+use crate::client::{Client, Isolation, SessionError};
+use crate::interrupt::Interrupt;
 use crate::postgres::PgError;
 use crate::tds::dialect::Version;
 use crate::tds::tokens::envchange::{self, Transaction as Change};
@@ -105,57 +107,76 @@ impl Backend {
         Ok(true)
     }
 
-    pub async fn commit(&mut self, client: &mut Client) -> Result<(), ServerMessage> {
+    /// The client hears that its transaction has ended when PostgreSQL has said how.
+    pub async fn commit(&mut self, client: &mut Client) -> Result<(), Interrupt> {
         match self.transaction.depth {
             0 if client.dialect().is_tds7() && !client.settings().implicit_transactions => {
                 return Err(ServerMessage::error(
                     3902,
                     16,
                     "The COMMIT TRANSACTION request has no corresponding BEGIN TRANSACTION.",
-                ));
+                )
+                .into());
             }
             0 => return Ok(()),
-            _ if self.transaction.doomed => return Err(uncommittable()),
+            _ if self.transaction.doomed => return Err(uncommittable().into()),
             1 => {}
             _ => {
                 self.transaction.depth -= 1;
                 return Ok(());
             }
         }
-        let (started, defines) = (self.transaction.started, self.transaction.catalogue.is_some());
-        self.end_transaction(client, TransactionState::Committed);
-        self.put_change(client, Change::Committed);
-        if !started {
-            return Ok(());
-        }
-        let committed = match self.open().await {
-            Ok(open) => open.connection.commit().await,
-            Err(error) => Err(error),
+        let defines = self.transaction.catalogue.is_some();
+        let (attention, committed) = match self.transaction.started {
+            true => self.commit_started(client).await,
+            false => (None, Ok(true)),
         };
-        match committed {
-            Ok(true) => {
-                if defines {
-                    self.gateway.reload_catalogue(Because::Changed).await;
+        let is_committed = matches!(committed, Ok(true) | Err(PgError::Unconfirmed));
+        let (state, change) = match is_committed {
+            true => (TransactionState::Committed, Change::Committed),
+            false => (TransactionState::RolledBack, Change::RolledBack),
+        };
+        self.end_transaction(client, state);
+        self.put_change(client, change);
+        if defines && is_committed {
+            self.gateway.reload_catalogue(Because::Changed).await;
+        }
+        if !matches!(committed, Ok(true)) {
+            self.rolled_back();
+        }
+        match (attention, committed) {
+            (Some(Err(gone)), _) => Err(gone.into()),
+            (Some(Ok(())), Err(error)) if !error.is_fatal() && !is_committed => Err(Interrupt::Cancelled),
+            (attention, committed) => {
+                if attention.is_some() {
+                    // it came too late
+                    client.answer_attention_later();
                 }
-                Ok(())
-            }
-            Ok(false) => {
-                self.transaction_state = TransactionState::RolledBack;
-                self.rolled_back();
-                Err(ServerMessage::error(
-                    3930,
-                    16,
-                    "The transaction had failed and could not be committed: it was rolled back.",
-                ))
-            }
-            Err(error) => {
-                if defines && matches!(error, PgError::Unconfirmed) {
-                    self.gateway.reload_catalogue(Because::Changed).await;
+                match committed {
+                    Ok(true) => Ok(()),
+                    Ok(false) => Err(ServerMessage::error(
+                        3930,
+                        16,
+                        "The transaction had failed and could not be committed: it was rolled back.",
+                    )
+                    .into()),
+                    Err(error) => Err(self.message_of(&error, client).into()),
                 }
-                self.transaction_state = TransactionState::RolledBack;
-                self.rolled_back();
-                Err(self.message_of(&error, client))
             }
+        }
+    }
+
+    /// COMMIT on PostgreSQL, where deferred triggers may wait for a lock. The client may cancel it meanwhile.
+    async fn commit_started(
+        &mut self,
+        client: &mut Client,
+    ) -> (Option<Result<(), SessionError>>, Result<bool, PgError>) {
+        match self.open().await {
+            Ok(open) => {
+                let canceller = open.connection.canceller();
+                heeding(client, canceller, open.connection.commit()).await
+            }
+            Err(error) => (None, Err(error)),
         }
     }
 
@@ -250,7 +271,10 @@ impl Backend {
     pub(super) fn end_transaction(&mut self, client: &mut Client, state: TransactionState) {
         self.transaction.end();
         self.transaction_state = state;
-        client.reply.in_transaction = false;
+        // a connection to a node has no transaction of the client's
+        if !self.is_there() {
+            client.reply.in_transaction = false;
+        }
     }
 
     pub(super) fn put_change(&mut self, client: &mut Client, change: Change) {

@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 /// Messages of triggers for the client, which listens only when it has sent its rows.
 const MOST_NOTICES: usize = 1000;
+/// The same in bytes.
+const MOST_NOTICE_BYTES: usize = 4 << 20;
 
 /// A COPY that waits for rows.
 pub struct BulkCopy {
@@ -22,6 +24,7 @@ pub struct BulkCopy {
     /// Rows so far.
     pub(super) count: u64,
     pub(super) notices: Vec<Notice>,
+    pub(super) notice_bytes: usize,
     pub(super) left_out: usize,
     /// Why nothing will be stored.
     pub(super) failure: Option<ServerMessage>,
@@ -44,12 +47,30 @@ impl BulkCopy {
         }
     }
 
+    /// Undoes the COPY.
+    pub(super) async fn give_up(&mut self, connection: &mut Connection) {
+        if self.is_copying {
+            if let Err(error) = connection.put_copy_fail("the client gave up") {
+                self.lost(&error);
+            }
+            self.send(connection).await;
+        }
+        while self.is_copying {
+            let message = connection.receive().await;
+            self.hear(message);
+        }
+        self.stored = None;
+    }
+
     pub(super) fn hear(&mut self, message: Result<Message, PgError>) {
         let heard = match message {
             Ok(Message::NoticeResponse(body)) => server_notice(&body).map(|notice| {
                 if matches!(Said::of(&notice), Said::Count(_)) {
                     // of a trigger, which a bulk copy of T-SQL does not fire
-                } else if self.notices.len() < MOST_NOTICES {
+                } else if self.notices.len() < MOST_NOTICES
+                    && self.notice_bytes + notice.size() <= MOST_NOTICE_BYTES
+                {
+                    self.notice_bytes += notice.size();
                     self.notices.push(notice);
                 } else {
                     self.left_out += 1;

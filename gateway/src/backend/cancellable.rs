@@ -2,7 +2,7 @@
 //! client may cancel meanwhile.
 
 use super::unfinished::Unfinished;
-use crate::client::Client;
+use crate::client::{Client, SessionError};
 use crate::postgres::{Canceller, Cancelling, PgError};
 use std::future::Future;
 use std::pin::pin;
@@ -13,21 +13,43 @@ pub async fn cancellable<T>(
     canceller: Canceller,
     work: impl Future<Output = Result<T, PgError>>,
 ) -> Result<T, Unfinished> {
+    match heeding(client, canceller, work).await {
+        (None, done) => done.map_err(Unfinished::Refused),
+        (Some(attention), done) => Err(interrupted(client, attention, done.err())),
+    }
+}
+
+/// Does `work` on the connection of `canceller`, and cancels it when the client cancels or goes away, which comes with the
+/// result.
+pub async fn heeding<T>(
+    client: &mut Client,
+    canceller: Canceller,
+    work: impl Future<Output = Result<T, PgError>>,
+) -> (Option<Result<(), SessionError>>, Result<T, PgError>) {
     let mut work = pin!(work);
     let attention = tokio::select! {
         biased;
-        done = &mut work => return done.map_err(Unfinished::Refused),
+        done = &mut work => return (None, done),
         attention = client.attention() => attention,
     };
     let cancelling = Cancelling::of(canceller);
     let done = work.await;
     cancelling.finish().await;
-    match (attention, done) {
-        (Err(gone), _) => Err(gone.into()),
-        (Ok(()), Err(lost)) if lost.is_fatal() => {
+    (Some(attention), done)
+}
+
+/// The end of what the client has interrupted, after which nothing of it stays. `error`: what PostgreSQL has said.
+pub fn interrupted(
+    client: &mut Client,
+    attention: Result<(), SessionError>,
+    error: Option<PgError>,
+) -> Unfinished {
+    match (attention, error) {
+        (Err(gone), _) => gone.into(),
+        (Ok(()), Some(lost)) if lost.is_fatal() => {
             client.answer_attention_later();
-            Err(lost.into())
+            lost.into()
         }
-        (Ok(()), _) => Err(Unfinished::Cancelled),
+        (Ok(()), _) => Unfinished::Cancelled,
     }
 }

@@ -2,16 +2,19 @@
 //! of one message are stored, or none.
 
 use super::bulk_copy::BulkCopy;
+use super::cancellable::{heeding, interrupted};
 use super::connection::Backend;
 use super::copy_row::{fit, put_row};
+use super::open::Open;
 use super::unfinished::Unfinished;
 use crate::client::{Client, SessionError};
 use crate::convert::{client_type, PgType, Value};
 use crate::interrupt::Interrupt;
 use crate::postgres::message::PgColumn;
-use crate::postgres::Cancelling;
+use crate::postgres::{Cancelling, PgError};
 use crate::program::{InsertBulk, Sql};
 use crate::tds::bulk::{Column, Row, Rows};
+use crate::tds::dialect::Dialect;
 use crate::tds::packet::{self, MessageKind};
 use crate::tds::stored_row;
 use crate::tds::tokens::done::{Command, Status};
@@ -45,7 +48,7 @@ impl Backend {
             self.check(&error, client);
             return Err((&error).into());
         }
-        match self.open_copy(client, bulk).await {
+        match self.start_copy(client, bulk).await {
             Ok(opened) => {
                 put_layout(client, &opened);
                 self.copy = Some(opened);
@@ -53,7 +56,7 @@ impl Backend {
                 Ok(())
             }
             Err(unfinished) => {
-                if let Unfinished::Failed(error) = &unfinished {
+                if let Unfinished::Refused(error) | Unfinished::Failed(error) = &unfinished {
                     self.check(error, client);
                 }
                 if self.transaction.is_open() {
@@ -71,84 +74,26 @@ impl Backend {
         self.copy.is_some()
     }
 
-    async fn open_copy(&mut self, client: &Client, bulk: &InsertBulk) -> Result<BulkCopy, Unfinished> {
+    /// Opens the COPY. Who has cancelled meanwhile, or gone away, gets none.
+    async fn start_copy(&mut self, client: &mut Client, bulk: &InsertBulk) -> Result<BulkCopy, Unfinished> {
         let dialect = client.dialect();
         let open = self.open().await?;
-        let zone = open.zone()?;
-        let connection = &mut open.connection;
-        let table = &bulk.table;
-        let names = match bulk.columns.as_slice() {
-            [] => "*".to_owned(),
-            columns => columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "),
+        let canceller = open.connection.canceller();
+        let opening = open_copy(open, dialect, bulk);
+        let (attention, opened) = heeding(client, canceller, opening).await;
+        let Some(attention) = attention else {
+            return opened?.map_err(Unfinished::Unsendable);
         };
-        let select = format!("select {names} from {table}");
-        let (_, mut columns) = connection.prepare("", &select, &[]).await?;
-        open.declare(&mut columns, &select).await?;
-        let connection = &mut open.connection;
-        if let Some(column) = columns.iter().find(|column| PgType::from_oid(column.oid).wants_text()) {
-            return Err(Unfinished::Unsendable(ServerMessage::error(
-                4816,
-                16,
-                format!(
-                    "Column '{}' is of a type that no bulk copy can fill: insert such rows.",
-                    column.name
-                ),
-            )));
+        if let Ok(Ok(mut copy)) = opened {
+            if let Some(open) = &mut self.open {
+                copy.give_up(&mut open.connection).await;
+            }
+            if copy.is_lost {
+                self.lose(client);
+            }
+            return Err(interrupted(client, attention, None));
         }
-        let mut with_default = Vec::new();
-        if dialect.is_tds7() && !bulk.keep_nulls {
-            let name = literal(table);
-            let sql = format!(
-                "select attname from pg_catalog.pg_attribute \
-                 where attrelid = {name}::pg_catalog.regclass and attnum > 0 and not attisdropped \
-                 and (atthasdef or attidentity <> '')"
-            );
-            with_default = connection.query_text(&sql).await?.into_iter().flatten().flatten().collect();
-        }
-        let rows = if dialect.is_tds7() {
-            Rows::described(dialect)
-        } else if columns.len() > stored_row::MOST_COLUMNS {
-            return Err(Unfinished::Unsendable(ServerMessage::error(
-                4816,
-                16,
-                format!(
-                    "A bulk copy of TDS 5.0 has at most {} columns: use TDS 7.x for '{table}'.",
-                    stored_row::MOST_COLUMNS
-                ),
-            )));
-        } else {
-            let described = |column: &PgColumn| Column {
-                name: column.name.clone(),
-                type_info: client_type(
-                    PgType::from_oid(column.oid),
-                    column.typmod,
-                    column.declared.of,
-                    &dialect,
-                ),
-            };
-            Rows::stored(dialect, columns.iter().map(described).collect())
-        };
-        let names: Vec<_> = columns.iter().map(|column| quoted(&column.name)).collect();
-        connection
-            .begin_copy(&format!("copy {table} ({}) from stdin (format binary)", names.join(", ")))
-            .await?;
-        let Ok(()) = connection.put_copy_data::<Infallible>(|out| {
-            out.put_slice(COPY_HEADER);
-            Ok(())
-        });
-        Ok(BulkCopy {
-            columns: columns.into(),
-            with_default,
-            rows,
-            zone,
-            count: 0,
-            notices: Vec::new(),
-            left_out: 0,
-            failure: None,
-            is_copying: true,
-            is_lost: false,
-            stored: None,
-        })
+        Err(interrupted(client, attention, opened.err()))
     }
 
     /// Takes the rows that follow an `insert bulk`. False: another request came in their place.
@@ -327,17 +272,7 @@ impl Backend {
         let Some(open) = &mut self.open else {
             return Err(no_connection());
         };
-        let connection = &mut open.connection;
-        if bulk.is_copying {
-            if let Err(error) = connection.put_copy_fail("the client gave up") {
-                bulk.lost(&error);
-            }
-            bulk.send(connection).await;
-        }
-        while bulk.is_copying {
-            bulk.hear(connection.receive().await);
-        }
-        bulk.stored = None;
+        bulk.give_up(&mut open.connection).await;
         self.settle_copy(client, bulk).await;
         Ok(())
     }
@@ -355,6 +290,80 @@ impl Backend {
             }
         }
     }
+}
+
+/// Has PostgreSQL begin a COPY, or says why none can be.
+async fn open_copy(
+    open: &mut Open,
+    dialect: Dialect,
+    bulk: &InsertBulk,
+) -> Result<Result<BulkCopy, ServerMessage>, PgError> {
+    let zone = open.zone()?;
+    let connection = &mut open.connection;
+    let table = &bulk.table;
+    let names = match bulk.columns.as_slice() {
+        [] => "*".to_owned(),
+        columns => columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "),
+    };
+    let select = format!("select {names} from {table}");
+    let (_, mut columns) = connection.prepare("", &select, &[]).await?;
+    open.declare(&mut columns, &select).await?;
+    let connection = &mut open.connection;
+    if let Some(column) = columns.iter().find(|column| PgType::from_oid(column.oid).wants_text()) {
+        return Ok(Err(ServerMessage::error(
+            4816,
+            16,
+            format!("Column '{}' is of a type that no bulk copy can fill: insert such rows.", column.name),
+        )));
+    }
+    let mut with_default = Vec::new();
+    if dialect.is_tds7() && !bulk.keep_nulls {
+        let name = literal(table);
+        let sql = format!(
+            "select attname from pg_catalog.pg_attribute \
+             where attrelid = {name}::pg_catalog.regclass and attnum > 0 and not attisdropped \
+             and (atthasdef or attidentity <> '')"
+        );
+        with_default = connection.query_text(&sql).await?.into_iter().flatten().flatten().collect();
+    }
+    let rows = if dialect.is_tds7() {
+        Rows::described(dialect)
+    } else if columns.len() > stored_row::MOST_COLUMNS {
+        return Ok(Err(ServerMessage::error(
+            4816,
+            16,
+            format!(
+                "A bulk copy of TDS 5.0 has at most {} columns: use TDS 7.x for '{table}'.",
+                stored_row::MOST_COLUMNS
+            ),
+        )));
+    } else {
+        let described = |column: &PgColumn| Column {
+            name: column.name.clone(),
+            type_info: client_type(PgType::from_oid(column.oid), column.typmod, column.declared.of, &dialect),
+        };
+        Rows::stored(dialect, columns.iter().map(described).collect())
+    };
+    let names: Vec<_> = columns.iter().map(|column| quoted(&column.name)).collect();
+    connection.begin_copy(&format!("copy {table} ({}) from stdin (format binary)", names.join(", "))).await?;
+    let Ok(()) = connection.put_copy_data::<Infallible>(|out| {
+        out.put_slice(COPY_HEADER);
+        Ok(())
+    });
+    Ok(Ok(BulkCopy {
+        columns: columns.into(),
+        with_default,
+        rows,
+        zone,
+        count: 0,
+        notices: Vec::new(),
+        notice_bytes: 0,
+        left_out: 0,
+        failure: None,
+        is_copying: true,
+        is_lost: false,
+        stored: None,
+    }))
 }
 
 /// At TDS 5.0: how rows are to be laid out. All columns are variable, which a negative offset says.

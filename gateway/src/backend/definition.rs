@@ -1,10 +1,11 @@
 //! Definitions: SQL that makes, changes or drops a procedure, run as one unit.
 
+use super::cancellable::cancellable;
 use super::connection::Backend;
+use super::unfinished::Unfinished;
 use crate::catalogue::{Because, Catalogue};
 use crate::client::Client;
 use crate::interrupt::Interrupt;
-use crate::postgres::PgError;
 use crate::program::Define;
 use std::sync::Arc;
 
@@ -13,13 +14,15 @@ impl Backend {
     pub async fn define(&mut self, client: &mut Client, define: &Define) -> Result<(), Interrupt> {
         self.pin();
         self.before_statement(client, true, true).await;
-        self.run_definition(define).await.map_err(|error| {
-            self.check(&error, client);
-            Interrupt::from(&error)
+        self.run_definition(client, define).await.map_err(|unfinished| {
+            if let Unfinished::Refused(error) | Unfinished::Failed(error) = &unfinished {
+                self.check(error, client);
+            }
+            unfinished.into()
         })
     }
 
-    async fn run_definition(&mut self, define: &Define) -> Result<(), PgError> {
+    async fn run_definition(&mut self, client: &mut Client, define: &Define) -> Result<(), Unfinished> {
         let in_transaction = self.transaction.is_open();
         self.start_statement().await?;
         let metrics = self.gateway.metrics.clone();
@@ -28,15 +31,19 @@ impl Backend {
         if !in_transaction {
             open.connection.query_text("begin").await?;
         }
-        let mut done = Ok(());
-        for sql in &define.statements {
-            done = open.connection.query_text(sql).await.map(|_| ());
-            if done.is_err() {
-                break;
+        // another session may be defining the same
+        let canceller = open.connection.canceller();
+        let defining = async {
+            for sql in &define.statements {
+                open.connection.query_text(sql).await?;
             }
-        }
-        if done.as_ref().is_err_and(PgError::is_fatal) {
-            return done;
+            Ok(())
+        };
+        let done = cancellable(client, canceller, defining).await;
+        if let Err(Unfinished::Refused(error) | Unfinished::Failed(error)) = &done {
+            if error.is_fatal() {
+                return done;
+            }
         }
         if in_transaction {
             open.settle(done.is_ok()).await?;

@@ -64,7 +64,7 @@ impl Interpreter {
         if has_own && backend.in_transaction() {
             ended = match &inserted {
                 Ok(Some(_)) => backend.commit(client).await,
-                _ => backend.rollback(client, "").await,
+                _ => backend.rollback(client, "").await.map_err(Interrupt::from),
             };
         }
         client.reply.gathering = None;

@@ -55,7 +55,7 @@ impl Interpreter {
                 Request::Language { text, params } => self.answer_language(client, text, &params).await?,
                 Request::Dynamic(dynamic) => self.answer_dynamic(client, &dynamic).await?,
                 Request::Option(command) => answer_option(client, &command),
-                Request::Transaction(request) => self.answer_transaction(client, &request).await,
+                Request::Transaction(request) => self.answer_transaction(client, &request).await?,
                 Request::Cursor(request) => self.answer_cursor(client, &request).await?,
                 Request::Attention => client.reply.close(Status::ATTENTION),
                 Request::BulkLoad => client.reply.refuse(&ServerMessage::error(
@@ -104,7 +104,11 @@ impl Interpreter {
         Ok(())
     }
 
-    async fn answer_transaction(&mut self, client: &mut Client, request: &TransactionRequest) {
+    async fn answer_transaction(
+        &mut self,
+        client: &mut Client,
+        request: &TransactionRequest,
+    ) -> Result<(), Interrupt> {
         if let Operation::Begin(level) = request.operation {
             let mut settings = client.settings().clone();
             let isolated = Isolation::of_request(level).and_then(|isolation| {
@@ -113,7 +117,7 @@ impl Interpreter {
             });
             if let Err(message) = isolated {
                 client.reply.refuse(&message);
-                return;
+                return Ok(());
             }
         }
         let done = match request.operation {
@@ -121,7 +125,10 @@ impl Interpreter {
                 self.procedures.backend.begin(client, &request.name);
                 Ok(())
             }
-            Operation::Commit => self.commit(client).await,
+            Operation::Commit => match self.commit(client).await {
+                Err(Interrupt::Failed(failure)) => Err(failure.message),
+                ended => Ok(ended?),
+            },
             Operation::Rollback => self.rollback(client, &request.name).await,
             Operation::Save => self.procedures.backend.save(client, &request.name).await,
             Operation::Other(other) => {
@@ -137,6 +144,7 @@ impl Interpreter {
             }
             Err(message) => client.reply.refuse(&message),
         }
+        Ok(())
     }
 
     pub(super) async fn open_bulk(

@@ -3,12 +3,13 @@
 use super::cursors::NO_CURSOR;
 use super::interpreter::Interpreter;
 use crate::client::Client;
+use crate::interrupt::Interrupt;
 use crate::tds::tokens::message::ServerMessage;
 
 impl Interpreter {
-    pub(super) async fn commit(&mut self, client: &mut Client) -> Result<(), ServerMessage> {
+    pub(super) async fn commit(&mut self, client: &mut Client) -> Result<(), Interrupt> {
         self.procedures.backend.commit(client).await?;
-        self.close_cursors(client).await
+        Ok(self.close_cursors(client).await?)
     }
 
     pub(super) async fn rollback(&mut self, client: &mut Client, name: &str) -> Result<(), ServerMessage> {
