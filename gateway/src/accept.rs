@@ -1,5 +1,6 @@
 //! Accepting clients: a task for each, and a limit on their number.
 
+use prometheus_client::metrics::gauge::Gauge;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -49,4 +50,38 @@ pub async fn accept<Session: Future<Output = ()> + Send + 'static>(
     drop(listener);
     sessions.close();
     sessions.wait().await;
+}
+
+/// A connected client in the metrics, until it is dropped: also where its session panics.
+pub struct Counted(Gauge);
+
+impl Counted {
+    pub fn new(clients: &Gauge) -> Counted {
+        clients.inc();
+        Counted(clients.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_session_that_panics_is_counted_no_more() {
+        let clients = Gauge::default();
+        let counted = clients.clone();
+        let session = tokio::spawn(async move {
+            let _counted = Counted::new(&counted);
+            assert_eq!(counted.get(), 1);
+            panic!("a session's panic, which is part of this test");
+        });
+        assert!(session.await.unwrap_err().is_panic());
+        assert_eq!(clients.get(), 0);
+    }
 }

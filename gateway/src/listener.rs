@@ -1,7 +1,7 @@
 //! The gateway's socket, with a session for every client. All of this runs on the threads for statements: a storm of
 //! connections is nothing that calls wait for.
 
-use crate::accept::accept;
+use crate::accept::{accept, Counted};
 use crate::admission::Entry;
 use crate::client::SessionError;
 use crate::gateway::Gateway;
@@ -55,15 +55,13 @@ pub async fn run(listener: TcpListener, gateway: Arc<Gateway>) {
         // entered where something is logged: to enter it at each turn of the session costs a call more than a lock
         let span = error_span!("session", spid, client = %peer, login = field::Empty);
         async move {
-            let metrics = gateway.metrics.clone();
-            metrics.clients.inc();
+            let _counted = Counted::new(&gateway.metrics.clients);
             span.in_scope(|| debug!("connected"));
             let ended = serve(stream, spid, entry, gateway, &span).await;
             span.in_scope(|| match ended {
                 Err(error) if !has_left(&error) => warn!("{error}"),
                 _ => debug!("ended"),
             });
-            metrics.clients.dec();
             drop(number);
         }
     };

@@ -19,6 +19,8 @@ use tsql::quoting::literal;
 const COMMIT_CONNECTIONS: usize = 4;
 /// A node that could not be reached is not asked again for so long.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How long it may take to say which login is meant.
+const ANSWER: Duration = Duration::from_secs(5);
 
 /// The address of a node, and the gateway's login there.
 pub struct Place {
@@ -116,7 +118,12 @@ impl Node {
         if let Some((_, why)) = asking.failed.as_ref().filter(|(since, _)| since.elapsed() < PAUSE) {
             return Err(self.unreachable(why));
         }
-        let found = asking.login(&self.maker, name).await;
+        // a server that says nothing holds up those who wait for their turn
+        let asked = tokio::time::timeout(ANSWER, asking.login(&self.maker, name)).await;
+        let found = asked.unwrap_or_else(|_| {
+            let why = format!("no answer in {} s", ANSWER.as_secs());
+            Err(PgError::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, why)))
+        });
         match found {
             Ok(Some(oid)) => Ok(oid),
             Ok(None) => Err(PgError::Server(Box::new(Notice {

@@ -12,7 +12,7 @@ mod tap;
 pub use python::PyMirror;
 pub use record::Record;
 
-use crate::accept::accept;
+use crate::accept::{accept, Counted};
 use crate::threads::Pool;
 use boundary::Boundary;
 use shadow::Shadow;
@@ -62,7 +62,7 @@ pub async fn run(
         let (servers, record, room) = (servers.clone(), record.clone(), room.clone());
         let (answering, shadows, stopping) = (answering.clone(), shadows.clone(), stopping.clone());
         let session = async move {
-            record.clients.inc();
+            let _counted = Counted::new(&record.clients);
             let passing = async {
                 let now = *answering.borrow();
                 let (main, other) =
@@ -80,7 +80,6 @@ pub async fn run(
                 () = passing => {}
                 () = stopping.cancelled() => {}
             }
-            record.clients.dec();
         };
         session.instrument(error_span!("session", client = %peer))
     };

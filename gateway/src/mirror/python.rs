@@ -79,12 +79,13 @@ impl PyMirror {
         self.record.text()
     }
 
-    /// Ends all sessions and releases the port.
+    /// Ends all sessions, releases the port and completes the report.
     fn stop(&mut self, py: Python<'_>) {
         if let Some(threads) = self.threads.take() {
             py.detach(|| {
                 self.stop.cancel();
                 threads.shutdown();
+                self.record.finish();
             });
         }
     }

@@ -9,12 +9,12 @@ use prometheus_client::metrics::histogram::{exponential_buckets, Histogram};
 use prometheus_client::registry::{Registry, Unit};
 use serde_json::json;
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::mpsc::{sync_channel, SyncSender};
+use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Lines of the same request and part: what comes after these is only counted.
 const MOST_ALIKE: u32 = 20;
@@ -22,6 +22,9 @@ const MOST_ALIKE: u32 = 20;
 const MOST_KINDS: usize = 10_000;
 /// Lines that wait to be written; the report is not worth more memory.
 const WAITING: usize = 1000;
+/// How long the end of the mirror waits for the last lines.
+const FINISHING: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Why a request, or a session from there on, was not compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,6 +95,14 @@ struct Reason {
     reason: &'static str,
 }
 
+/// What the thread that writes the report is given.
+#[derive(Debug)]
+enum Line {
+    Text(String),
+    /// The one who sends it waits until all before it is written.
+    Last(SyncSender<()>),
+}
+
 #[derive(Debug)]
 pub struct Record {
     registry: Registry,
@@ -101,7 +112,7 @@ pub struct Record {
     differences: Family<Part, Counter>,
     unheard: Family<Reason, Counter>,
     latency: Histogram,
-    lines: SyncSender<String>,
+    lines: SyncSender<Line>,
     lost_lines: Counter,
     /// The number of differences of each request and part.
     known: Mutex<HashMap<(String, &'static str), u32>>,
@@ -111,7 +122,7 @@ impl Record {
     /// Begins, or goes on with, a report.
     pub fn open(report: &Path) -> io::Result<Record> {
         let file = OpenOptions::new().create(true).append(true).open(report)?;
-        let (lines, waiting) = sync_channel::<String>(WAITING);
+        let (lines, waiting) = sync_channel(WAITING);
         std::thread::Builder::new().name("ringlog-report".into()).spawn(move || write(file, &waiting))?;
         let mut record = Record {
             registry: Registry::with_prefix("ringlog_mirror"),
@@ -191,8 +202,23 @@ impl Record {
     }
 
     fn put(&self, line: serde_json::Value) {
-        if self.lines.try_send(line.to_string()).is_err() {
+        if self.lines.try_send(Line::Text(line.to_string())).is_err() {
             self.lost_lines.inc();
+        }
+    }
+
+    /// Waits until the report has what was put into it so far, but not for a disk that takes nothing.
+    pub fn finish(&self) {
+        let end = Instant::now() + FINISHING;
+        let (written, wait) = sync_channel(1);
+        while Instant::now() < end {
+            match self.lines.try_send(Line::Last(written.clone())) {
+                Ok(()) => {
+                    let _ = wait.recv_timeout(FINISHING);
+                    return;
+                }
+                Err(_) => std::thread::sleep(PAUSE),
+            }
         }
     }
 
@@ -205,10 +231,16 @@ impl Record {
     }
 }
 
-fn write(mut file: File, lines: &std::sync::mpsc::Receiver<String>) {
+fn write(mut file: impl Write, lines: &Receiver<Line>) {
     while let Ok(line) = lines.recv() {
-        if writeln!(file, "{line}").is_err() {
-            tracing::error!("the mirror's report cannot be written");
+        match line {
+            Line::Text(line) if writeln!(file, "{line}").is_err() => {
+                tracing::error!("the mirror's report cannot be written");
+            }
+            Line::Text(_) => {}
+            Line::Last(written) => {
+                let _ = written.send(());
+            }
         }
     }
 }
@@ -216,4 +248,40 @@ fn write(mut file: File, lines: &std::sync::mpsc::Receiver<String>) {
 /// Seconds since 1970.
 fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk that takes its time.
+    struct Slow(SyncSender<Vec<u8>>);
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            std::thread::sleep(PAUSE);
+            self.0.send(bytes.to_vec()).map_err(io::Error::other)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_end_waits_for_the_last_lines() {
+        let mut record = Record::open(Path::new("/dev/null")).unwrap();
+        let (disk, written) = sync_channel(WAITING);
+        let (lines, waiting) = sync_channel(WAITING);
+        record.lines = lines;
+        std::thread::spawn(move || write(Slow(disk), &waiting));
+        for number in 0..5 {
+            record.put(json!(number));
+        }
+        record.finish();
+        let found: Vec<u8> = written.try_iter().flatten().collect();
+        let expected: String = (0..5).map(|number| format!("{number}\n")).collect();
+        assert_eq!(String::from_utf8(found).unwrap(), expected);
+    }
 }
