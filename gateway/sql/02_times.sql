@@ -448,28 +448,31 @@ create or replace function tsql.moment(value time) returns timestamp
 language sql immutable strict parallel safe return timestamp '1900-01-01' + value;
 create or replace function tsql.moment(value text) returns timestamp
 language sql immutable strict parallel safe return tsql.read_datetime(value, 0);
-create or replace function tsql.no_datetime() returns timestamp
+-- the value is an argument, or PostgreSQL would raise the error while it plans
+create or replace function tsql.no_datetime(days numeric) returns timestamp
 language plpgsql immutable parallel safe
 as $$
 begin
   perform tsql.fail(8115, 'Arithmetic overflow error converting expression to data type datetime.');
 end
 $$;
-comment on function tsql.no_datetime() is 'Error 8115: a number of days that is before 1753 or after 9999.';
+comment on function tsql.no_datetime(numeric) is 'Error 8115: a number of days that is before 1753 or after 9999.';
 create or replace function tsql.moment(value double precision) returns timestamp
 language sql immutable strict parallel safe
 return case when value >= -53690 and value < 2958464
   then tsql.in_range(timestamp '1900-01-01' + interval '1 microsecond' * round(value::numeric * 86400000000))
-  else tsql.no_datetime() end;
+  else tsql.no_datetime(value::numeric) end;
 create or replace function tsql.moment(value integer) returns timestamp
 language sql immutable strict parallel safe
 return case when value between -53690 and 2958463
-  then tsql.in_range(timestamp '1900-01-01' + interval '1 day' * value) else tsql.no_datetime() end;
+  then tsql.in_range(timestamp '1900-01-01' + interval '1 day' * value) else tsql.no_datetime(value::numeric) end;
 create or replace function tsql.moment(value numeric) returns timestamp
 language sql immutable strict parallel safe
 return case when value >= -53690 and value < 2958464
   then tsql.in_range(timestamp '1900-01-01' + interval '1 microsecond' * round(value * 86400000000))
-  else tsql.no_datetime() end;
+  else tsql.no_datetime(value) end;
+-- of an older version
+drop function if exists tsql.no_datetime();
 
 -- a moment to count from: a datetimeoffset is none, since the documentation does not say by which clock it counts
 do $$

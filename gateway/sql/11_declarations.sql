@@ -146,6 +146,52 @@ comment since.$$;
 
 drop procedure if exists tsql.create_view(text, text, text[], text[]);
 
+create or replace function tsql.view_origins(view regclass)
+returns table (number integer, of_table oid, of_column smallint)
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  -- the query that a view is lists its columns behind those of the queries inside
+  select distinct on (a.attnum) a.attnum, b.attrelid, b.attnum
+  from pg_rewrite r
+  cross join regexp_matches(r.ev_action::text,
+    ':resno (\d+) :resname (\S+) :ressortgroupref \d+ :resorigtbl (\d+) :resorigcol (\d+) :resjunk false', 'g')
+    with ordinality as entries (found, place)
+  join pg_attribute a on a.attrelid = view and a.attnum = found[1]::integer
+    and (a.attname = found[2] or found[2] like '%\\%')
+  join pg_attribute b on b.attrelid = found[3]::oid and b.attnum = found[4]::smallint
+    and (b.atttypid, b.atttypmod) = (a.atttypid, a.atttypmod)
+  where r.ev_class = view and r.ev_type = '1'
+  order by a.attnum, place desc
+$$;
+comment on function tsql.view_origins(regclass) is
+  'The columns of tables and other views that columns of a view are, by their places.';
+
+create or replace procedure tsql.declare_view(target text, columns text[], declarations text[])
+language plpgsql
+as $$
+declare
+  names text[];
+  says text[];
+begin
+  select array_agg(a.attname), array_agg(concat_ws(' ',
+    coalesce(given.says, case when b.attname = a.attname then said[1] end, format('"%s"', replace(a.attname, '"', '""'))),
+    nullif(said[2], '')))
+  into names, says
+  from pg_attribute a
+  left join tsql.view_origins(target::regclass) as o on o.number = a.attnum
+  left join pg_attribute b on b.attrelid = o.of_table and b.attnum = o.of_column
+  left join lateral regexp_match(col_description(o.of_table, o.of_column), '^T-SQL ("(?:[^"]|"")+") ?(.*)$') as said on true
+  left join unnest(columns, declarations) as given (name, says) on given.name = a.attname
+  where a.attrelid = target::regclass and a.attnum > 0 and (given.says is not null or said is not null);
+  call tsql.declare_columns(target, coalesce(names, '{}'), coalesce(says, '{}'));
+end
+$$;
+comment on procedure tsql.declare_view(text, text[], text[]) is
+$$Keeps what is declared of a view's columns: the names that it gives, and what is declared of the tables' columns that they
+are.$$;
+
 create or replace procedure tsql.create_view(
   action text, definition text, target text, columns text[], declarations text[], source text
 )
@@ -156,7 +202,7 @@ begin
     perform tsql.raise(208, 16, 6, format('Invalid object name ''%s''.', array_to_string(parse_ident(target, false), '.')));
   end if;
   execute definition;
-  call tsql.declare_columns(target, columns, declarations);
+  call tsql.declare_view(target, columns, declarations);
   execute format('comment on view %s is %L', target, format(E'T-SQL view of PostgreSQL %s, %s\n%s',
     current_setting('server_version_num')::integer / 10000, tsql.view_digest(target::regclass), source));
 end
