@@ -31,7 +31,8 @@ pub(super) fn decode(raw: &[u8], t: &TypeInfo) -> Result<Value<'static>> {
     let (time, rest) = raw.split_at_checked(time_bytes(t.scale)).ok_or_else(|| wrong_length(t))?;
     let time = micros(little(time), t.scale).ok_or_else(out_of_range)?;
     if t.token == TypeToken::TimeN {
-        return Ok(Value::Time(time));
+        // the last 50 ns of a day do not round to 24:00, which T-SQL does not have
+        return Ok(Value::Time(time.min(DAY - 1)));
     }
     let (days, offset) = rest.split_at_checked(DATE_BYTES).ok_or_else(|| wrong_length(t))?;
     let days = date(days).ok_or_else(out_of_range)?;
@@ -133,6 +134,14 @@ mod tests {
         let wire = [0xFF, 0xBF, 0x69, 0x2A, 0xC9, 0xDA, 0xB9, 0x37];
         let last = (LAST_DAY + 1) * DAY - 1;
         assert_eq!(decode_value(Some(&wire), &t(TypeToken::DateTime2N, 7), &d), Ok(Value::DateTime(last)));
+    }
+
+    /// "time": the range is 00:00:00.0000000 to 23:59:59.9999999.
+    #[test]
+    fn the_last_time() {
+        let wire = (864_000_000_000_i64 - 1).to_le_bytes();
+        let decoded = decode_value(Some(&wire[..5]), &t(TypeToken::TimeN, 7), &Dialect::new(Version::Tds74));
+        assert_eq!(decoded, Ok(Value::Time(DAY - 1)));
     }
 
     #[test]
