@@ -257,6 +257,31 @@ return (
 );
 comment on function tsql.digits_of(regclass[], name) is
   'The digits of a column of the first of these tables that has it, if it is declared as a datetime2 or time.';
+create or replace function tsql.is_national(tables regclass[], named name) returns boolean
+language sql stable parallel safe
+return coalesce((
+  -- what is declared as nchar and nvarchar PostgreSQL's types say
+  select case when said like 'ntext%' then true when atttypid in ('varchar'::regtype, 'bpchar'::regtype) then said is null
+    else atttypid = to_regtype('sys.sysname') end
+  from unnest(tables) with ordinality as sources (source, place)
+  join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped,
+    substring(col_description(attrelid, attnum) from '^T-SQL "(?:[^"]|"")+" (.+)$') as said
+  order by place
+  limit 1
+), false);
+comment on function tsql.is_national(regclass[], name) is
+  'Whether a column of the first of these tables that has it is declared as nchar, nvarchar or ntext.';
+create or replace function tsql.is_long(tables regclass[], named name) returns boolean
+language sql stable parallel safe
+return coalesce((
+  select atttypid = 'text'::regtype or atttypid = 'varchar'::regtype and atttypmod = -1
+  from unnest(tables) with ordinality as sources (source, place)
+  join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped
+  order by place
+  limit 1
+), false);
+comment on function tsql.is_long(regclass[], name) is
+  'Whether a column of the first of these tables that has it is a text of any length: varchar(max), nvarchar(max), text, ntext.';
 create or replace function tsql.text_of_digits(value anyelement, style integer, digits integer) returns text
 language sql immutable parallel safe as $$ select null::text $$;
 comment on function tsql.text_of_digits(anyelement, integer, integer) is
@@ -503,231 +528,3 @@ begin
   end loop;
 end
 $$;
-
--- times
-create or replace function tsql.to_datetime(value timestamp) returns timestamp
-language sql immutable strict parallel safe return tsql.in_range(value);
-create or replace function tsql.to_datetime2(value timestamp) returns timestamp
-language sql immutable strict parallel safe return value;
-create or replace function tsql.to_smalldatetime(value timestamp) returns timestamp
-language sql immutable strict parallel safe
-return date_trunc('minute', tsql.in_small_range(value) + interval '30 seconds 1 millisecond');
-create or replace function tsql.to_date(value timestamp) returns date
-language sql immutable strict parallel safe return value::date;
-create or replace function tsql.to_time(value timestamp) returns time
-language sql immutable strict parallel safe return value::time;
-create or replace function tsql.to_date(value date) returns date
-language sql immutable strict parallel safe return value;
-create or replace function tsql.to_time(value time) returns time
-language sql immutable strict parallel safe return value;
-do $$
-declare
-  source record;
-  target record;
-begin
-  for target in select * from (values
-    ('to_datetime', 'timestamp'), ('to_datetime2', 'timestamp'), ('to_smalldatetime', 'timestamp'),
-    ('to_date', 'date'), ('to_time', 'time')
-  ) as targets (name, type)
-  loop
-    for source in select * from (values
-      ('timestamptz'), ('date'), ('time'), ('text'), ('integer'), ('numeric'), ('double precision')
-    ) as sources (type)
-    loop
-      continue when target.name in ('to_date', 'to_time', 'to_datetime2')
-        and source.type in ('integer', 'numeric', 'double precision');
-      continue when (target.name, source.type) in (('to_date', 'time'), ('to_time', 'date'), ('to_date', 'date'),
-        ('to_time', 'time'));
-      execute format(
-        'create or replace function tsql.%I(value %s) returns %s language sql %s strict parallel safe'
-        ' return tsql.%I(%s)',
-        target.name, source.type, target.type,
-        case source.type when 'timestamptz' then 'stable' else 'immutable' end, target.name,
-        case when source.type = 'text' and target.name in ('to_datetime', 'to_smalldatetime')
-          then format('tsql.read_datetime(value, 0, %L)', substr(target.name, 4)) else 'tsql.moment(value)' end);
-    end loop;
-  end loop;
-  -- "CAST and CONVERT": explicit conversions that do not exist
-  for target in select * from (values ('to_date', 'date', 'date'), ('to_time', 'time', 'time'),
-    ('to_datetime2', 'timestamp', 'datetime2')
-  ) as targets (name, type, shown)
-  loop
-    for source in select * from (values
-      ('boolean', 'bit'), ('integer', 'int'), ('numeric', 'numeric'), ('double precision', 'float'), ('date', 'date'),
-      ('time', 'time')
-    ) as sources (type, shown)
-    loop
-      continue when target.shown = source.shown or target.name = 'to_datetime2' and source.type in ('date', 'time');
-      execute format('create or replace function tsql.%I(value %s) returns %s language sql immutable parallel safe'
-        ' return tsql.refused(529, %L, null::%3$s)', target.name, source.type, target.type,
-        format('Explicit conversion from data type %s to %s is not allowed.', source.shown, target.shown));
-    end loop;
-  end loop;
-end
-$$;
-
--- with a style, which only texts have: a column may be of any type
-do $$
-declare
-  source record;
-  takes record;
-begin
-  for source in select * from (values
-    ('timestamp', 'tsql.moment(value)', null), ('timestamptz', 'tsql.moment(value)', null),
-    ('date', 'tsql.moment(value)', null), ('time', 'tsql.moment(value)', null),
-    ('boolean', null, 'tsql.moment(value::integer)'), ('smallint', null, 'tsql.moment(value::integer)'),
-    ('integer', null, 'tsql.moment(value)'), ('bigint', null, 'tsql.moment(value::numeric)'),
-    ('numeric', null, 'tsql.moment(value)'), ('double precision', null, 'tsql.moment(value)'),
-    ('real', null, 'tsql.moment(value::double precision)'),
-    ('character', null, null), ('uuid', null, null), ('bytea', null, null), ('xml', null, null)
-  ) as sources (type, always, number)
-  loop
-    for takes in select * from (values
-      -- a number is the days of a datetime or smalldatetime, which has errors of its own
-      ('value %s, style integer', 'tsql.read_datetime(tsql.text_of(value), style)', null),
-      ('value %s, style integer, type_ text', 'tsql.read_datetime(tsql.text_of(value), style, type_)', source.number)
-    ) as readers (parameters, text, number)
-    loop
-      execute format('create or replace function tsql.read_datetime(' || takes.parameters || ') returns timestamp'
-        ' language sql %s strict parallel safe return %s', source.type,
-        case source.type when 'timestamptz' then 'stable' else 'immutable' end,
-        coalesce(source.always, takes.number, takes.text));
-    end loop;
-  end loop;
-end
-$$;
-
--- bytes and guids
-create or replace function tsql.wide_bytes(value text) returns bytea
-language sql immutable strict parallel safe
-return (
-  with characters (place, code) as (
-    select place, ascii(substr(value, place, 1)) from generate_series(1, length(value)) as place
-  ), units (place, part, unit) as (
-    select place, 1, case when code < 65536 then code else 55296 + ((code - 65536) >> 10) end from characters
-    union all
-    select place, 2, 56320 + ((code - 65536) & 1023) from characters where code >= 65536
-  )
-  select coalesce(string_agg(set_byte(set_byte('\x0000'::bytea, 0, unit & 255), 1, unit >> 8), ''::bytea
-    order by place, part), ''::bytea)
-  from units
-);
-comment on function tsql.wide_bytes(text) is 'A text in UTF-16, the lower byte first, as SQL Server has an nvarchar.';
-create or replace function tsql.wide_bytes(value character) returns bytea
-language sql immutable strict parallel safe return tsql.wide_bytes(tsql.padded(value));
-create or replace function tsql.varbytes(value text) returns bytea
-language sql immutable strict parallel safe return tsql.ascii_bytes(value);
-create or replace function tsql.varbytes(value character) returns bytea
-language sql immutable strict parallel safe return tsql.ascii_bytes(tsql.padded(value));
-create or replace function tsql.varbytes(value bytea) returns bytea
-language sql immutable strict parallel safe return value;
-create or replace function tsql.wide_text(value bytea) returns text
-language plpgsql immutable strict parallel safe
-as $$
-declare
-  characters text[] := '{}';
-  place integer := 0;
-  unit integer;
-  second integer;
-begin
-  while place < length(value) loop
-    if place + 1 = length(value) then
-      raise exception using errcode = '0A000',
-        message = 'Bytes of an odd number are not supported as nvarchar, whose characters have two.';
-    end if;
-    unit := get_byte(value, place) + 256 * get_byte(value, place + 1);
-    place := place + 2;
-    if unit between 55296 and 56319 and place + 1 < length(value) then
-      second := get_byte(value, place) + 256 * get_byte(value, place + 1);
-      if second between 56320 and 57343 then
-        unit := 65536 + ((unit - 55296) << 10) + second - 56320;
-        place := place + 2;
-      end if;
-    end if;
-    if unit = 0 or unit between 55296 and 57343 then
-      raise exception using errcode = '0A000', message = 'Bytes with ' || case unit when 0 then 'a NUL' else 'half a pair' end
-        || ' are not supported as nvarchar: PostgreSQL stores no such character.';
-    end if;
-    characters := characters || chr(unit);
-  end loop;
-  return array_to_string(characters, '');
-end
-$$;
-comment on function tsql.wide_text(bytea) is
-  'Bytes as the nvarchar that they are in SQL Server, the reverse of wide_bytes. Error (0A000): no such text can be stored.';
-create or replace function tsql.to_nvarchar(value bytea, length integer) returns text
-language sql immutable parallel safe return tsql.cut(tsql.wide_text(value), length);
-create or replace function tsql.guid_order(value bytea) returns bytea
-language sql immutable strict parallel safe
-return substring(value from 4 for 1) || substring(value from 3 for 1) || substring(value from 2 for 1)
-  || substring(value from 1 for 1) || substring(value from 6 for 1) || substring(value from 5 for 1)
-  || substring(value from 8 for 1) || substring(value from 7 for 1) || substring(value from 9);
-comment on function tsql.guid_order(bytea) is
-  'Bytes of a uniqueidentifier as SQL Server has them from those as they are read, and back: the first three parts
-begin with their last byte ("uniqueidentifier": 6F9619FF-8B86-D011-B42D-00C04FC964FF is
-0xff19966f868b11d0b42d00c04fc964ff).';
-create or replace function tsql.varbytes(value uuid) returns bytea
-language sql immutable strict parallel safe return tsql.guid_order(uuid_send(value));
-do $$
-declare
-  source record;
-begin
-  for source in select * from (values ('text'), ('character'), ('bytea'), ('uuid')) as sources (type) loop
-    execute format(
-      'create or replace function tsql.to_varbinary(value %1$s, length integer) returns bytea'
-      ' language sql immutable parallel safe'
-      ' return substring(tsql.varbytes(value) for coalesce(length, 2147483647))', source.type);
-    execute format(
-      'create or replace function tsql.to_binary(value %1$s, length integer) returns bytea'
-      ' language sql immutable parallel safe'
-      ' return substring(tsql.varbytes(value) || decode(repeat(''00'', length), ''hex'') for length)', source.type);
-    execute format(
-      'create or replace function tsql.to_binary(value %1$s) returns bytea'
-      ' language sql immutable parallel safe return tsql.varbytes(value)', source.type);
-  end loop;
-  -- numbers keep their last bytes
-  for source in select * from (values
-    ('smallint', 'int2send(value)'), ('integer', 'int4send(value)'), ('bigint', 'int8send(value)')
-  ) as sources (type, bytes) loop
-    execute format(
-      'create or replace function tsql.to_varbinary(value %1$s, length integer) returns bytea'
-      ' language sql immutable parallel safe'
-      ' return substring(%2$s from greatest(pg_catalog.length(%2$s) - coalesce(length, 8) + 1, 1))',
-      source.type, source.bytes);
-    execute format(
-      'create or replace function tsql.to_binary(value %1$s, length integer) returns bytea'
-      ' language sql immutable parallel safe'
-      ' return substring(decode(repeat(''00'', length), ''hex'') || %2$s'
-      ' from pg_catalog.length(%2$s) + 1 for length)', source.type, source.bytes);
-  end loop;
-end
-$$;
-
-create or replace function tsql.to_guid(value uuid) returns uuid
-language sql immutable strict parallel safe return value;
-create or replace function tsql.to_guid(value text) returns uuid
-language sql immutable strict parallel safe return tsql.read_guid(value);
-create or replace function tsql.to_guid(value bytea) returns uuid
-language plpgsql immutable strict parallel safe
-as $$
-begin
-  if length(value) <> 16 then
-    perform tsql.fail(8169, 'Conversion failed when converting from bytes that are not 16 to uniqueidentifier.');
-  end if;
-  return encode(tsql.guid_order(value), 'hex')::uuid;
-end
-$$;
-
--- SQL Server compares and orders by the last six bytes first, PostgreSQL from left to right
-create or replace function tsql.guid_order(guid text) returns text
-language sql immutable strict parallel safe
-return substr(guid, 25, 12) || substr(guid, 20, 4) || substr(guid, 17, 2) || substr(guid, 15, 2) || substr(guid, 12, 2)
-  || substr(guid, 10, 2) || substr(guid, 7, 2) || substr(guid, 5, 2) || substr(guid, 3, 2) || substr(guid, 1, 2);
-comment on function tsql.guid_order(text) is
-  'The digits in the order in which SQL Server compares them: the last six bytes first ("Comparing GUID and '
-  'uniqueidentifier values").';
-create or replace function tsql.guid_key(value uuid) returns uuid
-language sql immutable strict parallel safe
-return tsql.guid_order(value::text)::uuid;
-comment on function tsql.guid_key(uuid) is
-  'What is ordered in PostgreSQL as the uniqueidentifier is in SQL Server. An index on it serves ORDER BY of the column.';

@@ -1,4 +1,4 @@
--- A text of an nvarchar is that of a varchar but for numbers and bytes (03_conversions.sql).
+-- A text of an nvarchar is that of a varchar but for numbers and bytes (03_conversions.sql, 03_conversions_bytes.sql).
 do $$
 declare
   source record;

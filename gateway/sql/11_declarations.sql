@@ -224,6 +224,27 @@ as $$
 $$;
 comment on function tsql.shown_constraint(oid) is 'The name of a constraint in the case in which it was declared.';
 
+create or replace function tsql.named_default(value anyelement, name text) returns anyelement
+language sql immutable parallel safe
+as $$ select value $$;
+comment on function tsql.named_default(anyelement, text) is 'A default and its name, which PostgreSQL keeps nowhere.';
+
+create or replace function tsql.defaults_of(target regclass)
+returns table (column_name name, name text, is_named boolean)
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select a.attname, coalesce(replace(said.own, '''''', ''''), format('DF_%s_%s', c.relname, a.attname)), said.own is not null
+  from pg_attrdef d
+  join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum and a.attgenerated = ''
+  join pg_class c on c.oid = d.adrelid
+  cross join substring(pg_get_expr(d.adbin, d.adrelid)
+    from '^tsql\.named_default\(.*, ''((?:[^'']|'''')*)''::text\)$') as said (own)
+  where d.adrelid = target
+$$;
+comment on function tsql.defaults_of(regclass) is 'The defaults of a table''s columns, by their names.';
+
 create or replace function tsql.dependents(target regclass, of_column name, without text[])
 returns table (kind text, name text, holds_type boolean)
 language sql
@@ -261,8 +282,11 @@ comment on function tsql.dependents(regclass, name, text[]) is
 $$What a column cannot be dropped for, as SQL Server's error 5074 names it: constraints but for those in `without`, indexes,
 computed columns, views. holds_type: nor can PostgreSQL give the column another type.$$;
 
+-- of an older version
+drop procedure if exists tsql.check_alteration(text, text, text[], boolean, text[], text[]);
+
 create or replace procedure tsql.check_alteration(
-  target text, altered text, dropped text[], if_exists boolean, without text[], key text[]
+  target text, altered text, dropped text[], if_exists boolean, without text[], key text[], with_defaults boolean
 )
 language plpgsql
 as $$
@@ -284,6 +308,13 @@ begin
       perform tsql.fail(4924, format('ALTER TABLE %s COLUMN failed because column ''%s'' does not exist in table ''%s''.',
         case when of_column = altered then 'ALTER' else 'DROP' end, of_column, own));
     end if;
+    for found in
+      select * from tsql.defaults_of(of) as one
+      where one.column_name = any (dropped) and one.column_name = of_column and not with_defaults
+        and lower(one.name) <> all (without)
+    loop
+      perform tsql.fail(5074, format('The object ''%s'' is dependent on column ''%s''.', found.name, of_column));
+    end loop;
     -- PostgreSQL would drop constraints and indexes with the column; the type of a column is changed with them
     for found in
       select * from tsql.dependents(of, of_column, without) as one
@@ -309,22 +340,30 @@ begin
   end if;
 end
 $$;
-comment on procedure tsql.check_alteration(text, text, text[], boolean, text[], text[]) is
+comment on procedure tsql.check_alteration(text, text, text[], boolean, text[], text[], boolean) is
 $$Refuses what PostgreSQL would do and SQL Server does not: a column is not dropped with what depends on it, and a column of a
 primary key takes no nulls before. Errors: no such table (4902) or column (4924), something depends on it (5074), a foreign
 key refers to a constraint (3725), a column of the key is nullable (8111).$$;
 
 drop procedure if exists tsql.alter_table(text, text, text[], text[], text, text[]);
+drop procedure if exists tsql.alter_table(text, text, text[], text[], text, text[], text, text[], boolean, text[], text[]);
 
 create or replace procedure tsql.alter_table(
   definition text, target text, columns text[], declarations text[], named text default null,
   constraints text[] default '{}', altered text default null, dropped text[] default '{}', if_exists boolean default false,
-  without text[] default '{}', key text[] default '{}'
+  without text[] default '{}', key text[] default '{}', with_defaults boolean default false
 )
 language plpgsql
 as $$
+declare
+  found record;
 begin
-  call tsql.check_alteration(target, altered, dropped, if_exists, without, key);
+  call tsql.check_alteration(target, altered, dropped, if_exists, without, key, with_defaults);
+  for found in select * from tsql.defaults_of(target::regclass) as one where lower(one.name) = any (without) loop
+    definition := regexp_replace(definition,
+      format('drop constraint (if exists )?"%s"', regexp_replace(replace(lower(found.name), '"', '""'), '(\W)', '\\\1', 'g')),
+      replace(format('alter column "%s" drop default', replace(found.column_name, '"', '""')), '\', '\\'));
+  end loop;
   -- a column that a trigger's condition names can be neither dropped nor changed
   if exists (select from pg_trigger where tgrelid = to_regclass(target) and tgname = 'T-SQL binaries') then
     execute format('drop trigger "T-SQL binaries" on %s', target);
@@ -335,7 +374,7 @@ begin
   call tsql.watch_binaries(target);
 end
 $$;
-comment on procedure tsql.alter_table(text, text, text[], text[], text, text[], text, text[], boolean, text[], text[]) is
+comment on procedure tsql.alter_table(text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean) is
 $$Runs an ALTER TABLE and keeps what is declared of the columns that it adds or changes. altered: the column that gets another
 type; dropped (if_exists: where they are there) and without: the columns and constraints that are dropped; key: the columns
-of an added primary key.$$;
+of an added primary key; with_defaults: a column is dropped with its default.$$;

@@ -3,10 +3,11 @@
 do $$
 begin
   if to_regtype('tsql.call_result') is null then
-    create type tsql.call_result as (status integer, outputs text[], error integer, rows integer);
+    create type tsql.call_result as (status integer, outputs text[], error integer, rows integer, value text);
     comment on type tsql.call_result is
       'What a called procedure leaves: its return status, the outputs asked for as texts in the order of the '
-      'arguments (null for the others), and @@error and @@rowcount where it tells them.';
+      'arguments (null for the others), @@error and @@rowcount where it tells them; the status, or the value of a '
+      'function, as a text.';
   end if;
 end
 $$;
@@ -68,8 +69,18 @@ comment on function tsql.converted(text, text, oid) is
 $$An expression that turns the text of a value of one type into another type, as T-SQL hands it to a parameter.$$;
 
 
+do $$
+begin
+  if not exists (select from pg_attribute where attrelid = 'tsql.call_result'::regclass and attname = 'value') then
+    alter type tsql.call_result add attribute value text;
+  end if;
+end
+$$;
+-- of an older version
+drop function if exists tsql.execute(text, text, text, text[], boolean[], text[], text[]);
 create or replace function tsql.execute(
-  database text, schema text, procedure text, names text[], asked boolean[], "values" text[], types text[]
+  database text, schema text, procedure text, names text[], asked boolean[], "values" text[], types text[],
+  value_type text default null
 )
 returns tsql.call_result
 language plpgsql
@@ -85,6 +96,7 @@ declare
   outputs integer := 0;
   has_status boolean := false;
   sends_rows boolean;
+  gives_value boolean;
   call text;
   gave record;
   result jsonb := '{}';
@@ -189,12 +201,18 @@ begin
   end if;
 
   call := format('%s(%s)', called.oid::regproc, array_to_string(written, ', '));
-  sends_rows := called.proretset or outputs = 0 and called.prokind = 'f'
-    and called.prorettype not in ('smallint'::regtype, 'integer'::regtype, 'void'::regtype);
+  gives_value := value_type is not null and called.prokind = 'f' and not called.proretset and outputs = 0
+    and called.prorettype <> 'void'::regtype;
+  sends_rows := not gives_value and (called.proretset or outputs = 0 and called.prokind = 'f'
+    and called.prorettype not in ('smallint'::regtype, 'integer'::regtype, 'void'::regtype));
   perform set_config('tsql.error', '0', true), set_config('tsql.rowcount', '', true);
   if sends_rows then
     open rows_ for execute 'select * from ' || call using "values";
     raise notice using errcode = '01R01', message = rows_::text;
+  elsif gives_value then
+    execute format('select (%s)::text',
+      tsql.converted(call, called.prorettype::regtype::text, to_regtype(regexp_replace(value_type, '\(.*', ''))::oid))
+      into answer.value using "values";
   elsif called.prokind = 'p' and outputs = 0 then
     execute 'call ' || call using "values";
   else
@@ -207,6 +225,9 @@ begin
     has_status := has_status or outputs = 0;
   end if;
   answer.status := case when has_status then coalesce(nullif(result ->> 'return_status', '')::integer, 0) else 0 end;
+  if not gives_value then
+    answer.value := answer.status::text;
+  end if;
   answer.outputs := array(
     select case when asked[output.place] then result ->> output.name end
     from unnest(output_names) with ordinality as output (name, place)
@@ -218,9 +239,10 @@ begin
 end
 $$;
 
-comment on function tsql.execute(text, text, text, text[], boolean[], text[], text[]) is
+comment on function tsql.execute(text, text, text, text[], boolean[], text[], text[], text) is
 $$EXECUTE in a compiled procedure: calls what a name means in a database. names ('' for an argument given by its
-place), asked (OUTPUT), values and types (PostgreSQL's) are those of the arguments. A result set is announced by the
+place), asked (OUTPUT), values and types (PostgreSQL's) are those of the arguments; value_type is that of the variable which
+takes the return status, or the value of a function. A result set is announced by the
 notice 01R01. The call has the rights of the procedure that calls.
 Errors: no such procedure, or several (2812), a parameter missing (201), unknown (8145), given twice (8143), too
 many (8144), no output (8162).$$;

@@ -91,6 +91,71 @@ comment on function tsql.triggers_named(text, text) is
 $$The triggers that PostgreSQL has, one for each event, of a compiled trigger, and their functions.$$;
 
 
+-- `update (column)` of a trigger: PostgreSQL tells a trigger after the statement the rows and not the columns that it
+-- names. Triggers before the statement do, and note them for that of their mark, as deep as the statement is.
+create or replace function tsql.note_update() returns trigger
+language plpgsql
+as $$
+declare
+  setting text := format('tsql.updates_%s_%s', pg_trigger_depth(), md5(tg_argv[0]));
+begin
+  perform set_config(setting,
+    case tg_nargs when 1 then '' else current_setting(setting, true) || quote_literal(tg_argv[1]) end, true);
+  return null;
+end
+$$;
+comment on function tsql.note_update() is 'Begins a list of columns, or adds one to it.';
+
+create or replace function tsql.updates(mark text, of_column text) returns boolean
+language sql
+stable
+return coalesce(strpos(current_setting(format('tsql.updates_%s_%s', pg_trigger_depth(), md5(mark)), true),
+  quote_literal(of_column)) > 0, false);
+comment on function tsql.updates(text, text) is 'Whether the statement that fired the trigger names this column in SET.';
+
+create or replace procedure tsql.watch_updates(target text, schema text, trigger_name text)
+language plpgsql
+as $$
+declare
+  asked record;
+begin
+  for asked in
+    select mark, of_column, row_number() over (order by of_column nulls first) - 1 as place
+    from (
+      select distinct replace(said[1], '''''', '''') as mark, replace(said[2], '''''', '''') as of_column
+      from pg_catalog.pg_proc p
+      cross join regexp_matches(p.prosrc, $re$tsql\.updates\('((?:[^']|'')*)', '((?:[^']|'')*)'\)$re$, 'g') as said
+      where p.oid = to_regprocedure(format('%I.%I()', schema, trigger_name))
+    ) as columns_
+    group by grouping sets ((mark), (mark, of_column))
+  loop
+    execute format('create trigger %I before update %s on %s for each statement execute function tsql.note_update(%s)',
+      trigger_name || ' ' || asked.place, 'of ' || quote_ident(asked.of_column), target,
+      concat_ws(', ', quote_literal(asked.mark), quote_literal(asked.of_column)));
+  end loop;
+end
+$$;
+comment on procedure tsql.watch_updates(text, text, text) is 'Has the columns noted that a trigger asks for.';
+
+create or replace procedure tsql.forget_updates(of_function oid)
+language plpgsql
+as $$
+declare
+  helping record;
+begin
+  for helping in
+    select t.tgname, t.tgrelid::regclass as target
+    from pg_catalog.pg_trigger own
+    join pg_catalog.pg_trigger t on t.tgrelid = own.tgrelid and t.tgname ~ ' [0-9]+$'
+      and regexp_replace(t.tgname, ' [0-9]+$', '') = own.tgname
+    where own.tgfoid = of_function and t.tgfoid = 'tsql.note_update'::regproc
+  loop
+    execute format('drop trigger %I on %s', helping.tgname, helping.target);
+  end loop;
+end
+$$;
+comment on procedure tsql.forget_updates(oid) is 'Drops what notes columns for a trigger.';
+
 create or replace function tsql.drop_trigger(database text, schema text, name text, if_exists boolean)
 returns void
 language plpgsql
@@ -107,6 +172,7 @@ begin
       'Cannot drop the trigger ''%s'', because it does not exist or you do not have permission.', name));
   end if;
   foreach function in array found loop
+    call tsql.forget_updates(function);
     execute format('drop function %s cascade', function::regprocedure);
   end loop;
 end
@@ -169,6 +235,9 @@ begin
         else 'new table as inserted old table as deleted'
       end,
       schema, own);
+    if events[place] = 'update' then
+      call tsql.watch_updates(target, schema, own);
+    end if;
   end loop;
 end
 $$;

@@ -112,10 +112,11 @@ create view sys.default_constraints as
 select
   objects.*,
   defaults.adnum::integer as parent_column_id,
-  sys.default_text(pg_catalog.pg_get_expr(defaults.adbin, defaults.adrelid)) as definition,
-  true as is_system_named
+  named.definition,
+  not named.is_named as is_system_named
 from sys.objects as objects
 join pg_catalog.pg_attrdef as defaults on defaults.oid = objects.object_id::oid
+join sys.every_default as named on named.oid = defaults.oid
 where objects.type = 'D';
 
 comment on view sys.default_constraints is 'SQL Server: Catalog Views, sys.default_constraints';

@@ -180,19 +180,25 @@ $$;
 create view sys.every_default as
 select
   defaults.oid,
-  ('DF_' || relations.name || '_' || columns.attname) as name,
+  coalesce(pg_catalog.replace(named.of_default[2], '''''', ''''), 'DF_' || relations.name || '_' || columns.attname) as name,
+  named.of_default is not null as is_named,
   relations.oid as relation,
   columns.attnum as column,
   columns.attname as column_name,
   columns.attgenerated as generated,
   case columns.attgenerated
-    when '' then sys.default_text(pg_catalog.pg_get_expr(defaults.adbin, defaults.adrelid))
+    when '' then sys.default_text(coalesce(named.of_default[1], said.expression))
     else '(' || pg_catalog.pg_get_expr(defaults.adbin, defaults.adrelid) || ')'
   end as definition
 from pg_catalog.pg_attrdef as defaults
 join sys.every_relation as relations on relations.oid = defaults.adrelid
 join pg_catalog.pg_attribute as columns
-  on columns.attrelid = defaults.adrelid and columns.attnum = defaults.adnum;
+  on columns.attrelid = defaults.adrelid and columns.attnum = defaults.adnum
+cross join pg_catalog.pg_get_expr(defaults.adbin, defaults.adrelid) as said (expression)
+-- tsql.named_default has the value and the name
+cross join pg_catalog.regexp_match(
+  said.expression, '^tsql\.named_default\((.*), ''((?:[^'']|'''')*)''::text\)$'
+) as named (of_default);
 
 -- Triggers that T-SQL made, each by the function that has its text; those of further events are parts of it.
 create view sys.every_trigger as

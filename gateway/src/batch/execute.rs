@@ -28,7 +28,7 @@ impl Interpreter {
     pub async fn answer_call(&mut self, client: &mut Client, call: &Call<'_>) -> Result<Answered, Interrupt> {
         let called = match &call.procedure {
             Procedure::Named(name) => {
-                self.call(client, name, &call.params, Form::Rpc, !call.knows_columns).await
+                self.call(client, name, &call.params, Form::Rpc, !call.knows_columns, false).await
             }
             Procedure::Numbered(number) => match SystemProcedure::numbered(*number) {
                 Some(system) => {
@@ -68,7 +68,8 @@ impl Interpreter {
             Some(variable) => printed(&variable.value)?,
             None => execute.procedure.clone(),
         };
-        let mut called = self.call(client, &named, &params, Form::Text, true).await;
+        let for_value = execute.status.is_some();
+        let mut called = self.call(client, &named, &params, Form::Text, true, for_value).await;
         if let Ok(Some(returned)) = &mut called {
             if let Err(interrupt) = self.take_outputs(client, execute, returned).await {
                 called = Err(interrupt);
@@ -100,7 +101,7 @@ impl Interpreter {
     }
 
     /// Calls a procedure. None: it has failed inside, and the call was ended. `described`: the client requests the
-    /// description of the columns of a server cursor.
+    /// description of the columns of a server cursor. `for_value`: the value of a function is asked for.
     async fn call(
         &mut self,
         client: &mut Client,
@@ -108,6 +109,7 @@ impl Interpreter {
         params: &[Param<'_>],
         form: Form,
         described: bool,
+        for_value: bool,
     ) -> Result<Option<Returned>, Interrupt> {
         if let Some(system) = SystemProcedure::named(split_name(name).1) {
             if client.reply.gathering.is_some() && system != SystemProcedure::ExecuteSql {
@@ -121,6 +123,7 @@ impl Interpreter {
         if function.runs_here().is_some() {
             return self.call_text(client, &function, params, form).await;
         }
+        let function = if for_value { function.for_value() } else { function };
         let in_try = self.tries.are_open();
         self.procedures.call(client, name, function, params, in_try).await.map(Some)
     }
@@ -181,7 +184,8 @@ fn assign(
     zone: &Zone,
 ) -> Result<(), ServerMessage> {
     if let Some(name) = &execute.status {
-        variables.set(name, &Value::Int(i64::from(returned.status)), zone)?;
+        let status = Value::Int(i64::from(returned.status));
+        variables.set(name, returned.value.as_ref().unwrap_or(&status), zone)?;
     }
     for output in &returned.outputs {
         let argument = execute.arguments.get(output.index);

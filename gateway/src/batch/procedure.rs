@@ -160,6 +160,7 @@ impl Interpreter {
             })
         };
         Ok(Returned {
+            value: None,
             status: running.map_or(0, |running| running.status(worst)),
             outputs: asked.iter().filter_map(output).collect(),
             rows: None,

@@ -211,7 +211,12 @@ impl Procedures {
                     return Err(Failure::of_call(&error).into());
                 }
             }
-            match self.find_again(client, &function, params).await {
+            let again = self.find_again(client, &function, params).await;
+            let for_value = |again: Arc<Function>| match function.returns {
+                Returns::Value => again.for_value(),
+                _ => again,
+            };
+            match again.map(for_value) {
                 Some(again) if !Arc::ptr_eq(&again, &function) => function = again,
                 _ => return Err(self.give_up(client, refusal, &function)),
             }

@@ -17,6 +17,8 @@ use bytes::BytesMut;
 #[derive(Debug)]
 pub struct Returned {
     pub status: i32,
+    /// Of a function that was called for it.
+    pub value: Option<Value<'static>>,
     pub outputs: Vec<OutputValue>,
     /// The number of its rows when a result set was sent.
     pub rows: Option<u64>,
@@ -47,7 +49,7 @@ pub enum Form {
 
 impl Returned {
     pub fn status(status: i32) -> Returned {
-        Returned { status, outputs: Vec::new(), rows: None, error: 0, row_count: None }
+        Returned { status, value: None, outputs: Vec::new(), rows: None, error: 0, row_count: None }
     }
 
     pub fn rows(rows: Option<u64>) -> Returned {
@@ -70,6 +72,9 @@ impl Returned {
             Returns::Rows => Returned::rows(outcome.count),
             Returns::Nothing => Returned::status(0),
             Returns::Status => Returned::status(status(outcome, 0)),
+            Returns::Value => {
+                Returned { value: Some(value(function, outcome, zone)?), ..Returned::status(0) }
+            }
             Returns::Outputs => {
                 let outputs = outputs(function, asked, outcome, zone)?;
                 let status = function.parameters.status_column.map_or(0, |column| status(outcome, column));
@@ -263,6 +268,16 @@ fn decimal_for(value: &Value<'_>, declared: &TypeInfo, dialect: &Dialect) -> Typ
     };
     let size = u32::from(bytes_of_precision(PRECISION, dialect));
     TypeInfo { size, ..declared.with_scale(PRECISION, scale) }
+}
+
+/// The value that a function returned.
+fn value(function: &Function, outcome: &Outcome, zone: &Zone) -> Result<Value<'static>, ServerMessage> {
+    let row = outcome.row.as_ref().and_then(|row| row_values(row).next().flatten());
+    let Some(raw) = row else { return Ok(Value::Null) };
+    match from_pg(function.value_type(), raw, zone) {
+        Ok(value) => Ok(value.into_owned()),
+        Err(error) => Err(unsendable(&format!("The value of {}", function.name), &error)),
+    }
 }
 
 /// The int2 or int4 a function returned in this column; NULL counts as 0.

@@ -3,12 +3,13 @@
 use super::parameters::{Argument, Direction, Parameters};
 use super::text::Text;
 use super::OWN;
+use crate::convert::PgType;
 use crate::metrics::CallMetrics;
 use crate::postgres::commit::{Owner, Statement};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tsql::quoting::{literal, quoted};
 
 /// The schemas of system procedures: those for every client, and those that TDS 5.0 has in another form.
@@ -25,6 +26,8 @@ pub enum Returns {
     Outputs,
     /// rows, or one value of another type
     Rows,
+    /// The value of a function, for `exec @v = function`.
+    Value,
 }
 
 #[derive(Debug)]
@@ -45,6 +48,11 @@ pub struct Function {
     pub text: Option<Text>,
     pub metrics: CallMetrics,
     statements: Mutex<HashMap<Vec<bool>, Arc<Statement>>>,
+    /// The base type of what it returns.
+    return_type: u32,
+    /// It gives one value.
+    is_scalar: bool,
+    as_value: OnceLock<Arc<Function>>,
 }
 
 static NEXT_STATEMENT: AtomicU64 = AtomicU64::new(1);
@@ -89,7 +97,15 @@ impl Declared<'_> {
 impl Function {
     pub fn new(declared: Declared<'_>, parameters: Arc<Parameters>, metrics: CallMetrics) -> Function {
         let returns = declared.returns(&parameters);
+        let has_value = !matches!(PgType::from_oid(declared.return_type), PgType::Void | PgType::Other(_));
+        let is_scalar = !declared.is_procedure
+            && !declared.is_set
+            && matches!(returns, Returns::Status | Returns::Rows)
+            && has_value;
         Function {
+            return_type: declared.return_type,
+            is_scalar,
+            as_value: OnceLock::new(),
             oid: declared.oid,
             schema: declared.schema.to_owned(),
             name: declared.name.to_owned(),
@@ -103,6 +119,38 @@ impl Function {
             metrics,
             statements: Mutex::new(HashMap::new()),
         }
+    }
+
+    /// The same function called for its value; itself where it is none that gives one value.
+    pub fn for_value(self: Arc<Function>) -> Arc<Function> {
+        if !self.is_scalar || self.returns == Returns::Value {
+            return self;
+        }
+        let as_value = self.as_value.get_or_init(|| {
+            Arc::new(Function {
+                oid: self.oid,
+                schema: self.schema.clone(),
+                name: self.name.clone(),
+                is_procedure: false,
+                returns: Returns::Value,
+                joins_group: self.joins_group,
+                only_reads: self.only_reads,
+                node: self.node.clone(),
+                parameters: self.parameters.clone(),
+                text: None,
+                metrics: self.metrics.clone(),
+                statements: Mutex::new(HashMap::new()),
+                return_type: self.return_type,
+                is_scalar: true,
+                as_value: OnceLock::new(),
+            })
+        });
+        as_value.clone()
+    }
+
+    /// The type of its value.
+    pub fn value_type(&self) -> PgType {
+        PgType::from_oid(self.return_type)
     }
 
     /// Its name in messages.
@@ -204,7 +252,9 @@ impl Function {
         let call = format!("{}.{}({})", quoted(&self.schema), quoted(&self.name), arguments.join(", "));
         match (self.is_procedure, self.returns) {
             (true, _) => format!("call {call}"),
-            (false, Returns::Status | Returns::Nothing) => format!("select {call}{}", self.demands(given)),
+            (false, Returns::Status | Returns::Nothing | Returns::Value) => {
+                format!("select {call}{}", self.demands(given))
+            }
             (false, Returns::Outputs | Returns::Rows) => {
                 format!("select * from {call}{}", self.demands(given))
             }

@@ -349,9 +349,6 @@ impl<'t> Parser<'t> {
             self.at += 1;
             return Ok(self.niladic(token));
         }
-        if token.is("update") && called {
-            return Err(Error::refused("update()", "compare the rows of inserted and deleted", token.at));
-        }
         if token.is("next") && self.ahead_is(1, "value") && self.ahead_is(2, "for") {
             return Err(Error::refused(
                 "next value for",
@@ -362,7 +359,7 @@ impl<'t> Parser<'t> {
         if token.is_any(&["values", "pivot", "unpivot", "compute"]) {
             return Err(self.refused_word(token));
         }
-        if is_free(token) || (called && token.is_any(&CALLED)) {
+        if is_free(token) || (called && (token.is("update") || token.is_any(&CALLED))) {
             return self.named();
         }
         Err(self.wrong())

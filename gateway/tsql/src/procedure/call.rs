@@ -56,7 +56,11 @@ impl<'t> BodyWriter<'t> {
                 taken.push(format!("{} := ({call}.outputs)[{place}]::{};", quoted(&variable.name), of.sql()));
             }
         }
-        let parts = [
+        let status = match &execute.status {
+            Some(status) => Some((quoted(&status.name), self.type_of(&status.name, line)?.sql())),
+            None => None,
+        };
+        let mut parts = vec![
             literal(&self.schema),
             literal(schema_of(name)?),
             literal(&name.name),
@@ -65,11 +69,9 @@ impl<'t> BodyWriter<'t> {
             array(values, "text"),
             array(kinds, "text"),
         ];
+        parts.extend(status.iter().map(|(_, of)| literal(of)));
         let mut lines = vec![format!("{call} := tsql.execute({});", parts.join(", "))];
-        if let Some(status) = &execute.status {
-            self.type_of(&status.name, line)?;
-            lines.push(format!("{} := {call}.status;", quoted(&status.name)));
-        }
+        lines.extend(status.map(|(name, of)| format!("{name} := {call}.value::{of};")));
         lines.extend(taken);
         if self.tracks_errors {
             lines.push(format!("\"@@error\" := {call}.error;"));

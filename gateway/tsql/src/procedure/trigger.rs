@@ -8,7 +8,7 @@ use super::{body, header, read_names, Created};
 use crate::error::Error;
 use crate::program::Define;
 use crate::resolve::names::{array, literal, schema_of, table};
-use crate::resolve::Scope;
+use crate::resolve::{Fired, Scope};
 use crate::tree::{CreateTrigger, TriggerEvent, TriggerTime};
 
 /// The statements that make a trigger. `text`: the batch that it is.
@@ -49,6 +49,11 @@ pub fn create(create: &CreateTrigger, text: &str, line: u32, scope: &Scope) -> R
                 writer.scope.empty.insert(String::from(rows), none);
             }
         }
+        writer.scope.trigger = Some(match event {
+            TriggerEvent::Insert => Fired::Insert,
+            TriggerEvent::Delete => Fired::Delete,
+            TriggerEvent::Update => Fired::Update(format!("{}.{}", header.schema, header.name)),
+        });
         writer.write(&create.body, &mentioned)?;
         unlisted.append(&mut writer.unlisted);
         let function = match definitions.len() {

@@ -3,4 +3,4 @@
 pub mod names;
 mod scope;
 
-pub use scope::Scope;
+pub use scope::{Fired, Scope};

@@ -5,6 +5,16 @@ use crate::facts::session;
 use crate::facts::types::Type;
 use std::collections::{HashMap, HashSet};
 
+/// What a trigger of one event knows of the columns that its statement names.
+#[derive(Clone, Debug)]
+pub enum Fired {
+    /// All are filled.
+    Insert,
+    Delete,
+    /// The mark under which they are noted (`tsql.note_update`).
+    Update(String),
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// Those declared, with @ in lower case, and their types; None for a placeholder, whose type PostgreSQL
@@ -32,6 +42,8 @@ pub struct Scope {
     /// Tables that are no more than columns where they are named: `inserted` of a trigger on delete, by their
     /// names in lower case, as queries.
     pub empty: HashMap<String, String>,
+    /// The trigger that is being written.
+    pub trigger: Option<Fired>,
     /// Variables that are tables, with @ in lower case.
     pub table_variables: HashSet<String>,
     /// The mark of the procedure that has them; "" in a batch.

@@ -237,7 +237,8 @@ impl Translation<'_> {
         let mut named = self.named_sources(from)?;
         let groups: Vec<Group> = from.iter().map(Group::of).collect();
         if self.found(target, &groups)?.is_none() {
-            named.push(Named { name: target.name.to_lowercase(), table: Some(table(target)?) });
+            let (name, tables) = (target.name.to_lowercase(), vec![table(target)?]);
+            named.push(Named { name, tables, ..Named::default() });
         }
         Ok(named)
     }

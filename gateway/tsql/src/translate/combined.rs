@@ -75,6 +75,9 @@ impl Translation<'_> {
 fn together(items: &mut [Item], others: &[Item]) {
     let are_aligned = items.len() == others.len();
     for (place, item) in items.iter_mut().enumerate() {
+        if let Some(other) = others.get(place) {
+            item.width = item.width.clone().or(other.width.clone());
+        }
         item.kind = others.get(place).map_or(item.kind, |other| item.kind.and(other.kind));
         let known = |item: &Item| item.result_type.filter(|_| are_aligned);
         item.result_type = match (known(item), others.get(place).and_then(known)) {

@@ -1,5 +1,6 @@
 //! WITH: named queries, also recursive ones.
 
+use super::declared::Named;
 use super::item::{refuse_nameless, refuse_names, Item};
 use super::order::refuse_order;
 use super::select::Stands;
@@ -38,7 +39,13 @@ impl Translation<'_> {
         refuse_order(&common.query, self.sybase())?;
         let query = self.query(&common.query, Stands::Inside)?;
         refuse_names(&query.items, &common.columns, &common.name, self.sybase())?;
+        self.know_common(common, &query.items);
         Ok(format!("{}{columns} as ({})", names::name(&common.name)?, query.sql))
+    }
+
+    fn know_common(&mut self, common: &CommonTable, items: &[Item]) {
+        let name = common.name.text.to_lowercase();
+        self.common_columns.insert(name.clone(), Named::of_query(name, items, &common.columns));
     }
 
     /// `first rows union all rows of rows`: the rows count how deep they are, in a table of another name.
@@ -60,6 +67,7 @@ impl Translation<'_> {
         }
         let anchor = self.combined(first, before, Stands::Inside)?;
         let columns = column_names(common, &anchor.items)?;
+        self.know_common(common, &anchor.items);
         let deep = format!("@{own}");
         let (select, alias) = renamed(again, own, &deep).ok_or_else(|| {
             refusal("it must be used once in FROM, in no outer join, without distinct, group by and top")

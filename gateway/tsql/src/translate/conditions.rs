@@ -6,12 +6,15 @@ use super::nulls::Nulls;
 use super::translation::Translation;
 use super::value::Value;
 use super::walk::{any, has_query};
+use super::width::Width;
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
 use crate::facts::functions::{date_part, rule, Rule};
 use crate::facts::types::Family;
 use crate::facts::variants;
-use crate::tree::{BinaryOperator, Expression, Quantifier};
+use crate::resolve::names::{folded, literal};
+use crate::resolve::Fired;
+use crate::tree::{Arguments, BinaryOperator, ColumnName, Expression, FunctionCall, Quantifier};
 
 /// The sign of a comparison; None for an operator between values and for what was an outer join.
 fn sign(operator: BinaryOperator) -> Option<&'static str> {
@@ -61,11 +64,18 @@ impl Translation<'_> {
                     }
                 }
                 let character = escape.map_or_else(|| "null".to_owned(), |value| value.sql);
-                let is_wide = self.is_wide(operand.without_collation())?
-                    || self.is_wide(pattern_text.without_collation())?;
-                let function = if is_wide { "is_wide_like" } else { "is_like" };
+                let width = self.width(operand)?.or(self.width(pattern_text)?);
                 let (value, pattern) = (as_text(value, self.sybase()), as_text(pattern, self.sybase()));
-                let like = format!("tsql.{function}({}, {}, {character})", value.sql, pattern.sql);
+                let like =
+                    |function: &str| format!("tsql.{function}({}, {}, {character})", value.sql, pattern.sql);
+                let like = match width {
+                    Width::Narrow => like("is_like"),
+                    Width::Wide => like("is_wide_like"),
+                    // what is like it in the narrower sense is like it in the other, which an index may serve
+                    Width::Asked(is_wide) => {
+                        format!("({} and (not {is_wide} or {}))", like("is_like"), like("is_wide_like"))
+                    }
+                };
                 negated_if(*negated, like)
             }
             Expression::In { operand, values, negated } => {
@@ -115,6 +125,7 @@ impl Translation<'_> {
                     Some(Nulls::Else(sql)) => format!("coalesce({}, {sql})", compared(self)?),
                 }
             }
+            Expression::Function(call) if expression.is_condition() => self.updates(call)?,
             _ => {
                 let text = "An expression of non-boolean type specified in a context where a condition is \
                             expected.";
@@ -186,6 +197,23 @@ impl Translation<'_> {
             let text = as_text(value, sybase);
             Value::of(format!("tsql.lower({})", text.sql), text.of)
         }))
+    }
+
+    /// `update (column)` of a trigger: whether its statement names the column ("UPDATE (Transact-SQL)").
+    fn updates(&self, call: &FunctionCall) -> Result<String, Error> {
+        let at = call.name.at;
+        let Arguments::Values(arguments) = &call.arguments else { return Err(Error::syntax("*", at)) };
+        let [Expression::Column(ColumnName { table: None, column, .. })] = arguments.as_slice() else {
+            return Err(Error::syntax("update", at));
+        };
+        match &self.scope.trigger {
+            None => Err(Error::new(140, "Can only use IF UPDATE within a CREATE TRIGGER statement.", at)),
+            Some(Fired::Insert) => Ok(String::from("true")),
+            Some(Fired::Delete) => Ok(String::from("false")),
+            Some(Fired::Update(mark)) => {
+                Ok(format!("tsql.updates({}, {})", literal(mark), literal(&folded(column, at.line)?)))
+            }
+        }
     }
 
     fn outer_join_misplaced(&self, line: u32) -> Error {

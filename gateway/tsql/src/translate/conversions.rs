@@ -2,6 +2,7 @@
 
 use super::translation::Translation;
 use super::value::{converted, declared_text, float_to_text, styled_text, tried, Value};
+use super::width::Width;
 use crate::error::Error;
 use crate::facts::functions::{is_disputed_style, is_style};
 use crate::facts::types::{self, Family, Type, DATETIME2, DATETIMEOFFSET, SQL_VARIANT, VARBINARY};
@@ -21,12 +22,26 @@ impl Translation<'_> {
             }
         };
         let target = types::of_name(&cast.target, DEFAULT_LENGTH)?;
-        let mut value = self.value(&cast.operand)?;
-        let sybase = self.sybase();
+        let value = self.value(&cast.operand)?;
         let has_digits = cast.style.as_ref().is_some_and(|style| !is_zero(style));
-        if target.family == Family::Binary && !has_digits && self.is_wide(&cast.operand)? {
-            value = wide_bytes(&value);
+        let width = match target.family == Family::Binary && !has_digits {
+            true => self.width(&cast.operand)?,
+            false => Width::Narrow,
+        };
+        match width {
+            Width::Narrow => self.cast_of(value, cast, target, tries),
+            Width::Wide => self.cast_of(wide_bytes(&value), cast, target, tries),
+            Width::Asked(is_wide) => {
+                let wide = self.cast_of(wide_bytes(&value), cast, target, tries)?;
+                let narrow = self.cast_of(value, cast, target, tries)?;
+                let sql = format!("(case when {is_wide} then {} else {} end)", wide.sql, narrow.sql);
+                Ok(Value { sql, ..narrow })
+            }
         }
+    }
+
+    fn cast_of(&mut self, value: Value, cast: &Cast, target: Type, tries: bool) -> Result<Value, Error> {
+        let (line, sybase) = (cast.at.line, self.sybase());
         // characters of any kind stay such: they are not written in a code page
         let is_narrow = value.text().is_some_and(str::is_ascii) || !value.is_national();
         let twin = target.twin || (target.is_text() && !is_narrow);
@@ -130,8 +145,13 @@ fn is_zero(style: &Expression) -> bool {
 
 /// A national text as the bytes that SQL Server has for it, UTF-16.
 pub fn wide_bytes(text: &Value) -> Value {
-    let text = if text.is_null() { "null::text" } else { &text.sql };
-    Value::new(format!("tsql.wide_bytes({text})"), VARBINARY)
+    let sql = match text.of {
+        _ if text.is_null() => String::from("tsql.wide_bytes(null)"),
+        Some(of) if of.is_text() => format!("tsql.wide_bytes({})", text.sql),
+        // only PostgreSQL knows its type
+        _ => format!("tsql.wide_bytes_of({})", text.sql),
+    };
+    Value::new(sql, VARBINARY)
 }
 
 /// Style 1: `0x` and the digits, style 2: the digits alone.

@@ -1,86 +1,186 @@
-//! The digits of datetime2 and time columns, which the text of their values has. PostgreSQL's types do not say them, and a
-//! table may be altered after a procedure has been made: they are asked for when the statement runs, once.
+//! What the declaration of a column says and PostgreSQL's type does not: the digits of datetime2 and time, whether a text is
+//! national (`width`), whether it has no greatest length. A table may be altered after a procedure has been made: it is asked
+//! for when the statement runs, once.
 
+use super::item::Item;
 use super::sources::source_name;
 use super::translation::Translation;
+use super::width::Width;
 use crate::error::Error;
 use crate::resolve::names::{array, folded, literal, table};
-use crate::tree::{ColumnName, ObjectName, TableSource};
+use crate::tree::{ColumnName, Name, ObjectName, TableSource};
+use std::collections::HashMap;
 
 /// What columns are of.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Named {
     /// What qualifies them, in lower case.
     pub name: String,
-    /// The table or view as SQL names it; None for any other source.
-    pub table: Option<String>,
+    /// The tables and views that have them, as SQL names them: of a query those whose columns it has all.
+    pub tables: Vec<String>,
+    /// Of a query the columns that it names, in lower case.
+    pub columns: HashMap<String, Width>,
+    /// It may have other columns.
+    pub is_open: bool,
+}
+
+/// Where a column is from.
+pub enum Origin {
+    /// A query has it.
+    Query(Width),
+    /// One of these tables has it; none where it is not known.
+    Tables(Vec<String>),
+}
+
+impl Named {
+    fn unknown(name: String) -> Named {
+        Named { name, is_open: true, ..Named::default() }
+    }
+
+    /// The source of a query: `columns` are the names given behind its own.
+    pub fn of_query(name: String, items: &[Item], columns: &[Name]) -> Named {
+        let mut named = Named { name, ..Named::default() };
+        if columns.is_empty() {
+            for item in items {
+                match &item.name {
+                    Some(name) => {
+                        named.columns.insert(name.to_lowercase(), item.width.clone());
+                    }
+                    None => item.all_of.iter().for_each(|one| named.add(one)),
+                }
+            }
+        } else if columns.len() == items.len() && items.iter().all(|item| item.name.is_some()) {
+            let both = columns.iter().zip(items);
+            named.columns = both.map(|(name, item)| (name.text.to_lowercase(), item.width.clone())).collect();
+        } else {
+            named.is_open = true;
+        }
+        named
+    }
+
+    fn add(&mut self, other: &Named) {
+        self.tables.extend(other.tables.iter().cloned());
+        self.columns.extend(other.columns.iter().map(|(name, width)| (name.clone(), width.clone())));
+        self.is_open |= other.is_open;
+    }
 }
 
 impl Translation<'_> {
-    /// The sources of FROM.
+    /// The sources of FROM; queries among them are known when they have been written (`know`).
     pub fn named_sources(&self, from: &[TableSource]) -> Result<Vec<Named>, Error> {
         let mut named = Vec::new();
         let mut rest: Vec<&TableSource> = from.iter().collect();
         while let Some(source) = rest.pop() {
-            if let TableSource::Join { left, right, .. } = source {
-                rest.extend([&**left, &**right]);
-                continue;
-            }
-            let table = match source {
-                TableSource::Table { name, .. } => self.relation(name)?,
-                TableSource::Variable { variable, .. } => Some(table(&self.table_variable(variable)?)?),
-                _ => None,
-            };
-            named.push(Named { name: source_name(source).unwrap_or_default(), table });
+            let name = source_name(source).unwrap_or_default();
+            named.push(match source {
+                TableSource::Join { left, right, .. } => {
+                    rest.extend([&**left, &**right]);
+                    continue;
+                }
+                TableSource::Table { name: of, .. } => self.relation(of, name)?,
+                TableSource::Variable { variable, .. } => {
+                    let tables = vec![table(&self.table_variable(variable)?)?];
+                    Named { name, tables, ..Named::default() }
+                }
+                _ => Named::unknown(name),
+            });
         }
         Ok(named)
     }
 
-    /// A table or view of PostgreSQL's catalogue.
-    fn relation(&self, name: &ObjectName) -> Result<Option<String>, Error> {
-        let own = name.name.to_lowercase();
-        let is_rows = name.is_bare()
-            && (matches!(own.as_str(), "inserted" | "deleted")
-                || self.common_names.contains(&own)
-                || self.scope.empty.contains_key(&own));
-        // a view of the system's of another database is a function
-        Ok(Some(table(name)?).filter(|table| !is_rows && !table.ends_with(')')))
+    /// A table or view of PostgreSQL's catalogue, or a query of WITH.
+    fn relation(&self, of: &ObjectName, name: String) -> Result<Named, Error> {
+        let own = of.name.to_lowercase();
+        if of.is_bare() {
+            if let Some(common) = self.common_columns.get(&own) {
+                return Ok(Named { name, ..common.clone() });
+            }
+            let is_rows =
+                matches!(own.as_str(), "inserted" | "deleted") || self.scope.empty.contains_key(&own);
+            if self.common_names.contains(&own) || is_rows {
+                return Ok(Named::unknown(name));
+            }
+        }
+        let whole = table(of)?;
+        Ok(match whole.ends_with(')') {
+            // a view of the system's of another database is a function
+            true => Named::unknown(name),
+            false => Named { name, tables: vec![whole], ..Named::default() },
+        })
     }
 
-    /// What gives the declared digits of a column; None where its table is not known. ASE shows other digits.
-    pub fn declared_digits(&self, column: &ColumnName) -> Result<Option<String>, Error> {
-        if self.sybase() {
-            return Ok(None);
+    /// Of a source that has been written.
+    pub fn know(&mut self, of: Named) {
+        let sources = self.named.last_mut().into_iter().flatten();
+        for source in sources.filter(|source| source.is_open && source.name == of.name) {
+            *source = of.clone();
         }
+    }
+
+    /// What the columns of `*` and `t.*` are of.
+    pub fn all_of(&self, qualifier: Option<&ObjectName>) -> Vec<Named> {
+        let sources = self.named.last().into_iter().flatten();
+        let is_meant = |one: &&Named| qualifier.is_none_or(|of| of.name.to_lowercase() == one.name);
+        sources.filter(is_meant).cloned().collect()
+    }
+
+    pub fn origin(&self, column: &ColumnName) -> Result<Origin, Error> {
+        let own = column.column.to_lowercase();
         let mut tables = Vec::new();
         for named in self.named.iter().rev() {
             match &column.table {
                 None => {
-                    tables.extend(named.iter().filter_map(|one| one.table.as_deref()));
-                    // a column may be of a source whose columns the catalogue does not have
-                    if named.iter().any(|one| one.table.is_none()) {
+                    if let Some(width) = named.iter().find_map(|one| one.columns.get(&own)) {
+                        return Ok(Origin::Query(width.clone()));
+                    }
+                    tables.extend(named.iter().flat_map(|one| one.tables.iter().cloned()));
+                    // a column may be of a source whose columns are not known
+                    if named.iter().any(|one| one.is_open) {
                         break;
                     }
                 }
                 Some(qualifier) => {
                     let whole = table(qualifier)?;
-                    let own = qualifier.name.to_lowercase();
+                    let name = qualifier.name.to_lowercase();
+                    let is_output = self.output.is_some() && matches!(name.as_str(), "inserted" | "deleted");
                     let is_meant = |one: &&Named| match qualifier.is_bare() {
-                        true => one.name == own,
-                        false => one.table.as_ref() == Some(&whole),
+                        true => one.name == name || is_output,
+                        false => one.tables.first() == Some(&whole),
                     };
-                    if let Some(found) = named.iter().find(is_meant) {
-                        tables.extend(found.table.as_deref());
-                        break;
+                    if let Some(found) = named.iter().rev().find(is_meant) {
+                        return Ok(match found.columns.get(&own) {
+                            Some(width) => Origin::Query(width.clone()),
+                            None => Origin::Tables(found.tables.clone()),
+                        });
                     }
                 }
             }
         }
+        Ok(Origin::Tables(tables))
+    }
+
+    /// The digits that a column is declared with, in SQL; None where its table is not known. ASE shows other digits.
+    pub fn declared_digits(&self, column: &ColumnName) -> Result<Option<String>, Error> {
+        match self.origin(column)? {
+            Origin::Tables(tables) if !self.sybase() => {
+                self.asked_of_declaration("digits_of", tables, column)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// What a function of schema tsql says of the declaration of a column.
+    pub fn asked_of_declaration(
+        &self,
+        function: &str,
+        tables: Vec<String>,
+        column: &ColumnName,
+    ) -> Result<Option<String>, Error> {
         if tables.is_empty() {
             return Ok(None);
         }
-        let tables = array(tables.into_iter().map(literal), "regclass");
+        let tables = array(tables.iter().map(|table| literal(table)), "regclass");
         let column = literal(&folded(&column.column, column.at.line)?);
-        Ok(Some(format!("(select tsql.digits_of({tables}, {column}))")))
+        Ok(Some(format!("(select tsql.{function}({tables}, {column}))")))
     }
 }

@@ -1,7 +1,9 @@
 //! The items of a select list, and their names.
 
+use super::declared::Named;
 use super::kind::Kind;
 use super::title::{ResultType, Title};
+use super::width::Width;
 use crate::error::Error;
 use crate::resolve::names::identifier;
 use crate::tree::{Name, Position};
@@ -26,6 +28,10 @@ pub struct Item {
     pub variable: Option<String>,
     /// Its type, where it is known and does not follow from a table's column.
     pub result_type: Option<ResultType>,
+    /// Whether it is a national text.
+    pub width: Width,
+    /// Of a star: what it is of.
+    pub all_of: Vec<Named>,
 }
 
 impl Item {
@@ -35,7 +41,17 @@ impl Item {
 
     /// `name`: as in `Item`.
     pub fn new(value: String, name: Option<String>, kind: Kind) -> Item {
-        Item { sql: value.clone(), value, kind, name, is_own: false, variable: None, result_type: None }
+        Item {
+            sql: value.clone(),
+            value,
+            kind,
+            name,
+            is_own: false,
+            variable: None,
+            result_type: None,
+            width: Width::Narrow,
+            all_of: Vec::new(),
+        }
     }
 
     /// Its name in PostgreSQL's SQL.

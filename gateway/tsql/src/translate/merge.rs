@@ -1,6 +1,7 @@
 //! MERGE, by PostgreSQL's own: `when not matched by source` needs PostgreSQL 17, OUTPUT needs 18.
 
 use super::change::refuse_common;
+use super::declared::Named;
 use super::insert::mismatch;
 use super::translation::{ChangedRows, Translation};
 use super::value::carried;
@@ -25,6 +26,9 @@ impl Translation<'_> {
             }
             None => (String::new(), target.clone()),
         };
+        let mut named = self.named_sources(std::slice::from_ref(&merge.source))?;
+        named.push(Named { name: own.name.to_lowercase(), tables: vec![into.clone()], ..Named::default() });
+        self.named.push(named);
         let source = match &merge.source {
             TableSource::Join { .. } => format!("({})", self.source(&merge.source)?),
             source => self.source(source)?,

@@ -41,6 +41,7 @@ mod translation;
 mod value;
 mod variables;
 mod walk;
+mod width;
 mod xml;
 
 pub use value::{assigned, converted, Value};

@@ -10,6 +10,7 @@ use super::tables::column_type;
 use super::title::ResultType;
 use super::translation::{Made, Translation, Verb};
 use super::value::assigned;
+use super::width::Width;
 use super::{stars, walk};
 use crate::error::Error;
 use crate::facts::types::{GUID, INT};
@@ -212,11 +213,11 @@ impl Translation<'_> {
                 if select.from.is_empty() {
                     return Err(Error::new(263, "Must specify table to select from.", *at).with_severity(16));
                 }
-                Ok(Item::star("*".into()))
+                Ok(Item { all_of: self.all_of(None), ..Item::star("*".into()) })
             }
             SelectItem::Star { table: Some(table), .. } => {
                 let sql = format!("{}.*", self.qualifier(table)?);
-                Ok(Item::star(sql))
+                Ok(Item { all_of: self.all_of(Some(table)), ..Item::star(sql) })
             }
             SelectItem::Value { value, alias } => {
                 let written = self.value(value)?;
@@ -243,7 +244,12 @@ impl Translation<'_> {
                     None if is_own => sql.clone(),
                     None => format!("{sql} as {NAMELESS}"),
                 };
-                Ok(Item { sql: titled, is_own, result_type, ..Item::new(sql, Some(name), kind) })
+                // who reads the rows of the outermost has the types of its columns
+                let width = match stands {
+                    Stands::Inside => self.width(value)?,
+                    _ => Width::Narrow,
+                };
+                Ok(Item { sql: titled, is_own, result_type, width, ..Item::new(sql, Some(name), kind) })
             }
             SelectItem::Assign { variable, operator, value } => {
                 self.assigned_item(variable, *operator, value, select)

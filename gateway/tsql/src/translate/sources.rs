@@ -1,6 +1,7 @@
 //! FROM and WHERE of a select.
 
 use super::calls::CallTranslation;
+use super::declared::Named;
 use super::item::refuse_names;
 use super::order::refuse_order;
 use super::select::Stands;
@@ -135,6 +136,7 @@ impl Translation<'_> {
         let written = self.query(query, Stands::Inside)?;
         self.aggregates = aggregates;
         refuse_names(&written.items, columns, name, self.sybase())?;
+        self.know(Named::of_query(name.text.to_lowercase(), &written.items, columns));
         Ok(format!("({}){}", written.sql, self.alias(alias, columns)?))
     }
 

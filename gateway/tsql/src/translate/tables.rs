@@ -293,7 +293,9 @@ fn column(column: &ColumnDefinition, types: &HashMap<String, Type>, scope: &Scop
     }
     for one in &column.constraints {
         parts.push(match &one.kind {
-            ConstraintKind::Default { value, .. } => format!("default ({})", constant(value, of, scope)?),
+            ConstraintKind::Default { value, .. } => {
+                format!("default ({})", named_default(constant(value, of, scope)?, one))
+            }
             _ => constraint(one, std::slice::from_ref(&column.name), scope)?,
         });
     }
@@ -395,6 +397,17 @@ fn constant(value: &Expression, of: Type, scope: &Scope) -> Result<String, Error
     let scope = Scope { definition: true, ..scope.clone() };
     let value = super::value(value, &scope, &mut OfDefault, Some(of))?;
     Ok(value.sql)
+}
+
+/// PostgreSQL has no names of defaults: it stands beside the value.
+fn named_default(value: String, constraint: &Constraint) -> String {
+    match &constraint.name {
+        // null by itself has no type
+        Some(name) if value != "null" => {
+            format!("tsql.named_default({value}, {})", names::literal(&name.text))
+        }
+        _ => value,
+    }
 }
 
 /// A default whose column's type PostgreSQL knows.
@@ -542,6 +555,9 @@ fn checked(action: &AlterTable, scope: &Scope) -> Result<Vec<String>, Error> {
             if !columns.is_empty() {
                 put("dropped", literals(&columns)?);
             }
+            if scope.sybase {
+                put("with_defaults", String::from("true"));
+            }
             if dropped.iter().any(|one| matches!(one, Dropped::Column { if_exists: true, .. })) {
                 put("if_exists", String::from("true"));
             }
@@ -576,13 +592,14 @@ fn added_elements(
     let mut defaults = Vec::new();
     for element in added {
         match element {
-            TableElement::Constraint(Constraint {
-                kind: ConstraintKind::Default { value, column: Some(column) },
-                ..
-            }) => actions.push(format!(
+            TableElement::Constraint(
+                constraint @ Constraint {
+                    kind: ConstraintKind::Default { value, column: Some(column) }, ..
+                },
+            ) => actions.push(format!(
                 "alter column {} set default {}",
                 names::name(column)?,
-                carried_constant(value, scope)?
+                named_default(carried_constant(value, scope)?, constraint)
             )),
             TableElement::Column(column) if keeps_null(column, scope) => {
                 let mut column = column.clone();
@@ -591,7 +608,7 @@ fn added_elements(
                         defaults.push(format!(
                             "alter column {} set default {}",
                             names::name(&column.name)?,
-                            carried_constant(value, scope)?
+                            named_default(carried_constant(value, scope)?, constraint)
                         ));
                     }
                 }

@@ -2,16 +2,15 @@
 
 use super::calls::CallTranslation;
 use super::conversions::wide_bytes;
-use super::translation::Translation;
 use super::value::Value;
+use super::width::Width;
 use crate::error::Error;
-use crate::facts::functions::{rule, Rule, HASH_RESULT, NONE_SUCH};
+use crate::facts::functions::{HASH_RESULT, NONE_SUCH};
 use crate::facts::types::{
-    self, nvarchar, varchar, Family, Type, BIT, CHAR, INT, SMALLDATETIME, TINYINT, VARBINARY,
+    nvarchar, varchar, Family, Type, BIT, CHAR, INT, SMALLDATETIME, TINYINT, VARBINARY,
 };
 use crate::resolve::names::array;
-use crate::tree::{Arguments, BinaryOperator, Expression, LiteralValue};
-use crate::units;
+use crate::tree::Expression;
 
 /// A text made of `from`, with its characters.
 fn text_result(sql: String, length: Option<u32>, from: &[Value]) -> Value {
@@ -100,12 +99,15 @@ impl CallTranslation<'_, '_, '_> {
         self.count(2, 2)?;
         let value = self.value(0)?;
         let (text, number) = (self.as_text(&value)?, self.integer(1)?);
-        let sql = if self.translation.is_long(&self.arguments[0])? {
-            format!("tsql.replicate_max({text}, {number})")
-        } else if self.translation.is_wide(&self.arguments[0])? {
-            format!("tsql.cut(tsql.replicate({text}, {number}), 4000)")
-        } else {
-            format!("tsql.replicate({text}, {number})")
+        let is_long = self.translation.length_of(&self.arguments[0])?;
+        let sql = match (is_long, self.translation.width(&self.arguments[0])?) {
+            (Width::Wide, _) => format!("tsql.replicate_max({text}, {number})"),
+            (Width::Narrow, Width::Narrow) => format!("tsql.replicate({text}, {number})"),
+            (Width::Narrow, Width::Wide) => format!("tsql.cut(tsql.replicate({text}, {number}), 4000)"),
+            (is_long, is_wide) => {
+                let (is_long, is_wide) = (is_long.sql(), is_wide.sql());
+                format!("tsql.replicate({text}, {number}, {is_long}, {is_wide})")
+            }
         };
         Ok(text_result(sql, None, &[value]))
     }
@@ -177,13 +179,19 @@ impl CallTranslation<'_, '_, '_> {
         }
         Ok(match fixed {
             Some(bytes) => Value::new(format!("(case when {} is not null then {bytes} end)", value.sql), INT),
-            // two bytes a character
-            None if value.is_text() && self.translation.is_wide(&self.arguments[0])? => {
-                let text = match value.of {
-                    Some(of) if of.name == CHAR.name => format!("tsql.padded({})", value.sql),
-                    _ => self.as_text(&value)?,
+            None if value.of.is_none_or(|of| of.is_text()) => {
+                let sql = match self.translation.width(&self.arguments[0])? {
+                    Width::Narrow => format!("tsql.datalength({})", value.sql),
+                    Width::Asked(is_wide) => format!("tsql.datalength({}, {is_wide})", value.sql),
+                    Width::Wide => {
+                        let text = match value.of {
+                            Some(of) if of.name == CHAR.name => format!("tsql.padded({})", value.sql),
+                            _ => self.as_text(&value)?,
+                        };
+                        format!("tsql.datalength_wide({text})")
+                    }
                 };
-                Value::new(format!("tsql.datalength_wide({text})"), INT)
+                Value::new(sql, INT)
             }
             None => Value::new(format!("tsql.datalength({})", value.sql), INT),
         })
@@ -199,90 +207,14 @@ impl CallTranslation<'_, '_, '_> {
                 self.fail(8116, "Argument data type is invalid for argument 2 of hashbytes function.")
             );
         }
-        let value = match self.translation.is_wide(&self.arguments[1])? {
-            true => wide_bytes(&value),
-            false => value,
+        let narrow = format!("tsql.varbytes({})", value.sql);
+        let bytes = match self.translation.width(&self.arguments[1])? {
+            Width::Narrow => narrow,
+            Width::Wide => wide_bytes(&value).sql,
+            Width::Asked(is_wide) => {
+                format!("case when {is_wide} then {} else {narrow} end", wide_bytes(&value).sql)
+            }
         };
-        Ok(Value::new(format!("tsql.hashbytes({algorithm}, tsql.varbytes({}))", value.sql), HASH_RESULT))
+        Ok(Value::new(format!("tsql.hashbytes({algorithm}, {bytes})"), HASH_RESULT))
     }
-}
-
-impl Translation<'_> {
-    /// Whether a text is declared to be longer than 8,000 bytes may be: a variable of varchar(max) or text, a conversion to
-    /// one, a longer literal, and what is put together of these.
-    fn is_long(&self, text: &Expression) -> Result<bool, Error> {
-        self.is_made_of(text, &|part| match part {
-            Part::Literal { text, .. } => !units::fits(text, 8000),
-            Part::Declared(of) => of.is_text() && of.length.is_none(),
-            Part::Result(_) => false,
-        })
-    }
-
-    /// Whether a text is declared to be a national one, whose characters have two bytes in SQL Server: a literal, a
-    /// variable, a conversion, and what is put together of these. Of columns only PostgreSQL knows, which does not
-    /// distinguish them.
-    pub fn is_wide(&self, text: &Expression) -> Result<bool, Error> {
-        if self.sybase() {
-            return Ok(false);
-        }
-        self.is_made_of(text, &|part| match part {
-            Part::Literal { national, .. } => national,
-            Part::Declared(of) => of.is_national(),
-            Part::Result(function) => matches!(function, "nchar" | "quotename"),
-        })
-    }
-
-    /// Whether one of the parts that decide the type of a text is as asked for.
-    fn is_made_of(&self, text: &Expression, is_so: &dyn Fn(Part) -> bool) -> Result<bool, Error> {
-        Ok(match text {
-            Expression::Literal(literal) => match &literal.value {
-                LiteralValue::Text { text, national, .. } => {
-                    is_so(Part::Literal { text, national: *national })
-                }
-                _ => false,
-            },
-            Expression::Variable(variable) => {
-                let of = self.scope.type_of(&variable.name, variable.at.line)?;
-                of.is_some_and(|of| is_so(Part::Declared(of)))
-            }
-            Expression::Cast(cast) => is_so(Part::Declared(types::of_name(&cast.target, 1)?)),
-            Expression::Binary { operator: BinaryOperator::Add, left, right, .. } => {
-                self.is_made_of(left, is_so)? || self.is_made_of(right, is_so)?
-            }
-            Expression::Function(call) if call.name.is_bare() => {
-                let name = call.name.name.to_lowercase();
-                match &call.arguments {
-                    Arguments::Values(values) if keeps_kind(&name) => {
-                        for value in values {
-                            if self.is_made_of(value, is_so)? {
-                                return Ok(true);
-                            }
-                        }
-                        false
-                    }
-                    _ => is_so(Part::Result(&name)),
-                }
-            }
-            _ => false,
-        })
-    }
-}
-
-/// What decides the type of a text that is put together.
-enum Part<'a> {
-    Literal {
-        text: &'a str,
-        national: bool,
-    },
-    /// A variable or the target of a conversion.
-    Declared(Type),
-    /// The result of a function, by its name in small letters.
-    Result(&'a str),
-}
-
-/// Whether the result of a function is a text as its arguments are: national, or long.
-fn keeps_kind(name: &str) -> bool {
-    use Rule::{Coalesce, Concat, IsNull, Replicate, SameLength, Side, Substring};
-    matches!(rule(name), Some(SameLength | Side | Substring | Concat | IsNull | Coalesce | Replicate))
-        || matches!(name, "replace" | "stuff" | "translate")
 }

@@ -79,6 +79,8 @@ pub struct Translation<'a> {
     pub common: String,
     /// The names of its queries, in lower case.
     pub common_names: HashSet<String>,
+    /// Those of them that have been written.
+    pub common_columns: HashMap<String, Named>,
     /// What the columns are of, of each select that stands around, the innermost last.
     pub named: Vec<Vec<Named>>,
 }
@@ -107,6 +109,7 @@ impl<'a> Translation<'a> {
             under_not: false,
             common: String::new(),
             common_names: HashSet::new(),
+            common_columns: HashMap::new(),
             named: Vec::new(),
         }
     }

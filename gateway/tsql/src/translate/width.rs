@@ -1,0 +1,214 @@
+//! Whether a text is a national one (nchar, nvarchar), which has two bytes for each unit of UTF-16 in SQL Server: its length in
+//! bytes, its bytes, and the blanks at its end in LIKE follow from that.
+
+use super::declared::Origin;
+use super::translation::Translation;
+use crate::error::Error;
+use crate::facts::functions::{rule, Rule};
+use crate::facts::types::{self, Type};
+use crate::tree::{
+    Arguments, BinaryOperator, ColumnName, Expression, LiteralValue, Query, QueryBody, SelectItem,
+};
+use crate::units;
+
+/// Whether a text is national, or has no greatest length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Width {
+    Narrow,
+    Wide,
+    /// A column's declaration says it: this boolean of SQL's.
+    Asked(String),
+}
+
+impl Width {
+    pub fn of(is_wide: bool) -> Width {
+        if is_wide {
+            Width::Wide
+        } else {
+            Width::Narrow
+        }
+    }
+
+    /// A boolean of SQL's.
+    pub fn sql(&self) -> &str {
+        match self {
+            Width::Narrow => "false",
+            Width::Wide => "true",
+            Width::Asked(sql) => sql,
+        }
+    }
+
+    /// Of what is put together of both.
+    pub fn or(self, other: Width) -> Width {
+        match (self, other) {
+            (Width::Wide, _) | (_, Width::Wide) => Width::Wide,
+            (Width::Narrow, one) | (one, Width::Narrow) => one,
+            (Width::Asked(one), Width::Asked(other)) if one == other => Width::Asked(one),
+            (Width::Asked(one), Width::Asked(other)) => Width::Asked(format!("({one} or {other})")),
+        }
+    }
+}
+
+/// What is asked of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Question {
+    IsNational,
+    /// It may have more than 8,000 bytes: varchar(max), text, a longer literal.
+    IsLong,
+}
+
+impl Question {
+    fn of_literal(self, text: &str, national: bool) -> bool {
+        match self {
+            Question::IsNational => national,
+            Question::IsLong => !units::fits(text, 8000),
+        }
+    }
+
+    fn of_type(self, of: Type) -> bool {
+        match self {
+            Question::IsNational => of.is_national(),
+            Question::IsLong => of.is_text() && of.length.is_none(),
+        }
+    }
+
+    /// The function that says it of columns.
+    fn of_columns(self) -> &'static str {
+        match self {
+            Question::IsNational => "is_national",
+            Question::IsLong => "is_long",
+        }
+    }
+}
+
+impl Translation<'_> {
+    /// Whether a text is national: a literal, a variable, a column, a conversion, and what is put together of these.
+    pub fn width(&mut self, text: &Expression) -> Result<Width, Error> {
+        match self.sybase() {
+            true => Ok(Width::Narrow),
+            false => self.answer(Question::IsNational, text),
+        }
+    }
+
+    /// Whether a text may be longer than 8,000 bytes: Wide.
+    pub fn length_of(&mut self, text: &Expression) -> Result<Width, Error> {
+        self.answer(Question::IsLong, text)
+    }
+
+    fn answer(&mut self, question: Question, text: &Expression) -> Result<Width, Error> {
+        Ok(match text {
+            Expression::Literal(literal) => match &literal.value {
+                LiteralValue::Text { text, national, .. } => Width::of(question.of_literal(text, *national)),
+                _ => Width::Narrow,
+            },
+            Expression::Variable(variable) => {
+                let of = self.scope.type_of(&variable.name, variable.at.line)?;
+                Width::of(of.is_some_and(|of| question.of_type(of)))
+            }
+            Expression::Column(column) => self.of_column(question, column)?,
+            Expression::Cast(cast) => Width::of(question.of_type(types::of_name(&cast.target, 1)?)),
+            Expression::Collate { operand, .. } => self.answer(question, operand)?,
+            Expression::Binary { operator: BinaryOperator::Add, left, right, .. } => {
+                self.answer(question, left)?.or(self.answer(question, right)?)
+            }
+            Expression::Case(case) => {
+                let then = case.branches.iter().map(|(_, then)| then);
+                self.any(question, then.chain(case.otherwise.as_ref()))?
+            }
+            Expression::Subquery(query) => self.of_query(question, query)?,
+            Expression::Function(call) if call.name.is_bare() => {
+                let name = call.name.name.to_lowercase();
+                match &call.arguments {
+                    Arguments::Values(values) => match deciding(&name, values) {
+                        Some(deciding) => self.any(question, deciding)?,
+                        None => Width::of(question == Question::IsNational && is_national(&name)),
+                    },
+                    Arguments::Star => Width::Narrow,
+                }
+            }
+            _ => Width::Narrow,
+        })
+    }
+
+    fn any<'e>(
+        &mut self,
+        question: Question,
+        texts: impl IntoIterator<Item = &'e Expression>,
+    ) -> Result<Width, Error> {
+        let mut width = Width::Narrow;
+        for text in texts {
+            width = width.or(self.answer(question, text)?);
+        }
+        Ok(width)
+    }
+
+    fn of_column(&self, question: Question, column: &ColumnName) -> Result<Width, Error> {
+        if let Some(of) = self.column_types.get(&column.column.to_lowercase()) {
+            return Ok(Width::of(question.of_type(*of)));
+        }
+        Ok(match self.origin(column)? {
+            Origin::Query(width) if question == Question::IsNational => width,
+            Origin::Query(_) => Width::Narrow,
+            Origin::Tables(tables) => {
+                let asked = self.asked_of_declaration(question.of_columns(), tables, column)?;
+                asked.map_or(Width::Narrow, Width::Asked)
+            }
+        })
+    }
+
+    /// The one column of a query that is a value.
+    fn of_query(&mut self, question: Question, query: &Query) -> Result<Width, Error> {
+        let QueryBody::Select(select) = &query.body else { return Ok(Width::Narrow) };
+        let [SelectItem::Value { value, .. }] = select.items.as_slice() else { return Ok(Width::Narrow) };
+        let named = self.named_sources(&select.from)?;
+        self.named.push(named);
+        let width = self.answer(question, value);
+        self.named.pop();
+        width
+    }
+}
+
+/// The arguments that decide whether the result of a function is national, or long; None where they do not.
+fn deciding<'e>(name: &str, values: &'e [Expression]) -> Option<&'e [Expression]> {
+    use Rule::{
+        Choose, Coalesce, Concat, ConcatWith, Edge, Extreme, Iif, IsNull, Neighbour, NullIf, OfAll,
+        Replicate, SameLength, Side, StringAgg, Substring,
+    };
+    let number = values.len();
+    Some(match rule(name)? {
+        SameLength | Side | Substring | IsNull | NullIf | Replicate | Extreme | Edge | Neighbour
+        | StringAgg => &values[..number.min(1)],
+        Iif | Choose => &values[number.min(1)..],
+        Concat | ConcatWith | Coalesce | OfAll => values,
+        _ if matches!(name, "replace" | "stuff" | "translate" | "str_replace") => values,
+        _ => return None,
+    })
+}
+
+/// Whether a function gives a national text whatever its arguments are: those that give nvarchar or sysname.
+fn is_national(name: &str) -> bool {
+    matches!(
+        name,
+        "nchar" | "quotename" | "datename" | "format" | "formatmessage" | "error_message" | "error_procedure"
+    ) || matches!(
+        name,
+        "app_name"
+            | "col_name"
+            | "current_user"
+            | "db_name"
+            | "host_name"
+            | "object_definition"
+            | "object_name"
+            | "object_schema_name"
+            | "original_login"
+            | "parsename"
+            | "schema_name"
+            | "session_user"
+            | "suser_name"
+            | "suser_sname"
+            | "system_user"
+            | "type_name"
+            | "user"
+            | "user_name"
+    )
+}
