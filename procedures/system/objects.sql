@@ -170,7 +170,7 @@ as $$
   from (
     select pg_catalog.regexp_match(
       expression,
-      '^\(*(?:tsql\.(?:to_[a-z0-9_]+|carry)\(\(*)?'
+      '^\(*(?:tsql\.(?:(?:to|fitted)_[a-z0-9_]+|carry)\(\(*)*'
       '(?:(''(?:[^'']|'''')*''|-?[0-9]+(?:\.[0-9]+)?|NULL)|(tsql\.getdate\(clock_timestamp\(\)\)))'
       '(?:\)|::[a-z ]+(?:\([0-9]+(?:,[0-9]+)?\))?[a-z ]*|, [0-9]+)*$'
     ) as found

@@ -367,17 +367,22 @@ def test_rows_that_are_none_end_the_connection(server: RunningServer, admin: Adm
 
 def test_rows_of_any_number_take_little_memory(server: RunningServer, admin: Admin) -> None:
     process = psutil.Process(server.process.pid)
-    before = process.memory_info().rss
-    rows = 200_000
-    with Copying(server, server.writer) as copying:
-        copying.client.packet_size = 4096
-        copying.batch(INSERT)
-        whole = colmetadata() + b"".join(row(n, "12345678", 0.5, Decimal(1)) for n in range(rows))
-        copying.client.send(BULK7, whole)
-        most = process.memory_info().rss
-        assert answer(copying.client.receive()) == (rows, "")
-    assert len(whole) > 9 * MiB
-    assert max(most, process.memory_info().rss) - before < 6 * MiB
+    # the server's other work takes memory too, for example its first summaries: not each time
+    for rows in (200_000, 400_000, 800_000):
+        numbers = range(rows, 2 * rows)
+        before = process.memory_info().rss
+        with Copying(server, server.writer) as copying:
+            copying.client.packet_size = 4096
+            copying.batch(INSERT)
+            whole = colmetadata() + b"".join(row(n, "12345678", 0.5, Decimal(1)) for n in numbers)
+            copying.client.send(BULK7, whole)
+            most = process.memory_info().rss
+            assert answer(copying.client.receive()) == (rows, "")
+        taken = max(most, process.memory_info().rss) - before
+        assert len(whole) > 9 * MiB
+        if taken < 6 * MiB:
+            return
+    pytest.fail(f"{taken} bytes more for a copy of {len(whole)}")
 
 
 VERSIONS = pytest.mark.parametrize("version", ["5.0", "7.1", "7.4"])

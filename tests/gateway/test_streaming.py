@@ -162,7 +162,7 @@ def test_messages_wait_for_a_slow_client(server: RunningServer, admin: Admin, ve
         wait_until(lambda: backend(admin, "chatter") == [("ClientWrite",)], lambda: backend(admin, "chatter"))
         with RawClient(server.host, server.port) as other:
             assert other.log_in5(server.writer).login == 5
-            assert other.call("enter", [Param(VARCHAR, f"beside messages of {version}")]).statuses == [0]
+            assert other.call("enter", [Param(VARCHAR, f"{version}, beside messages")]).statuses == [0]
         most = process.memory_info().rss
         for so_far in reading.packets():
             if so_far % (8 * MiB) < 32768:

@@ -73,7 +73,12 @@ impl Returned {
             Returns::Nothing => Returned::status(0),
             Returns::Status => Returned::status(status(outcome, 0)),
             Returns::Value => {
-                Returned { value: Some(value(function, outcome, zone)?), ..Returned::status(0) }
+                // an integer is the status too, as of a procedure
+                let status = match function.value_type() {
+                    PgType::Int2 | PgType::Int4 => status(outcome, 0),
+                    _ => 0,
+                };
+                Returned { value: Some(value(function, outcome, zone)?), ..Returned::status(status) }
             }
             Returns::Outputs => {
                 let outputs = outputs(function, asked, outcome, zone)?;
