@@ -1,7 +1,9 @@
 """Servers for the tests: real ones, started once a run, each in a directory of its own below /tmp."""
 
+import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -30,6 +32,11 @@ LONG = ("loadtest", "loader", "machines", "client_compat")
 # The same examples at each run, and no limit of time for one, which a busy machine exceeds. Other examples:
 # pytest --hypothesis-profile=default
 settings.load_profile("ci")
+
+# The tests start hundreds of programs in Python, each of which would compile the modules of ringlog again, as
+# would each worker the tests: containers ask for that, to stay small.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Programs that tests start inherit what is ignored: by nohup, or by a shell that runs the tests behind it.
 for number, handler in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
