@@ -75,6 +75,8 @@ class Reply:
 
     rows: list[list[Value]] = field(default_factory=list)
     columns: list[tuple[str, Type]] = field(default_factory=list)
+    parameters: list[tuple[str, Type]] = field(default_factory=list)
+    """of a dynamic statement"""
     outputs: dict[str, Value] = field(default_factory=dict)
     statuses: list[int] = field(default_factory=list)
     messages: list[Error] = field(default_factory=list)
@@ -172,6 +174,12 @@ def prepare(name: str, text: str, order: Order = LITTLE) -> bytes:
     """DYNAMIC: a statement with `?` for its parameters."""
     raw = bytes([1, 0, len(name)]) + name.encode() + struct.pack(order + "H", len(text)) + text.encode()
     return b"\xe7" + struct.pack(order + "H", len(raw)) + raw
+
+
+def execute(name: str, params: Sequence[Param], order: Order = LITTLE) -> bytes:
+    """DYNAMIC: a statement that is prepared."""
+    raw = bytes([2, 1, len(name)]) + name.encode() + bytes(2)
+    return b"\xe7" + struct.pack(order + "H", len(raw)) + raw + _params(params, order)
 
 
 def fetch_cursor(cursor: str | int, direction: int, row: int | None = None, order: Order = LITTLE) -> bytes:
@@ -346,6 +354,8 @@ def read_reply(raw: bytes, order: Order = LITTLE, columns: Sequence[tuple[str, T
                 formats = _read_formats(body, wide=False)
                 if token == 0xEE:
                     reply.columns = formats
+                else:
+                    reply.parameters = formats
             case 0x61:
                 body = _Tokens(tokens.take(tokens.number("I")), order)
                 reply.columns = formats = _read_formats(body, wide=True)

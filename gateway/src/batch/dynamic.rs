@@ -3,14 +3,17 @@
 use super::interpreter::Interpreter;
 use super::prepared::Prepared;
 use super::variables::Variables;
-use crate::backend::{put_description, Typing};
+use crate::backend::{described_as, put_description, Backend, Typing};
 use crate::catalogue::Function;
 use crate::client::{Client, Reply};
 use crate::convert::{output_type, PgType, SqlType};
 use crate::interrupt::Interrupt;
 use crate::postgres::message::PgColumn;
-use crate::program::{placeholder, Action, Argument, Execute, Expression, Settings, Statement, Title};
+use crate::program::{
+    placeholder, Action, Argument, Execute, Expression, FilledBy, Settings, Sql, Statement, Title,
+};
 use crate::tds::call::Param;
+use crate::tds::dialect::Dialect;
 use crate::tds::dynamic;
 use crate::tds::dynamic::{Dynamic, Operation};
 use crate::tds::tokens::done::{Scope, Status};
@@ -22,10 +25,41 @@ use std::sync::Arc;
 /// The parameters and columns of a statement, as far as they are known before it runs.
 #[derive(Default)]
 struct Shape {
-    inputs: Vec<PgType>,
+    inputs: Vec<TypeInfo>,
     columns: Arc<[PgColumn]>,
     /// The names of the columns, where they differ from PostgreSQL's.
     names: Option<Vec<Title>>,
+}
+
+impl Shape {
+    fn set_input(&mut self, name: &str, type_info: TypeInfo) {
+        let place = (1..).zip(&mut self.inputs).find(|(number, _)| placeholder(*number) == *name);
+        if let Some((_, found)) = place {
+            *found = input(type_info);
+        }
+    }
+
+    /// What an insert or update stores is of the columns' types.
+    async fn set_inputs_of_columns(&mut self, filled: &FilledBy, backend: &mut Backend, dialect: &Dialect) {
+        // the statement itself could be described, so an error here (a column without SELECT) says nothing of it
+        let Ok(described) = backend.describe(&Sql::plain(filled.columns.as_str()), &[]).await else { return };
+        let columns = described_as(&described.columns, None, dialect);
+        for (column, name) in columns.iter().zip(&filled.placeholders) {
+            if let Some(name) = name {
+                self.set_input(name, column.type_info);
+            }
+        }
+    }
+}
+
+/// A parameter as it is described: of any length, since the client sends what it has.
+fn input(of: TypeInfo) -> TypeInfo {
+    use TypeToken as T;
+    match of.token {
+        T::Char | T::VarChar | T::LongChar | T::Text => TypeInfo::new(T::VarChar, 255).with_user_type(2),
+        T::Image => TypeInfo { token: T::LongBinary, ..of },
+        _ => of,
+    }
 }
 
 impl Interpreter {
@@ -157,9 +191,11 @@ impl Interpreter {
     /// Describes a statement, by PostgreSQL or by a procedure's declaration.
     async fn shape(&mut self, client: &mut Client, prepared: &Prepared) -> Result<Shape, ServerMessage> {
         let mut shape = Shape::default();
+        let dialect = client.dialect();
         for number in 1..=prepared.program.placeholders {
             let name = placeholder(number);
-            shape.inputs.push(self.input_of_call(client, prepared, &name).await.unwrap_or(PgType::Varchar));
+            let pg_type = self.input_of_call(client, prepared, &name).await.unwrap_or(PgType::Varchar);
+            shape.inputs.push(input(output_type(pg_type, -1, &dialect)));
         }
         if let [Statement { action: Action::Query(query), .. }] = prepared.program.statements.as_slice() {
             shape.names.clone_from(&query.columns);
@@ -169,13 +205,12 @@ impl Interpreter {
             match backend.describe(&query.sql, &types).await {
                 Ok(described) => {
                     for (name, oid) in query.sql.variables.iter().zip(&described.parameters) {
-                        let place =
-                            (1..).zip(&mut shape.inputs).find(|(number, _)| placeholder(*number) == *name);
-                        if let Some((_, input)) = place {
-                            *input = PgType::from_oid(*oid);
-                        }
+                        shape.set_input(name, output_type(PgType::from_oid(*oid), -1, &dialect));
                     }
                     shape.columns = described.columns.clone();
+                    if let (Some(filled), false) = (&query.filled, dialect.is_ct_library) {
+                        shape.set_inputs_of_columns(filled, backend, &dialect).await;
+                    }
                 }
                 // described when the types of the values are known
                 Err(error) if Typing::Declared.after(&error).is_some() => {}
@@ -222,13 +257,7 @@ fn put_inputs(reply: &mut Reply, shape: &Shape) {
     if shape.inputs.is_empty() {
         return;
     }
-    let type_of = |pg_type: &PgType| match output_type(*pg_type, -1, &dialect) {
-        // any length: the client sends what it has
-        t if t.token == TypeToken::LongChar => TypeInfo::new(TypeToken::VarChar, 255).with_user_type(2),
-        t => t,
-    };
-    let types: Vec<TypeInfo> = shape.inputs.iter().map(type_of).collect();
-    returns::put_inputs(&mut reply.tokens, &types, &dialect);
+    returns::put_inputs(&mut reply.tokens, &shape.inputs, &dialect);
 }
 
 fn put_columns(reply: &mut Reply, shape: &Shape) {

@@ -7,8 +7,8 @@ pub use cache::{Compiled, Given, Latest, Programs};
 pub use literal::{refusal, value_of};
 pub use tsql::program::{
     placeholder, Action, Argument, Condition, CursorAction, Declaration, Define, Execute, Executed,
-    Expression, FetchFrom, Filled, InsertBulk, InsertExecute, ListItem, Made, OverColumns, Program, Query,
-    QueryKind, ResultType, Settings, Sql, Statement, Title, Typed, CLOCKS,
+    Expression, FetchFrom, Filled, FilledBy, InsertBulk, InsertExecute, ListItem, Made, OverColumns, Program,
+    Query, QueryKind, ResultType, Settings, Sql, Statement, Title, Typed, CLOCKS,
 };
 
 use crate::convert::SqlType;

@@ -36,6 +36,9 @@ pub struct Dialect {
     pub knows_utf8: bool,
     /// TDS 5.0 only: what the client's capabilities allow in results.
     pub takes: Takes,
+    /// TDS 5.0 only: a client of ct-library. Its programs convert texts to the types that parameters are described with,
+    /// and some do so without looking: DBD::Sybase makes 0 of 'abc' (atoi, atof).
+    pub is_ct_library: bool,
     /// TDS 5.0 only: bytes that a TEXT or IMAGE column is announced with, by which clients size buffers.
     pub text_size: u32,
 }
@@ -87,6 +90,7 @@ impl Dialect {
             charset: &charset::CP1252,
             knows_utf8: false,
             takes: Takes::ALL,
+            is_ct_library: false,
             text_size: DEFAULT_TEXT_SIZE,
         }
     }

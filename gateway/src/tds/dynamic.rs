@@ -97,6 +97,7 @@ mod tests {
         endian: Endian::Little,
         charset: &crate::tds::charset::UTF_8,
         takes: crate::tds::dialect::Takes::ALL,
+        is_ct_library: false,
         text_size: 32_768,
     };
 

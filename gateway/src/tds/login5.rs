@@ -35,7 +35,7 @@ pub fn decode(message: &[u8]) -> Result<Login> {
     field(&mut reader, NAME, "server name")?;
     let remote = field(&mut reader, 255, "remote password")?;
     let version: [u8; 4] = reader.array("TDS version")?;
-    field(&mut reader, 10, "library name")?;
+    let is_ct_library = field(&mut reader, 10, "library name")? == b"CT-Library";
     reader.take(4 + 3, "library version, float and date format")?;
     let language = field(&mut reader, NAME, "language")?;
     reader.take(1 + 2, "language flag, old security")?;
@@ -80,7 +80,7 @@ pub fn decode(message: &[u8]) -> Result<Login> {
     };
     let capabilities = capabilities(&mut reader, endian)?;
     let takes = takes(&capabilities);
-    let dialect = Dialect { endian, charset: encoding, takes, ..Dialect::new(Version::Tds50) };
+    let dialect = Dialect { endian, charset: encoding, takes, is_ct_library, ..Dialect::new(Version::Tds50) };
     let password = if short_password.len() == NAME {
         long_password(remote).unwrap_or(short_password)
     } else {

@@ -50,6 +50,12 @@ pub(super) fn decode(raw: &[u8], t: &TypeInfo, d: &Dialect) -> Result<Value<'sta
         }
         (_, _) => i64::from_le_bytes(ordered(raw, d).ok_or_else(|| wrong_length(t))?),
     };
+    // go-ase sends the bytes of Go's uint32 for a bigint, and those of uint16 for an int
+    let may_be_unsigned = t.token == IntN && raw.len() < t.size as usize && !d.is_tds7();
+    if int < 0 && may_be_unsigned {
+        let of = "a value that is shorter than its type and may be negative or unsigned";
+        return Err(ConvertError::conversion(of, t.token.name()));
+    }
     Ok(Value::Int(int))
 }
 

@@ -316,6 +316,7 @@ impl Compiler<'_> {
             into: translated.into,
             made: translated.made,
             padded: None,
+            filled: translated.filled,
         }))
     }
 
@@ -462,6 +463,7 @@ fn defined(sql: String, kind: QueryKind) -> Action {
         into: None,
         made: None,
         padded: None,
+        filled: None,
     })
 }
 

@@ -1,9 +1,11 @@
 //! The program of a batch, which the gateway's session runs: a tree of statements, with queries in PostgreSQL's SQL.
 
+mod filled;
 mod keeping;
 mod over_columns;
 mod sql;
 
+pub use filled::FilledBy;
 pub use keeping::keeps;
 pub use over_columns::{OverColumns, Typed};
 pub use sql::Sql;
@@ -244,6 +246,8 @@ pub struct Query {
     pub made: Option<Made>,
     /// A column that it makes, whose values `set ansi_padding off` would cut.
     pub padded: Option<String>,
+    /// Of a dynamic statement: the columns that placeholders alone fill.
+    pub filled: Option<FilledBy>,
 }
 
 impl Query {

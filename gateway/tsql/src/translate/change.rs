@@ -8,6 +8,7 @@ use super::translation::Translation;
 use super::value::{assigned, carried, Value};
 use super::walk;
 use crate::error::Error;
+use crate::program::FilledBy;
 use crate::resolve::names::{self, folded, identifier, qualifier, shown, table};
 use crate::tree::{
     ColumnName, CommonTable, Delete, Expression, JoinKind, ObjectName, SetItem, TableSource, Top, Update,
@@ -39,6 +40,7 @@ impl Translation<'_> {
         self.chosen(&target, &update.from, update.condition.as_ref(), update.top.as_ref(), &mut changed)?;
         let mut assignments = Vec::with_capacity(update.set.len());
         let mut columns = Vec::with_capacity(update.set.len());
+        let mut values = Vec::with_capacity(update.set.len());
         let mut returned = Vec::new();
         for item in &update.set {
             let column =
@@ -50,6 +52,7 @@ impl Translation<'_> {
                 }
                 assignments.push(format!("{column} = {}", self.set_value(item)?));
                 columns.push(column.clone());
+                values.push(&item.value);
             }
             if let Some(variable) = &item.variable {
                 returned.push(self.returned(variable, item, update, &changed.qualifier)?);
@@ -58,6 +61,7 @@ impl Translation<'_> {
         if assignments.is_empty() {
             return Err(Error::refused("update … set @variable", "select the value", target.at));
         }
+        self.filled = FilledBy::new(&changed.target, Some(&columns), values.into_iter());
         let line = target.at.line;
         let mut sql = format!("update {} set {}", changed.target, assignments.join(", "));
         if !changed.sources.is_empty() {

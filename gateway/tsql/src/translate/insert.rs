@@ -6,7 +6,7 @@ use super::translation::Translation;
 use super::value::{carried, implicit, Value};
 use crate::error::Error;
 use crate::facts::types::{unified, SQL_VARIANT};
-use crate::program::Filled;
+use crate::program::{Filled, FilledBy};
 use crate::resolve::names::{self, identifier, literal, table};
 use crate::tree::{
     Expression, Insert, InsertSource, Name, ObjectName, Query, QueryBody, TableSource, Target,
@@ -52,6 +52,9 @@ impl Translation<'_> {
                 sql.push_str(&format!(" values ({values})"));
             }
             InsertSource::Values(rows) => {
+                if let [row] = rows.as_slice() {
+                    self.filled = FilledBy::new(&into, columns.as_deref(), row.iter());
+                }
                 let are_variants = self.variant_columns(&into, columns.as_deref());
                 let values = self.values_of(rows, width, guard, &are_variants, (&into, unlisted, line))?;
                 sql.push_str(&if limit.is_empty() {

@@ -49,7 +49,7 @@ pub use variables::{Clock, NoVariables, Numbered, Variables};
 
 use crate::error::Error;
 use crate::facts::types::Type;
-use crate::program::Filled;
+use crate::program::{Filled, FilledBy};
 use crate::resolve::Scope;
 use crate::tree::{Expression, Insert, StatementKind};
 use std::collections::HashMap;
@@ -75,6 +75,7 @@ pub struct Translated {
     /// Of a select that gives rows, if types of columns would tell more of it: its items, the columns that they are of, and
     /// its WITH.
     pub over: Option<(Vec<ListItem>, Vec<Asked>, String)>,
+    pub filled: Option<FilledBy>,
 }
 
 /// A select, insert, update or delete; None for any other statement.
@@ -103,9 +104,10 @@ pub fn statement_over(
         StatementKind::Merge(merge) => (Verb::Merge, translation.merge(merge)?),
         _ => return Ok(None),
     };
-    let Translation { columns, assigns, into, made, unlisted, listed, asked, common, .. } = translation;
+    let Translation { columns, assigns, into, made, unlisted, listed, asked, common, filled, .. } =
+        translation;
     let over = listed.map(|items| (items, asked, common));
-    Ok(Some(Translated { sql, kind, columns, assigns, into, made, unlisted, over }))
+    Ok(Some(Translated { sql, kind, columns, assigns, into, made, unlisted, over, filled }))
 }
 
 /// A value. `target`: it is converted to this type as T-SQL assigns a value to a variable of it.

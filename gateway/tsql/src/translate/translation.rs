@@ -7,6 +7,7 @@ use super::value::Value;
 use super::variables::Variables;
 use crate::error::Error;
 use crate::facts::types::Type;
+use crate::program::FilledBy;
 use crate::resolve::Scope;
 use std::collections::{HashMap, HashSet};
 
@@ -51,6 +52,7 @@ pub struct Translation<'a> {
     pub into: Option<String>,
     pub made: Option<Made>,
     pub unlisted: Option<String>,
+    pub filled: Option<FilledBy>,
     /// Variables that a select without FROM has assigned so far, and their values.
     pub assigned: HashMap<String, Value>,
     /// How many aggregates the select list being written has.
@@ -95,6 +97,7 @@ impl<'a> Translation<'a> {
             into: None,
             made: None,
             unlisted: None,
+            filled: None,
             assigned: HashMap::new(),
             aggregates: 0,
             written: 0,

@@ -1,0 +1,31 @@
+//! The columns that the placeholders of a dynamic statement fill.
+
+use crate::tree::Expression;
+
+/// Columns that an insert or update fills, and what fills them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilledBy {
+    /// A query of these columns without rows.
+    pub columns: String,
+    /// The placeholder that is the whole value of each column.
+    pub placeholders: Vec<Option<String>>,
+}
+
+impl FilledBy {
+    /// None if no placeholder fills one of the columns. `columns`: as SQL names them, None for all of the table.
+    pub fn new<'a>(
+        table: &str,
+        columns: Option<&[String]>,
+        values: impl Iterator<Item = &'a Expression>,
+    ) -> Option<FilledBy> {
+        let is_one = |name: &str| name.starts_with('?');
+        let placeholder = |value: &Expression| match value {
+            Expression::Variable(variable) if is_one(&variable.name) => Some(variable.name.clone()),
+            _ => None,
+        };
+        let placeholders: Vec<_> = values.map(placeholder).collect();
+        let listed = columns.map_or_else(|| String::from("*"), |columns| columns.join(", "));
+        let columns = format!("select {listed} from {table} where false");
+        placeholders.iter().any(Option::is_some).then_some(FilledBy { columns, placeholders })
+    }
+}
