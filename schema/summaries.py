@@ -124,19 +124,17 @@ def _create(connection: sa.Connection, name: str, single: bool) -> None:
     table = storage(name, single)
     table.create(connection, checkfirst=False)
     identifier = sql.Identifier(SUMMARIES, name)
+    actions = [sql.SQL("set (toast_tuple_target = {})").format(sql.Literal(_PAGE))]
+    for column in table.columns:
+        if isinstance(column.type, postgresql.ARRAY):
+            alter = sql.SQL("alter column {}").format(sql.Identifier(column.name))
+            actions += [alter + sql.SQL(" set statistics 0"), alter + sql.SQL(" set storage main")]
     statements = [
-        sql.SQL("alter table {} set (toast_tuple_target = {})").format(identifier, sql.Literal(_PAGE)),
+        sql.SQL("alter table {} {}").format(identifier, sql.SQL(", ").join(actions)),
         sql.SQL("grant select on {} to {}").format(identifier, sql.Identifier(READER)),
         # microseconds since 1970: put reads it at no cost of a query, and whatever its snapshot
         sql.SQL("create sequence {} minvalue 0").format(sql.Identifier(SUMMARIES, f"{name}_until")),
     ]
-    for column in table.columns:
-        if isinstance(column.type, postgresql.ARRAY):
-            statements.append(
-                sql.SQL(
-                    "alter table {0} alter column {1} set statistics 0, alter column {1} set storage main"
-                ).format(identifier, sql.Identifier(column.name))
-            )
     for statement in statements:
         run(connection, statement)
 
