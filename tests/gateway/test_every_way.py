@@ -4,6 +4,7 @@ What the answers are, other tests compare with the documentation; here the ways 
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -41,6 +42,11 @@ class Text(NamedTuple):
     only: str | None = None
     fails: bool = False
     """An error comes that is not caught."""
+
+    @property
+    def table(self) -> str:
+        """The table of cases that it is of."""
+        return self.name.rpartition("-")[0]
 
     @property
     def leaves_state(self) -> bool:
@@ -286,50 +292,73 @@ def said(answer: Answer) -> Iterator[tuple[str, Any]]:
 
 @dataclass
 class Made:
-    """The procedures there are of the texts."""
+    """What becomes of the texts as procedures."""
 
     compiled: set[str] = field(default_factory=set)
     refused: dict[str, int] = field(default_factory=dict)
     """the errors of those that cannot be made"""
-
-
-def make_procedures(dsn: str) -> Made:
-    """Makes two procedures of each text, one of which PL/pgSQL has no words for, in one transaction."""
-    made = Made()
-    with psycopg.connect(dsn, options=f"-c search_path={DATABASE}") as author, author.pipeline():
-        for version in WAYS:
-            for text in TEXTS:
-                for kind, label in (
-                    ("compiled", ""),
-                    ("interpreted", " begins_here: if 1 = 2 goto begins_here"),
-                ):
-                    if not text.is_for(version):
-                        continue
-                    name = procedure(kind, version, text.name)
-                    if kind == "compiled" and text.fails:
-                        # or it ends at the first error unless it asks for @@error (docs/migrating.md)
-                        label = " set xact_abort off"
-                    create = f"create procedure {name} as{label} {text.text}"
-                    try:
-                        statements = translate(create, database=DATABASE, sybase=version == "5.0")
-                    except TsqlError as error:
-                        made.refused[name], *_ = error.args
-                        continue
-                    by_gateway = any(_RUN_BY_GATEWAY in statement for statement in statements)
-                    assert by_gateway or kind == "compiled", name
-                    if not by_gateway:
-                        made.compiled.add(name)
-                    for statement in statements:
-                        author.execute(statement.encode())
-    return made
+    statements: dict[str, dict[str, list[str]]] = field(default_factory=lambda: defaultdict(dict))
+    """what makes the others, by their names, for each table of cases"""
 
 
 @pytest.fixture(scope="module")
-def made(clients: Clients, functions: None) -> Iterator[Made]:
+def made() -> Made:
+    """Two procedures of each text, one of which PL/pgSQL has no words for."""
+    made = Made()
+    for version in WAYS:
+        for text in TEXTS:
+            for kind, label in (
+                ("compiled", ""),
+                ("interpreted", " begins_here: if 1 = 2 goto begins_here"),
+            ):
+                if not text.is_for(version):
+                    continue
+                name = procedure(kind, version, text.name)
+                if kind == "compiled" and text.fails:
+                    # or it ends at the first error unless it asks for @@error (docs/migrating.md)
+                    label = " set xact_abort off"
+                create = f"create procedure {name} as{label} {text.text}"
+                try:
+                    statements = translate(create, database=DATABASE, sybase=version == "5.0")
+                except TsqlError as error:
+                    made.refused[name], *_ = error.args
+                    continue
+                by_gateway = any(_RUN_BY_GATEWAY in statement for statement in statements)
+                assert by_gateway or kind == "compiled", name
+                if not by_gateway:
+                    made.compiled.add(name)
+                made.statements[text.table][name] = statements
+    return made
+
+
+class Procedures:
+    """The procedures in the database: those of one table of cases at a time, since the gateway reads all that
+    there are whenever a text has changed one."""
+
+    def __init__(self, dsn: str, made: Made) -> None:
+        self._dsn = dsn
+        self._made = made
+        self._table: str | None = None
+
+    def make(self, table: str) -> None:
+        """Makes those of this table in place of the others, in one transaction."""
+        if table == self._table:
+            return
+        with psycopg.connect(self._dsn, options=f"-c search_path={DATABASE}") as author, author.pipeline():
+            if self._table and (names := self._made.statements[self._table]):
+                author.execute(f"drop routine {', '.join(names)}".encode())
+            for statements in self._made.statements[table].values():
+                for statement in statements:
+                    author.execute(statement.encode())
+        self._table = table
+
+
+@pytest.fixture(scope="module")
+def procedures(clients: Clients, functions: None, made: Made) -> Iterator[Procedures]:
     with author_with_schema(clients.server, LOGIN, DATABASE, writes=True) as admin:
         path = f"{DATABASE}, online, log, ringlog, gateway_test"
         admin.execute(f"alter role {LOGIN.user} set search_path = {path}")
-        yield make_procedures(clients.server.dsn_of(LOGIN))
+        yield Procedures(clients.server.dsn_of(LOGIN), made)
 
 
 class Session:
@@ -364,7 +393,7 @@ Sessions = dict[tuple[str, str], Session]
 
 
 @pytest.fixture(scope="module")
-def sessions(clients: Clients, made: Made) -> Iterator[Sessions]:
+def sessions(clients: Clients, procedures: Procedures) -> Iterator[Sessions]:
     sessions = {(version, way): Session(clients, version) for version, ways in WAYS.items() for way in ways}
     yield sessions
     for session in sessions.values():
@@ -375,7 +404,8 @@ def sessions(clients: Clients, made: Made) -> Iterator[Sessions]:
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=[text.name for text in TEXTS])
-def test_every_way(sessions: Sessions, made: Made, text: Text) -> None:
+def test_every_way(sessions: Sessions, procedures: Procedures, made: Made, text: Text) -> None:
+    procedures.make(text.table)
     for version, ways in WAYS.items():
         if not text.is_for(version):
             continue
