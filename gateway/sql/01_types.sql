@@ -39,6 +39,15 @@ begin
     create domain tsql.smalldatetime as timestamp(1)
       constraint smalldatetime_step check (extract(microseconds from value)::bigint = 0);
   end if;
+  if to_regtype('tsql.uint') is null then
+    -- columns of an older version, which are of the types behind these, keep what they have
+    create domain tsql.usmallint as integer
+      constraint usmallint_range check (value between 0 and 65535);
+    create domain tsql.uint as bigint
+      constraint uint_range check (value between 0 and 4294967295);
+    create domain tsql.ubigint as numeric(20, 0)
+      constraint ubigint_range check (value between 0 and 18446744073709551615);
+  end if;
   if not exists (select from pg_constraint where conname = 'smallmoney_range') then
     -- what an older version has let in stays
     alter domain tsql.smallmoney add constraint smallmoney_range

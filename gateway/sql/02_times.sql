@@ -419,7 +419,7 @@ comment on function tsql.earlier(timestamp, timestamp) is 'A datetime - another:
 create or replace function tsql.fitted_time(value time, digits integer) returns time
 language sql immutable strict parallel safe
 return case
-  when value >= time '24:00' - interval '1 microsecond' * (500000 * 10::numeric ^ -digits)
+  when digits >= 0 and value >= time '24:00' - interval '1 microsecond' * (500000 * 10::numeric ^ -digits)
     then time '24:00' - interval '1 microsecond' * (1000000 * 10::numeric ^ -digits)
   else value
 end;
@@ -429,7 +429,7 @@ comment on function tsql.fitted_time(time, integer) is
 create or replace function tsql.fitted_datetime2(value timestamp, digits integer) returns timestamp
 language sql immutable strict parallel safe
 return case
-  when digits < 6 and value < timestamp '2000-01-01'
+  when digits between 0 and 5 and value < timestamp '2000-01-01'
     and mod(extract(microseconds from value), 10::numeric ^ (6 - digits)) = 5 * 10::numeric ^ (5 - digits)
     then value + interval '1 microsecond'
   else value

@@ -271,6 +271,34 @@ return coalesce((
 ), false);
 comment on function tsql.is_national(regclass[], name) is
   'Whether a column of the first of these tables that has it is declared as nchar, nvarchar or ntext.';
+create or replace function tsql.is_national(target regclass, place integer) returns boolean
+language sql stable parallel safe
+return (
+  select tsql.is_national(array[target], attname)
+  from pg_attribute
+  where attrelid = target and attnum > 0 and not attisdropped
+  order by attnum
+  offset place - 1
+  limit 1
+);
+comment on function tsql.is_national(regclass, integer) is 'The same of a column by its place, from 1.';
+create or replace function tsql.length_of(tables regclass[], named name) returns integer
+language sql stable parallel safe
+return (
+  select case when atttypid in ('varchar'::regtype, 'bpchar'::regtype) and atttypmod > 4 then atttypmod - 4 end
+  from unnest(tables) with ordinality as sources (source, place)
+  join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped
+  order by place
+  limit 1
+);
+comment on function tsql.length_of(regclass[], name) is
+  'The length of a column of the first of these tables that has it, if it is a text of a length.';
+create or replace function tsql.within(value text, length integer) returns text
+language sql immutable parallel safe
+return case when length is null then value else tsql.cut(value, length) end;
+create or replace function tsql.within(value anyelement, length integer) returns anyelement
+language sql immutable parallel safe as $$ select value $$;
+comment on function tsql.within(text, integer) is 'A text cut to a length; null: it has none. Of another type: the value.';
 create or replace function tsql.is_long(tables regclass[], named name) returns boolean
 language sql stable parallel safe
 return coalesce((

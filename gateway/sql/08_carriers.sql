@@ -12,6 +12,7 @@ language sql immutable parallel safe
 return case format_type(type_, null)
   when 'boolean' then 'bit'
   when 'smallint' then 'int' when 'integer' then 'int' when 'bigint' then 'int' when 'tsql.tinyint' then 'int'
+  when 'tsql.usmallint' then 'int' when 'tsql.uint' then 'int' when 'tsql.ubigint' then 'numeric'
   when 'numeric' then 'numeric' when 'tsql.money' then 'numeric' when 'tsql.smallmoney' then 'numeric'
   when 'real' then 'float' when 'double precision' then 'float'
   when 'bytea' then 'varbinary'
@@ -43,6 +44,17 @@ $$;
 comment on function tsql.assigned(anyelement, text, boolean) is
   'The value, where its type converts by itself to those of a class; error 206 or 257 otherwise.';
 
+create or replace function tsql.fail_assignment(number integer, source text, target text, digits integer) returns timestamp
+language plpgsql immutable parallel safe
+as $$
+begin
+  perform tsql.fail_assignment(number, source, target);
+  return null;
+end
+$$;
+comment on function tsql.fail_assignment(integer, text, text, integer) is
+  'The same of one of two branches: by the digits, which PostgreSQL knows not before it runs a plan for all values.';
+
 do $$
 declare
   source record;
@@ -50,6 +62,10 @@ declare
   dialect record;
   carrier text;
   body text;
+  -- what a value says beside itself: the digits of a time, whether the column of bytes is national
+  says text;
+  says_type text;
+  carry text;
   refused integer;
   refused_fine integer;
   volatility text;
@@ -63,28 +79,45 @@ begin
     ('timestamp', 'timestamp', 'datetime'), ('timestamptz', 'timestamptz', 'datetime'),
     ('datetime2', 'timestamp', 'datetime2'), ('datetimeoffset', 'tsql.datetimeoffset', 'datetime2'), ('date', 'date', 'date'), ('time', 'time', 'time'),
     ('bytea', 'bytea', 'varbinary'), ('uuid', 'uuid', 'uniqueidentifier'), ('xml', 'xml', 'xml'),
-    ('sql_variant', 'tsql.sql_variant', 'sql_variant')
+    ('sql_variant', 'tsql.sql_variant', 'sql_variant'),
+    -- texts that are known to be national: they become no bytes
+    ('national', 'text', 'varchar'), ('national_char', 'character', 'varchar')
   ) as sources (name, type, class)
   loop
+    says := case when source.name in ('timestamp', 'datetime2', 'time') then 'digits' when source.name = 'bytea' then 'wide' end;
+    says_type := case says when 'digits' then 'integer' when 'wide' then 'boolean' end;
     for dialect in select * from (values (false, '', ''), (true, 'sybase_', '_sybase')) as dialects (sybase, prefix, suffix)
     loop
       carrier := 'carried_' || dialect.prefix || source.name;
-      if dialect.sybase and source.name = 'datetime2' then
+      if dialect.sybase and source.name in ('datetime2', 'national', 'national_char') then
         continue;
       elsif dialect.sybase and source.class not in ('bit', 'int', 'numeric', 'float', 'varchar') then
         -- as in SQL Server
         execute format('create or replace function tsql.carry_sybase(value %s) returns tsql.carried_%s'
-          ' language sql immutable parallel safe return row(value)::tsql.carried_%2$s', source.type, source.name);
+          ' language sql immutable parallel safe return row(value%s)::tsql.carried_%2$s', source.type, source.name,
+          ', null::' || says_type);
         continue;
       end if;
       if to_regtype('tsql.' || carrier) is null then
         execute format('create type tsql.%s as (value %s)', carrier,
           case source.type when 'character' then 'bpchar' else source.type end);
       end if;
+      if says is not null and not exists (
+        select from pg_attribute where attrelid = (select typrelid from pg_type where oid = to_regtype('tsql.' || carrier))
+          and attname = says
+      ) then
+        execute format('alter type tsql.%s add attribute %s %s', carrier, says, says_type);
+      end if;
+      carry := case when source.name = 'datetime2' then 'carry_datetime2' when source.name like 'national%' then 'carry_national'
+        else 'carry' || dialect.suffix end;
       execute format('create or replace function tsql.%s(value %s) returns tsql.%s'
-        ' language sql immutable parallel safe return row(value)::tsql.%3$s',
-        case source.name when 'datetime2' then 'carry_datetime2' else 'carry' || dialect.suffix end,
-        source.type, carrier);
+        ' language sql immutable parallel safe return row(value%s)::tsql.%3$s', carry, source.type, carrier,
+        ', null::' || says_type);
+      if carry = 'carry' or says is not null then
+        -- of a column of any type
+        execute format('create or replace function tsql.%s(value %s, digits integer, wide boolean) returns tsql.%s'
+          ' language sql immutable parallel safe return row(value%s)::tsql.%3$s', carry, source.type, carrier, ', ' || says);
+      end if;
       for target in select * from (values
         ('boolean', 'to_bit', 'bit'), ('smallint', 'to_smallint', 'int'), ('integer', 'to_int', 'int'),
         ('bigint', 'to_bigint', 'int'), ('numeric', 'to_numeric', 'numeric'), ('real', 'to_real', 'float'),
@@ -103,10 +136,19 @@ begin
         if (source.class, target.type) = ('varchar', 'bytea') then
           refused := tsql.assignment_error(source.class, 'image', dialect.sybase);
         end if;
-        if refused is not null then
+        if source.name like 'national%' and target.type = 'bytea' then
+          -- an nvarchar becomes a varbinary by CONVERT alone, and no image
+          body := 'tsql.fail_assignment(257, ''nvarchar'', ''varbinary'')::bytea';
+        elsif refused is not null then
           body := format('tsql.fail_assignment(%s, %L, %L)::%s', refused, source.class, target.class, target.type);
         elsif source.type = target.type then
           body := '(carried).value';
+        elsif says = 'digits' and target.reader = 'text_of' then
+          body := case source.type
+            when 'time' then 'tsql.time_text((carried).value, 121, coalesce((carried).digits, 7))'
+            else 'coalesce(tsql.datetime2_text((carried).value, 121, (carried).digits), tsql.text_of((carried).value))' end;
+        elsif says = 'wide' and target.reader = 'text_of' then
+          body := 'case when (carried).wide then tsql.wide_text((carried).value) else tsql.text_of((carried).value) end';
         elsif target.type = 'timestamptz' and source.type in ('timestamp', 'date', 'text', 'character') then
           body := 'tsql.moment((carried).value)::timestamptz';
           volatility := 'stable';
@@ -130,7 +172,7 @@ begin
           if source.type = 'timestamptz' then
             volatility := 'stable';
           end if;
-        elsif source.type like 'tsql.%' and target.type = 'timestamp' then
+        elsif target.type = 'timestamp' and (source.type like 'tsql.%' or source.type in ('smallint', 'bigint')) then
           body := 'tsql.moment((carried).value::numeric)';
         end if;
         continue when body is null;
@@ -147,10 +189,16 @@ begin
               else format('tsql.fitted(%s, digits)', body)
             end,
             -- a cast that is told the digits rounds to them itself
-            case when refused_fine is null then format('pg_catalog."timestamp"(%s, digits)', body)
-              else format('tsql.fail_assignment(%s, %L, ''datetime2'')::timestamp', refused_fine, source.class) end);
+            case when refused_fine is null
+              then format('pg_catalog."timestamp"(tsql.fitted_datetime2(%s, digits), digits)', body)
+              else format('tsql.fail_assignment(%s, %L, ''datetime2'', digits)', refused_fine, source.class) end);
           arguments := format('tsql.%s, integer', carrier);
-        elsif target.type in ('varchar', 'bpchar') and source.class in ('varchar', 'xml', 'sql_variant') then
+        elsif target.type = 'time' then
+          execute format('create or replace function tsql.carried_to_time(carried tsql.%s, digits integer) returns time'
+            ' language sql %s parallel safe return pg_catalog."time"(tsql.fitted_time(%s, digits), digits)',
+            carrier, volatility, body);
+          arguments := format('tsql.%s, integer', carrier);
+        elsif target.type in ('varchar', 'bpchar') and source.class in ('varchar', 'varbinary', 'xml', 'sql_variant') then
           -- these have characters of two units; a cast that is told the length cuts or refuses itself
           execute format('create or replace function tsql.%I(carried tsql.%s, typmod integer) returns %s'
             ' language sql %s parallel safe return pg_catalog.%3$I(tsql.fitting(%5$s, typmod - 4)::%3$s, typmod, false)',

@@ -89,6 +89,9 @@ as $$
     when sqlstate = '42P20' and starts_with(message, 'window functions are not allowed in') then 'S4108'
     when constraint_ = 'smallmoney_range' then 'S8115'
     when constraint_ = 'tinyint_range' then 'S0220'
+    when constraint_ = 'usmallint_range' then 'S0247'
+    when constraint_ = 'uint_range' then 'S0247'
+    when constraint_ = 'ubigint_range' then 'S0247'
     when not sybase and sqlstate = '23505' and constraint_ <> ''
         and not starts_with(constraint_, table_ || '.')
       then 'S2627'
@@ -145,6 +148,12 @@ as $$
       then replace('Arithmetic overflow error converting IDENTITY to the data type of its column.', '%', '')
     when sqlstate in ('23502', own) and starts_with(message, 'null value in column "') and strpos(substr(message, 23), '"') > 0
       then replace('Cannot insert the value NULL into column ''%''; column does not allow nulls.', '%', split_part(substr(message, 23), '"', 1))
+    when sqlstate in ('23514', own) and starts_with(message, 'value for domain tsql.usmallint violates')
+      then replace('Arithmetic overflow during implicit conversion to a UNSIGNED SMALLINT field.', '%', '')
+    when sqlstate in ('23514', own) and starts_with(message, 'value for domain tsql.uint violates')
+      then replace('Arithmetic overflow during implicit conversion to a UNSIGNED INT field.', '%', '')
+    when sqlstate in ('23514', own) and starts_with(message, 'value for domain tsql.ubigint violates')
+      then replace('Arithmetic overflow during implicit conversion to a UNSIGNED BIGINT field.', '%', '')
     when sqlstate in ('23514', own) and starts_with(message, 'value for domain tsql.tinyint violates')
       then replace('Arithmetic overflow error for data type tinyint.', '%', '')
     when sqlstate in ('23514', own) and starts_with(message, 'value for domain tsql.smallmoney violates')

@@ -13,7 +13,7 @@ const SMALLMONEY: std::ops::RangeInclusive<i64> = -2_147_483_648..=2_147_483_647
 
 /// The value cut to the length of a text or binary, and filled to that of a char or binary(n), as T-SQL does with
 /// what is assigned ("Declare @local_variable", "binary and varbinary"). Error 8115: a tinyint or
-/// smallmoney that is out of range; 50000: a text would be cut inside a character.
+/// smallmoney that is out of range; 247: an unsigned integer that is; 50000: a text would be cut inside a character.
 pub fn fitted<'v>(value: Value<'v>, of: &Type) -> Result<Value<'v>, ServerMessage> {
     let length = of.length.and_then(|length| usize::try_from(length).ok());
     Ok(match (value, of.family, length) {
@@ -33,6 +33,10 @@ pub fn fitted<'v>(value: Value<'v>, of: &Type) -> Result<Value<'v>, ServerMessag
         }
         (Value::Int(number), Family::Integer, _) if of.name == "tinyint" && !(0..=255).contains(&number) => {
             return Err(overflow(of.name));
+        }
+        (value, ..) if of.domain_from_zero().is_some_and(|(_, most)| !is_from_zero(&value, most)) => {
+            let text = "Arithmetic overflow during implicit conversion to an unsigned type.";
+            return Err(ServerMessage::error(247, 16, text));
         }
         (value, Family::Money, _) if of.name == "smallmoney" && !is_smallmoney(&value) => {
             return Err(overflow(of.name));
@@ -60,6 +64,17 @@ fn of_length(text: Cow<'_, str>, length: usize, fills: bool) -> Result<Cow<'_, s
             Cow::Owned(text)
         }
     })
+}
+
+/// Whether a number is from 0 to `most`.
+fn is_from_zero(value: &Value<'_>, most: u64) -> bool {
+    match value {
+        Value::Int(number) => u64::try_from(*number).is_ok_and(|number| number <= most),
+        Value::Decimal(decimal) => decimal.rescaled(0).is_none_or(|whole| {
+            (!whole.negative || whole.magnitude == 0) && whole.magnitude <= u128::from(most)
+        }),
+        _ => true,
+    }
 }
 
 fn is_smallmoney(value: &Value<'_>) -> bool {
@@ -107,6 +122,12 @@ mod tests {
         assert_eq!(held(Value::Int(255), "tinyint"), Ok(Value::Int(255)));
         assert_eq!(held(Value::Int(256), "tinyint"), Err(8115));
         assert_eq!(held(Value::Int(-5), "tinyint"), Err(8115));
+        for (declared, greatest) in [("unsigned smallint", 65_535), ("unsigned int", 4_294_967_295)] {
+            assert_eq!(held(Value::Int(greatest), declared), Ok(Value::Int(greatest)));
+            assert_eq!(held(Value::Int(greatest + 1), declared), Err(247));
+            assert_eq!(held(Value::Int(-1), declared), Err(247));
+        }
+        assert_eq!(held(Value::Int(-1), "unsigned bigint"), Err(247));
         assert_eq!(held(Value::Int(256), "smallint"), Ok(Value::Int(256)));
         assert_eq!(held(Value::Int(300_000), "smallmoney"), Err(8115));
         assert_eq!(held(Value::Money(2_147_483_647), "smallmoney"), Ok(Value::Money(2_147_483_647)));

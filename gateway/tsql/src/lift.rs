@@ -265,9 +265,8 @@ fn type_of(value: &LiteralValue, negative: bool) -> Option<Type> {
         }
         LiteralValue::Float(_) => Some(types::FLOAT),
         LiteralValue::Binary(_) => (!negative).then_some(types::VARBINARY),
-        LiteralValue::Text { text, .. } => {
-            (!negative && is_short(text)).then(|| types::varchar(Some(LONGEST_VARCHAR)))
-        }
+        LiteralValue::Text { text, national, .. } => (!negative && is_short(text))
+            .then(|| Type { twin: *national, ..types::varchar(Some(LONGEST_VARCHAR)) }),
         LiteralValue::Null | LiteralValue::Money(_) => None,
     }
 }

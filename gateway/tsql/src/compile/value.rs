@@ -79,6 +79,9 @@ pub(crate) fn literal(value: &Tree, scope: &Scope, target: Option<Type>) -> Opti
     let Literal::Integer(number) = literal else {
         return (literal == Literal::Null).then_some(literal);
     };
+    if let Some((_, greatest)) = target.domain_from_zero() {
+        return u64::try_from(number).is_ok_and(|number| number <= greatest).then_some(literal);
+    }
     let range = match target.name {
         "tinyint" => 0..=255,
         "smallint" => i64::from(i16::MIN)..=i64::from(i16::MAX),

@@ -101,7 +101,14 @@ pub fn own_number(sqlstate: &str) -> Option<i32> {
 }
 
 /// Check constraints of the domains of T-SQL's types, and the error numbers of a value outside the range.
-const RANGES: [(&str, i32); 2] = [("smallmoney_range", 8115), ("tinyint_range", 220)];
+/// Unsigned types are ASE's alone ("Error messages", 247).
+const RANGES: [(&str, i32); 5] = [
+    ("smallmoney_range", 8115),
+    ("tinyint_range", 220),
+    ("usmallint_range", 247),
+    ("uint_range", 247),
+    ("ubigint_range", 247),
+];
 
 /// A row that is there already, by a primary key or a UNIQUE constraint: SQL Server's (Database Engine events and
 /// errors, 2627 and 2601). ASE has one number for these and for unique indexes, whose names here begin with their
@@ -175,6 +182,12 @@ const TOLD: &[Told] = &[
     told("23502", ["null value in column \"", "\""], None,
         Some("Cannot insert the value NULL into column '%'; column does not allow nulls.")),
     told("23505", ["could not create unique index", ""], Some(1505), None),
+    told("23514", ["value for domain tsql.usmallint violates", ""], None,
+        Some("Arithmetic overflow during implicit conversion to a UNSIGNED SMALLINT field.")),
+    told("23514", ["value for domain tsql.uint violates", ""], None,
+        Some("Arithmetic overflow during implicit conversion to a UNSIGNED INT field.")),
+    told("23514", ["value for domain tsql.ubigint violates", ""], None,
+        Some("Arithmetic overflow during implicit conversion to a UNSIGNED BIGINT field.")),
     told("23514", ["value for domain tsql.tinyint violates", ""], None,
         Some("Arithmetic overflow error for data type tinyint.")),
     told("23514", ["value for domain tsql.smallmoney violates", ""], None,

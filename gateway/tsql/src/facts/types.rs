@@ -34,6 +34,8 @@ pub struct Type {
     pub scale: Option<u8>,
     /// Digits behind the second, where fewer than seven.
     pub fraction: Option<u8>,
+    /// One of ASE's that begin at 0: of an assignment, whose value is one of the type behind it.
+    pub unsigned: bool,
     /// The other of two names of one type of PostgreSQL's: nchar, nvarchar and ntext beside char, varchar and text,
     /// numeric beside decimal.
     pub twin: bool,
@@ -51,7 +53,17 @@ const TEXT_OID: u32 = 25;
 const NUMERIC: u32 = 1700;
 
 const fn plain(name: &'static str, family: Family, oid: u32) -> Type {
-    Type { name, family, oid, length: None, precision: None, scale: None, fraction: None, twin: false }
+    Type {
+        name,
+        family,
+        oid,
+        length: None,
+        precision: None,
+        scale: None,
+        fraction: None,
+        unsigned: false,
+        twin: false,
+    }
 }
 
 const fn scaled(name: &'static str, family: Family, precision: u8, scale: u8) -> Type {
@@ -168,14 +180,14 @@ const NAMES: &[(&str, Type, Takes)] = &[
     ("text", TEXT, Takes::Nothing),
     ("time", TIME, Takes::Fraction),
     ("tinyint", TINYINT, Takes::Nothing),
-    ("ubigint", numeric(20, 0), Takes::Nothing),
-    ("uint", BIGINT, Takes::Nothing),
-    ("uinteger", BIGINT, Takes::Nothing),
+    ("ubigint", numeric(20, 0).without_sign(), Takes::Nothing),
+    ("uint", BIGINT.without_sign(), Takes::Nothing),
+    ("uinteger", BIGINT.without_sign(), Takes::Nothing),
     ("unichar", CHAR.twin(), Takes::Length),
     ("uniqueidentifier", GUID, Takes::Nothing),
     ("unitext", TEXT.twin(), Takes::Nothing),
     ("univarchar", VARCHAR.twin(), Takes::Length),
-    ("usmallint", INT, Takes::Nothing),
+    ("usmallint", INT.without_sign(), Takes::Nothing),
     ("utinyint", TINYINT, Takes::Nothing),
     ("varbinary", VARBINARY, Takes::Length),
     ("varchar", VARCHAR, Takes::Length),
@@ -373,6 +385,24 @@ impl Type {
         self.is_text() && (self.twin || self.name == SYSNAME.name)
     }
 
+    const fn without_sign(self) -> Type {
+        Type { unsigned: true, ..self }
+    }
+
+    /// The type that values of it have.
+    pub const fn of_values(self) -> Type {
+        Type { unsigned: false, ..self }
+    }
+
+    /// The domain of schema tsql whose values an unsigned type has, and the greatest of them; None for any other type.
+    pub fn domain_from_zero(&self) -> Option<(&'static str, u64)> {
+        self.unsigned.then_some(match self.oid {
+            23 => ("usmallint", u16::MAX as u64),
+            20 => ("uint", u32::MAX as u64),
+            _ => ("ubigint", u64::MAX),
+        })
+    }
+
     pub const fn twin(self) -> Type {
         Type { twin: true, ..self }
     }
@@ -391,7 +421,7 @@ impl Type {
     /// Whether every value of PostgreSQL's type is one of this type.
     pub fn is_plain(&self) -> bool {
         let has_all = [INT, BIGINT, SMALLINT, BIT, REAL, FLOAT, DATE, GUID, TEXT].map(|of| of.name);
-        has_all.contains(&self.name) || (self.is_text() && self.length.is_none())
+        !self.unsigned && has_all.contains(&self.name) || (self.is_text() && self.length.is_none())
     }
 
     /// The type as PostgreSQL's SQL has it, for a cast or a column.

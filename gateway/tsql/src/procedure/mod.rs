@@ -382,6 +382,10 @@ fn fitted(name: &str, of: &Type) -> Option<String> {
     let between = |low: &str, high: &str, source: &str| {
         Some(format!("tsql.argument({name}, {low}, {high}, '{source}', '{}')", of.name))
     };
+    if let Some((domain, greatest)) = of.domain_from_zero() {
+        let range = format!("tsql.argument({name}, 0, {greatest}, 'numeric', '{domain}')");
+        return Some(range);
+    }
     match (of.name, of.length) {
         ("tinyint", _) => between("0", "255", "smallint"),
         ("smallmoney", _) => between("-214748.3648", "214748.3647", "numeric"),

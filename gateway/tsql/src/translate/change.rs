@@ -3,9 +3,10 @@
 use super::arithmetic::arithmetic;
 use super::declared::Named;
 use super::expressions::sign;
+use super::insert::Nationals;
 use super::sources::source_name;
 use super::translation::Translation;
-use super::value::{assigned, carried, Value};
+use super::value::{assigned, carried_into, Value};
 use super::walk;
 use crate::error::Error;
 use crate::program::FilledBy;
@@ -36,6 +37,7 @@ impl Translation<'_> {
         let with = self.with(&update.with, None)?;
         let named = self.named_of_change(&target, &update.from)?;
         self.named.push(named);
+        let changed_table = self.changed_table(&target)?;
         let mut changed = self.changed(&target, &update.from)?;
         self.chosen(&target, &update.from, update.condition.as_ref(), update.top.as_ref(), &mut changed)?;
         let mut assignments = Vec::with_capacity(update.set.len());
@@ -50,7 +52,7 @@ impl Translation<'_> {
                     let text = "A column name is specified more than once in the SET clause.";
                     return Err(Error::new(264, text, target.at).with_severity(16));
                 }
-                assignments.push(format!("{column} = {}", self.set_value(item)?));
+                assignments.push(format!("{column} = {}", self.set_value(item, &changed_table)?));
                 columns.push(column.clone());
                 values.push(&item.value);
             }
@@ -96,7 +98,8 @@ impl Translation<'_> {
         Ok(format!("{with}{sql}"))
     }
 
-    pub fn set_value(&mut self, item: &SetItem) -> Result<String, Error> {
+    /// The value of an assignment to a column of this table.
+    pub fn set_value(&mut self, item: &SetItem, table: &str) -> Result<String, Error> {
         if matches!(item.value, Expression::Default(_)) {
             return Ok("default".into());
         }
@@ -105,7 +108,19 @@ impl Translation<'_> {
             let before = Value::unknown(self.column_sql(column)?);
             value = arithmetic(sign, before, value, column.at.line, self.sybase())?;
         }
-        Ok(carried(&value, self.sybase()))
+        let column = item.column.as_ref();
+        let column = column.map(|column| identifier(&column.column, column.at.line)).transpose()?;
+        let columns: Vec<String> = column.into_iter().collect();
+        let national = Nationals { table, columns: Some(&columns) }.sql(0);
+        Ok(carried_into(&value, Some(&national), self.sybase()))
+    }
+
+    /// The table that a change names, which FROM may call otherwise.
+    fn changed_table(&self, target: &ObjectName) -> Result<String, Error> {
+        let (own, whole) = (target.name.to_lowercase(), table(target)?);
+        let named = self.named.last().into_iter().flatten();
+        let is_meant = |one: &&Named| target.is_bare() && one.name == own;
+        Ok(named.filter(is_meant).find_map(|one| one.tables.first().cloned()).unwrap_or(whole))
     }
 
     /// `set @v = column = value` and `set @v = value`: the value for the variable, of the row that is changed last.

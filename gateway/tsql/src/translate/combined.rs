@@ -77,6 +77,11 @@ fn together(items: &mut [Item], others: &[Item]) {
     for (place, item) in items.iter_mut().enumerate() {
         if let Some(other) = others.get(place) {
             item.width = item.width.clone().or(other.width.clone());
+            // a datetime beside a datetime2 becomes one
+            item.digits = match (item.digits.take(), other.digits.clone()) {
+                (Some(one), Some(other)) if one != other => Some(format!("greatest({one}, {other})")),
+                (one, other) => one.or(other),
+            };
         }
         item.kind = others.get(place).map_or(item.kind, |other| item.kind.and(other.kind));
         let known = |item: &Item| item.result_type.filter(|_| are_aligned);

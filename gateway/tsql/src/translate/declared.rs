@@ -11,6 +11,20 @@ use crate::resolve::names::{array, folded, literal, table};
 use crate::tree::{ColumnName, Name, ObjectName, TableSource};
 use std::collections::HashMap;
 
+/// What is declared of a column of a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declared {
+    pub width: Width,
+    /// What gives the digits of a datetime2 or time.
+    pub digits: Option<String>,
+}
+
+impl Declared {
+    fn of(item: &Item) -> Declared {
+        Declared { width: item.width.clone(), digits: item.digits.clone() }
+    }
+}
+
 /// What columns are of.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
@@ -19,7 +33,7 @@ pub struct Named {
     /// The tables and views that have them, as SQL names them: of a query those whose columns it has all.
     pub tables: Vec<String>,
     /// Of a query the columns that it names, in lower case.
-    pub columns: HashMap<String, Width>,
+    pub columns: HashMap<String, Declared>,
     /// It may have other columns.
     pub is_open: bool,
 }
@@ -27,7 +41,7 @@ pub struct Named {
 /// Where a column is from.
 pub enum Origin {
     /// A query has it.
-    Query(Width),
+    Query(Declared),
     /// One of these tables has it; none where it is not known.
     Tables(Vec<String>),
 }
@@ -44,14 +58,14 @@ impl Named {
             for item in items {
                 match &item.name {
                     Some(name) => {
-                        named.columns.insert(name.to_lowercase(), item.width.clone());
+                        named.columns.insert(name.to_lowercase(), Declared::of(item));
                     }
                     None => item.all_of.iter().for_each(|one| named.add(one)),
                 }
             }
         } else if columns.len() == items.len() && items.iter().all(|item| item.name.is_some()) {
             let both = columns.iter().zip(items);
-            named.columns = both.map(|(name, item)| (name.text.to_lowercase(), item.width.clone())).collect();
+            named.columns = both.map(|(name, item)| (name.text.to_lowercase(), Declared::of(item))).collect();
         } else {
             named.is_open = true;
         }
@@ -60,7 +74,7 @@ impl Named {
 
     fn add(&mut self, other: &Named) {
         self.tables.extend(other.tables.iter().cloned());
-        self.columns.extend(other.columns.iter().map(|(name, width)| (name.clone(), width.clone())));
+        self.columns.extend(other.columns.iter().map(|(name, of)| (name.clone(), of.clone())));
         self.is_open |= other.is_open;
     }
 }
@@ -130,8 +144,8 @@ impl Translation<'_> {
         for named in self.named.iter().rev() {
             match &column.table {
                 None => {
-                    if let Some(width) = named.iter().find_map(|one| one.columns.get(&own)) {
-                        return Ok(Origin::Query(width.clone()));
+                    if let Some(of) = named.iter().find_map(|one| one.columns.get(&own)) {
+                        return Ok(Origin::Query(of.clone()));
                     }
                     tables.extend(named.iter().flat_map(|one| one.tables.iter().cloned()));
                     // a column may be of a source whose columns are not known
@@ -149,7 +163,7 @@ impl Translation<'_> {
                     };
                     if let Some(found) = named.iter().rev().find(is_meant) {
                         return Ok(match found.columns.get(&own) {
-                            Some(width) => Origin::Query(width.clone()),
+                            Some(of) => Origin::Query(of.clone()),
                             None => Origin::Tables(found.tables.clone()),
                         });
                     }
@@ -165,7 +179,16 @@ impl Translation<'_> {
             Origin::Tables(tables) if !self.sybase() => {
                 self.asked_of_declaration("digits_of", tables, column)
             }
+            Origin::Query(of) if !self.sybase() => Ok(of.digits),
             _ => Ok(None),
+        }
+    }
+
+    /// The length of a column that is a text, in SQL; None where its table is not known.
+    pub fn declared_length(&self, column: &ColumnName) -> Result<Option<String>, Error> {
+        match self.origin(column)? {
+            Origin::Tables(tables) => self.asked_of_declaration("length_of", tables, column),
+            Origin::Query(_) => Ok(None),
         }
     }
 

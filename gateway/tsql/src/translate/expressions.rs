@@ -90,7 +90,8 @@ impl Translation<'_> {
             _ => {}
         }
         // the value of a procedure's variable is not known when its result is described
-        let of = of.map(|of| Type { twin: of.twin || (of.is_text() && self.scope.procedure), ..of });
+        let of =
+            of.map(|of| Type { twin: of.twin || (of.is_text() && self.scope.procedure), ..of.of_values() });
         Ok(Value::of(sql, of))
     }
 

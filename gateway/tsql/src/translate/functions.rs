@@ -183,7 +183,8 @@ impl CallTranslation<'_, '_, '_> {
             if second.is_null() {
                 return Ok(first);
             }
-            return Ok(Value::unknown(format!("tsql.isnull({}, {})", first.sql, second.sql)));
+            let second = self.within_column(second)?;
+            return Ok(Value::unknown(format!("tsql.isnull({}, {second})", first.sql)));
         };
         // a variable's or literal's length is the result's
         let keeps_length = of.name == "varchar" && of.length.is_some();
@@ -192,6 +193,20 @@ impl CallTranslation<'_, '_, '_> {
         }
         let second = implicit(second, of, self.line, self.sybase())?.sql;
         Ok(Value::new(format!("coalesce({}, {second})", first.sql), of))
+    }
+
+    /// What replaces the nulls of a column is cut to its length ("ISNULL").
+    fn within_column(&self, replacement: Value) -> Result<String, Error> {
+        let is_short = replacement.text().is_some_and(|text| text.len() <= 1);
+        let may_be_long = replacement.of.is_none_or(|of| of.is_text()) && !is_short && !self.sybase();
+        let length = match self.arguments[0].without_collation() {
+            Expression::Column(column) if may_be_long => self.translation.declared_length(column)?,
+            _ => None,
+        };
+        Ok(match length {
+            Some(length) => format!("tsql.within({}, {length})", replacement.sql),
+            None => replacement.sql,
+        })
     }
 
     fn coalesce(&mut self) -> Result<Value, Error> {

@@ -1,11 +1,11 @@
 //! Inserts.
 
-use super::item::numbered;
+use super::item::{numbered, Item};
 use super::select::{Stands, Written};
 use super::translation::Translation;
-use super::value::{carried, implicit, Value};
+use super::value::{carried, carried_into, implicit, Value};
 use crate::error::Error;
-use crate::facts::types::{unified, SQL_VARIANT};
+use crate::facts::types::{unified, Family, Type, SQL_VARIANT};
 use crate::program::{Filled, FilledBy};
 use crate::resolve::names::{self, identifier, literal, table};
 use crate::tree::{
@@ -45,6 +45,7 @@ impl Translation<'_> {
             Some(_) => None,
             None => Some(format!("tsql.takes({}, {number})", literal(&into))),
         };
+        let nationals = Nationals { table: &into, columns: columns.as_deref() };
         match &insert.source {
             InsertSource::DefaultValues if only_defaults => sql.push_str(" default values"),
             InsertSource::DefaultValues => {
@@ -56,7 +57,8 @@ impl Translation<'_> {
                     self.filled = FilledBy::new(&into, columns.as_deref(), row.iter());
                 }
                 let are_variants = self.variant_columns(&into, columns.as_deref());
-                let values = self.values_of(rows, width, guard, &are_variants, (&into, unlisted, line))?;
+                let of_columns = (are_variants.as_slice(), &nationals);
+                let values = self.values_of(rows, width, guard, of_columns, (&into, unlisted, line))?;
                 sql.push_str(&if limit.is_empty() {
                     format!(" {values}")
                 } else {
@@ -65,8 +67,8 @@ impl Translation<'_> {
             }
             InsertSource::Query(query) => {
                 let are_variants = self.variant_columns(&into, columns.as_deref());
-                let rows =
-                    self.rows_from(query, &target, columns.as_deref(), guard, &are_variants, unlisted)?;
+                let of_columns = (are_variants.as_slice(), &nationals);
+                let rows = self.rows_from(query, &target, columns.as_deref(), guard, of_columns, unlisted)?;
                 sql.push_str(&format!(" {rows}{limit}"));
             }
             InsertSource::Execute(execute) => return Err(refused_execute(execute.at.line)),
@@ -136,7 +138,7 @@ impl Translation<'_> {
         rows: &[Vec<Expression>],
         width: Option<usize>,
         guard: impl Fn(usize) -> Option<String>,
-        are_variants: &[bool],
+        (are_variants, nationals): (&[bool], &Nationals),
         (into, unlisted, line): (&str, bool, u32),
     ) -> Result<String, Error> {
         let given = rows.first().map_or(0, Vec::len);
@@ -155,7 +157,7 @@ impl Translation<'_> {
             }
         }
         let Some(guard) = guard(given) else {
-            return Ok(format!("values {}", rows_sql(&rows, self.sybase(), |_, _, sql| sql)));
+            return Ok(format!("values {}", rows_sql(&rows, nationals, self.sybase(), |_, _, sql| sql)));
         };
         let all = || rows.iter().flatten();
         if all().all(|value| value.as_ref().is_some_and(Value::is_null)) {
@@ -172,7 +174,7 @@ impl Translation<'_> {
             }
             _ => sql,
         };
-        Ok(format!("values {}", rows_sql(&rows, self.sybase(), guarded)))
+        Ok(format!("values {}", rows_sql(&rows, nationals, self.sybase(), guarded)))
     }
 
     /// The values of rows; those of one column have one type. None stands for DEFAULT.
@@ -218,7 +220,7 @@ impl Translation<'_> {
         target: &ObjectName,
         columns: Option<&[String]>,
         guard: impl Fn(usize) -> Option<String>,
-        are_variants: &[bool],
+        (are_variants, nationals): (&[bool], &Nationals),
         unlisted: bool,
     ) -> Result<String, Error> {
         let width = columns.map(<[String]>::len);
@@ -240,11 +242,13 @@ impl Translation<'_> {
             // the others of several selects have types of their own
             let is_one = matches!(query.body, QueryBody::Select(_));
             let known = item.result_type.filter(|_| is_one).map(|known| known.of);
-            let mut value = Value::unknown(name.as_str());
-            if let (Some(of), Some(true)) = (known, are_variants.get(place)) {
-                value = implicit(Value::new(name.as_str(), of), SQL_VARIANT, line, self.sybase())?;
-            }
-            values.push(carried(&value, self.sybase()));
+            values.push(match (known, are_variants.get(place)) {
+                (Some(of), Some(true)) => {
+                    let value = implicit(Value::new(name.as_str(), of), SQL_VARIANT, line, self.sybase())?;
+                    carried(&value, self.sybase())
+                }
+                _ => nationals.carried(place, name, item, known, self.sybase()),
+            });
         }
         let condition = guard(items.len()).map_or_else(String::new, |guard| format!(" where {guard}"));
         let (values, names) = (values.join(", "), names.join(", "));
@@ -281,14 +285,57 @@ impl Translation<'_> {
     }
 }
 
+/// What says whether a column that an insert fills is national.
+pub struct Nationals<'a> {
+    pub table: &'a str,
+    pub columns: Option<&'a [String]>,
+}
+
+impl Nationals<'_> {
+    pub fn sql(&self, place: usize) -> String {
+        let table = literal(self.table);
+        match self.columns.and_then(|columns| columns.get(place)) {
+            Some(column) => {
+                let column = literal(&column.trim_matches('"').replace("\"\"", "\""));
+                format!("(select tsql.is_national(array[{table}]::regclass[], {column}))")
+            }
+            None => format!("(select tsql.is_national({table}::regclass, {}))", place + 1),
+        }
+    }
+
+    /// A column of a query, which is named `name` there, on its way into the column at this place.
+    pub fn carried(
+        &self,
+        place: usize,
+        name: &str,
+        item: &Item,
+        known: Option<Type>,
+        sybase: bool,
+    ) -> String {
+        let of = known.filter(says_more);
+        let value = Value { declared_digits: item.digits.clone(), ..Value::of(name, of) };
+        // of what has another type nothing is asked
+        let national = known.is_none_or(|of| of.family == Family::Binary).then(|| self.sql(place));
+        carried_into(&value, national.as_deref(), sybase)
+    }
+}
+
+/// Types whose values say more than PostgreSQL's.
+fn says_more(of: &Type) -> bool {
+    of.is_national() || matches!(of.name, "datetime2" | "time")
+}
+
 /// The insert of so many rows of values, which have the types of their parameters: `$1` to `$width` are the first row.
 pub fn insert_of_rows(filled: &Filled, width: usize, rows: usize, sybase: bool) -> String {
     let columns =
         filled.columns.as_ref().map_or_else(String::new, |columns| format!(" ({})", columns.join(", ")));
     let overriding = if filled.with_identity { " overriding system value" } else { "" };
     let names: Vec<String> = (1..=width).map(|place| format!("c{place}")).collect();
-    let values: Vec<String> =
-        names.iter().map(|name| carried(&Value::unknown(name.as_str()), sybase)).collect();
+    let nationals = Nationals { table: &filled.table, columns: filled.columns.as_deref() };
+    let carry = |(place, name): (usize, &String)| {
+        carried_into(&Value::unknown(name.as_str()), Some(&nationals.sql(place)), sybase)
+    };
+    let values: Vec<String> = names.iter().enumerate().map(carry).collect();
     let row = |row: usize| {
         let places: Vec<String> = (1..=width).map(|place| format!("${}", row * width + place)).collect();
         format!("({})", places.join(", "))
@@ -306,13 +353,14 @@ pub fn insert_of_rows(filled: &Filled, width: usize, rows: usize, sybase: bool) 
 /// Rows on their way into columns; `write` has the last word on each value.
 fn rows_sql(
     rows: &[Vec<Option<Value>>],
+    nationals: &Nationals,
     sybase: bool,
     write: impl Fn(usize, usize, String) -> String,
 ) -> String {
     let row_sql = |(row, values): (usize, &Vec<Option<Value>>)| {
         let values = values.iter().enumerate().map(|(column, value)| match value {
             None => "default".to_owned(),
-            Some(value) => write(row, column, carried(value, sybase)),
+            Some(value) => write(row, column, carried_into(value, Some(&nationals.sql(column)), sybase)),
         });
         format!("({})", values.collect::<Vec<_>>().join(", "))
     };

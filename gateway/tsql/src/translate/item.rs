@@ -30,6 +30,8 @@ pub struct Item {
     pub result_type: Option<ResultType>,
     /// Whether it is a national text.
     pub width: Width,
+    /// What gives the digits of a datetime2 or time.
+    pub digits: Option<String>,
     /// Of a star: what it is of.
     pub all_of: Vec<Named>,
 }
@@ -50,6 +52,7 @@ impl Item {
             variable: None,
             result_type: None,
             width: Width::Narrow,
+            digits: None,
             all_of: Vec::new(),
         }
     }

@@ -2,9 +2,9 @@
 
 use super::change::refuse_common;
 use super::declared::Named;
-use super::insert::mismatch;
+use super::insert::{mismatch, Nationals};
 use super::translation::{ChangedRows, Translation};
-use super::value::carried;
+use super::value::carried_into;
 use crate::error::Error;
 use crate::resolve::names::{self, identifier, table};
 use crate::tree::{
@@ -55,7 +55,7 @@ impl Translation<'_> {
                 }
             }
             let action = match &clause.action {
-                MergeAction::Update(set) => format!("update set {}", self.merge_set(set, &own)?),
+                MergeAction::Update(set) => format!("update set {}", self.merge_set(set, &own, &into)?),
                 MergeAction::Delete => String::from("delete"),
                 MergeAction::Insert { columns, values } => {
                     let sql = self.merge_insert(&into, columns, values.as_deref(), line)?;
@@ -73,7 +73,7 @@ impl Translation<'_> {
     }
 
     /// The assignments of an update; `own`: what the target is called.
-    fn merge_set(&mut self, set: &[SetItem], own: &ObjectName) -> Result<String, Error> {
+    fn merge_set(&mut self, set: &[SetItem], own: &ObjectName, into: &str) -> Result<String, Error> {
         let mut assignments = Vec::with_capacity(set.len());
         let mut columns = Vec::with_capacity(set.len());
         for item in set {
@@ -88,7 +88,7 @@ impl Translation<'_> {
             // the source may have a column of this name too
             let mut of_target = item.clone();
             of_target.column.iter_mut().for_each(|column| column.table = Some(Box::new(own.clone())));
-            assignments.push(format!("{name} = {}", self.set_value(&of_target)?));
+            assignments.push(format!("{name} = {}", self.set_value(&of_target, into)?));
             columns.push(name);
         }
         Ok(assignments.join(", "))
@@ -111,11 +111,15 @@ impl Translation<'_> {
         if let Some(named) = named.as_ref().filter(|named| named.len() != values.len()) {
             return Err(mismatch(named.len(), values.len(), line));
         }
+        let nationals = Nationals { table: into, columns: named.as_deref() };
         let mut written = Vec::with_capacity(values.len());
-        for value in values {
+        for (place, value) in values.iter().enumerate() {
             written.push(match value {
                 Expression::Default(_) => String::from("default"),
-                value => carried(&self.value(value)?, self.sybase()),
+                value => {
+                    let value = self.value(value)?;
+                    carried_into(&value, Some(&nationals.sql(place)), self.sybase())
+                }
             });
         }
         let is_overriding = self.scope.identity_insert.as_deref() == Some(into) && !columns.is_empty();

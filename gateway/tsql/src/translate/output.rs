@@ -1,9 +1,10 @@
 //! OUTPUT: the rows before and after a change.
 
+use super::insert::Nationals;
 use super::item::{numbered, titles, Item};
 use super::translation::{ChangedRows, Translation};
 use crate::error::Error;
-use crate::resolve::names::{in_parentheses, table};
+use crate::resolve::names::{self, table};
 use crate::tree::{ObjectName, Output, Select, SelectItem};
 
 impl Translation<'_> {
@@ -73,18 +74,26 @@ impl Translation<'_> {
             return Ok(returning);
         };
         let target = self.target(target)?;
-        let into = format!("{}{}", table(&target)?, in_parentheses(columns)?);
-        Ok(kept(&returning, &into, &items))
+        let named = columns.iter().map(names::name).collect::<Result<Vec<_>, _>>()?;
+        let columns = Some(named.as_slice()).filter(|named| !named.is_empty());
+        Ok(kept(&returning, &Nationals { table: &table(&target)?, columns }, &items, self.sybase()))
     }
 }
 
 /// The rows of RETURNING as those of another table.
-fn kept(returning: &str, into: &str, items: &[Item]) -> String {
+fn kept(returning: &str, target: &Nationals, items: &[Item], sybase: bool) -> String {
+    let columns = target.columns.map_or_else(String::new, |columns| format!(" ({})", columns.join(", ")));
+    let into = format!("{}{columns}", target.table);
     if items.iter().any(|item| item.name.is_none()) {
         return format!("with \"changed\" as ({returning}) insert into {into} select * from \"changed\"");
     }
     let names = numbered(items);
-    let values: Vec<String> = names.iter().map(|name| format!("tsql.carry({name})")).collect();
+    let both = names.iter().zip(items).enumerate();
+    let values: Vec<String> = both
+        .map(|(place, (name, item))| {
+            target.carried(place, name, item, item.result_type.map(|known| known.of), sybase)
+        })
+        .collect();
     let (values, names) = (values.join(", "), names.join(", "));
     format!("with \"changed\" ({names}) as ({returning}) insert into {into} select {values} from \"changed\"")
 }

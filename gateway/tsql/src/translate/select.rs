@@ -9,7 +9,7 @@ use super::order::refuse_order;
 use super::tables::column_type;
 use super::title::ResultType;
 use super::translation::{Made, Translation, Verb};
-use super::value::assigned;
+use super::value::{assigned, MOST_FRACTION};
 use super::width::Width;
 use super::{stars, walk};
 use crate::error::Error;
@@ -231,6 +231,11 @@ impl Translation<'_> {
                     Some(of) => format!("({sql})::{}", column_type(of, select.at.line)?),
                     None => sql,
                 };
+                let fine = known.filter(|of| matches!(of.name, "datetime2" | "time"));
+                let digits = match fine.filter(|_| !self.sybase()) {
+                    Some(of) => Some(of.fraction.unwrap_or(MOST_FRACTION).to_string()),
+                    None => written.declared_digits,
+                };
                 let (name, is_own) = match (alias, value.without_collation()) {
                     (Some(alias), _) => (alias.text.clone(), false),
                     (None, Expression::Column(column)) => (column.column.clone(), true),
@@ -249,7 +254,14 @@ impl Translation<'_> {
                     Stands::Inside => self.width(value)?,
                     _ => Width::Narrow,
                 };
-                Ok(Item { sql: titled, is_own, result_type, width, ..Item::new(sql, Some(name), kind) })
+                Ok(Item {
+                    sql: titled,
+                    is_own,
+                    result_type,
+                    width,
+                    digits,
+                    ..Item::new(sql, Some(name), kind)
+                })
             }
             SelectItem::Assign { variable, operator, value } => {
                 self.assigned_item(variable, *operator, value, select)

@@ -322,6 +322,9 @@ pub fn column_type(of: Type, line: u32) -> Result<String, Error> {
             line,
         ));
     }
+    if let Some((domain, _)) = of.domain_from_zero() {
+        return Ok(format!("tsql.{domain}"));
+    }
     Ok(match of.name {
         "tinyint" | "money" | "smallmoney" | "datetime" | "smalldatetime" => format!("tsql.{}", of.name),
         _ => of.sql(),

@@ -198,7 +198,16 @@ fn conversion(verb: &str, value: Value, target: Type, line: u32, sybase: bool) -
     } else {
         as_other(verb, value, target, line)?
     };
-    Ok(Value::new(sql, target))
+    Ok(match target.domain_from_zero() {
+        None => Value::new(sql, target),
+        Some(_) if verb == "try" => {
+            return Err(Error::refused("try_convert to an unsigned type", "ASE has none", line));
+        }
+        Some((domain, _)) => {
+            let of = target.of_values();
+            Value::new(format!("({sql})::tsql.{domain}::{}", of.sql()), of)
+        }
+    })
 }
 
 /// Money as one of its own type, for what of it goes by the type: a variable of PostgreSQL's is any numeric.
@@ -289,7 +298,7 @@ const MOST_UNITS: u32 = (1 << 30) - 1;
 /// Of datetime2 and time: what PostgreSQL's type does not say, and ASE shows otherwise.
 const DEFAULT_STYLE: i64 = 121;
 /// Digits behind the second.
-const MOST_FRACTION: u8 = 7;
+pub const MOST_FRACTION: u8 = 7;
 
 fn has_own_text(value: &Value, sybase: bool) -> bool {
     !sybase && styled_text(value, DEFAULT_STYLE).is_some()
@@ -365,7 +374,8 @@ pub fn assigned(value: Value, target: Type, line: u32, sybase: bool) -> Result<V
     if target == XML {
         return Ok(Value::new(format!("({})::xml", value.sql), target));
     }
-    let sql = converted(value, target, line, sybase)?.sql;
+    let Value { sql, .. } = converted(value, target, line, sybase)?;
+    let target = target.of_values();
     let cast = format!("::{}", target.sql());
     Ok(Value::new(if sql.ends_with(&cast) { sql } else { format!("({sql}){cast}") }, target))
 }
@@ -401,18 +411,52 @@ fn by_itself(value: Value, target: Type, line: u32, sybase: bool) -> Result<Valu
 
 /// A value on its way into a column, whose type PostgreSQL knows: converted to it as T-SQL converts.
 pub fn carried(value: &Value, sybase: bool) -> String {
+    carried_into(value, None, sybase)
+}
+
+/// The same; `national`: what says of the column whether it is national, for bytes are UTF-16 there.
+pub fn carried_into(value: &Value, national: Option<&str>, sybase: bool) -> String {
     if value.is_null() {
         return "null".to_owned();
     }
-    let carry = match value.of.map(class) {
-        // what PostgreSQL's timestamp does not say
-        Some(Class::DateTime2) if value.of.is_some_and(|of| of.oid == types::DATETIME2.oid) => {
-            "carry_datetime2"
+    let sql = typed_parameter(value);
+    // what PostgreSQL's timestamp does not say
+    let is_fine = value.of.is_some_and(|of| class(of) == Class::DateTime2 && of.oid == types::DATETIME2.oid);
+    if sybase {
+        let carry = if is_fine { "carry_datetime2" } else { "carry_sybase" };
+        return format!("tsql.{carry}({sql})");
+    }
+    let (digits, national) = match value.of {
+        Some(of) if is_fine || of.name == types::TIME.name => {
+            (Some(of.fraction.unwrap_or(MOST_FRACTION).to_string()), None)
         }
-        _ if sybase => "carry_sybase",
+        Some(of) if of.family == Family::Binary => (None, national),
+        Some(_) => (None, None),
+        None => (value.declared_digits.clone(), national),
+    };
+    let carry = match value.of {
+        _ if is_fine => "carry_datetime2",
+        Some(of) if of.is_national() => "carry_national",
         _ => "carry",
     };
-    format!("tsql.{carry}({})", of_own_type(value))
+    if digits.is_none() && national.is_none() {
+        return format!("tsql.{carry}({sql})");
+    }
+    // with nulls of no type PostgreSQL would take a domain for its base type
+    let digits = digits.unwrap_or_else(|| "null::integer".to_owned());
+    format!("tsql.{carry}({sql}, {digits}, {})", national.unwrap_or("null::boolean"))
+}
+
+/// A value whose type PostgreSQL is told where it is a parameter, which otherwise would be a text.
+fn typed_parameter(value: &Value) -> String {
+    let of = value.of.filter(|of| !matches!(of.family, Family::Text | Family::Money | Family::Variant));
+    match of {
+        Some(of) if value.sql.starts_with('$') => {
+            let plain = Type { precision: None, scale: None, fraction: None, ..of };
+            format!("{}::{}", value.sql, plain.sql())
+        }
+        _ => of_own_type(value),
+    }
 }
 
 /// As an operand of PostgreSQL's numeric arithmetic.

@@ -147,7 +147,7 @@ impl Translation<'_> {
             return Ok(Width::of(question.of_type(*of)));
         }
         Ok(match self.origin(column)? {
-            Origin::Query(width) if question == Question::IsNational => width,
+            Origin::Query(of) if question == Question::IsNational => of.width,
             Origin::Query(_) => Width::Narrow,
             Origin::Tables(tables) => {
                 let asked = self.asked_of_declaration(question.of_columns(), tables, column)?;
