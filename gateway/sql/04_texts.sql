@@ -159,6 +159,16 @@ language sql immutable parallel safe
 return case when tsql.has_pairs(pg_catalog.left(value, 1)) then 55296 + ((pg_catalog.ascii(value) - 65536) >> 10)
   else nullif(pg_catalog.ascii(value), 0) end;
 comment on function tsql.unicode(text) is 'Of the first unit: 0 to 65535 ("UNICODE").';
+create or replace function tsql.uscalar(value text) returns integer
+language sql immutable strict parallel safe
+return nullif(pg_catalog.ascii(value), 0);
+comment on function tsql.uscalar(text) is 'ASE: the number that Unicode gives the first character.';
+create or replace function tsql.uhighsurr(value text, unit integer) returns integer
+language sql immutable strict parallel safe
+return tsql.has_pairs(substr(tsql.filled_pairs(value), unit, 1))::integer;
+create or replace function tsql.ulowsurr(value text, unit integer) returns integer
+language sql immutable strict parallel safe
+return tsql.has_pairs(substr(tsql.filled_pairs(value), unit - 1, 1))::integer;
 create or replace function tsql.char(code integer) returns text
 language plpgsql immutable strict parallel safe
 as $$

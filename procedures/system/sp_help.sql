@@ -1,3 +1,12 @@
+-- As in ASE's syscolumns: of texts without a limit it is that of the pointer.
+create function sys.ase_bytes(characters integer, bytes integer, ase_length integer)
+returns integer
+language sql
+immutable
+as $$
+  select case when bytes = -1 then 16 when characters > 0 then ase_length else bytes end
+$$;
+
 create function sys.help(objname text, ase boolean)
 returns integer
 language plpgsql
@@ -53,7 +62,7 @@ begin
       columns.name::varchar(%s) as "Column_name",
       case when $1::boolean then types.ase_name else types.name end::varchar(%s) as "Type",
       case when columns.is_computed then 'yes' else 'no' end::varchar(3) as "Computed",
-      case when $1::boolean then types.ase_length else types.bytes end as "Length",
+      case when $1::boolean then sys.ase_bytes(types.characters, types.bytes, types.ase_length) else types.bytes end as "Length",
       case when types.characters is null then nullif(types.digits, 0) end as "Prec",
       case when types.radix = 10 or types.sub is not null then types.scale end as "Scale",
       case when columns.is_nullable then 'yes' else 'no' end::varchar(3) as "Nullable"
@@ -85,7 +94,7 @@ begin
     select
       ('@' || parameters.name)::varchar(%s) as "Parameter_name",
       case when $1::boolean then types.ase_name else types.name end::varchar(%s) as "Type",
-      case when $1::boolean then types.ase_length else types.bytes end as "Length",
+      case when $1::boolean then sys.ase_bytes(types.characters, types.bytes, types.ase_length) else types.bytes end as "Length",
       case when types.characters is null then nullif(types.digits, 0) end as "Prec",
       case when types.radix = 10 or types.sub is not null then types.scale end as "Scale",
       parameters.place as "Param_order",

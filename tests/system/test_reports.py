@@ -79,7 +79,15 @@ def test_sp_help_of_a_table(reader: Connection) -> None:
     )
     assert constraints.rows == [("PRIMARY KEY", "sr_rf_pkey", "PRIMARY KEY (seq_no)")]
     sybase = report(reader, "sybsystemprocs.sp_help('sr_rf')").results[1]
-    assert [row[1] for row in sybase.rows] == ["int", "bigdatetime", "real", "int"]
+    assert [row[1:4:2] for row in sybase.rows] == [("int", 4), ("bigdatetime", 8), ("real", 4), ("int", 4)]
+
+
+def test_lengths_are_those_of_the_bytes_that_are_stored(admin: Connection) -> None:
+    admin.execute("create table lengths (a tsql.datetime, b tsql.money, c varchar(10), d text)")
+    columns = report(admin, "sybsystemprocs.sp_help('lengths')").results[1]
+    admin.execute("drop table lengths")
+    # ASE, "Data types": storage sizes; of text the pointer's
+    assert [(row[0], row[3]) for row in columns.rows] == [("a", 8), ("b", 8), ("c", 10), ("d", 16)]
 
 
 def test_sp_help_of_other_things(reader: Connection) -> None:

@@ -41,6 +41,7 @@ pub fn variable(state: &SessionState<'_>, name: &str) -> Option<(SqlType, Value<
     Some(match name {
         "@@spid" => (SqlType::INT2, Value::Int(i64::from(state.spid))),
         "@@version" => text(&version(state.dialect)),
+        "@@version_as_integer" | "@@version_number" => integer(ASE_VERSION),
         "@@microsoftversion" => integer(i64::from(u32::from_be_bytes(loginack::VERSION_7))),
         "@@rowcount" => integer(state.row_count),
         "@@error" => integer(i64::from(state.error)),
@@ -106,6 +107,9 @@ fn options(state: &SessionState<'_>) -> i64 {
     .filter(|(is_on, _)| *is_on)
     .fold(HOLD, |bits, (_, bit)| bits | bit)
 }
+
+/// As an integer, for "15.7".
+const ASE_VERSION: i64 = 15_700;
 
 /// Begins as clients expect of the server they think they talk to, and says what it is.
 fn version(dialect: &Dialect) -> String {

@@ -9,8 +9,8 @@ use super::types::{
 /// How a function is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
-    /// `tsql.<function>(arguments)`: one letter for each argument, t a text, i an integer, f a float; those after the
-    /// first `least` are optional.
+    /// `tsql.<function>(arguments)`: one letter for each argument, t a text, i an integer, l a bigint, f a float, b bytes;
+    /// those after the first `least` are optional.
     Plain {
         function: &'static str,
         takes: &'static str,
@@ -73,6 +73,8 @@ pub enum Rule {
     Session,
     /// A function of the catalogue, in schema sys.
     System,
+    /// One whose number is as large as those of any identity column.
+    SystemNumeric,
     HashBytes,
     Format,
     /// greatest and least
@@ -120,9 +122,9 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("atan2", Rule::Plain { function: "atan2", takes: "ff", least: 2, gives: FLOAT }),
     ("atn2", Rule::Plain { function: "atan2", takes: "ff", least: 2, gives: FLOAT }),
     ("avg", Rule::Sum),
-    ("biginttohex", NO),
+    ("biginttohex", texts("biginttohex", "l", varchar(Some(16)))),
     ("binary_checksum", NO),
-    ("bintostr", NO),
+    ("bintostr", texts("bintostr", "b", ANY_TEXT)),
     ("ceiling", Rule::KeepsKind),
     ("certencoded", NO),
     ("char", texts("char", "i", varchar(Some(1)))),
@@ -202,20 +204,20 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("grouping_id", Rule::Grouping),
     ("has_dbaccess", Rule::System),
     ("hashbytes", Rule::HashBytes),
-    ("hextobigint", NO),
-    ("hextoint", NO),
+    ("hextobigint", texts("hextobigint", "t", BIGINT)),
+    ("hextoint", texts("hextoint", "t", INT)),
     ("host_id", NO),
     ("host_name", Rule::Session),
-    ("ident_current", Rule::System),
-    ("ident_incr", Rule::System),
-    ("ident_seed", Rule::System),
+    ("ident_current", Rule::SystemNumeric),
+    ("ident_incr", Rule::SystemNumeric),
+    ("ident_seed", Rule::SystemNumeric),
     ("identity", Rule::Refused("it is only valid in the list of a select into")),
     ("identity_incr", NO),
     ("identity_seed", NO),
     ("iif", Rule::Iif),
     ("index_col", Rule::System),
     ("indexproperty", Rule::System),
-    ("inttohex", NO),
+    ("inttohex", texts("inttohex", "i", varchar(Some(8)))),
     ("is_member", Rule::System),
     ("is_srvrolemember", Rule::System),
     ("isdate", texts("isdate", "t", INT)),
@@ -302,7 +304,7 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("string_agg", Rule::StringAgg),
     ("string_escape", NO),
     ("string_split", Rule::Rows),
-    ("strtobin", NO),
+    ("strtobin", texts("strtobin", "t", VARBINARY)),
     ("stuff", texts("stuff", "tiit", ANY_TEXT)),
     ("substring", Rule::Substring),
     ("sum", Rule::Sum),
@@ -318,7 +320,7 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("textptr", NO),
     ("textvalid", NO),
     ("timefromparts", Rule::FromParts(TIME)),
-    ("to_unichar", NO),
+    ("to_unichar", texts("nchar", "i", nvarchar(Some(1)))),
     ("todatetimeoffset", Rule::AtOffset),
     ("translate", texts("translate", "ttt", ANY_TEXT)),
     ("trigger_nestlevel", NO),
@@ -327,11 +329,11 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("type_id", Rule::System),
     ("type_name", Rule::System),
     ("typeproperty", Rule::System),
-    ("uhighsurr", NO),
-    ("ulowsurr", NO),
+    ("uhighsurr", texts("uhighsurr", "ti", INT)),
+    ("ulowsurr", texts("ulowsurr", "ti", INT)),
     ("unicode", texts("unicode", "t", INT)),
     ("upper", Rule::SameLength),
-    ("uscalar", NO),
+    ("uscalar", texts("uscalar", "t", INT)),
     ("used_pgs", NO),
     ("user", Rule::Session),
     ("user_id", Rule::System),

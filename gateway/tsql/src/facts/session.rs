@@ -37,6 +37,8 @@ pub const VARIABLES: &[(&str, Type)] = &[
     ("@@transtate", INT),
     ("@@unicharsize", INT),
     ("@@version", NAME),
+    ("@@version_as_integer", INT),
+    ("@@version_number", INT),
 ];
 
 /// Functions without arguments, the variable that the session fills for each, and its type.

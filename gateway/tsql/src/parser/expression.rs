@@ -53,7 +53,8 @@ const NILADIC: [&str; 6] =
     ["current_user", "session_user", "system_user", "user", "current_timestamp", "current_date"];
 
 /// Reserved words that begin a function.
-const CALLED: [&str; 6] = ["left", "right", "nullif", "convert", "update", "user"];
+const CALLED: [&str; 8] =
+    ["left", "right", "nullif", "convert", "update", "user", "current_date", "current_time"];
 
 impl<'t> Parser<'t> {
     /// A value.

@@ -77,8 +77,12 @@ impl CallTranslation<'_, '_, '_> {
     }
 
     pub fn float(&mut self, place: usize) -> Result<String, Error> {
+        self.of_type(place, FLOAT)
+    }
+
+    pub fn of_type(&mut self, place: usize, target: Type) -> Result<String, Error> {
         let value = self.value(place)?;
-        self.converted(value, FLOAT)
+        self.converted(value, target)
     }
 
     fn converted(&self, value: Value, target: Type) -> Result<String, Error> {

@@ -7,7 +7,7 @@ use super::walk;
 use crate::error::Error;
 use crate::facts::functions::{rule, Rule, NEW_ID, NONE_SUCH};
 use crate::facts::session;
-use crate::facts::types::{unified, Type, GUID, INT, SQL_VARIANT};
+use crate::facts::types::{numeric, unified, Type, BIGINT, GUID, INT, SQL_VARIANT, VARBINARY};
 use crate::resolve::names::{identifier, literal, shown};
 use crate::tree::{Arguments, Expression, FunctionCall, ObjectName};
 
@@ -133,6 +133,10 @@ impl CallTranslation<'_, '_, '_> {
             Rule::Grouping => self.grouping(),
             Rule::Session => self.session(),
             Rule::System => self.system(),
+            Rule::SystemNumeric => {
+                let value = self.system()?;
+                Ok(Value::new(format!("{}::numeric(38, 0)", value.sql), numeric(38, 0)))
+            }
             Rule::HashBytes => self.hash_bytes(),
             Rule::Format => self.format(),
             Rule::OfAll => self.of_all(),
@@ -166,6 +170,8 @@ impl CallTranslation<'_, '_, '_> {
                     self.as_text(&value)?
                 }
                 'i' => self.integer(place)?,
+                'l' => self.of_type(place, BIGINT)?,
+                'b' => self.of_type(place, VARBINARY)?,
                 _ => self.float(place)?,
             });
         }
