@@ -16,6 +16,40 @@ begin
 end
 $$;
 
+-- In ASE a whole number that does not fit is an error ("Converting numeric data to a character type"), not a *.
+create or replace function tsql.with_room(value text, length integer, type_ text) returns text
+language plpgsql immutable parallel safe
+as $$
+begin
+  if length(value) > length then
+    perform tsql.fail(265, format('Insufficient result space for explicit conversion of %s value ''%s'' to a VARCHAR field.',
+      upper(type_), value));
+  end if;
+  return value;
+end
+$$;
+do $$
+declare
+  source record;
+begin
+  for source in
+    select
+      format_type(proargtypes[0], null) as type,
+      case provolatile when 'i' then 'immutable' else 'stable' end as kind,
+      case proargtypes[0] when 'boolean'::regtype then 'bit' when 'smallint'::regtype then 'smallint'
+        when 'integer'::regtype then 'int' end as whole
+    from pg_proc
+    where pronamespace = 'tsql'::regnamespace and proname = 'to_varchar' and pronargs = 2
+  loop
+    execute format(
+      'create or replace function tsql.to_sybase_varchar(value %s, length integer) returns text'
+      ' language sql %s parallel safe return %s', source.type, source.kind,
+      case when source.whole is null then 'tsql.to_varchar(value, length)'
+        else format('tsql.with_room(tsql.text_of(value), length, %L)', source.whole) end);
+  end loop;
+end
+$$;
+
 -- TRY_CAST and TRY_CONVERT: each conversion once more, which gives null where the other fails.
 
 do $$

@@ -17,13 +17,13 @@ begin
     end if;
   end loop;
   if found is distinct from names then
-    raise exception 'the columns of % are others now', relation::regclass using errcode = 'feature_not_supported';
+    raise exception 'the columns of % are others now', relation::regclass using errcode = 'RL007';
   end if;
   return true;
 end
 $$;
 
 comment on function tsql.demand_columns(oid, text[]) is
-$$True; an error (0A000) when a table or composite type has other columns than these, or in another order. It is
+$$True; an error (RL007) when a table or composite type has other columns than these, or in another order. It is
 immutable for PostgreSQL to evaluate it when a statement is planned; since the statement has the relation's oid, it is
 planned again when that has changed.$$;

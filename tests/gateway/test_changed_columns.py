@@ -17,20 +17,24 @@ NUMBERS = count()
 
 
 class Pair:
-    """A table of two columns of one type, and a procedure that joins group commit and takes a row of it."""
+    """A table of two columns of one type, and a procedure that joins group commit and takes a row of it: a
+    function, or what PostgreSQL calls a procedure."""
 
-    def __init__(self, admin: Admin) -> None:
+    def __init__(self, admin: Admin, is_function: bool = True) -> None:
         self._admin = admin
         number = next(NUMBERS)
         self.table, self.procedure = f"gateway_test.pair_{number}", f"keep_{number}"
         keep = f"gateway_test.{self.procedure}({self.table})"
+        kind, returns, ends = "procedure", "", ""
+        if is_function:
+            kind, returns, ends = "function", " returns integer", " return 0;"
         self.execute(
             f"create table {self.table} (id integer, a real, b real); "
             f"alter table {self.table} owner to ringlog_owner; "
-            f"create function gateway_test.{self.procedure}(r {self.table}) returns integer language plpgsql "
+            f"create {kind} gateway_test.{self.procedure}(r {self.table}){returns} language plpgsql "
             "security definer set search_path = pg_catalog, pg_temp "
-            f"as $$ begin insert into {self.table} select r.*; return 0; end $$; "
-            f"alter function {keep} owner to ringlog_owner; notify ringlog_catalogue"
+            f"as $$ begin insert into {self.table} select r.*;{ends} end $$; "
+            f"alter {kind} {keep} owner to ringlog_owner; notify ringlog_catalogue"
         )
 
     def execute(self, text: str) -> None:
@@ -62,9 +66,9 @@ class Pair:
         return self._admin.execute(f"select id, a, b from {self.table} order by id".encode()).fetchall()
 
 
-@pytest.fixture
-def pair(admin: Admin) -> Iterator[Pair]:
-    pair = Pair(admin)
+@pytest.fixture(params=[True, False], ids=["function", "procedure"])
+def pair(admin: Admin, request: pytest.FixtureRequest) -> Iterator[Pair]:
+    pair = Pair(admin, is_function=request.param)
     yield pair
     pair.execute(f"drop table {pair.table} cascade; notify ringlog_catalogue")
 

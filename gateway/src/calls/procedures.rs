@@ -23,6 +23,8 @@ use std::time::Instant;
 const MOST_RELOADS: usize = 3;
 /// SQLSTATE of a procedure whose table, or what was asked for, is on another server.
 const MOVED: &str = "RL006";
+/// SQLSTATE of tsql.demand_columns, before anything of the call has run.
+const OTHER_COLUMNS: &str = "RL007";
 
 /// The procedures that a session calls.
 pub struct Procedures {
@@ -315,7 +317,9 @@ impl Procedures {
                 let node = self.node_named(name).map_err(|error| Failure::of_call(&error))?;
                 self.call_elsewhere(client, &node, function, &statement, &bound.values, &zone).await
             }
-            Err(Unfinished::Failed(error)) => Err(Failure::of_call(&error).into()),
+            Err(Unfinished::Failed(error)) if error.sqlstate() != Some(OTHER_COLUMNS) => {
+                Err(Failure::of_call(&error).into())
+            }
             Err(unfinished) => {
                 let refusal = refusal(unfinished, function);
                 if matches!(refusal, Refusal::Outdated(_)) {
@@ -404,7 +408,13 @@ fn repeated_times(repeated: &[(String, i64)]) -> String {
 
 /// The function or its row type may have changed since the catalogue was read.
 pub(super) fn may_be_outdated(error: &PgError) -> bool {
-    matches!(error.sqlstate(), Some("42804" | "42883" | "0A000" | "26000" | MOVED))
+    match error {
+        // of a type that is gone PostgreSQL has an internal error
+        PgError::Server(notice) if notice.sqlstate == "XX000" => {
+            notice.message.starts_with("cache lookup failed for type")
+        }
+        _ => matches!(error.sqlstate(), Some("42804" | "42883" | "0A000" | "26000" | MOVED | OTHER_COLUMNS)),
+    }
 }
 
 /// Whether a call was refused because of its many messages.

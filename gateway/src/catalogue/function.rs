@@ -239,7 +239,11 @@ impl Function {
                 "null".to_owned()
             } else if *given {
                 next += 1;
-                format!("${next}")
+                match self.demand(argument).filter(|_| self.is_procedure) {
+                    // CALL has no condition; it evaluates its arguments each time
+                    Some(demand) => format!("case when {demand} then ${next} end"),
+                    None => format!("${next}"),
+                }
             } else {
                 continue;
             };
@@ -265,20 +269,24 @@ impl Function {
     /// names. PostgreSQL evaluates it when it plans the statement, and does so again when a relation named in it
     /// has changed.
     fn demands(&self, given: &[bool]) -> String {
-        let checked = |argument: &&Argument| argument.relation != 0 && self.node.is_none();
-        let demands = self.given(given).filter(checked).map(|argument| {
-            let fields = self.parameters.fields.get(argument.fields.clone()).unwrap_or_default();
-            let names: Vec<_> = fields.iter().map(|field| literal(&field.name)).collect();
-            format!(
-                "tsql.demand_columns('{}'::pg_catalog.oid, array[{}]::pg_catalog.text[])",
-                argument.relation,
-                names.join(", ")
-            )
-        });
-        let demands: Vec<_> = demands.collect();
+        let demands: Vec<_> = self.given(given).filter_map(|argument| self.demand(argument)).collect();
         if demands.is_empty() {
             return String::new();
         }
         format!(" where {}", demands.join(" and "))
+    }
+
+    /// The condition for one argument; None for what is no composite, and on a node, where relations have other oids.
+    fn demand(&self, argument: &Argument) -> Option<String> {
+        if argument.relation == 0 || self.node.is_some() {
+            return None;
+        }
+        let fields = self.parameters.fields.get(argument.fields.clone()).unwrap_or_default();
+        let names: Vec<_> = fields.iter().map(|field| literal(&field.name)).collect();
+        Some(format!(
+            "tsql.demand_columns('{}'::pg_catalog.oid, array[{}]::pg_catalog.text[])",
+            argument.relation,
+            names.join(", ")
+        ))
     }
 }

@@ -244,7 +244,12 @@ fn as_text(verb: &str, value: &Value, target: Type, line: u32, sybase: bool) -> 
             format!("{}::{}", value.sql, target.sql())
         }
         (Some(length), _) => {
-            let reader = if is_wide { "nvarchar" } else { "varchar" };
+            let is_whole = value.of.is_none_or(|of| matches!(of.family, Family::Bit | Family::Integer));
+            let reader = match (is_wide, sybase && is_whole) {
+                (true, _) => "nvarchar",
+                (_, true) => "sybase_varchar",
+                _ => "varchar",
+            };
             let text = format!("tsql.{verb}_{reader}({}, {length})", value.sql);
             format!("{}::{}", declared_text(value, DEFAULT_STYLE, text), target.sql())
         }
