@@ -1,8 +1,6 @@
 """The command `ringlog bench`."""
 
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +24,7 @@ from ringlog.loadtest.bench.results import Results, new_results
 from ringlog.loadtest.bench.server import serving
 from ringlog.loadtest.bench.verification import verify
 from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
+from ringlog.loadtest.experiment.running import interrupt_once, temporary_folder
 from ringlog.loadtest.peers.finding import TIMESCALEDB, Timescaledb, found
 
 # PostgreSQL's rows are at most a page: 1,000 reals are half of one.
@@ -148,7 +147,9 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _run(console: Console, plan: Plan, data: Path | None, without_timescaledb: str) -> Results:
-    with _folder() as folder, _progress(console, plan) as doing:
+    interrupt_once()
+    with temporary_folder("ringlog-bench-") as folder, _progress(console, plan) as doing:
+        (folder / "programs").mkdir()
         results = new_results(
             {
                 "parts": [*plan.parts],
@@ -178,18 +179,6 @@ def _run(console: Console, plan: Plan, data: Path | None, without_timescaledb: s
             doing("counting", "the rows of all logs")
             results.check = verify(server, stand.acknowledged)
     return results
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    """A temporary folder, reachable for the account that PostgreSQL runs under."""
-    folder = Path(tempfile.mkdtemp(prefix="ringlog-bench-"))
-    folder.chmod(0o755)
-    (folder / "programs").mkdir()
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder)
 
 
 class _Steps:

@@ -2,12 +2,14 @@
 
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -44,13 +46,27 @@ def command_line() -> str:
 
 @contextmanager
 def temporary_folder(prefix: str = "ringlog-loadtest-") -> Iterator[Path]:
-    """A temporary folder, reachable for the account that PostgreSQL runs under."""
+    """A temporary folder, reachable for the account that PostgreSQL runs under. Ctrl-C does not keep it."""
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     folder.chmod(0o755)
     try:
         yield folder
     finally:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         shutil.rmtree(folder)
+        signal.signal(signal.SIGINT, before)
+
+
+def interrupt_once() -> None:
+    """From now on Ctrl-C interrupts once: what is to be ended then is ended, whatever comes after it."""
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    # a shell that runs a command behind it has it ignored
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, interrupt)
 
 
 def start_load(module: str, options: str, password: str) -> "subprocess.Popen[str]":

@@ -399,8 +399,9 @@ def test_a_run_beside_an_earlier_one(
     assert changes["calls/s ÷ direct, one by one (gateway, TDS 5.0)"] == "+100.0 %"
 
 
-def test_an_interrupted_run_leaves_nothing_behind(temporary_directory: Path) -> None:
-    folder = temporary_directory / "interrupted"
+@pytest.mark.parametrize("again", [False, True], ids=["once", "again and again"])
+def test_an_interrupted_run_leaves_nothing_behind(temporary_directory: Path, again: bool) -> None:
+    folder = temporary_directory / f"interrupted-{again}"
     folder.mkdir(mode=0o755)
     command = [RINGLOG, "bench", "--only", "write", "--columns", "3", "--out", folder / "out"]
     with subprocess.Popen(
@@ -415,7 +416,14 @@ def test_an_interrupted_run_leaves_nothing_behind(temporary_directory: Path) -> 
         children = psutil.Process(running.pid).children(recursive=True)
         assert children
         running.send_signal(signal.SIGINT)
-        assert running.wait(PATIENCE) == 130
+
+        def has_ended() -> bool:
+            if again:
+                running.send_signal(signal.SIGINT)
+            return running.poll() is not None
+
+        wait_until(has_ended)
+        assert running.returncode == 130
     wait_until(lambda: not any(is_alive(child.pid) for child in children))
     assert not [*folder.glob("ringlog-bench-*")]
 
