@@ -48,8 +48,12 @@ begin
     create domain tsql.ubigint as numeric(20, 0)
       constraint ubigint_range check (value between 0 and 18446744073709551615);
   end if;
+  -- what an older version has let in stays
+  if not exists (select from pg_constraint where conname = 'money_range') then
+    alter domain tsql.money add constraint money_range
+      check (value between -922337203685477.5808 and 922337203685477.5807) not valid;
+  end if;
   if not exists (select from pg_constraint where conname = 'smallmoney_range') then
-    -- what an older version has let in stays
     alter domain tsql.smallmoney add constraint smallmoney_range
       check (value between -214748.3648 and 214748.3647) not valid;
   end if;

@@ -572,6 +572,33 @@ return tsql.added(tsql.dateadd(part, number, tsql.in_range(tsql.read_datetime(mo
 create or replace function tsql.dateadd(part text, number integer, moment integer) returns timestamp
 language sql immutable strict parallel safe return tsql.dateadd(part, number, tsql.moment(moment));
 
+create or replace function tsql.datediff_overflows() returns void
+language plpgsql immutable parallel safe
+as $$
+begin
+  perform tsql.fail(535, 'The datediff function resulted in an overflow. The number of dateparts separating two '
+    'date/time instances is too large. Try to use datediff with a less precise datepart.');
+end
+$$;
+create or replace function tsql.datediff_int(difference bigint) returns integer
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  return difference::integer;
+exception when numeric_value_out_of_range then
+  perform tsql.datediff_overflows();
+end
+$$;
+create or replace function tsql.datediff_bigint(difference numeric) returns bigint
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  return difference::bigint;
+exception when numeric_value_out_of_range then
+  perform tsql.datediff_overflows();
+end
+$$;
+
 create or replace function tsql.datediff(part text, start_ timestamp, end_ timestamp) returns bigint
 language sql immutable strict parallel safe
 return case part
@@ -596,21 +623,10 @@ return case part
     ((extract(epoch from date_trunc('milliseconds', end_))
       - extract(epoch from date_trunc('milliseconds', start_))) * 1000)::bigint
   when 'microsecond' then ((extract(epoch from end_) - extract(epoch from start_)) * 1000000)::bigint
-  when 'nanosecond' then ((extract(epoch from end_) - extract(epoch from start_)) * 1000000000)::bigint
+  when 'nanosecond' then tsql.datediff_bigint((extract(epoch from end_) - extract(epoch from start_)) * 1000000000)
 end;
 comment on function tsql.datediff(text, timestamp, timestamp) is
   'How many boundaries of the part lie between the two, as DATEDIFF counts.';
-
-create or replace function tsql.datediff_int(difference bigint) returns integer
-language plpgsql immutable strict parallel safe
-as $$
-begin
-  return difference::integer;
-exception when numeric_value_out_of_range then
-  perform tsql.fail(535, 'The datediff function resulted in an overflow. The number of dateparts separating two '
-    'date/time instances is too large. Try to use datediff with a less precise datepart.');
-end
-$$;
 
 create or replace function tsql.datepart(part text, moment timestamp) returns integer
 language sql immutable strict parallel safe

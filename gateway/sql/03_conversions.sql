@@ -426,10 +426,18 @@ begin
 end
 $$;
 
+create or replace function tsql.whole(value double precision) returns numeric
+language sql immutable strict parallel safe
+return case when pg_catalog.abs(value) < 9223372036854775808::double precision
+  then pg_catalog.trunc(value)::bigint::numeric else pg_catalog.trunc(value::text::numeric) end;
+comment on function tsql.whole(double precision) is
+  'The whole part with all its digits: PostgreSQL''s text of a float has 17 at most.';
+
 create or replace function tsql.days(moment timestamp) returns numeric
 language sql immutable strict parallel safe
-return extract(epoch from moment - timestamp '1900-01-01') / 86400;
-comment on function tsql.days(timestamp) is 'Days since 1900, as a datetime is a number.';
+-- with as many digits as a float has
+return pg_catalog.round(pg_catalog.round(extract(epoch from moment - timestamp '1900-01-01') * 300), 20) / 25920000;
+comment on function tsql.days(timestamp) is 'Days since 1900, as a datetime is a number: it counts 1/300 s.';
 
 create or replace function tsql.read_big_endian(value bytea) returns numeric
 language plpgsql immutable strict parallel safe
@@ -517,6 +525,7 @@ begin
         -- "Truncating and rounding results" of "CAST and CONVERT": money is rounded
         body := case when source.type like 'timestamp%' then format('floor(%s + 0.5)', body)
           when source.shown = 'money' then format('round(%s)', body)
+          when source.shown = 'float' then 'tsql.whole(value)'
           else format('trunc(%s)', body) end;
       end if;
       if source.type = target.type and target.name <> 'to_tinyint'

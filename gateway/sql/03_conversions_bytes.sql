@@ -112,16 +112,10 @@ create or replace function tsql.to_guid(value uuid) returns uuid
 language sql immutable strict parallel safe return value;
 create or replace function tsql.to_guid(value text) returns uuid
 language sql immutable strict parallel safe return tsql.read_guid(value);
+-- zeros follow fewer bytes than 16, and more are cut
 create or replace function tsql.to_guid(value bytea) returns uuid
-language plpgsql immutable strict parallel safe
-as $$
-begin
-  if length(value) <> 16 then
-    perform tsql.fail(8169, 'Conversion failed when converting from bytes that are not 16 to uniqueidentifier.');
-  end if;
-  return encode(tsql.guid_order(value), 'hex')::uuid;
-end
-$$;
+language sql immutable strict parallel safe
+return encode(tsql.guid_order(substring(value || decode(repeat('00', 16), 'hex') for 16)), 'hex')::uuid;
 
 -- SQL Server compares and orders by the last six bytes first, PostgreSQL from left to right
 create or replace function tsql.guid_order(guid text) returns text

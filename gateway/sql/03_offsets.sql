@@ -74,16 +74,16 @@ as $$
 declare
   words text := btrim(text_, E' \t\n\r');
   -- a time with colons, and the offset behind it
-  part text[] := regexp_match(words, '^(.*:.*[0-9AaPpMm])\s*([+-]\d{2}:\d{2})$');
+  part text[] := regexp_match(words, '^(.*:.*[0-9AaPpMm])\s*([+-])(\d{1,2}:\d{2})$');
 begin
   if part is null then
-    part := array[(regexp_match(words, '^(\d{4}-\d{2}-\d{2}T[\d:.]+)Z$'))[1], '+00:00'];
+    part := array[(regexp_match(words, '^(\d{4}-\d{2}-\d{2}T[\d:.]+)Z$'))[1], '+', '00:00'];
   end if;
   if part[1] is null then
     return tsql.at_offset(tsql.read_datetime(words, style), 0);
   end if;
   return tsql.at_offset(tsql.read_datetime(part[1], style),
-    tsql.checked_offset(tsql.offset_minutes(part[2]), 'convert'));
+    tsql.checked_offset(tsql.offset_minutes(part[2] || lpad(part[3], 5, '0')), 'convert'));
 end
 $$;
 comment on function tsql.read_datetimeoffset(text, integer) is

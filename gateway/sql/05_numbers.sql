@@ -18,6 +18,8 @@ $$;
 create or replace function tsql.power(value double precision, exponent double precision) returns double precision
 language sql immutable strict parallel safe
 return case when value < 0 and exponent <> pg_catalog.trunc(exponent) then tsql.no_domain()
+  -- below the smallest float, which is an error of PostgreSQL's
+  when value <> 0 and exponent * pg_catalog.ln(pg_catalog.abs(value)) < -745.2 then 0
   else pg_catalog.power(value, exponent) end;
 
 do $$
@@ -44,10 +46,10 @@ begin
       of, case of when 'integer' then 'int' else of end);
     execute format('create or replace function tsql.degrees(value %1$s) returns %1$s'
       ' language sql immutable strict parallel safe'
-      ' return pg_catalog.trunc(pg_catalog.degrees(value::double precision)::numeric)::%1$s', of);
+      ' return tsql.whole(pg_catalog.degrees(value::double precision))::%1$s', of);
     execute format('create or replace function tsql.radians(value %1$s) returns %1$s'
       ' language sql immutable strict parallel safe'
-      ' return pg_catalog.trunc(pg_catalog.radians(value::double precision)::numeric)::%1$s', of);
+      ' return tsql.whole(pg_catalog.radians(value::double precision))::%1$s', of);
   end loop;
 end
 $$;
@@ -110,12 +112,16 @@ do $$
 declare
   of text;
 begin
-  foreach of in array array['exp', 'sin', 'cos', 'tan', 'cot', 'atan'] loop
+  foreach of in array array['sin', 'cos', 'tan', 'cot', 'atan'] loop
     execute format('create or replace function tsql.%1$I(value double precision) returns double precision'
       ' language sql immutable strict parallel safe return pg_catalog.%1$I(value)', of);
   end loop;
 end
 $$;
+
+create or replace function tsql.exp(value double precision) returns double precision
+language sql immutable strict parallel safe
+return case when value < -745.13 then 0 else pg_catalog.exp(value) end;
 
 create or replace function tsql.top(number bigint) returns bigint
 language plpgsql immutable parallel safe

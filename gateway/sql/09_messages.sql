@@ -31,8 +31,12 @@ declare
   sign text;
   shown text;
 begin
+  if cardinality(arguments) > 20 then
+    perform tsql.fail(2747, 'Too many substitution parameters for RAISERROR. Cannot exceed 20 substitution '
+      'parameters.');
+  end if;
   loop
-    part := regexp_match(rest, '^(.*?)%([-+0 #]*)(\*|\d*)(?:\.(\*|\d+))?(l|h|I64)?([diuoxXsp%])(.*)$');
+    part := regexp_match(rest, '^([^%]*)%([-+0 #]*)(\*|\d*)(?:\.(\*|\d+))?(l|h|I64)?([diuoxXsp%])(.*)$');
     exit when part is null;
     result := result || part[1];
     rest := part[7];
@@ -89,10 +93,14 @@ begin
     end if;
     result := result || shown;
   end loop;
-  return left(result || rest, 2047);
+  if rest like '%\%%' then
+    perform tsql.fail(2787, format('Invalid format specification: ''%s''.', substring(rest from '%.*')));
+  end if;
+  result := result || rest;
+  return case when length(result) < 2048 then result else left(result, 2044) || '...' end;
 end
 $$;
-comment on function tsql.format_message(text, text[]) is 'RAISERROR''s %d, %s and the like, as printf has them.';
+comment on function tsql.format_message(text, text[]) is 'RAISERROR''s %d, %s and the like, as printf has them; at most 2,047 characters.';
 
 create or replace function tsql.format_numbered(format_ text, arguments text[]) returns text
 language plpgsql immutable parallel safe

@@ -87,6 +87,7 @@ as $$
     when sqlstate = '42P10' and starts_with(message, 'for SELECT DISTINCT, ORDER BY expressions must appear in select list') then 'S0145'
     when sqlstate = '42P16' and starts_with(message, 'multiple primary keys for table "') and strpos(substr(message, 34), '"') > 0 then 'S8110'
     when sqlstate = '42P20' and starts_with(message, 'window functions are not allowed in') then 'S4108'
+    when constraint_ = 'money_range' then 'S8115'
     when constraint_ = 'smallmoney_range' then 'S8115'
     when constraint_ = 'tinyint_range' then 'S0220'
     when constraint_ = 'usmallint_range' then 'S0247'

@@ -38,10 +38,12 @@ select
   case when types.sub is not null then types.scale end::smallint as datetime_precision,
   null::sys.sysname as character_set_catalog,
   null::sys.sysname as character_set_schema,
-  case when types.characters is not null then 'UNICODE' end::sys.sysname as character_set_name,
+  case when types.name !~ 'binary|image' and types.characters is not null then 'UNICODE' end::sys.sysname
+    as character_set_name,
   null::sys.sysname as collation_catalog,
   null::sys.sysname as collation_schema,
-  case when types.characters is not null then 'Latin1_General_100_BIN2_UTF8' end::sys.sysname as collation_name,
+  case when types.name !~ 'binary|image' and types.characters is not null then 'Latin1_General_100_BIN2_UTF8' end
+    ::sys.sysname as collation_name,
   null::sys.sysname as domain_catalog,
   null::sys.sysname as domain_schema,
   null::sys.sysname as domain_name
@@ -149,8 +151,8 @@ select
   sys.db_name() as routine_catalog,
   'dbo'::sys.sysname as routine_schema,
   procedures.name::sys.sysname as routine_name,
-  'PROCEDURE'::character varying(20) as routine_type,
-  null::sys.sysname as data_type,
+  case procedures.type when 'P' then 'PROCEDURE' else 'FUNCTION' end::character varying(20) as routine_type,
+  case when procedures.type in ('IF', 'TF') then 'TABLE' end::sys.sysname as data_type,
   'SQL'::character varying(30) as routine_body,
   pg_catalog.left(sys.object_definition(procedures.oid::integer), 4000)::character varying(4000) as routine_definition,
   'MODIFIES'::character varying(30) as sql_data_access,

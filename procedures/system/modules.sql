@@ -49,7 +49,7 @@ select
   false as null_on_null_input,
   null::integer as execute_as_principal_id
 from sys.objects as objects
-where objects.type in ('P', 'V', 'TR');
+where objects.type in ('P', 'FN', 'IF', 'TF', 'V', 'TR');
 
 comment on view sys.sql_modules is 'SQL Server: Catalog Views, sys.sql_modules';
 
@@ -71,7 +71,7 @@ select
 from sys.objects as objects
 cross join lateral (select sys.object_definition(objects.object_id) as text) as definitions
 cross join lateral generate_series(1, (pg_catalog.length(definitions.text) + 254) / 255) as chunks (number)
-where objects.type in ('P', 'V', 'TR', 'D', 'C');
+where objects.type in ('P', 'FN', 'IF', 'TF', 'V', 'TR', 'D', 'C');
 
 comment on view sys.syscomments is
 'SQL Server: System Compatibility Views, sys.syscomments; in pieces of 255 characters as in syscomments of ASE';

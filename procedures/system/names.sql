@@ -115,11 +115,11 @@ begin
     order by relations.relname <> object
     limit 1;
   end if;
-  -- functions and procedures are one here
   if id is null and coalesce(kind, 'P') in ('P', 'FN', 'IF', 'TF', 'PC', 'X') then
     select procedures.oid into id
     from sys.every_procedure as procedures
     where procedures.name = any (spellings)
+      and procedures.type = coalesce(kind, procedures.type)
       -- ringlog's own are in every database, another's are not
       and schema is not null
       and procedures.schema in (sys.database_of(name), 'ringlog')

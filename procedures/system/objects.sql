@@ -114,6 +114,7 @@ join pg_catalog.pg_attribute as columns
   on columns.attrelid = relations.oid and columns.attname = signals.column_name
 where relations.relnamespace in ('online'::regnamespace, 'log'::regnamespace);
 
+-- A procedure that T-SQL made may be a function of PostgreSQL's: its text says what it is.
 create view sys.every_procedure as
 select
   procedures.oid,
@@ -125,9 +126,19 @@ select
   procedures.pronargs - procedures.pronargdefaults as required,
   coalesce(procedures.proallargtypes, procedures.proargtypes::oid[]) as types,
   procedures.proargmodes as modes,
-  procedures.proargnames as names
+  procedures.proargnames as names,
+  case
+    when procedures.prosrc not like '%-- compiled from T-SQL, %'
+      or pg_catalog.obj_description(procedures.oid, 'pg_proc')
+        !~* concat('^', blank.text, '*create', blank.text, '+(or\s+(alter|replace)\s+)?function\M')
+    then 'P'
+    when not procedures.proretset then 'FN'
+    when procedures.prolang = (select oid from pg_catalog.pg_language where lanname = 'sql') then 'IF'
+    else 'TF'
+  end as type
 from pg_catalog.pg_proc as procedures
 join pg_catalog.pg_namespace as schemas on schemas.oid = procedures.pronamespace
+cross join (values ('(\s|--[^\n]*\n|/\*([^*]|\*+[^*/])*\*+/)')) as blank (text)
 where procedures.prokind in ('f', 'p')
   and procedures.provariadic = 0
   and procedures.prorettype not in ('pg_catalog.trigger'::regtype, 'pg_catalog.event_trigger'::regtype)
@@ -225,7 +236,7 @@ select listed.oid, listed.name, listed.parent, listed.type, kinds.description
 from (
   select oid, name, 0::oid as parent, type from sys.every_relation
   union all
-  select oid, name, 0, 'P'
+  select oid, name, 0, type
   from sys.every_procedure
   -- ringlog's own are those of the rings and logs
   where schema = current_schema() or (schema = 'ringlog' and current_schema() in ('online', 'log'))
@@ -240,6 +251,9 @@ join (values
   ('U', 'USER_TABLE'),
   ('V', 'VIEW'),
   ('P', 'SQL_STORED_PROCEDURE'),
+  ('FN', 'SQL_SCALAR_FUNCTION'),
+  ('IF', 'SQL_INLINE_TABLE_VALUED_FUNCTION'),
+  ('TF', 'SQL_TABLE_VALUED_FUNCTION'),
   ('TR', 'SQL_TRIGGER'),
   ('PK', 'PRIMARY_KEY_CONSTRAINT'),
   ('UQ', 'UNIQUE_CONSTRAINT'),

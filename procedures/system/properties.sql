@@ -75,9 +75,9 @@ as $$
     when 'isdefault' then 0
     when 'isrule' then 0
     when 'istrigger' then 0
-    when 'isscalarfunction' then 0
-    when 'istablefunction' then 0
-    when 'isinlinefunction' then 0
+    when 'isscalarfunction' then (objects.type = 'FN')::integer
+    when 'istablefunction' then (objects.type in ('IF', 'TF'))::integer
+    when 'isinlinefunction' then (objects.type = 'IF')::integer
     when 'issystemtable' then 0
     when 'ismsshipped' then 0
     when 'isencrypted' then 0

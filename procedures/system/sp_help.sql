@@ -23,7 +23,7 @@ begin
         'dbo'::varchar(5) as "Owner",
         sys.kind_of(objects.type)::varchar(30) as "Object_type"
       from sys.objects as objects
-      where objects.type in ('U', 'V', 'P')
+      where objects.type in ('U', 'V', 'P', 'FN', 'IF', 'TF')
       order by 3 desc, 1
     $query$, null, null, 'Name');
     return 0;
@@ -89,7 +89,7 @@ begin
         order by 1, 2
       $query$, null, id, 'constraint_name', 'constraint_keys');
     end if;
-  elsif kind = 'P' then
+  elsif kind in ('P', 'FN', 'IF', 'TF') then
     perform sys.announce_fitted($query$
     select
       ('@' || parameters.name)::varchar(%s) as "Parameter_name",
@@ -116,6 +116,7 @@ immutable
 as $$
   select case trim(type)
     when 'U' then 'user table' when 'V' then 'view' when 'P' then 'stored procedure'
+    when 'FN' then 'scalar function' when 'IF' then 'inline function' when 'TF' then 'table function'
     when 'PK' then 'primary key cns' when 'UQ' then 'unique cns' when 'F' then 'foreign key cns'
     when 'C' then 'check cns' when 'D' then 'default (maybe cns)'
   end

@@ -8,7 +8,7 @@ use super::tries::Tries;
 use super::variables::Variables;
 use crate::client::Client;
 use crate::interrupt::{Ends, Failure, Interrupt, Stage};
-use crate::program::{Action, Condition, Declaration, Program, Statement};
+use crate::program::{Action, Condition, Declaration, Program, Statement, LONGEST_TRANSACTION_NAME};
 use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
@@ -425,10 +425,11 @@ impl Interpreter {
 /// "The transaction ended in the trigger."
 const ENDED_IN_TRIGGER: i32 = 3609;
 
-/// The name of a transaction or savepoint, which a variable may have.
+/// The name of a transaction or savepoint, which a variable may have: its first 32 characters count ("BEGIN
+/// TRANSACTION").
 fn transaction_name(name: &str, variables: &Variables<'_>) -> Result<String, Failure> {
     match variables.get(name).filter(|_| name.starts_with('@')) {
-        Some(variable) => printed(&variable.value),
+        Some(variable) => Ok(printed(&variable.value)?.chars().take(LONGEST_TRANSACTION_NAME).collect()),
         None => Ok(name.to_owned()),
     }
 }

@@ -135,6 +135,17 @@ pub fn tokens(text: &str, syntax: Syntax) -> Result<Vec<Token<'_>>, Error> {
     Ok(tokens)
 }
 
+/// The text of a definition as the catalogue keeps it: SQL Server writes CREATE in the place of ALTER.
+pub fn as_created(text: &str) -> Result<Cow<'_, str>, Error> {
+    Ok(match tokens(text, Syntax::default())?.first() {
+        Some(alter) if alter.is("alter") => {
+            let place = alter.at.range();
+            Cow::Owned([&text[..place.start], "CREATE", &text[place.end..]].concat())
+        }
+        _ => Cow::Borrowed(text),
+    })
+}
+
 /// Where the first name of a temporary table stands.
 pub fn temporary_name(text: &str) -> Result<Option<Position>, Error> {
     Ok(tokens(text, Syntax::default())?.iter().find(|token| token.is_temporary()).map(|token| token.at))

@@ -18,11 +18,12 @@ pub(crate) use value::{literal, of_number};
 
 use crate::error::Error;
 use crate::facts::types::{self, INT, LONGEST_VARCHAR, VARCHAR};
+use crate::lexer;
 use crate::message;
 use crate::procedure::Created;
 use crate::program::{
     Action, Condition, CursorAction, Declaration, Executed, Lifted, OverColumns, Program, Query, QueryKind,
-    Settings, Sql, Statement,
+    Settings, Sql, Statement, LONGEST_TRANSACTION_NAME,
 };
 use crate::resolve::{names, Scope};
 use crate::translate::{self, Clock, Numbered};
@@ -241,16 +242,22 @@ impl Compiler<'_> {
             Tree::Save(name) => Action::Save(self.transaction_name(Some(name))?),
             Tree::CreateProcedure(create) => {
                 let here = |settings: &Settings| body(create, self.text, settings).map(|_| ());
+                let text = lexer::as_created(self.text)?;
                 let created =
-                    crate::procedure::create(create, self.text, line, &self.scope, self.settings, here)?;
+                    crate::procedure::create(create, &text, line, &self.scope, self.settings, here)?;
                 self.created(created)
             }
             Tree::CreateFunction(create) => {
-                let scope = &self.scope;
-                crate::procedure::create_function(create, self.text, line, scope).map(Action::Define)?
+                let (text, scope) = (lexer::as_created(self.text)?, &self.scope);
+                crate::procedure::create_function(create, &text, line, scope).map(Action::Define)?
             }
             Tree::CreateTrigger(create) => {
-                let created = crate::procedure::create_trigger(create, self.text, line, &self.scope)?;
+                let created = crate::procedure::create_trigger(
+                    create,
+                    &lexer::as_created(self.text)?,
+                    line,
+                    &self.scope,
+                )?;
                 self.created(created)
             }
             Tree::Drop(objects)
@@ -267,7 +274,7 @@ impl Compiler<'_> {
                 Action::IdentityInsert { table, on: *on }
             }
             Tree::CreateView(create) => {
-                let sql = translate::create_view(create, self.text.trim(), &self.scope)?;
+                let sql = translate::create_view(create, lexer::as_created(self.text)?.trim(), &self.scope)?;
                 defined(sql, QueryKind::Definition)
             }
             Tree::CreateTable(create) => {
@@ -362,6 +369,16 @@ impl Compiler<'_> {
     fn transaction_name(&self, name: Option<&TransactionName>) -> Result<String, Error> {
         if let Some(TransactionName::Variable(variable)) = name {
             self.declared(variable)?;
+        }
+        if let Some(TransactionName::Name(name)) = name {
+            let start: String = name.text.chars().take(LONGEST_TRANSACTION_NAME).collect();
+            if start.len() < name.text.len() && !self.scope.sybase {
+                let text = format!(
+                    "The identifier that starts with '{start}' is too long. \
+                     Maximum length is {LONGEST_TRANSACTION_NAME}."
+                );
+                return Err(Error::new(103, text, name.at));
+            }
         }
         Ok(name.map(|name| name.text().to_owned()).unwrap_or_default())
     }

@@ -102,7 +102,8 @@ pub fn own_number(sqlstate: &str) -> Option<i32> {
 
 /// Check constraints of the domains of T-SQL's types, and the error numbers of a value outside the range.
 /// Unsigned types are ASE's alone ("Error messages", 247).
-const RANGES: [(&str, i32); 5] = [
+const RANGES: [(&str, i32); 6] = [
+    ("money_range", 8115),
     ("smallmoney_range", 8115),
     ("tinyint_range", 220),
     ("usmallint_range", 247),

@@ -474,6 +474,9 @@ impl Condition {
 /// Variables that are given the time of the statement, by the database's clock and by UTC's. Their type is timestamp.
 pub const CLOCKS: [&str; 2] = ["#clock", "#utc_clock"];
 
+/// Characters of the name of a transaction or savepoint that count.
+pub const LONGEST_TRANSACTION_NAME: usize = 32;
+
 /// The name of the n-th placeholder, from 1.
 pub fn placeholder(n: usize) -> String {
     format!("?{n}")

@@ -247,6 +247,17 @@ fn elements(elements: &[TableElement], of: &str, scope: &Scope) -> Result<Vec<St
         let text = format!("Cannot define PRIMARY KEY constraint on nullable column in table '{of}'.");
         return Err(Error::new(8111, text, line).with_severity(16));
     }
+    for element in elements {
+        match element {
+            TableElement::Column(column) if column.identity.is_some() && column.nullable == Some(true) => {
+                let name = &column.name.text;
+                let text =
+                    format!("Could not create IDENTITY attribute on nullable column '{name}', table '{of}'.");
+                return Err(Error::new(8147, text, column.name.at).with_severity(16));
+            }
+            _ => {}
+        }
+    }
     let write = |element: &TableElement| match element {
         TableElement::Column(column) => self::column(column, &types, scope),
         TableElement::Constraint(constraint) => self::constraint(constraint, &[], scope),
