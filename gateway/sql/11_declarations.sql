@@ -192,6 +192,49 @@ comment on procedure tsql.declare_view(text, text[], text[]) is
 $$Keeps what is declared of a view's columns: the names that it gives, and what is declared of the tables' columns that they
 are.$$;
 
+create or replace procedure tsql.make_view_again(definition text, target text)
+language plpgsql
+as $$
+declare
+  held record;
+  rights text[] := '{}';
+  columns name[] := '{}';
+begin
+  for held in
+    select given.*, ''::name as of_column
+    from pg_class as views
+    cross join aclexplode(views.relacl) as given
+    where views.oid = target::regclass and given.grantee <> views.relowner
+    union all
+    select given.*, attributes.attname
+    from pg_attribute as attributes
+    cross join aclexplode(attributes.attacl) as given
+    where attributes.attrelid = target::regclass
+  loop
+    rights := rights || format('grant %s%s on %s to %s%s',
+      held.privilege_type,
+      case when held.of_column <> '' then format(' (%I)', held.of_column) else '' end,
+      target,
+      case when held.grantee = 0 then 'public' else held.grantee::regrole::text end,
+      case when held.is_grantable then ' with grant option' else '' end);
+    columns := columns || held.of_column;
+  end loop;
+  execute 'drop view ' || target;
+  execute definition;
+  for place in 1 .. cardinality(rights) loop
+    -- those of a column that has gone go too
+    if columns[place] = '' or exists (
+      select from pg_attribute where attrelid = target::regclass and attname = columns[place]
+    ) then
+      execute rights[place];
+    end if;
+  end loop;
+end
+$$;
+comment on procedure tsql.make_view_again(text, text) is
+$$Gives a view another query whose columns are not those that it has with others behind them, which is all that PostgreSQL
+replaces. Its rights remain. Error: another view uses it.$$;
+
 create or replace procedure tsql.create_view(
   action text, definition text, target text, columns text[], declarations text[], source text
 )
@@ -201,7 +244,14 @@ begin
   if action = 'alter' and to_regclass(target) is null then
     perform tsql.raise(208, 16, 6, format('Invalid object name ''%s''.', array_to_string(parse_ident(target, false), '.')));
   end if;
-  execute definition;
+  begin
+    execute definition;
+  exception when invalid_table_definition then
+    if action = 'create' then
+      raise;
+    end if;
+    call tsql.make_view_again(definition, target);
+  end;
   call tsql.declare_view(target, columns, declarations);
   execute format('comment on view %s is %L', target, format(E'T-SQL view of PostgreSQL %s, %s\n%s',
     current_setting('server_version_num')::integer / 10000, tsql.view_digest(target::regclass), source));

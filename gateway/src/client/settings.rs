@@ -263,7 +263,7 @@ impl Settings {
             }
             // what has been set by DATEFIRST and DATEFORMAT stays: the language is this one already
             ["language", "us_english" | "english"] => {}
-            ["transaction", "isolation", "level", level @ ..] => match Isolation::of(level) {
+            ["transaction" | "tran", "isolation", "level", level @ ..] => match Isolation::of(level) {
                 Some(isolation) => self.locking.isolation = isolation,
                 None => return refused(),
             },
@@ -327,7 +327,7 @@ mod tests {
         assert!(
             set("ansi_padding off").unwrap().cuts_padding && !set("ansi_padding on").unwrap().cuts_padding
         );
-        for text in ["arithabort on", "transaction isolation level read committed", "rowcount 0"] {
+        for text in ["arithabort on", "tran isolation level read committed", "rowcount 0"] {
             assert!(set(text).is_ok(), "{text}");
         }
         assert!(set("nocount on").unwrap().no_count && set("xact_abort on").unwrap().abort_on_error);

@@ -221,7 +221,9 @@ impl<'t> Parser<'t> {
         if !self.word("top") {
             return Ok(None);
         }
-        let count = if self.next_is_symbol("(") {
+        let count = if self.next_is_symbol("(") && self.ahead_is(1, "select") {
+            self.operand_with_sign()?
+        } else if self.next_is_symbol("(") {
             self.at += 1;
             let count = self.value()?;
             self.expect_symbol(")")?;
