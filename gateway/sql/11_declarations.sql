@@ -199,6 +199,7 @@ declare
   held record;
   rights text[] := '{}';
   columns name[] := '{}';
+  because text;
 begin
   for held in
     select given.*, ''::name as of_column
@@ -219,7 +220,13 @@ begin
       case when held.is_grantable then ' with grant option' else '' end);
     columns := columns || held.of_column;
   end loop;
-  execute 'drop view ' || target;
+  begin
+    execute 'drop view ' || target;
+  exception when dependent_objects_still_exist then
+    get stacked diagnostics because = pg_exception_detail;
+    perform tsql.raise(3729, 16, 1, format('Cannot ALTER ''%s'' because it is being referenced by object ''%s''.',
+      array_to_string(parse_ident(target, false), '.'), substring(because from '^\w+ (.+?) depends on')));
+  end;
   execute definition;
   for place in 1 .. cardinality(rights) loop
     -- those of a column that has gone go too
@@ -233,7 +240,7 @@ end
 $$;
 comment on procedure tsql.make_view_again(text, text) is
 $$Gives a view another query whose columns are not those that it has with others behind them, which is all that PostgreSQL
-replaces. Its rights remain. Error: another view uses it.$$;
+replaces. Its rights remain. Error: another view uses it (3729).$$;
 
 create or replace procedure tsql.create_view(
   action text, definition text, target text, columns text[], declarations text[], source text
