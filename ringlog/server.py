@@ -19,6 +19,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from ringlog import web
 from ringlog.account import account_for
 from ringlog.callers import callers_kept
+from ringlog.cancelling import cancelled_at
 from ringlog.clients.listening import host_and_port
 from ringlog.database import Embedded, External, demand_facility, engine
 from ringlog.errors import ServerError, UsageError
@@ -184,7 +185,9 @@ class Server:
                     "%s\nTHE FACILITY FILE IS NOT USED: the server continues with the installed tables", error
                 )
         demand_facility(self.conninfo)
-        return bring_up_to_date(administrator, [install_tsql])
+        # another change may run for as long as it likes
+        with cancelled_at(self._stop, administrator):
+            return bring_up_to_date(administrator, [install_tsql])
 
     def _gateway_login(self) -> str:
         """The connection string of the role that acts for clients."""

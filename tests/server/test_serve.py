@@ -14,6 +14,7 @@ import pytest
 import sqlalchemy
 from psycopg.conninfo import make_conninfo
 
+from ringlog.procedures import CHANGES_LOCK
 from ringlog.schema.partitions import MAINTENANCE_LOCK
 from servers import FACILITY, RINGLOG, RunningServer, free_port, ringlog, run, serving
 from waiting import PATIENCE, wait_until
@@ -51,6 +52,24 @@ def test_a_signal_stops_all_of_it_cleanly(data: Path, number: signal.Signals) ->
         assert not any(alive(process) for process in processes)
     log = "".join(path.read_text() for path in (data / "postgresql-18" / "log").iterdir())
     assert "database system is shut down" in log
+
+
+def test_a_signal_stops_a_server_that_waits_for_another_change(
+    database_url: sqlalchemy.URL, tmp_path: Path
+) -> None:
+    dsn = database_url.set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(dsn, autocommit=True) as other, (tmp_path / "log").open("w") as log:
+        other.execute("select pg_advisory_lock(%s)", [CHANGES_LOCK])
+        command = [RINGLOG, "serve", "--listen", "127.0.0.1:0"]
+        with subprocess.Popen(command, stderr=log, env=os.environ | {"RINGLOG_DSN": dsn}) as server:
+            try:
+                waiting = "select from pg_locks where locktype = 'advisory' and not granted and database ="
+                waiting += " (select oid from pg_database where datname = current_database())"
+                wait_until(lambda: other.execute(waiting).rowcount, (tmp_path / "log").read_text)
+                server.terminate()
+                assert server.wait(PATIENCE) == 0, (tmp_path / "log").read_text()
+            finally:
+                server.kill()
 
 
 def test_a_killed_server_takes_postgresql_with_it_and_comes_back_with_its_logins(data: Path) -> None:
