@@ -419,7 +419,8 @@ comment on function tsql.earlier(timestamp, timestamp) is 'A datetime - another:
 create or replace function tsql.fitted_time(value time, digits integer) returns time
 language sql immutable strict parallel safe
 return case
-  when digits >= 0 and value >= time '24:00' - interval '1 microsecond' * (500000 * 10::numeric ^ -digits)
+  -- a column of microseconds is not rounded
+  when digits between 0 and 5 and value >= time '24:00' - interval '1 microsecond' * (500000 * 10::numeric ^ -digits)
     then time '24:00' - interval '1 microsecond' * (1000000 * 10::numeric ^ -digits)
   else value
 end;

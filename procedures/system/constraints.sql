@@ -22,7 +22,7 @@ select
   false as is_not_for_replication,
   not checks.convalidated as is_not_trusted,
   0 as parent_column_id,
-  pg_catalog.pg_get_expr(checks.conbin, checks.conrelid) as definition,
+  sys.shown_expression(pg_catalog.pg_get_expr(checks.conbin, checks.conrelid)) as definition,
   true as uses_database_collation,
   false as is_system_named
 from sys.objects as objects

@@ -19,7 +19,7 @@ select
   indexes.indkey as columns,
   indexes.indoption as options,
   indexes.indnkeyatts as key_columns,
-  '(' || pg_catalog.pg_get_expr(indexes.indpred, indexes.indrelid) || ')' as filter
+  '(' || sys.shown_expression(pg_catalog.pg_get_expr(indexes.indpred, indexes.indrelid)) || ')' as filter
 from sys.every_relation as relations
 join pg_catalog.pg_index as indexes on indexes.indrelid = relations.oid
 join pg_catalog.pg_class as classes on classes.oid = indexes.indexrelid

@@ -25,7 +25,7 @@ begin
   return (
     select defaults.definition from sys.every_default as defaults where defaults.oid = id::oid
     union all
-    select pg_catalog.pg_get_constraintdef(constraints.oid)
+    select sys.shown_expression(pg_catalog.pg_get_constraintdef(constraints.oid))
     from sys.every_constraint as constraints
     where constraints.oid = id::oid and constraints.type = 'C'
     limit 1

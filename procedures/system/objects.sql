@@ -188,6 +188,15 @@ as $$
   ) as said
 $$;
 
+-- An expression in PostgreSQL's words, without the schema of T-SQL's operators.
+create function sys.shown_expression(expression text)
+returns text
+language sql
+immutable
+as $$
+  select pg_catalog.regexp_replace(expression, 'OPERATOR\(tsql\.([^)]+)\)', '\1', 'g')
+$$;
+
 create view sys.every_default as
 select
   defaults.oid,
@@ -199,7 +208,7 @@ select
   columns.attgenerated as generated,
   case columns.attgenerated
     when '' then sys.default_text(coalesce(named.of_default[1], said.expression))
-    else '(' || pg_catalog.pg_get_expr(defaults.adbin, defaults.adrelid) || ')'
+    else '(' || sys.shown_expression(said.expression) || ')'
   end as definition
 from pg_catalog.pg_attrdef as defaults
 join sys.every_relation as relations on relations.oid = defaults.adrelid

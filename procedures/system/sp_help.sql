@@ -83,7 +83,7 @@ begin
           case constraints.type when 'PK' then 'PRIMARY KEY' when 'UQ' then 'UNIQUE' when 'F' then 'FOREIGN KEY'
             else 'CHECK' end::varchar(15) as constraint_type,
           constraints.name::varchar(%s) as constraint_name,
-          pg_catalog.pg_get_constraintdef(constraints.oid)::varchar(%s) as constraint_keys
+          sys.shown_expression(pg_catalog.pg_get_constraintdef(constraints.oid))::varchar(%s) as constraint_keys
         from sys.every_constraint as constraints
         where constraints.relation = $2::integer::oid
         order by 1, 2

@@ -271,6 +271,22 @@ def test_what_refers_to_what(admin: Connection) -> None:
         assert value(admin, "select definition from sys.check_constraints") == "(n > 0)"
 
 
+def test_operators_of_t_sql_are_shown_as_they_are_written(admin: Connection) -> None:
+    """SQL Server, "sys.computed_columns": the SQL text that defines the column."""
+    with admin.transaction(force_rollback=True):
+        admin.execute(
+            "create table online.counted (n integer,"
+            " more integer generated always as (n operator(tsql.+) 5) stored,"
+            " constraint few check (n operator(tsql.%) 3 operator(tsql.<>) 1));"
+            'create index "counted.high" on online.counted (n) where n operator(tsql.>) 5'
+        )
+        assert value(admin, "select definition from sys.computed_columns") == "((n + 5))"
+        assert value(admin, "select definition from sys.check_constraints") == "((n % 3) <> 1)"
+        assert value(admin, "select sys.object_definition(sys.object_id('few'))") == "CHECK (((n % 3) <> 1))"
+        filters = "select filter_definition from sys.indexes where name = 'high'"
+        assert value(admin, filters) == "((n > 5))"
+
+
 NAMES: list[tuple[LiteralString, object]] = [
     ("sys.object_id('sr_rf') = sys.object_id('dbo.SR_RF', 'U')", True),
     ("sys.object_id('[sr_rf]') = 'online.sr_rf'::regclass::oid::integer", True),
