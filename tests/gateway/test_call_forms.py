@@ -172,6 +172,16 @@ def test_a_select_gives_values_to_outputs(clients: Clients) -> None:
         assert result[2:] == (7, "row 7")
 
 
+def test_a_temporary_table_ends_with_the_call(clients: Clients) -> None:
+    """A temporary table that a text of sp_executesql makes is its own (CREATE TABLE, "Temporary tables")."""
+    with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
+        cursor.execute("create table #kept (a int)")
+        text = "create table #made (a int) insert #made values (5) insert #kept select a + @p from #made"
+        cursor.callproc("sp_executesql", (text, "@p int", 2))
+        cursor.execute("select a, object_id('tempdb..#made') from #kept")
+        assert cursor.fetchall() == [(7, None)]
+
+
 def test_prepared_by_name(clients: Clients) -> None:
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
         text = "select i from call_forms.rows(9) where i > @p"

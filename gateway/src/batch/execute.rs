@@ -83,13 +83,19 @@ impl Interpreter {
         self.end_call(client, called, &params, Form::Text).await
     }
 
-    /// Makes of the outputs of a call what the variables that take them are.
+    /// Makes of the value of a function and the outputs of a call what the variables that take them are.
     async fn take_outputs(
         &mut self,
         client: &mut Client,
         execute: &Execute,
         returned: &mut Returned,
     ) -> Result<(), Interrupt> {
+        // a status is an integer, and becomes what the variable is without
+        if let (Some(taken), Some(value)) = (&execute.status_taken, &mut returned.value) {
+            let given = (SqlType::of_value(value), value.clone());
+            let values = self.taken(client, taken, vec![given]).await?;
+            *value = values.into_iter().next().unwrap_or(Value::Null);
+        }
         for output in &mut returned.outputs {
             let argument = execute.arguments.get(output.index);
             let Some(taken) = argument.and_then(|argument| argument.taken.as_ref()) else { continue };

@@ -43,15 +43,15 @@ impl Interpreter {
         }
         let tables = self.tables.len();
         self.tables.extend_from_slice(&program.table_variables);
-        // a text inside another takes its temporary tables with it, as a procedure does
-        let is_text = self.depth > 0 && self.running.is_none() && client.dialect().is_tds7();
+        // a text inside another or inside a call, such as sp_executesql, takes its temporary tables with it, as a procedure does
+        let is_inside = self.depth > 0 || client.reply.nesting > 0;
+        let is_text = is_inside && self.running.is_none() && client.dialect().is_tds7();
         let before = match is_text && program.makes_temporary {
             true => Some(self.temporary_tables(client).await?),
             false => None,
         };
         let outside = std::mem::replace(&mut self.tries.outside, self.tries.open);
         // what a text inside another, or inside a procedure, sets holds to its end
-        let is_inside = self.depth > 0 || client.reply.nesting > 0;
         let settings = is_inside.then(|| client.settings().clone());
         self.depth += 1;
         let ran = Box::pin(self.run_block(client, &program.statements, variables)).await;

@@ -2,7 +2,7 @@
 
 use super::compiler::Compiler;
 use crate::error::Error;
-use crate::program::{Action, Argument, Execute, Executed, Expression, InsertExecute};
+use crate::program::{Action, Argument, Execute, Executed, Expression, InsertExecute, Sql};
 use crate::resolve::names;
 use crate::translate;
 use crate::tree::{self, ArgumentValue};
@@ -22,9 +22,14 @@ impl Compiler<'_> {
                 variable.name.clone()
             }
         };
+        let status_taken = match &execute.status {
+            Some(variable) => self.taken_by(variable)?,
+            None => None,
+        };
         let arguments = execute.arguments.iter().map(|argument| self.argument(argument));
         Ok(Execute {
             status: execute.status.as_ref().map(|status| status.name.clone()),
+            status_taken,
             procedure: qualified,
             arguments: arguments.collect::<Result<_, _>>()?,
         })
@@ -38,15 +43,20 @@ impl Compiler<'_> {
                 Argument { name, value: Some(self.value(value, None)?), output: false, taken: None }
             }
             ArgumentValue::Output(variable) => {
-                let of = self.scope.type_of(&variable.name, variable.at.line)?;
-                let taken = match of.filter(|of| !of.is_plain()) {
-                    Some(of) => Some(self.taken(&[Some(of)], variable.at.line)?),
-                    None => None,
-                };
+                let taken = self.taken_by(variable)?;
                 let value = Some(Expression::Variable(variable.name.clone()));
                 Argument { name, value, output: true, taken }
             }
         })
+    }
+
+    /// A value as a variable has it; None where it has all of one of PostgreSQL's types that are no texts.
+    fn taken_by(&self, variable: &tree::Variable) -> Result<Option<Sql>, Error> {
+        let of = self.scope.type_of(&variable.name, variable.at.line)?;
+        match of.filter(|of| !of.is_plain() || of.is_text()) {
+            Some(of) => self.taken(&[Some(of)], variable.at.line).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// `insert … execute` of any procedure or text.

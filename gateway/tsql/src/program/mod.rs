@@ -279,6 +279,8 @@ pub struct Declaration {
 pub struct Execute {
     /// The variable that takes the return status.
     pub status: Option<String>,
+    /// The value of a function as a value of that variable's type, as `Argument::taken`.
+    pub status_taken: Option<Sql>,
     /// With its qualifiers; the variable that has them, with its @.
     pub procedure: String,
     pub arguments: Vec<Argument>,

@@ -441,7 +441,8 @@ pub fn carried_into(value: &Value, national: Option<&str>, sybase: bool) -> Stri
     };
     let carry = match value.of {
         _ if is_fine => "carry_datetime2",
-        Some(of) if of.is_national() => "carry_national",
+        // texts of a compiled procedure's variables are all called national
+        Some(of) if of.is_national() && !sql.contains("\"@") => "carry_national",
         _ => "carry",
     };
     if digits.is_none() && national.is_none() {
