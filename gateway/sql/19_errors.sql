@@ -34,6 +34,7 @@ as $$
     when sqlstate in ('42P01') then 208
     when sqlstate in ('53100') then 1105
     when sqlstate in ('53300') then 17809
+    when sqlstate in ('54001') then 217
     when sqlstate in ('55P03') then 1222
     when sqlstate in ('57014') then 3617
     when sqlstate in ('57P01') then 6005
@@ -157,8 +158,12 @@ as $$
       then replace('Arithmetic overflow during implicit conversion to a UNSIGNED BIGINT field.', '%', '')
     when sqlstate in ('23514', own) and starts_with(message, 'value for domain tsql.tinyint violates')
       then replace('Arithmetic overflow error for data type tinyint.', '%', '')
+    when sqlstate in ('23514', own) and starts_with(message, 'value for domain tsql.money violates')
+      then replace('Arithmetic overflow error converting expression to data type money.', '%', '')
     when sqlstate in ('23514', own) and starts_with(message, 'value for domain tsql.smallmoney violates')
       then replace('Arithmetic overflow error converting expression to data type smallmoney.', '%', '')
+    when sqlstate in ('54001', own) and starts_with(message, 'stack depth limit exceeded')
+      then replace('Maximum stored procedure, function, trigger, or view nesting level exceeded.', '%', '')
     when sqlstate in ('428C9', own) and starts_with(message, 'computed: cannot insert a non-DEFAULT value into column "') and strpos(substr(message, 58), '"') > 0
       then replace('The column "%" cannot be modified because it is either a computed column or is the result of a UNION operator.', '%', split_part(substr(message, 58), '"', 1))
     when sqlstate in ('428C9', own) and starts_with(message, 'computed: column "') and strpos(substr(message, 19), '" can only be updated to DEFAULT') > 0
@@ -326,7 +331,7 @@ as $$
     when sqlstate = 'TS001' then split_part(detail, ' ', 1)::integer < 50000
       and split_part(detail, ' ', 2)::integer < 20
     when sqlstate ~ '^S\d{4,5}$' then not tsql.ends_more(substr(sqlstate, 2)::integer)
-    when sqlstate in ('22007', '22008', '22023', '22P02', '22P03', '3D000', '3F000', '40001', '40P01', '42601', '42702', '42703', '42803', '42804', '42846', '42883', '42P01', '57014', '57P01') then false
+    when sqlstate in ('22007', '22008', '22023', '22P02', '22P03', '3D000', '3F000', '40001', '40P01', '42601', '42702', '42703', '42803', '42804', '42846', '42883', '42P01', '54001', '57014', '57P01') then false
     when sqlstate in ('21000', '22001', '22003', '2200H', '22012', '23502', '23503', '23514', '23P01', '23505', '25006', '28000', '28P01', '34000', '42501', '428C9', '42P03', '42710', '42723', '42P07', '53100', '53300', '55P03') then true
     else sqlstate not like '42%'
   end

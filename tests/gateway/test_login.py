@@ -48,6 +48,15 @@ def test_packet_sizes(clients: Clients, version: str, size: int) -> None:
         assert client.language("select @@packet_size").rows == [[str(size)]]
 
 
+@pytest.mark.parametrize("size", [512, 4096, 32767])
+def test_the_packet_size_is_told_even_if_it_is_the_one_asked_for(server: RunningServer, size: int) -> None:
+    """As SQL Server does (MS-TDS, 4.2 "Login Response": ENVCHANGE of type 4): mssql-python counts on it."""
+    with RawClient(server.host, server.port) as client:
+        reply = client.log_in7(server.reader, packet_size=size)
+    told = str(size).encode("utf-16-le")
+    assert bytes([4, len(told) // 2]) + told in reply
+
+
 FAILING = [
     ("reader", "wrong"),
     ("reader", ""),

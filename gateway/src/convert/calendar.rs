@@ -226,14 +226,15 @@ impl<'t> Scanner<'t> {
         (digits.len() == 2).then(|| digits.parse().ok())?
     }
 
-    /// Up to nine digits, to the nearest microsecond, halves up.
+    /// Up to nine digits, to the nearest microsecond of the second, halves up, as tsql.read_clock has it: 23:59:59.9999999
+    /// is not 24:00.
     fn fraction(&mut self) -> Option<i64> {
         let digits = self.digits();
         if digits.is_empty() || digits.len() > 9 {
             return None;
         }
         let nanos = digits.parse::<i64>().ok()? * 10i64.pow(9 - digits.len() as u32);
-        Some((nanos + 500) / 1000)
+        Some(((nanos + 500) / 1000).min(999_999))
     }
 
     /// AM or PM; nothing taken if neither follows.
@@ -300,7 +301,7 @@ mod tests {
             ("03 Feb 2024 16:05:06:789", "2024-02-03T16:05:06.789"),
             ("February 3, 2024 12:00AM", "2024-02-03T00:00:00"),
             // rounded to the microsecond, into the next day if need be
-            ("2024-02-03 23:59:59.9999999", "2024-02-04T00:00:00"),
+            ("2024-02-03 23:59:59.9999999", "2024-02-03T23:59:59.999999"),
         ] {
             assert_eq!(read(text), Some(Value::DateTime(datetime(iso))), "{text}");
         }
@@ -313,6 +314,7 @@ mod tests {
             assert_eq!(read(text), Some(Value::Date(days("2024-02-03T00:00:00"))), "{text}");
         }
         assert_eq!(read("04:05:06.5"), Some(Value::Time(14_706_500_000)));
+        assert_eq!(read("23:59:59.9999999"), Some(Value::Time(DAY - 1)));
         assert_eq!(read("4 PM"), Some(Value::Time(16 * 60 * MINUTE)));
         assert_eq!(read("12:30am"), Some(Value::Time(30 * MINUTE)));
     }

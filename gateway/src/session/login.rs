@@ -281,7 +281,8 @@ async fn welcome(client: &mut Client, interpreter: &Interpreter, login: &Login) 
     if dialect.is_tds7() {
         client.reply.message(&ServerMessage::info(5703, "Changed language setting to us_english."));
     }
-    let is_news = asked != Some(size) || size != client.packet_size();
+    // SQL Server always says it: mssql-python's bulk copy counts on that
+    let is_news = dialect.is_tds7() || asked != Some(size) || size != client.packet_size();
     let out = &mut client.reply.tokens;
     if is_news {
         envchange::put_text(out, envchange::Text::PacketSize, &size.to_string(), "4096", &dialect);
