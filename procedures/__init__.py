@@ -109,6 +109,7 @@ _SYSTEM = (
     "sp_statistics",
     "sp_databases",
     "sp_helpindex",
+    "sp_tablecollations",
     "sp_helptext",
     "sp_help",
     "sp_spaceused",

@@ -76,3 +76,17 @@ create or replace aggregate tsql.avg(real) (
   parallel = safe);
 create or replace aggregate tsql.avg(double precision) (
   sfunc = float8_accum, stype = double precision[], finalfunc = float8_avg, initcond = '{0,0,0}', parallel = safe);
+
+-- select @v = coalesce(@v + separator, first) + part from … order by …
+create or replace function tsql.grown_by(part text) returns text
+language sql immutable parallel safe return part;
+create or replace function tsql.grown_by(part character) returns text
+language sql immutable parallel safe return tsql.padded(part);
+create or replace function tsql.grown(state text[], start text, separator text, first text, part text) returns text[]
+language sql immutable
+return array[coalesce(case when state is null then start else state[1] end || separator, first) || part];
+comment on function tsql.grown(text[], text, text, text, text) is 'The text with one more part; start: before the first row.';
+create or replace function tsql.grown_text(state text[]) returns text
+language sql immutable return state[1];
+create or replace aggregate tsql.grow(start text, separator text, first text, part text) (
+  sfunc = tsql.grown, stype = text[], finalfunc = tsql.grown_text);

@@ -100,12 +100,12 @@ class Copying:
         self.client.send(BATCH7, batch7(text))
         return self.client.receive()
 
-    def copy(self, *rows: bytes, insert: str = INSERT, done: bool = True) -> tuple[int | None, str]:
-        """The number of rows that were stored, or None and what went wrong."""
+    def copy(self, *rows: bytes, insert: str = INSERT, done: int | None = 12) -> tuple[int | None, str]:
+        """The number of rows that were stored, or None and what went wrong. `done`: bytes behind DONE."""
         opened = self.batch(insert)
         if error := words(opened):
             return None, error
-        end = b"\xfd" + bytes(12) if done else b""
+        end = b"" if done is None else b"\xfd" + bytes(done)
         self.client.send(BULK7, colmetadata() + b"".join(rows) + end)
         return answer(self.client.receive())
 
@@ -135,8 +135,8 @@ FOUND = [(1, "häuser", 0.5, Decimal("-12.34")), (2, None, None, None), (3, "", 
 
 
 @pytest.mark.parametrize("size", [512, 4096])
-@pytest.mark.parametrize("done", [True, False], ids=["done", "no done"])
-def test_rows_and_nulls(server: RunningServer, admin: Admin, size: int, done: bool) -> None:
+@pytest.mark.parametrize("done", [12, 8, None], ids=["done", "SqlClient's done", "no done"])
+def test_rows_and_nulls(server: RunningServer, admin: Admin, size: int, done: int | None) -> None:
     with Copying(server, server.writer) as copying:
         copying.client.packet_size = size
         assert copying.copy(*ROWS, done=done) == (3, "")
@@ -358,7 +358,7 @@ def test_a_client_that_goes_away_stores_nothing(server: RunningServer, admin: Ad
 @pytest.mark.parametrize("damage", [b"\xd1\x05", b"\xaa", b"\xd1\x04\0\0"], ids=["length", "token", "end"])
 def test_rows_that_are_none_end_the_connection(server: RunningServer, admin: Admin, damage: bytes) -> None:
     with Copying(server, server.writer) as copying:
-        assert copying.copy(row(1), damage, done=False)[1].startswith("4002: ")
+        assert copying.copy(row(1), damage, done=None)[1].startswith("4002: ")
         with pytest.raises((EOFError, ConnectionError)):
             copying.batch("select 1")
     admin.execute("set lock_timeout = '100s'; lock table gateway_test.copied; reset lock_timeout")

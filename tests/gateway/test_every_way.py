@@ -112,6 +112,7 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     "selec 1": (PROCEDURES, "a procedure is called without EXECUTE at the beginning of a batch only"),
     "p as begin tran begin tran commit; exec p": (PROCEDURES, COUNTS_TRANSACTIONS),
     "insert @t values (1) exec ('rollback')": (PROCEDURES, COUNTS_TRANSACTIONS),
+    "alter view inner_v as select 2 as b": (PROCEDURES, IN_A_PROCEDURE),
     "create view ordered as select a from (select 1 a) t order by a": (PROCEDURES, IN_A_PROCEDURE),
     "create view twice as select 1 a, 2 a": (PROCEDURES, IN_A_PROCEDURE),
     "create view one_name (x) as select 1 a, 2 b": (PROCEDURES, IN_A_PROCEDURE),

@@ -314,3 +314,10 @@ def test_the_gateways_part_of_sp_sysmon(reader: Connection) -> None:
     assert [(*row[:2], *map(str, row[2:])) for row in procedures.rows] == [
         ("ringlog.put_a", 200, "20.0", "0", "2.000", "1.000", "2.000", "None")
     ]
+
+
+def test_collations_of_a_table(reader: Connection) -> None:
+    """What SqlBulkCopy asks: it names the collation of each text, and none of other columns."""
+    rows = reader.execute("select * from sys.sp_tablecollations_100('.[sr_rf]')").fetchall()
+    assert [(row[0], row[1]) for row in rows] == [(1, "seq_no"), (2, "time"), (3, "power"), (4, "arcs")]
+    assert {row[2:] for row in rows} == {(None, None)}

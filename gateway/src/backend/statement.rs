@@ -321,7 +321,7 @@ impl Backend {
         let prepared = cancellable(client, canceller, preparing).await?;
         let formats = super::result_set::columns::formats(&prepared.columns);
         let limit = match rows {
-            Rows::ToClient(_) => client.settings().row_limit,
+            Rows::ToClient(_) | Rows::Assigned => client.settings().row_limit,
             Rows::OfCursor(_) | Rows::Kept => 0,
         };
         let is_sent = match source {

@@ -58,7 +58,8 @@ impl Interpreter {
         let Completed { outcome, columns } = {
             let parameters = self.parameters(client, &query.sql, variables).await?;
             let titles = query.columns.as_deref().map(|titles| widened(titles, &parameters));
-            let rows = if query.assigns.is_empty() { Rows::ToClient(titles.as_deref()) } else { Rows::Kept };
+            let rows =
+                if query.assigns.is_empty() { Rows::ToClient(titles.as_deref()) } else { Rows::Assigned };
             if client.settings().only_formats {
                 return self.describe_query(client, query, &parameters).await;
             }

@@ -148,7 +148,8 @@ fn decode_row<'a>(reader: &mut Reader<'a>, columns: &[Column], dialect: &Dialect
         ROW => None,
         NBCROW => Some(reader.take(columns.len().div_ceil(8), "row")?),
         DONE => {
-            reader.take(if dialect.version >= Version::Tds72 { 12 } else { 8 }, "end of the rows")?;
+            // Microsoft's own clients write a count of four bytes, from TDS 7.2 on too (SqlClient, WriteBulkCopyDone)
+            reader.take(8, "end of the rows")?;
             return Ok(None);
         }
         other => {
@@ -217,6 +218,8 @@ mod tests {
         for size in 1..=bytes.len() {
             assert_eq!(read(&bytes, size), Ok(expected.clone()), "{size}");
         }
+        // SqlClient counts in four bytes
+        assert_eq!(read(&bytes[..bytes.len() - 4], 7), Ok(expected.clone()));
         // FreeTDS ends with its last row
         assert_eq!(read(&bytes[..bytes.len() - DONE.len()], 7), Ok(expected));
         assert_eq!(read(COLUMNS, 5), Ok(vec![]));

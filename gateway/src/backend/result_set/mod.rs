@@ -42,6 +42,8 @@ pub enum Rows<'a> {
     OfCursor(Fetched<'a>),
     /// The last one is kept.
     Kept,
+    /// The last one is assigned to variables: of those that SET ROWCOUNT allows.
+    Assigned,
 }
 
 /// The rows of one statement.
@@ -158,6 +160,7 @@ impl<'a> RowStream<'a> {
     /// Takes what PostgreSQL sends, up to the end of the statement.
     pub async fn run(&mut self, rows: Rows<'_>) -> Result<Completed, Unfinished> {
         let mut error = None;
+        let mut kept = 0;
         loop {
             let message = match self.next_message().await {
                 Err(Unfinished::Failed(PgError::Unconfirmed)) => {
@@ -190,6 +193,7 @@ impl<'a> RowStream<'a> {
                         self.row(body.buffer_bytes());
                         self.flush_gathered().await?;
                     } else {
+                        kept += 1;
                         self.outcome.row = Some(body.buffer_bytes().clone());
                     }
                 }
@@ -203,7 +207,7 @@ impl<'a> RowStream<'a> {
                     self.sync().await?;
                 }
                 // the limit of rows is reached
-                Message::PortalSuspended => self.outcome.count = Some(self.rows),
+                Message::PortalSuspended => self.outcome.count = Some(self.rows + kept),
                 Message::NoticeResponse(body) => {
                     self.notice(&server_notice(&body)?);
                     self.flush_gathered().await?;

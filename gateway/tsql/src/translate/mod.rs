@@ -16,6 +16,7 @@ mod definition;
 mod digits;
 mod expressions;
 mod functions;
+mod growth;
 mod insert;
 mod item;
 mod keyed;

@@ -161,7 +161,10 @@ impl Translation<'_> {
         self.aggregates = 0;
         let known = self.known.get(self.asked.len()).filter(|_| is_outermost);
         let around = self.listing.enter(is_outermost, known);
-        let items = self.items(select, stands)?;
+        let items = match self.grown(select, order_by)? {
+            Some(item) => vec![item],
+            None => self.items(select, stands)?,
+        };
         let columns = self.listing.columns();
         let listed: Vec<&str> = items.iter().map(|item| item.sql.as_str()).collect();
         let mut sql =
@@ -291,7 +294,8 @@ impl Translation<'_> {
         let over_rows = !select.from.is_empty();
         if over_rows && (operator.is_some() || walk::names_variable(expression, name)) {
             let what = format!("{name} = … {name} … over rows");
-            return Err(Error::refused(&what, "use an aggregate or a loop", line));
+            let why = "use an aggregate or a loop; a text may grow by each row, with order by columns";
+            return Err(Error::refused(&what, why, line));
         }
         let is_elsewhere = |item: &SelectItem| match item {
             SelectItem::Assign { value, .. } => {
