@@ -416,8 +416,9 @@ create or replace function tsql.earlier(moment timestamp, other timestamp) retur
 language sql immutable strict parallel safe return moment - (other - timestamp '1900-01-01');
 comment on function tsql.earlier(timestamp, timestamp) is 'A datetime - another: both count from 1900.';
 
+-- not strict, so that it becomes a part of a query
 create or replace function tsql.fitted_time(value time, digits integer) returns time
-language sql immutable strict parallel safe
+language sql immutable parallel safe
 return case
   -- a column of microseconds is not rounded
   when digits between 0 and 5 and value >= time '24:00' - interval '1 microsecond' * (500000 * 10::numeric ^ -digits)
@@ -427,8 +428,9 @@ end;
 comment on function tsql.fitted_time(time, integer) is
   'A time that is rounded to so many digits next: the last ones of a day do not become the first of another.';
 
+-- not strict, so that it becomes a part of a query
 create or replace function tsql.fitted_datetime2(value timestamp, digits integer) returns timestamp
-language sql immutable strict parallel safe
+language sql immutable parallel safe
 return case
   when digits between 0 and 5 and value < timestamp '2000-01-01'
     and mod(extract(microseconds from value), 10::numeric ^ (6 - digits)) = 5 * 10::numeric ^ (5 - digits)

@@ -7,6 +7,13 @@ return case digits when 4 then tsql.to_datetime(moment) when 1 then tsql.to_smal
 comment on function tsql.fitted(timestamp, integer) is
   'Rounded as datetime and smalldatetime are, whose domains have 4 and 1 digits.';
 
+create or replace function tsql.stored(moment timestamp, digits integer) returns timestamp
+language sql immutable parallel safe
+return case when digits in (1, 4) then tsql.fitted(moment, digits)
+  else pg_catalog."timestamp"(tsql.fitted_datetime2(moment, digits), digits) end;
+comment on function tsql.stored(timestamp, integer) is
+  'As columns of so many digits have it: those of datetime and smalldatetime have 4 and 1, all others are datetime2''s.';
+
 create or replace function tsql.conversion_class(type_ regtype) returns text
 language sql immutable parallel safe
 return case format_type(type_, null)
@@ -66,6 +73,8 @@ declare
   says text;
   says_type text;
   carry text;
+  -- the value, which loses the typmod of a column: else PostgreSQL does not see that it is the row's field
+  plain text;
   refused integer;
   refused_fine integer;
   volatility text;
@@ -86,6 +95,8 @@ begin
   loop
     says := case when source.name in ('timestamp', 'datetime2', 'time') then 'digits' when source.name = 'bytea' then 'wide' end;
     says_type := case says when 'digits' then 'integer' when 'wide' then 'boolean' end;
+    plain := case when source.type in ('timestamp', 'timestamptz', 'time')
+      then format('pg_catalog.%I(value, -1)', source.type) else 'value' end;
     for dialect in select * from (values (false, '', ''), (true, 'sybase_', '_sybase')) as dialects (sybase, prefix, suffix)
     loop
       carrier := 'carried_' || dialect.prefix || source.name;
@@ -94,8 +105,8 @@ begin
       elsif dialect.sybase and source.class not in ('bit', 'int', 'numeric', 'float', 'varchar') then
         -- as in SQL Server
         execute format('create or replace function tsql.carry_sybase(value %s) returns tsql.carried_%s'
-          ' language sql immutable parallel safe return row(value%s)::tsql.carried_%2$s', source.type, source.name,
-          ', null::' || says_type);
+          ' language sql immutable parallel safe return row(%3$s%4$s)::tsql.carried_%2$s', source.type, source.name,
+          plain, ', null::' || says_type);
         continue;
       end if;
       if to_regtype('tsql.' || carrier) is null then
@@ -111,12 +122,13 @@ begin
       carry := case when source.name = 'datetime2' then 'carry_datetime2' when source.name like 'national%' then 'carry_national'
         else 'carry' || dialect.suffix end;
       execute format('create or replace function tsql.%s(value %s) returns tsql.%s'
-        ' language sql immutable parallel safe return row(value%s)::tsql.%3$s', carry, source.type, carrier,
-        ', null::' || says_type);
+        ' language sql immutable parallel safe return row(%4$s%5$s)::tsql.%3$s', carry, source.type, carrier,
+        plain, ', null::' || says_type);
       if carry = 'carry' or says is not null then
         -- of a column of any type
         execute format('create or replace function tsql.%s(value %s, digits integer, wide boolean) returns tsql.%s'
-          ' language sql immutable parallel safe return row(value%s)::tsql.%3$s', carry, source.type, carrier, ', ' || says);
+          ' language sql immutable parallel safe return row(%4$s%5$s)::tsql.%3$s', carry, source.type, carrier, plain,
+          ', ' || says);
       end if;
       for target in select * from (values
         ('boolean', 'to_bit', 'bit'), ('smallint', 'to_smallint', 'int'), ('integer', 'to_int', 'int'),
@@ -180,18 +192,21 @@ begin
           -- any number of digits but those of datetime and smalldatetime is datetime2's
           refused_fine := tsql.assignment_error(source.class, 'datetime2', dialect.sybase);
           execute format('create or replace function tsql.carried_to_timestamp(carried tsql.%s, digits integer)'
-            ' returns timestamp language sql %s parallel safe return case when digits in (1, 4) then %s else %s end',
-            carrier, volatility,
-            case
-              when refused is not null then body
-              when source.class = 'varchar' then 'case digits when 4 then tsql.to_datetime((carried).value)'
-                ' else tsql.to_smalldatetime((carried).value) end'
-              else format('tsql.fitted(%s, digits)', body)
-            end,
-            -- a cast that is told the digits rounds to them itself
-            case when refused_fine is null
-              then format('pg_catalog."timestamp"(tsql.fitted_datetime2(%s, digits), digits)', body)
-              else format('tsql.fail_assignment(%s, %L, ''datetime2'', digits)', refused_fine, source.class) end);
+            ' returns timestamp language sql %s parallel safe return %s', carrier, volatility, case
+            -- what names the argument once becomes a part of the query
+            when source.type = 'timestamp' then format('tsql.stored(%s, digits)', body)
+            else format('case when digits in (1, 4) then %s else %s end',
+              case
+                when refused is not null then body
+                when source.class = 'varchar' then 'case digits when 4 then tsql.to_datetime((carried).value)'
+                  ' else tsql.to_smalldatetime((carried).value) end'
+                else format('tsql.fitted(%s, digits)', body)
+              end,
+              -- a cast that is told the digits rounds to them itself
+              case when refused_fine is null
+                then format('pg_catalog."timestamp"(tsql.fitted_datetime2(%s, digits), digits)', body)
+                else format('tsql.fail_assignment(%s, %L, ''datetime2'', digits)', refused_fine, source.class)
+              end) end);
           arguments := format('tsql.%s, integer', carrier);
         elsif target.type = 'time' then
           execute format('create or replace function tsql.carried_to_time(carried tsql.%s, digits integer) returns time'
