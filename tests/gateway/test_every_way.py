@@ -95,6 +95,7 @@ ENDS_ALL = "an error that ends the batch takes back what a compiled procedure ha
 COLUMNS_OF_CALLER = "which columns of its caller's table take values a compiled procedure does not know (544)"
 KIND_OF_COLUMN = "a compiled procedure does not know whether a column is an identity or computed (544, 8102)"
 TYPE_OF_COLUMN = "a compiled procedure computes with a datetime2 column as if it were a datetime"
+VARIANT_OF_CALLER = "which columns of its caller's table are sql_variants a compiled procedure does not know"
 QUOTIENT = "a compiled procedure does not know the precision of columns (8114)"
 CAUGHT_SELECT = "a select that fails in a TRY of a compiled procedure sends nothing"
 DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
@@ -113,6 +114,10 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     "p as begin tran begin tran commit; exec p": (PROCEDURES, COUNTS_TRANSACTIONS),
     "insert @t values (1) exec ('rollback')": (PROCEDURES, COUNTS_TRANSACTIONS),
     "alter view inner_v as select 2 as b": (PROCEDURES, IN_A_PROCEDURE),
+    "select id, cast(sql_variant_property(v, 'BaseType') as varchar(20)) from #v order by id": (
+        ("compiled",),
+        VARIANT_OF_CALLER,
+    ),
     "create view ordered as select a from (select 1 a) t order by a": (PROCEDURES, IN_A_PROCEDURE),
     "create view twice as select 1 a, 2 a": (PROCEDURES, IN_A_PROCEDURE),
     "create view one_name (x) as select 1 a, 2 b": (PROCEDURES, IN_A_PROCEDURE),

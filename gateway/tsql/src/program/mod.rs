@@ -61,8 +61,8 @@ pub struct Program {
     pub placeholders: usize,
     /// Literals that are variables of the program, so that it serves for texts with others in their places.
     pub lifted: Vec<Lifted>,
-    /// Tables that an insert without columns fills, as SQL names them, of which neither the text nor the settings say
-    /// what columns take values.
+    /// Tables that an insert without columns fills, or one with values of types that the text says, as SQL names them,
+    /// of which neither the text nor the settings say what columns take values, and which are sql_variants.
     pub unlisted: Vec<String>,
     /// Its variables that are tables, with @.
     pub table_variables: Vec<String>,

@@ -75,7 +75,13 @@ impl Translation<'_> {
             InsertSource::ExecuteText(execute) => return Err(refused_execute(execute.at.line)),
         }
         let new = names::qualifier(&target)?;
-        let is_known = columns.is_some() || self.scope.filled.contains_key(&into);
+        // a sql_variant keeps the type that a value is cast to
+        let is_cast = |value: &Expression| matches!(value, Expression::Cast(_));
+        let says_types = match &insert.source {
+            InsertSource::Values(rows) => !self.sybase() && rows.iter().flatten().any(is_cast),
+            _ => false,
+        };
+        let is_known = columns.is_some() && !says_types || self.scope.filled.contains_key(&into);
         if !is_known && insert.source != InsertSource::DefaultValues {
             self.unlisted = Some(into.clone());
         }
