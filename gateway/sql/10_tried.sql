@@ -1,21 +1,3 @@
--- A text of an nvarchar is that of a varchar but for numbers and bytes (03_conversions.sql, 03_conversions_bytes.sql).
-do $$
-declare
-  source record;
-begin
-  for source in
-    select format_type(proargtypes[0], null) as type, case provolatile when 'i' then 'immutable' else 'stable' end as kind
-    from pg_proc
-    where pronamespace = 'tsql'::regnamespace and proname = 'to_varchar' and pronargs = 2
-      and proargtypes[0] not in ('boolean'::regtype, 'smallint'::regtype, 'integer'::regtype, 'bytea'::regtype)
-  loop
-    execute format(
-      'create or replace function tsql.to_nvarchar(value %s, length integer) returns text'
-      ' language sql %s parallel safe return tsql.to_varchar(value, length)', source.type, source.kind);
-  end loop;
-end
-$$;
-
 -- In ASE a whole number that does not fit is an error ("Converting numeric data to a character type"), not a *.
 create or replace function tsql.with_room(value text, length integer, type_ text) returns text
 language plpgsql immutable parallel safe
@@ -28,6 +10,9 @@ begin
   return value;
 end
 $$;
+
+-- A text of an nvarchar is that of a varchar but for numbers and bytes (03_conversions.sql, 03_conversions_bytes.sql);
+-- one of ASE's varchar, but for whole numbers.
 do $$
 declare
   source record;
@@ -41,6 +26,11 @@ begin
     from pg_proc
     where pronamespace = 'tsql'::regnamespace and proname = 'to_varchar' and pronargs = 2
   loop
+    if source.whole is null and source.type <> 'bytea' then
+      execute format(
+        'create or replace function tsql.to_nvarchar(value %s, length integer) returns text'
+        ' language sql %s parallel safe return tsql.to_varchar(value, length)', source.type, source.kind);
+    end if;
     execute format(
       'create or replace function tsql.to_sybase_varchar(value %s, length integer) returns text'
       ' language sql %s parallel safe return %s', source.type, source.kind,
