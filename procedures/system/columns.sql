@@ -46,8 +46,7 @@ select
   types.bytes::smallint as max_length,
   types.digits::smallint as precision,
   types.scale::smallint as scale,
-  case when types.name !~ 'binary|image' and types.characters is not null then 'Latin1_General_100_BIN2_UTF8' end
-    ::sys.sysname as collation_name,
+  sys.collation_of(types.system_type_id) as collation_name,
   columns.is_nullable,
   true as is_ansi_padded,
   false as is_rowguidcol,

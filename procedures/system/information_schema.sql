@@ -38,12 +38,11 @@ select
   case when types.sub is not null then types.scale end::smallint as datetime_precision,
   null::sys.sysname as character_set_catalog,
   null::sys.sysname as character_set_schema,
-  case when types.name !~ 'binary|image' and types.characters is not null then 'UNICODE' end::sys.sysname
+  case when sys.collation_of(types.system_type_id) is not null then 'UNICODE' end::sys.sysname
     as character_set_name,
   null::sys.sysname as collation_catalog,
   null::sys.sysname as collation_schema,
-  case when types.name !~ 'binary|image' and types.characters is not null then 'Latin1_General_100_BIN2_UTF8' end
-    ::sys.sysname as collation_name,
+  sys.collation_of(types.system_type_id) as collation_name,
   null::sys.sysname as domain_catalog,
   null::sys.sysname as domain_schema,
   null::sys.sysname as domain_name

@@ -335,6 +335,15 @@ $$;
 comment on function sys.described_type(oid, integer, text) is
 $$What a PostgreSQL type with its modifier is in T-SQL, or what it was declared as there, as the gateway announces it to clients of 7.3 and later
 (name to ss_nullable) and to those of TDS 5.0 (ase_…).$$;
+-- Of text, ntext, varchar, char, nvarchar and nchar; null of other types.
+create function sys.collation_of(system_type_id integer)
+returns sys.sysname
+language sql
+immutable
+as $$
+  select case when system_type_id in (35, 99, 167, 175, 231, 239) then 'Latin1_General_100_BIN2_UTF8' end::sys.sysname
+$$;
+
 
 create view sys.types as
 select
@@ -346,8 +355,7 @@ select
   bytes::smallint as max_length,
   precision::smallint as precision,
   scale::smallint as scale,
-  case when system_type_id in (35, 99, 167, 175, 231, 239) then 'Latin1_General_100_BIN2_UTF8' end::sys.sysname
-    as collation_name,
+  sys.collation_of(system_type_id) as collation_name,
   name not in ('timestamp', 'sysname') as is_nullable,
   false as is_user_defined,
   false as is_assembly_type,
