@@ -233,6 +233,7 @@ impl Interpreter {
                 client.reply.finished(0);
             }
             Action::InsertBulk(bulk) => self.open_bulk(client, bulk).await?,
+            Action::ChangeText(sql) => self.change_text(client, sql, variables).await?,
             Action::Define(define) => {
                 self.procedures.backend.define(client, define).await?;
                 self.forget_definitions();

@@ -180,7 +180,10 @@ impl Compiler<'_> {
                 }
                 _ => self.query(statement)?,
             },
-            Tree::Update(_) | Tree::Delete(_) | Tree::Merge(_) => self.query(statement)?,
+            Tree::Update(_) | Tree::Delete(_) | Tree::Merge(_) | Tree::Readtext(_) => {
+                self.query(statement)?
+            }
+            Tree::Writetext(_) | Tree::Updatetext(_) => self.text_change(&statement.kind, line)?,
             Tree::Assign(assign) => self.assign(assign)?,
             Tree::If { condition, then, otherwise } => Action::If {
                 condition: self.condition(condition)?,

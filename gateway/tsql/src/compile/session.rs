@@ -1,9 +1,10 @@
 //! Statements about the session.
 
-use super::compiler::Compiler;
+use super::compiler::{numbered_sql, Compiler};
 use crate::error::Error;
-use crate::program::InsertBulk;
+use crate::program::{Action, InsertBulk};
 use crate::resolve::names::{folded, table};
+use crate::translate::{self, Numbered};
 use crate::tree::{self, nulls_equal, set_words, SetWord};
 
 impl Compiler<'_> {
@@ -21,6 +22,21 @@ impl Compiler<'_> {
             self.scope.nulls_equal = nulls_equal;
         }
         Ok(words)
+    }
+}
+
+impl Compiler<'_> {
+    /// Writetext and updatetext.
+    pub(super) fn text_change(
+        &mut self,
+        statement: &tree::StatementKind,
+        line: u32,
+    ) -> Result<Action, Error> {
+        let mut numbered = Numbered::default();
+        let sql = translate::text_change(statement, &self.scope, &mut numbered)?;
+        let sql = sql.ok_or_else(|| Error::nested_too_deeply(line))?;
+        numbered.calls = true;
+        Ok(Action::ChangeText(numbered_sql(&sql, numbered)?))
     }
 }
 

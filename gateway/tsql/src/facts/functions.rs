@@ -93,6 +93,9 @@ pub enum Rule {
     Rows,
     NewId,
     VariantProperty,
+    /// textptr
+    TextPointer,
+    TextValid,
     /// T-SQL has it, ringlog has not; why.
     Refused(&'static str),
 }
@@ -317,8 +320,8 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("system_user", Rule::Session),
     ("sysutcdatetime", Rule::Now { sql: "tsql.sysutcdatetime()", gives: DATETIME2 }),
     ("tan", float("tan")),
-    ("textptr", NO),
-    ("textvalid", NO),
+    ("textptr", Rule::TextPointer),
+    ("textvalid", Rule::TextValid),
     ("timefromparts", Rule::FromParts(TIME)),
     ("to_unichar", texts("nchar", "i", nvarchar(Some(1)))),
     ("todatetimeoffset", Rule::AtOffset),

@@ -8,6 +8,7 @@ mod expression;
 mod function;
 mod names;
 mod pivot;
+mod pointers;
 mod procedure;
 mod query;
 mod session;

@@ -1,10 +1,10 @@
-//! Statements of the session: use, transactions, texts by pointers.
+//! Statements of the session: use, transactions.
 
 use super::names::is_free;
 use super::Parser;
 use crate::error::Error;
 use crate::lexer::TokenKind;
-use crate::tree::{StatementKind, TransactionName, Writetext};
+use crate::tree::{StatementKind, TransactionName};
 
 impl<'t> Parser<'t> {
     pub(super) fn use_(&mut self) -> Result<StatementKind, Error> {
@@ -49,19 +49,5 @@ impl<'t> Parser<'t> {
             }
             _ => Ok(None),
         }
-    }
-
-    /// `writetext [bulk] t.c pointer [with log] value`
-    pub(super) fn writetext(&mut self) -> Result<StatementKind, Error> {
-        self.at += 1;
-        if self.next_is("bulk") {
-            let why = "it is for programs that send the text behind it";
-            return Err(Error::refused("writetext bulk", why, self.position()));
-        }
-        let column = self.column_name().map(crate::tree::Expression::Column)?;
-        let pointer = self.operand_with_sign()?;
-        self.words(&["with", "log"]);
-        let value = self.operand_with_sign()?;
-        Ok(StatementKind::Writetext(Box::new(Writetext { column, pointer, value })))
     }
 }

@@ -7,7 +7,7 @@ use crate::lexer::{Token, TokenKind};
 use crate::tree::{Raise, Statement, StatementKind, Throw};
 
 /// Statements that are not ours to run, and why.
-const REFUSED: [(&str, &str); 16] = [
+const REFUSED: [(&str, &str); 14] = [
     ("backup", "backups are the operator's, with PostgreSQL's tools"),
     ("bulk", "load with insert, or with freebcp"),
     ("checkpoint", "PostgreSQL has its own rhythm"),
@@ -16,12 +16,10 @@ const REFUSED: [(&str, &str); 16] = [
     ("dump", "backups are the operator's, with PostgreSQL's tools"),
     ("kill", "sessions are the operator's to end"),
     ("load", "backups are the operator's, with PostgreSQL's tools"),
-    ("readtext", "select gives the whole text"),
     ("reconfigure", "the server has its settings file"),
     ("restore", "backups are the operator's, with PostgreSQL's tools"),
     ("setuser", "a session has one user"),
     ("shutdown", "the server is the operator's to stop"),
-    ("updatetext", "update changes the whole text"),
     ("lineno", "lines are those of the text"),
     ("revert", "a session has one user"),
 ];
@@ -102,6 +100,7 @@ impl<'t> Parser<'t> {
             "open" => Self::open,
             "print" => Self::print,
             "raiserror" => Self::raiserror,
+            "readtext" => Self::readtext,
             "return" => Self::return_,
             "rollback" => Self::rollback,
             "save" => Self::save,
@@ -110,6 +109,7 @@ impl<'t> Parser<'t> {
             "throw" => Self::throw,
             "truncate" => Self::truncate,
             "update" => |parser| parser.update(Vec::new()),
+            "updatetext" => Self::updatetext,
             "use" => Self::use_,
             "waitfor" => Self::waitfor,
             "while" => Self::while_,

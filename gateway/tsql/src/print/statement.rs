@@ -1,7 +1,7 @@
 use super::{list, Lines, Optional};
 use crate::tree::{
     Argument, ArgumentValue, CursorName, DeclareCursor, Declared, Direction, Execute, ExecuteText,
-    Expression, Fetch, Raise, SetWord, Statement, StatementKind, TransactionName,
+    Expression, Fetch, Raise, SetWord, Statement, StatementKind, TextSource, TransactionName,
 };
 use std::fmt::{self, Display, Formatter};
 
@@ -90,6 +90,18 @@ impl Display for StatementKind {
             }
             Kind::Grant(grant) => grant.fmt(f),
             Kind::AlterDatabase(alter) => alter.fmt(f),
+            Kind::Readtext(text) => {
+                write!(f, "readtext {} {} {} {}", text.column, text.pointer, text.offset, text.size)?;
+                f.write_str(if text.by_characters { " using chars" } else { "" })
+            }
+            Kind::Updatetext(text) => {
+                write!(f, "updatetext {} {} {} {}", text.column, text.pointer, text.offset, text.length)?;
+                match &text.source {
+                    TextSource::Nothing => Ok(()),
+                    TextSource::Value(value) => write!(f, " {value}"),
+                    TextSource::Column { column, pointer } => write!(f, " {column} {pointer}"),
+                }
+            }
             Kind::Writetext(writetext) => {
                 write!(f, "writetext {} {} {}", writetext.column, writetext.pointer, writetext.value)
             }

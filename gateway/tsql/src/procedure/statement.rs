@@ -187,7 +187,9 @@ pub fn refused(kind: &Tree, line: u32) -> Error {
         Tree::Grant(_) => ("grant", NOT_INSIDE),
         Tree::AlterDatabase(_) => ("alter database", NOT_INSIDE),
         Tree::SetIdentityInsert { .. } => ("set identity_insert", NOT_INSIDE),
+        Tree::Readtext(_) => ("readtext", NOT_INSIDE),
         Tree::Writetext(_) => ("writetext", NOT_INSIDE),
+        Tree::Updatetext(_) => ("updatetext", NOT_INSIDE),
         _ => ("this statement", NOT_INSIDE),
     };
     Error::refused(what, why, line)

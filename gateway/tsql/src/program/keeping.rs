@@ -3,8 +3,17 @@
 use super::sql::GLOBAL;
 
 /// Functions of schema tsql that return the time or the session's state begin with these words.
-const CHANGES: [&str; 7] =
-    ["getdate", "getutcdate", "sys", "last_identity", "transaction_count", "new", "rand"];
+const CHANGES: [&str; 9] = [
+    "getdate",
+    "getutcdate",
+    "sys",
+    "last_identity",
+    "transaction_count",
+    "new",
+    "rand",
+    "text_place",
+    "textvalid",
+];
 
 /// What may stand before a parenthesis beside them.
 const KEEPS: &[&str] = &[

@@ -144,6 +144,8 @@ pub enum Action {
     Label(u32),
     Cursor(CursorAction),
     Define(Define),
+    /// Writetext and updatetext.
+    ChangeText(Sql),
     /// `set identity_insert table on`; the table as SQL names it.
     IdentityInsert {
         table: String,
@@ -389,7 +391,9 @@ impl Action {
                 Executed::Procedure(execute) => execute.values().for_each(value),
                 Executed::Text(text) => value(text),
             },
-            Action::Raise { message: sql, .. } | Action::Throw(Some(sql)) => found.push(sql.numbered()),
+            Action::Raise { message: sql, .. } | Action::Throw(Some(sql)) | Action::ChangeText(sql) => {
+                found.push(sql.numbered());
+            }
             Action::Cursor(CursorAction::Declare { query, .. }) => found.push(query.numbered()),
             Action::Define(define) => found.extend(define.statements.iter().cloned()),
             Action::If { condition, then, otherwise } => {
@@ -421,7 +425,9 @@ impl Action {
             }
             Action::Assign(_, value) | Action::Print(value) | Action::ExecuteText(value) => value.size(),
             Action::Declare(declaration) => declaration.value.as_ref().map_or(0, Expression::size),
-            Action::Raise { message: sql, .. } | Action::Throw(Some(sql)) => sql.len(),
+            Action::Raise { message: sql, .. } | Action::Throw(Some(sql)) | Action::ChangeText(sql) => {
+                sql.len()
+            }
             Action::Execute(execute) => execute.size(),
             Action::InsertExecute(insert) => match &insert.source {
                 Executed::Procedure(execute) => execute.size(),

@@ -29,6 +29,7 @@ mod order;
 mod outer_join;
 mod output;
 mod over_columns;
+mod pointers;
 mod precision;
 mod select;
 mod sources;
@@ -103,6 +104,10 @@ pub fn statement_over(
         StatementKind::Update(update) => (Verb::Update, translation.update(update)?),
         StatementKind::Delete(delete) => (Verb::Delete, translation.delete(delete)?),
         StatementKind::Merge(merge) => (Verb::Merge, translation.merge(merge)?),
+        StatementKind::Readtext(read) => {
+            translation.columns = Some(vec![Title::given(&read.column.column)]);
+            (Verb::Select, translation.readtext(read)?)
+        }
         _ => return Ok(None),
     };
     let Translation { columns, assigns, into, made, unlisted, listed, asked, common, filled, .. } =
@@ -158,6 +163,7 @@ pub use insert::insert_of_rows;
 pub use keyed::{of_table, OfTable};
 pub use listing::{Asked, ListItem};
 pub use order::refuse_order;
+pub use pointers::text_change;
 pub use tables::{column_type, forgotten, note_columns};
 pub use title::{ResultType, Title};
 pub use translation::{Made, Verb};

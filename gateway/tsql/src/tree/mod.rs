@@ -39,8 +39,8 @@ pub use query::{
     TableSource, Top,
 };
 pub use statement::{
-    nulls_equal, set_words, Assign, AssignOperator, Declared, Raise, SetWord, Statement, StatementKind,
-    TableVariable, Throw, TransactionName, Writetext,
+    nulls_equal, set_words, Assign, AssignOperator, Declared, Raise, Readtext, SetWord, Statement,
+    StatementKind, TableVariable, TextSource, Throw, TransactionName, Updatetext, Writetext,
 };
 pub use types::{TypeArgument, TypeName};
 pub use walk::{every, Every};

@@ -1,10 +1,10 @@
 //! Statements.
 
 use super::{
-    AlterDatabase, AlterTable, BinaryOperator, CreateFunction, CreateIndex, CreateProcedure, CreateTable,
-    CreateTrigger, CreateView, CursorName, DeclareCursor, Delete, DropIndex, DropObjects, Execute,
-    ExecuteText, Expression, Fetch, Grant, Insert, InsertBulk, Merge, Name, ObjectName, Position, Query,
-    TableElement, TypeName, Update, Variable,
+    AlterDatabase, AlterTable, BinaryOperator, ColumnName, CreateFunction, CreateIndex, CreateProcedure,
+    CreateTable, CreateTrigger, CreateView, CursorName, DeclareCursor, Delete, DropIndex, DropObjects,
+    Execute, ExecuteText, Expression, Fetch, Grant, Insert, InsertBulk, Merge, Name, ObjectName, Position,
+    Query, TableElement, TypeName, Update, Variable,
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -124,7 +124,9 @@ pub enum StatementKind {
     Grant(Grant),
     AlterDatabase(AlterDatabase),
 
+    Readtext(Box<Readtext>),
     Writetext(Box<Writetext>),
+    Updatetext(Box<Updatetext>),
 }
 
 /// `@name type [= value]`
@@ -239,10 +241,40 @@ pub struct Throw {
     pub state: Expression,
 }
 
-/// Texts and images by their pointers: `writetext t.c @pointer [with log] value`.
+/// `readtext t.c pointer offset size [using chars]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Readtext {
+    pub column: ColumnName,
+    pub pointer: Expression,
+    pub offset: Expression,
+    pub size: Expression,
+    pub by_characters: bool,
+}
+
+/// `writetext t.c pointer value`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Writetext {
-    pub column: Expression,
+    pub column: ColumnName,
     pub pointer: Expression,
     pub value: Expression,
+}
+
+/// `updatetext t.c pointer offset length [value]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Updatetext {
+    pub column: ColumnName,
+    pub pointer: Expression,
+    /// Null: at the end.
+    pub offset: Expression,
+    /// Null: all that follows.
+    pub length: Expression,
+    pub source: TextSource,
+}
+
+/// What an updatetext puts in.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TextSource {
+    Nothing,
+    Value(Expression),
+    Column { column: ColumnName, pointer: Expression },
 }

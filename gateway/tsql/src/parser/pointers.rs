@@ -1,0 +1,88 @@
+//! Texts and images by their pointers: readtext, writetext, updatetext.
+
+use super::Parser;
+use crate::error::Error;
+use crate::tree::{ColumnName, ObjectName, Readtext, StatementKind, TextSource, Updatetext, Writetext};
+
+impl<'t> Parser<'t> {
+    /// `readtext t.c pointer offset size [holdlock] [using chars]`
+    pub(super) fn readtext(&mut self) -> Result<StatementKind, Error> {
+        self.at += 1;
+        let column = self.text_column()?;
+        let pointer = self.operand_with_sign()?;
+        let offset = self.operand_with_sign()?;
+        let size = self.operand_with_sign()?;
+        // a row is read as of one moment, and nothing is waited for
+        self.any_word(&["holdlock", "noholdlock"]);
+        self.any_word(&["readpast"]);
+        let mut by_characters = false;
+        if self.word("using") {
+            by_characters = self.any_word(&["chars", "characters"]);
+            if !by_characters {
+                self.expect_word("bytes")?;
+            }
+        }
+        if self.next_is("at") {
+            return Err(Error::refused(
+                "at isolation",
+                "set the transaction's isolation level",
+                self.position(),
+            ));
+        }
+        Ok(StatementKind::Readtext(Box::new(Readtext { column, pointer, offset, size, by_characters })))
+    }
+
+    /// `writetext t.c pointer [with log] value`
+    pub(super) fn writetext(&mut self) -> Result<StatementKind, Error> {
+        self.at += 1;
+        if self.next_is("bulk") {
+            let why = "it is for programs that send the text behind it";
+            return Err(Error::refused("writetext bulk", why, self.position()));
+        }
+        let column = self.text_column()?;
+        let pointer = self.operand_with_sign()?;
+        self.words(&["with", "log"]);
+        let value = self.operand_with_sign()?;
+        Ok(StatementKind::Writetext(Box::new(Writetext { column, pointer, value })))
+    }
+
+    /// `updatetext t.c pointer offset length [with log] [value | t2.c2 pointer2]`
+    pub(super) fn updatetext(&mut self) -> Result<StatementKind, Error> {
+        self.at += 1;
+        if self.next_is("bulk") {
+            let why = "it is for programs that send the text behind it";
+            return Err(Error::refused("updatetext bulk", why, self.position()));
+        }
+        let column = self.text_column()?;
+        let pointer = self.operand_with_sign()?;
+        let offset = self.operand_with_sign()?;
+        let length = self.operand_with_sign()?;
+        self.words(&["with", "log"]);
+        let source = if self.at_statement_end() {
+            TextSource::Nothing
+        } else if self.peek().is_some_and(super::names::is_free) {
+            TextSource::Column { column: self.text_column()?, pointer: self.operand_with_sign()? }
+        } else {
+            TextSource::Value(self.operand_with_sign()?)
+        };
+        Ok(StatementKind::Updatetext(Box::new(Updatetext { column, pointer, offset, length, source })))
+    }
+
+    /// `table.column`, `owner.table.column`, `database.owner.table.column`.
+    fn text_column(&mut self) -> Result<ColumnName, Error> {
+        let first = self.name()?;
+        let at = first.at;
+        let mut parts = vec![first.text];
+        while self.symbol(".") {
+            parts.push(if self.next_is_symbol(".") { String::new() } else { self.part()? });
+        }
+        let column =
+            parts.pop().filter(|_| matches!(parts.len(), 1..=3)).ok_or_else(|| self.wrong_before())?;
+        let name = parts.pop().unwrap_or_default();
+        let owner = parts.pop().unwrap_or_default();
+        let database = parts.pop().unwrap_or_default();
+        let at = self.since(at);
+        let table = Some(Box::new(ObjectName { database, owner, name, at }));
+        Ok(ColumnName { table, column, at })
+    }
+}

@@ -1,0 +1,164 @@
+//! Texts and images by their pointers. A pointer names the version of a row and the column in it
+//! (`gateway/sql/29_text_pointers.sql`): a statement finds the row by both, or fails.
+
+use super::calls::CallTranslation;
+use super::insert::Nationals;
+use super::translation::Translation;
+use super::value::{carried_into, converted, Value};
+use crate::error::Error;
+use crate::facts::types::{Family, Type, INT, VARBINARY};
+use crate::resolve::names::{folded, literal, quoted};
+use crate::resolve::Scope;
+use crate::translate::Variables;
+use crate::tree::{ColumnName, Expression, Readtext, StatementKind, TextSource, Updatetext, Writetext};
+
+/// What the statements are called in messages.
+const READ: &str = "ReadText";
+const WRITE: &str = "WriteText";
+const UPDATE: &str = "UpdateText";
+
+/// A column of the row that a pointer names.
+struct Place {
+    table: String,
+    column: String,
+    /// Texts of SQL.
+    table_name: String,
+    pointer: String,
+    /// The condition that finds the row. Error 7123 and others where there is none.
+    is_row: String,
+}
+
+/// Writetext and updatetext, in SQL; None for other statements.
+pub fn text_change(
+    statement: &StatementKind,
+    scope: &Scope,
+    variables: &mut dyn Variables,
+) -> Result<Option<String>, Error> {
+    let mut translation = Translation::new(scope, variables);
+    Ok(match statement {
+        StatementKind::Writetext(write) => Some(translation.writetext(write)?),
+        StatementKind::Updatetext(update) => Some(translation.updatetext(update)?),
+        _ => None,
+    })
+}
+
+impl Translation<'_> {
+    pub fn readtext(&mut self, read: &Readtext) -> Result<String, Error> {
+        let place = self.place(&read.column, &read.pointer, READ)?;
+        let (offset, size) = (self.number(&read.offset)?, self.number(&read.size)?);
+        let counts_bytes = self.sybase() && !read.by_characters;
+        let Place { table, column, is_row, .. } = place;
+        let sybase = self.sybase();
+        Ok(format!(
+            "select tsql.text_part({column}, {offset}, {size}, {sybase}, {counts_bytes}) as {column} \
+             from {table} where {is_row}"
+        ))
+    }
+
+    fn writetext(&mut self, write: &Writetext) -> Result<String, Error> {
+        let place = self.place(&write.column, &write.pointer, WRITE)?;
+        let value = self.value(&write.value)?;
+        let columns = [place.column.clone()];
+        let national = Nationals { table: &place.table, columns: Some(&columns) }.sql(0);
+        let value = carried_into(&value, Some(&national), self.sybase());
+        Ok(place.changed(&value, WRITE))
+    }
+
+    fn updatetext(&mut self, update: &Updatetext) -> Result<String, Error> {
+        let place = self.place(&update.column, &update.pointer, UPDATE)?;
+        let (offset, length) = (self.number(&update.offset)?, self.number(&update.length)?);
+        let put = match &update.source {
+            TextSource::Nothing => String::new(),
+            TextSource::Value(value) => {
+                let line = value.at().line;
+                let value = self.value(value)?;
+                match value.family() {
+                    _ if value.is_null() => String::new(),
+                    Some(Family::Text | Family::Binary) => format!(", {}", value.sql),
+                    _ => {
+                        return Err(Error::refused("updatetext", "the value is no text and no binary", line))
+                    }
+                }
+            }
+            TextSource::Column { column, pointer } => {
+                let Place { table, column, is_row, .. } = self.place(column, pointer, UPDATE)?;
+                format!(", (select {column} from {table} where {is_row})")
+            }
+        };
+        let value = format!("tsql.text_spliced({}, {offset}, {length}{put})", place.column);
+        Ok(place.changed(&value, UPDATE))
+    }
+
+    fn place(&mut self, column: &ColumnName, pointer: &Expression, statement: &str) -> Result<Place, Error> {
+        let line = column.at.line;
+        let of = column.table.as_deref().ok_or_else(|| Error::syntax(&column.column, line))?;
+        let table = self.table(of)?;
+        let own = folded(&column.column, line)?;
+        let pointer = self.value(pointer)?;
+        let pointer = converted(pointer, VARBINARY, line, self.sybase())?.sql;
+        let table_name = literal(&table);
+        let is_row = format!(
+            "ctid = tsql.text_place({table_name}, {}, {pointer}, '{statement}') \
+             and xmin = tsql.text_writer({pointer})",
+            literal(&own)
+        );
+        Ok(Place { table, column: quoted(&own), table_name, pointer, is_row })
+    }
+
+    fn number(&mut self, value: &Expression) -> Result<String, Error> {
+        let line = value.at().line;
+        let value = self.value(value)?;
+        Ok(converted(value, INT, line, self.sybase())?.sql)
+    }
+
+    /// `textptr(column)`: of the one of the tables of FROM that has the column.
+    fn pointer(&mut self, column: &ColumnName) -> Result<String, Error> {
+        let line = column.at.line;
+        let filled = format!("{} is not null", self.column_sql(column)?);
+        let own = literal(&folded(&column.column, line)?);
+        let of_row =
+            |row: &str| format!("tsql.textptr({row}.tableoid, {own}, {row}.ctid, {row}.xmin, {filled})");
+        if let Some(table) = &column.table {
+            return Ok(of_row(&self.qualifier(table)?));
+        }
+        let named = self.named.last().into_iter().flatten();
+        let rows: Vec<_> =
+            named.filter(|one| !one.tables.is_empty()).map(|one| of_row(&quoted(&one.name))).collect();
+        match rows.as_slice() {
+            [] => {
+                let text = "Only base table columns are allowed in the TEXTPTR function.";
+                Err(Error::new(280, text, line).with_severity(16))
+            }
+            [row] => Ok(row.clone()),
+            rows => Ok(format!("coalesce({})", rows.join(", "))),
+        }
+    }
+}
+
+impl Place {
+    /// The statement that gives the column a value, and notes the row's new version.
+    fn changed(&self, value: &str, statement: &str) -> String {
+        let Place { table, column, table_name, pointer, is_row } = self;
+        format!(
+            "with written as (update {table} set {column} = {value} where {is_row} \
+             returning tidsend(ctid) || xidsend(xmin) as version) \
+             select tsql.text_written({table_name}, {pointer}, (select version from written), '{statement}')"
+        )
+    }
+}
+
+impl CallTranslation<'_, '_, '_> {
+    pub fn text_pointer(&mut self) -> Result<Value, Error> {
+        self.count(1, 1)?;
+        let Expression::Column(column) = self.arguments[0].without_collation() else {
+            return Err(self.fail(280, "Only base table columns are allowed in the TEXTPTR function."));
+        };
+        Ok(Value::new(self.translation.pointer(column)?, Type { length: Some(16), ..VARBINARY }))
+    }
+
+    pub fn text_valid(&mut self) -> Result<Value, Error> {
+        self.count(2, 2)?;
+        let (column, pointer) = (self.text(0)?, self.of_type(1, VARBINARY)?);
+        Ok(Value::new(format!("tsql.textvalid({column}, {pointer})"), INT))
+    }
+}
