@@ -105,6 +105,13 @@ def test_every_acknowledged_call_is_a_row_with_the_values_sent(
     assert check.compared > 0
 
 
+@pytest.mark.parametrize("contender", [TDS5, PIPELINED], ids=lambda one: one.key)
+def test_what_is_measured_goes_on_until_an_answer(stand: Stand, contender: Contender) -> None:
+    measured = stand.run(Load(contender, tables("c"), 1, seconds=1e-6, warm=0.0), "write")
+    assert measured.calls > 0
+    assert 1e-6 < measured.seconds < 60
+
+
 def test_figures_of_a_long_history(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_history, "DAY_ROWS", 2000)
     monkeypatch.setattr(bench_history, "HALF_ROWS", 2000)
@@ -278,7 +285,8 @@ def test_a_run_has_its_figures(
     for one in CONTENDERS.values():
         [measured] = results.of("write", one.key)
         assert measured.calls > 0
-        assert measured.seconds == pytest.approx(0.3)
+        # longer where nothing was answered for so long
+        assert 0.3 <= round(measured.seconds, 3) < 60
         assert measured.wal > 12 * 4 * measured.calls
         assert 0 < measured.clients < measured.seconds * measured.cores
         assert measured.backends <= measured.postgres * 1.05
@@ -290,7 +298,7 @@ def test_a_run_has_its_figures(
         assert sum(calls for calls, _ in measured.by_second) == measured.calls
         assert max(longest for _, longest in measured.by_second) == pytest.approx(measured.max, abs=1e-6)
     for contender in ("tds5", "direct"):
-        assert results.of("stall", contender)[0].seconds == pytest.approx(1)
+        assert 1 <= round(results.of("stall", contender)[0].seconds, 3) < 60
     assert "| gateway, TDS 5.0 |" in (out / "bench.md").read_text().partition("## Stalls at full rate")[2]
     assert results.of("memory", "tds5")[0].connections == 120
     assert {(one.contender, one.rows) for one in results.readings} == {
