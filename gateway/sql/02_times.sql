@@ -583,22 +583,17 @@ begin
     'date/time instances is too large. Try to use datediff with a less precise datepart.');
 end
 $$;
-create or replace function tsql.datediff_int(difference bigint) returns integer
-language plpgsql immutable strict parallel safe
-as $$
+do $$
+declare
+  of record;
 begin
-  return difference::integer;
-exception when numeric_value_out_of_range then
-  perform tsql.datediff_overflows();
-end
-$$;
-create or replace function tsql.datediff_bigint(difference numeric) returns bigint
-language plpgsql immutable strict parallel safe
-as $$
-begin
-  return difference::bigint;
-exception when numeric_value_out_of_range then
-  perform tsql.datediff_overflows();
+  for of in select * from (values ('int', 'bigint', 'integer'), ('bigint', 'numeric', 'bigint')) as results (name, counted, type)
+  loop
+    execute format('create or replace function tsql.datediff_%s(difference %s) returns %s'
+      ' language plpgsql immutable strict parallel safe as %L', of.name, of.counted, of.type, format(
+        'begin return difference::%s; exception when numeric_value_out_of_range then perform tsql.datediff_overflows(); end',
+        of.type));
+  end loop;
 end
 $$;
 

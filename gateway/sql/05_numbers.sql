@@ -247,6 +247,27 @@ begin
 end
 $$;
 
+-- of money remains money, whose text has two decimals
+do $$
+declare
+  of text;
+  function record;
+begin
+  foreach of in array array['tsql.money', 'tsql.smallmoney'] loop
+    for function in select * from (values
+      ('abs', '', '', of), ('ceiling', '', '', of), ('floor', '', '', of), ('sign', '', '', 'tsql.money'),
+      ('round', ', places integer, cut boolean', ', places, cut', 'tsql.money'),
+      ('power', ', exponent double precision', ', exponent', 'tsql.money')
+    ) as functions (name, takes, more, gives)
+    loop
+      execute format('create or replace function tsql.%1$I(value %2$s%3$s) returns %5$s'
+        ' language sql immutable strict parallel safe return tsql.%1$I(value::numeric%4$s)::%5$s',
+        function.name, of, function.takes, function.more, function.gives);
+    end loop;
+  end loop;
+end
+$$;
+
 -- ~ ("Bitwise NOT"): of the eight bits of a tinyint
 create or replace function tsql.complement(value tsql.tinyint) returns smallint
 language sql immutable strict parallel safe return (255 - value::smallint)::smallint;

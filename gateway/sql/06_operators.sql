@@ -436,6 +436,49 @@ begin
   end loop;
 end
 $$;
+-- money with whole numbers is money
+do $$
+declare
+  l text;
+  r text;
+begin
+  foreach l in array array['tsql.money', 'tsql.smallmoney'] loop
+    foreach r in array array['tsql.money', 'tsql.smallmoney', 'smallint', 'integer', 'bigint', 'numeric',
+      'double precision', 'text'] loop
+      execute format('create or replace function tsql.isnull(l %1$s, r %2$s) returns %1$s language sql immutable'
+        ' parallel safe return coalesce(l, tsql.to_%3$s(r))', l, r, substr(l, 6));
+      continue when r in ('numeric', 'double precision', 'text');
+      execute format('create or replace function tsql.either(l %s, r %s) returns tsql.money language sql immutable'
+        ' parallel safe return coalesce(l::tsql.money, tsql.to_money(r))', l, r);
+      continue when r like '%money';
+      execute format('create or replace function tsql.either(l %s, r %s) returns tsql.money language sql immutable'
+        ' parallel safe return coalesce(tsql.to_money(l), r::tsql.money)', r, l);
+    end loop;
+  end loop;
+end
+$$;
+-- a column of texts with a length, which a number becomes a text of ("ISNULL"); other columns have none
+do $$
+declare
+  r text;
+begin
+  foreach r in array array['boolean', 'smallint', 'integer', 'bigint', 'numeric', 'tsql.money', 'tsql.smallmoney', 'real',
+    'double precision', 'uuid'] loop
+    execute format('create or replace function tsql.isnull(l text, r %s, length integer, is_national boolean) returns text'
+      ' language sql immutable parallel safe return coalesce(l, case when length is null then tsql.text_of(r) else %s end)', r,
+      case when r in ('boolean', 'smallint', 'integer')
+        then 'case when is_national then tsql.to_nvarchar(r, length) else tsql.to_varchar(r, length) end'
+        else 'tsql.to_varchar(r, length)' end);
+  end loop;
+end
+$$;
+create or replace function tsql.isnull(l text, r anycompatible, length integer, is_national boolean) returns text
+language sql stable parallel safe
+as $$ select coalesce(l, tsql.within(tsql.text_of(r), length)) $$;
+create or replace function tsql.isnull(l anyelement, r anycompatible, length integer, is_national boolean) returns anyelement
+language sql stable parallel safe as $$ select tsql.isnull(l, r) $$;
+comment on function tsql.isnull(anyelement, anycompatible, integer, boolean) is
+  'ISNULL of a column: its length, where it is a text that has one, and whether it is national.';
 create or replace function tsql.isnull(l date, r date) returns date
 language sql immutable parallel safe return coalesce(l, r);
 create or replace function tsql.isnull(l date, r text) returns date

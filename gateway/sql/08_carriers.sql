@@ -81,7 +81,7 @@ declare
   arguments text;
 begin
   for source in select * from (values
-    ('bit', 'boolean', 'bit'), ('smallint', 'smallint', 'int'), ('int', 'integer', 'int'),
+    ('bit', 'boolean', 'bit'), ('tinyint', 'tsql.tinyint', 'int'), ('smallint', 'smallint', 'int'), ('int', 'integer', 'int'),
     ('bigint', 'bigint', 'int'), ('numeric', 'numeric', 'numeric'), ('money', 'tsql.money', 'numeric'),
     ('smallmoney', 'tsql.smallmoney', 'numeric'), ('real', 'real', 'float'),
     ('float', 'double precision', 'float'), ('text', 'text', 'varchar'), ('char', 'character', 'varchar'),
@@ -178,7 +178,8 @@ begin
           where pronamespace = 'tsql'::regnamespace and proname = target.reader and pronargs = 1
             -- char(n) goes as the text that it is without its blanks
             and (proargtypes[0] = to_regtype(source.type)
-              or source.type = 'character' and proargtypes[0] = 'text'::regtype)
+              or source.type = 'character' and proargtypes[0] = 'text'::regtype
+              or source.name = 'tinyint' and proargtypes[0] = 'smallint'::regtype)
         ) and target.type <> 'timestamptz' then
           body := format('tsql.%I((carried).value)', target.reader);
           if source.type = 'timestamptz' then

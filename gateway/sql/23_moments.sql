@@ -69,6 +69,14 @@ return case part
   when 'microsecond' then date_trunc('microseconds', moment)
   else date_trunc(part, moment) end;
 comment on function tsql.datetrunc(text, timestamp) is 'Weeks begin where SET DATEFIRST says.';
+create or replace function tsql.datetrunc(part text, moment tsql.datetime) returns timestamp
+language sql immutable strict parallel safe
+return case part when 'microsecond' then tsql.bad_part(part, 'datetrunc', 'datetime')::timestamp
+  else tsql.datetrunc(part, moment::timestamp) end;
+create or replace function tsql.datetrunc(part text, moment tsql.smalldatetime) returns timestamp
+language sql immutable strict parallel safe
+return case when part in ('millisecond', 'microsecond') then tsql.bad_part(part, 'datetrunc', 'smalldatetime')::timestamp
+  else tsql.datetrunc(part, moment::timestamp) end;
 create or replace function tsql.datetrunc(part text, day date) returns date
 language sql immutable strict parallel safe
 return tsql.datetrunc(part, day::timestamp)::date;

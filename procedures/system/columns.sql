@@ -48,7 +48,8 @@ select
   types.scale::smallint as scale,
   sys.collation_of(types.system_type_id) as collation_name,
   columns.is_nullable,
-  true as is_ansi_padded,
+  -- of texts, bytes and sql_variants
+  types.system_type_id in (98, 165, 167, 173, 175, 231, 239) as is_ansi_padded,
   false as is_rowguidcol,
   columns.is_identity,
   columns.is_computed,

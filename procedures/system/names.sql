@@ -21,8 +21,11 @@ begin
     elsif letter = quote and substr(name, at + 1, 1) = quote then
       found := found || letter;
       at := at + 1;
-    elsif letter = quote then
+    elsif letter = quote and substr(name, at + 1, 1) in ('', '.') then
       quote := null;
+    elsif letter = quote or quote is null and letter in ('[', ']', '"') then
+      -- no name
+      return null;
     elsif quote is null and letter = '.' then
       parts := array_append(parts, found);
       found := '';
@@ -32,7 +35,8 @@ begin
     at := at + 1;
   end loop;
   parts := array_append(parts, found);
-  if quote is not null or cardinality(parts) > 4 or part not between 1 and 4 then
+  if quote is not null or cardinality(parts) > 4 or part not between 1 and 4
+    or exists (select from unnest(parts) as one where length(one) > 128) then
     return null;
   end if;
   return nullif(parts[cardinality(parts) + 1 - part], '');

@@ -5,7 +5,7 @@ returns text
 language sql
 stable
 as $$
-  select case lower(property)
+  select case lower(rtrim(property))
     when 'productversion' then '12.0.2000.8'
     when 'productmajorversion' then '12'
     when 'productminorversion' then '0'
@@ -35,7 +35,7 @@ returns text
 language sql
 stable
 as $$
-  select case lower(property)
+  select case lower(rtrim(property))
     when 'collation' then 'Latin1_General_100_BIN2_UTF8'
     when 'status' then 'ONLINE'
     when 'updateability' then 'READ_WRITE'
@@ -61,7 +61,7 @@ returns integer
 language sql
 stable
 as $$
-  select case lower(property)
+  select case lower(rtrim(property))
     when 'istable' then (objects.type = 'U')::integer
     when 'isusertable' then (objects.type = 'U')::integer
     when 'isview' then (objects.type = 'V')::integer
@@ -110,7 +110,7 @@ returns text
 language sql
 stable
 as $$
-  select case lower(property)
+  select case lower(rtrim(property))
     when 'basetype' then (select objects.type from sys.every_object as objects where objects.oid = id::oid limit 1)
     else sys.objectproperty(id, property)::text
   end
@@ -121,7 +121,7 @@ returns integer
 language sql
 stable
 as $$
-  select case lower(property)
+  select case lower(rtrim(property))
     when 'allowsnull' then columns.is_nullable::integer
     when 'columnid' then columns.number::integer
     when 'iscomputed' then columns.is_computed::integer
@@ -138,7 +138,7 @@ as $$
   end
   from sys.every_column as columns
   cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types
-  where columns.relation = id::oid and columns.name = column_name
+  where columns.relation = id::oid and lower(columns.name) = lower(rtrim(column_name))
 $$;
 
 comment on function sys.columnproperty(integer, text, text) is 'SQL Server: COLUMNPROPERTY';
@@ -148,17 +148,25 @@ returns integer
 language sql
 stable
 as $$
-  select case lower(property)
+  select case lower(rtrim(property))
     when 'indexid' then indexes.number
     when 'isunique' then indexes.is_unique::integer
     when 'isclustered' then 0
     when 'isdisabled' then 0
     when 'ishypothetical' then 0
     when 'isstatistics' then 0
+    when 'isautostatistics' then 0
+    when 'iscolumnstore' then 0
+    when 'isfulltextkey' then 0
+    when 'isoptimizedforsequentialkey' then 0
+    when 'ispadindex' then 0
+    when 'ispagelockdisallowed' then 0
+    when 'isrowlockdisallowed' then 0
+    when 'indexfillfactor' then 0
     when 'indexdepth' then null
   end
   from sys.every_index as indexes
-  where indexes.relation = id::oid and indexes.name = index_name
+  where indexes.relation = id::oid and lower(indexes.name) = lower(rtrim(index_name))
 $$;
 
 create function sys.typeproperty(type text, property text)
@@ -166,7 +174,7 @@ returns integer
 language sql
 stable
 as $$
-  select case lower(property)
+  select case lower(rtrim(property))
     when 'precision' then types.odbc_precision
     when 'scale' then types.odbc_scale
     when 'allowsnull' then (types.name not in ('timestamp', 'sysname'))::integer

@@ -35,7 +35,7 @@ begin
     'dbo'::sys.sysname,
     relations.name::sys.sysname,
     (not indexes.is_unique)::integer::smallint,
-    relations.name::sys.sysname,
+    case when indexes.oid is not null then relations.name end::sys.sysname,
     indexes.name::sys.sysname,
     -- ODBC: 0 statistics of the table, 3 an index that is neither clustered nor hashed
     case when indexes.oid is null then 0 else 3 end::smallint,

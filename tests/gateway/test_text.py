@@ -458,6 +458,20 @@ def test_parameters_are_cut_and_filled_as_declared(server: RunningServer) -> Non
             cursor.execute("exec sp_executesql N'select @t', N'@t tinyint', 256")
 
 
+def test_the_longest_texts_of_print(clients: Clients) -> None:
+    """ "PRINT": 8,000 characters of a text that is not Unicode, 4,000 of one that is; the rest is cut."""
+    printed: list[bytes] = []
+    with clients.pymssql(PLAIN) as connection:
+        connection._conn.set_msghandler(
+            lambda state, severity, server, procedure, line, text: printed.append(text)
+        )
+        connection.cursor().execute(
+            "declare @s varchar(max) = replicate(cast('a' as varchar(max)), 9000)"
+            " declare @n nvarchar(max) = replicate(cast(N'b' as nvarchar(max)), 9000) print @s print @n"
+        )
+    assert printed == [b"a" * 8000, b"b" * 4000]
+
+
 def test_columns_keep_the_names_that_queries_give_them(clients: Clients) -> None:
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
         cursor.execute("create table #named (Id int, Other int)")

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     fn held(value: Value<'static>, declared: &str) -> Result<Value<'static>, i32> {
-        let of = tsql::declarations(&format!("@a {declared}")).unwrap()[0].of;
+        let of = tsql::declarations(&format!("@a {declared}"), false).unwrap()[0].of;
         fitted(value, &of).map_err(|message| message.number)
     }
 

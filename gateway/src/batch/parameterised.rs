@@ -235,7 +235,10 @@ pub(super) fn declarations_of(
     index: usize,
 ) -> Result<Vec<Declaration>, ServerMessage> {
     match text_of(client, params, index)? {
-        Some(declarations) => tsql::declarations(&declarations).map_err(|error| refusal(&error)),
+        Some(declarations) => {
+            let sybase = !client.dialect().is_tds7();
+            tsql::declarations(&declarations, sybase).map_err(|error| refusal(&error))
+        }
         None => Ok(Vec::new()),
     }
 }

@@ -73,6 +73,14 @@ impl<'a> Variables<'a> {
                     ),
                 ));
             };
+            if param.output && !declaration.output {
+                let text = format!(
+                    "The formal parameter \"{}\" was not declared as an OUTPUT parameter, but the actual parameter \
+                     passed in requested output.",
+                    declaration.name
+                );
+                return Err(ServerMessage::error(8162, 16, text));
+            }
             variables.list.push(Variable {
                 name: declaration.name.clone(),
                 sql_type: sql_type(declaration),
@@ -274,7 +282,7 @@ mod tests {
     }
 
     fn bound(given: &[(&str, i64)]) -> Result<Vec<Value<'static>>, i32> {
-        let declared = tsql::declarations("@a int, @b bigint").unwrap();
+        let declared = tsql::declarations("@a int, @b bigint", false).unwrap();
         let params = params(given);
         let variables = Variables::bind(&declared, &params, 2, &Dialect::new(Version::Tds74));
         let variables = variables.map_err(|message| message.number)?;
@@ -311,7 +319,7 @@ mod tests {
     #[test]
     fn a_variable_keeps_its_type() {
         let mut variables = Variables::default();
-        variables.declare(&tsql::declarations("@n smallint").unwrap()[0]);
+        variables.declare(&tsql::declarations("@n smallint", false).unwrap()[0]);
         variables.set("@n", &Value::Text("12".into()), &Zone::UTC).unwrap();
         assert_eq!(variables.get("@n").unwrap().value, Value::Int(12));
         assert_eq!(variables.set("@n", &Value::Int(70_000), &Zone::UTC).unwrap_err().number, 8115);

@@ -1,7 +1,7 @@
 //! The messages of print, raiserror and throw, which PostgreSQL formats.
 
 use crate::error::Error;
-use crate::facts::types::{varchar, Type, INT, LONGEST_VARCHAR, VARCHAR};
+use crate::facts::types::{nvarchar, varchar, INT, LONGEST_VARCHAR, VARCHAR};
 use crate::resolve::{names, Scope};
 use crate::translate::{self, Variables};
 use crate::tree::{Expression, LiteralValue, Raise, Throw};
@@ -13,7 +13,9 @@ pub fn printed(
     scope: &Scope,
     variables: &mut dyn Variables,
 ) -> Result<String, Error> {
-    let longest: Type = varchar(Some(LONGEST_VARCHAR));
+    let is_national = !scope.sybase && translate::value(text, scope, variables, None)?.is_national();
+    let longest =
+        if is_national { nvarchar(Some(LONGEST_VARCHAR / 2)) } else { varchar(Some(LONGEST_VARCHAR)) };
     let mut text = translate::value(text, scope, variables, Some(longest))?.sql;
     if !arguments.is_empty() {
         text = format!("tsql.format_numbered({text}, {})", array(arguments, scope, variables)?);

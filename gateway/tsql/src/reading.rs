@@ -93,7 +93,7 @@ pub fn compile(text: &str, settings: &Settings) -> Result<Program, Error> {
 }
 
 /// The declarations of parameters, as sp_executesql and sp_prepare have them: `@a int, @b varchar(3) = 'x' output`.
-pub fn declarations(text: &str) -> Result<Vec<Declaration>, Error> {
+pub fn declarations(text: &str, sybase: bool) -> Result<Vec<Declaration>, Error> {
     let mut declarations: Vec<Declaration> = Vec::new();
     for parameter in parser::parse_parameters(text)? {
         let name = parameter.variable.name;
@@ -101,7 +101,7 @@ pub fn declarations(text: &str) -> Result<Vec<Declaration>, Error> {
         if declarations.iter().any(|other| other.name == name) {
             return Err(Error::declared_twice(&name, line));
         }
-        let of = crate::facts::types::of_name(&parameter.type_, 1)?;
+        let of = crate::facts::types::of_name(&parameter.type_, 1, sybase)?;
         let value = match &parameter.default {
             None => None,
             Some(value) => {

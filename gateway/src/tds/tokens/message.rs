@@ -63,8 +63,8 @@ impl ConvertError {
     }
 }
 
-/// The longest message text in units: any client's buffer holds it, and a token always does.
-const LONGEST_TEXT: usize = 4000;
+/// The longest message text in units: that of a PRINT ("PRINT (Transact-SQL)"); a token always holds it.
+const LONGEST_TEXT: usize = 8000;
 
 const SERVER: &str = "ringlog";
 /// The SQLSTATE of what has none.

@@ -347,7 +347,7 @@ impl Compiler<'_> {
         if declared.type_.is_cursor() {
             return Ok(());
         }
-        let of = types::of_name(&declared.type_, 1)?;
+        let of = types::of_name(&declared.type_, 1, self.scope.sybase)?;
         self.scope.variables.insert(name.clone(), Some(of));
         let declaration =
             Declaration { name: name.clone(), shown: name.clone(), of, output: false, value: None };

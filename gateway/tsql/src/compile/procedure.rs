@@ -27,7 +27,7 @@ pub fn declarations(create: &CreateProcedure, settings: &Settings) -> Result<Vec
 }
 
 fn declaration(parameter: &Parameter, settings: &Settings) -> Result<Declaration, Error> {
-    let of = types::of_name(&parameter.type_, 1)?;
+    let of = types::of_name(&parameter.type_, 1, settings.sybase)?;
     let name = &parameter.variable.name;
     let value = match &parameter.default {
         None => None,

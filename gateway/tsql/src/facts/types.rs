@@ -253,15 +253,36 @@ pub fn named(name: &str, arguments: &[Option<u32>], line: u32, default_length: u
     })
 }
 
-/// The type that a text names; see `named`.
-pub fn of_name(name: &TypeName, default_length: u32) -> Result<Type, Error> {
+/// The type that a text names; see `named`. Errors 131 and 2717 for a text or bytes longer than SQL Server's.
+pub fn of_name(name: &TypeName, default_length: u32, sybase: bool) -> Result<Type, Error> {
     let number = |argument: &TypeArgument| match argument {
         TypeArgument::Max => None,
         // what is out of range is refused for being too long
         TypeArgument::Number(number) => Some(u32::try_from(*number).unwrap_or(u32::MAX)),
     };
     let arguments: Vec<_> = name.arguments.iter().map(number).collect();
-    named(&name.name, &arguments, name.at.line, default_length)
+    let of = named(&name.name, &arguments, name.at.line, default_length)?;
+    // ASE's greatest length is that of its pages
+    if !sybase && matches!(of.family, Family::Text | Family::Binary) {
+        fits_a_page(of, name)?;
+    }
+    Ok(of)
+}
+
+/// "char and varchar", "nchar and nvarchar", "binary and varbinary": a type with a length has 8,000 bytes at most.
+fn fits_a_page(of: Type, name: &TypeName) -> Result<(), Error> {
+    let shown = of.display_name();
+    let (longest, number) = match of.length {
+        Some(length) if length > LONGEST_VARCHAR => (LONGEST_VARCHAR, 131),
+        Some(length) if of.twin && length > LONGEST_VARCHAR / 2 => (LONGEST_VARCHAR / 2, 2717),
+        _ => return Ok(()),
+    };
+    let (of_any, severity) = if number == 131 { (" for any data type", 15) } else { ("", 16) };
+    let length = of.length.unwrap_or_default();
+    let text = format!(
+        "The size ({length}) given to the type '{shown}' exceeds the maximum allowed{of_any} ({longest})."
+    );
+    Err(Error::new(number, text, name.at.line).with_severity(severity))
 }
 
 /// The declared type of a column, `varchar(20)`, where it follows neither from PostgreSQL's type nor from a domain of

@@ -33,7 +33,7 @@ pub fn create(create: &CreateFunction, text: &str, line: u32, scope: &Scope) -> 
         return Err(Error::refused(&format!("{} output", parameter.shown), text, parameter.variable.at));
     }
     let statement = match &create.returns {
-        Returns::Value(of) => value(create, &header, types::of_name(of, 1)?, text, scope)?,
+        Returns::Value(of) => value(create, &header, types::of_name(of, 1, scope.sybase)?, text, scope)?,
         Returns::Rows(query) => rows(create, &header, query, text, scope)?,
         Returns::Table { variable, elements } => table(create, &header, variable, elements, text, scope)?,
     };
@@ -94,7 +94,11 @@ fn table(
         };
         let line = column.name.at.line;
         let name = folded(&column.name.text, line)?;
-        columns.push(format!("{} {}", quoted(&name), column_type(types::of_name(of, 1)?, line)?));
+        columns.push(format!(
+            "{} {}",
+            quoted(&name),
+            column_type(types::of_name(of, 1, scope.sybase)?, line)?
+        ));
         names.push(name);
     }
     let listed = names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");

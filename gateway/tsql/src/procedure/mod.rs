@@ -248,7 +248,7 @@ fn header_of<'t>(
         if !seen.insert(name.as_str()) {
             return Err(Error::declared_twice(name, at));
         }
-        parameters.push((parameter, types::of_name(&parameter.type_, 1)?));
+        parameters.push((parameter, types::of_name(&parameter.type_, 1, scope.sybase)?));
     }
     Ok(Header { name, schema, is_temporary, parameters })
 }

@@ -111,8 +111,8 @@ impl Translation<'_> {
         let column = item.column.as_ref();
         let column = column.map(|column| identifier(&column.column, column.at.line)).transpose()?;
         let columns: Vec<String> = column.into_iter().collect();
-        let national = Nationals { table, columns: Some(&columns) }.sql(0);
-        Ok(carried_into(&value, Some(&national), self.sybase()))
+        let nationals = Nationals { table, columns: Some(&columns) };
+        Ok(carried_into(&value, || nationals.sql(0), self.sybase()))
     }
 
     /// The table that a change names, which FROM may call otherwise.

@@ -21,7 +21,7 @@ impl Translation<'_> {
                 return Err(Error::refused("parse()", "it reads by a culture: use convert", line));
             }
         };
-        let target = types::of_name(&cast.target, DEFAULT_LENGTH)?;
+        let target = types::of_name(&cast.target, DEFAULT_LENGTH, self.sybase())?;
         let value = self.value(&cast.operand)?;
         let has_digits = cast.style.as_ref().is_some_and(|style| !is_zero(style));
         let width = match target.family == Family::Binary && !has_digits {

@@ -184,12 +184,12 @@ impl Translation<'_> {
         }
     }
 
-    /// The length of a column that is a text, in SQL; None where its table is not known.
-    pub fn declared_length(&self, column: &ColumnName) -> Result<Option<String>, Error> {
-        match self.origin(column)? {
-            Origin::Tables(tables) => self.asked_of_declaration("length_of", tables, column),
-            Origin::Query(_) => Ok(None),
-        }
+    /// The length of a column that is a text, and whether it is national, in SQL; None where its table is not known.
+    pub fn declared_length(&self, column: &ColumnName) -> Result<Option<[String; 2]>, Error> {
+        let Origin::Tables(tables) = self.origin(column)? else { return Ok(None) };
+        let length = self.asked_of_declaration("length_of", tables.clone(), column)?;
+        let national = self.asked_of_declaration("is_national", tables, column)?;
+        Ok(length.zip(national).map(<[String; 2]>::from))
     }
 
     /// What a function of schema tsql says of the declaration of a column.

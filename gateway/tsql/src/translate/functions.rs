@@ -191,8 +191,7 @@ impl CallTranslation<'_, '_, '_> {
             if second.is_null() {
                 return Ok(first);
             }
-            let second = self.within_column(second)?;
-            return Ok(Value::unknown(format!("tsql.isnull({}, {second})", first.sql)));
+            return self.within_column(&first.sql, second).map(Value::unknown);
         };
         // a variable's or literal's length is the result's
         let keeps_length = of.name == "varchar" && of.length.is_some();
@@ -203,17 +202,22 @@ impl CallTranslation<'_, '_, '_> {
         Ok(Value::new(format!("coalesce({}, {second})", first.sql), of))
     }
 
-    /// What replaces the nulls of a column is cut to its length ("ISNULL").
-    fn within_column(&self, replacement: Value) -> Result<String, Error> {
+    /// What replaces the nulls of a column is converted to its type, a text's length with it ("ISNULL").
+    fn within_column(&self, first: &str, replacement: Value) -> Result<String, Error> {
         let is_short = replacement.text().is_some_and(|text| text.len() <= 1);
-        let may_be_long = replacement.of.is_none_or(|of| of.is_text()) && !is_short && !self.sybase();
         let length = match self.arguments[0].without_collation() {
-            Expression::Column(column) if may_be_long => self.translation.declared_length(column)?,
+            Expression::Column(column) if !is_short && !self.sybase() => {
+                self.translation.declared_length(column)?
+            }
             _ => None,
         };
+        let second = &replacement.sql;
         Ok(match length {
-            Some(length) => format!("tsql.within({}, {length})", replacement.sql),
-            None => replacement.sql,
+            None => format!("tsql.isnull({first}, {second})"),
+            Some([length, _]) if replacement.is_text() => {
+                format!("tsql.isnull({first}, tsql.within({second}, {length}))")
+            }
+            Some([length, national]) => format!("tsql.isnull({first}, {second}, {length}, {national})"),
         })
     }
 

@@ -320,15 +320,17 @@ impl Nationals<'_> {
     ) -> String {
         let of = known.filter(says_more);
         let value = Value { declared_digits: item.digits.clone(), ..Value::of(name, of) };
-        // of what has another type nothing is asked
-        let national = known.is_none_or(|of| of.family == Family::Binary).then(|| self.sql(place));
-        carried_into(&value, national.as_deref(), sybase)
+        match known.is_none_or(|of| of.family == Family::Binary) {
+            true => carried_into(&value, || self.sql(place), sybase),
+            // of what has another type nothing is asked
+            false => carried(&value, sybase),
+        }
     }
 }
 
 /// Types whose values say more than PostgreSQL's.
 fn says_more(of: &Type) -> bool {
-    of.is_national() || matches!(of.name, "datetime2" | "time")
+    of.is_national() || matches!(of.name, "datetime2" | "time" | "tinyint")
 }
 
 /// The insert of so many rows of values, which have the types of their parameters: `$1` to `$width` are the first row.
@@ -339,7 +341,7 @@ pub fn insert_of_rows(filled: &Filled, width: usize, rows: usize, sybase: bool) 
     let names: Vec<String> = (1..=width).map(|place| format!("c{place}")).collect();
     let nationals = Nationals { table: &filled.table, columns: filled.columns.as_deref() };
     let carry = |(place, name): (usize, &String)| {
-        carried_into(&Value::unknown(name.as_str()), Some(&nationals.sql(place)), sybase)
+        carried_into(&Value::unknown(name.as_str()), || nationals.sql(place), sybase)
     };
     let values: Vec<String> = names.iter().enumerate().map(carry).collect();
     let row = |row: usize| {
@@ -366,7 +368,7 @@ fn rows_sql(
     let row_sql = |(row, values): (usize, &Vec<Option<Value>>)| {
         let values = values.iter().enumerate().map(|(column, value)| match value {
             None => "default".to_owned(),
-            Some(value) => write(row, column, carried_into(value, Some(&nationals.sql(column)), sybase)),
+            Some(value) => write(row, column, carried_into(value, || nationals.sql(column), sybase)),
         });
         format!("({})", values.collect::<Vec<_>>().join(", "))
     };

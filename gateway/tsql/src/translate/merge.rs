@@ -118,7 +118,7 @@ impl Translation<'_> {
                 Expression::Default(_) => String::from("default"),
                 value => {
                     let value = self.value(value)?;
-                    carried_into(&value, Some(&nationals.sql(place)), self.sybase())
+                    carried_into(&value, || nationals.sql(place), self.sybase())
                 }
             });
         }

@@ -3,7 +3,7 @@
 use super::calls::CallTranslation;
 use super::value::{converted, Value};
 use crate::error::Error;
-use crate::facts::types::{decimal, Family, Type, BIT, FLOAT, INT, REAL, SMALLINT, TINYINT};
+use crate::facts::types::{decimal, Family, Type, BIT, FLOAT, INT, MONEY, REAL, SMALLINT, TINYINT};
 
 fn argument(value: &Value) -> &str {
     if value.is_null() {
@@ -37,7 +37,9 @@ impl CallTranslation<'_, '_, '_> {
                 Some(Type { twin: of.twin, ..decimal(of.precision.unwrap_or(38), 0) })
             }
             Family::Decimal if self.name == "sign" => Some(of),
-            Family::Decimal | Family::Money if !is_abs => None,
+            Family::Money if self.name == "sign" => Some(MONEY),
+            Family::Money if matches!(self.name, "degrees" | "radians") => None,
+            Family::Decimal if !is_abs => None,
             _ => Some(of),
         });
         Ok(Value::of(format!("tsql.{}({})", self.name, argument(&value)), of))
@@ -54,7 +56,11 @@ impl CallTranslation<'_, '_, '_> {
         }
         let places = self.integer(1)?;
         let cut = if number == 3 { format!("({}) <> 0", self.integer(2)?) } else { "false".into() };
-        let of = value.of.map(|of| if of == REAL { FLOAT } else { of });
+        let of = value.of.map(|of| match of.family {
+            _ if of == REAL => FLOAT,
+            Family::Money => MONEY,
+            _ => of,
+        });
         let sql = format!("tsql.round({}, {places}, {cut})", argument(&value));
         Ok(match of.filter(|of| of.family == Family::Decimal) {
             Some(of) => Value::new(format!("{sql}::{}", of.sql()), of),
@@ -75,6 +81,7 @@ impl CallTranslation<'_, '_, '_> {
                 let of = Type { twin: of.twin, ..decimal(38, of.scale.unwrap_or(0)) };
                 Value::new(format!("{sql}::{}", of.sql()), of)
             }
+            Some(of) if of.family == Family::Money => Value::new(sql, MONEY),
             of => Value::of(sql, of),
         })
     }

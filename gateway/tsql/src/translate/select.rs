@@ -44,7 +44,10 @@ impl Translation<'_> {
         let line = query.at.line;
         let assigns: Vec<String> = items.iter().filter_map(|item| item.variable.clone()).collect();
         if !assigns.is_empty() {
-            if assigns.len() != items.len() || !matches!(query.body, QueryBody::Select(_)) {
+            if !matches!(query.body, QueryBody::Select(_)) {
+                return Err(assigns_in_union(line));
+            }
+            if assigns.len() != items.len() {
                 let text = "A SELECT statement that assigns a value to a variable must not be combined with \
                             data-retrieval operations.";
                 return Err(Error::new(141, text, line));
@@ -266,6 +269,9 @@ impl Translation<'_> {
                     ..Item::new(sql, Some(name), kind)
                 })
             }
+            SelectItem::Assign { variable, .. } if stands == Stands::Inside && self.combining => {
+                Err(assigns_in_union(variable.at.line))
+            }
             SelectItem::Assign { variable, operator, value } => {
                 self.assigned_item(variable, *operator, value, select)
             }
@@ -411,6 +417,12 @@ fn never_null(expression: &Expression) -> bool {
 
 fn is_isnull(name: &ObjectName) -> bool {
     name.is_bare() && name.name.eq_ignore_ascii_case("isnull")
+}
+
+fn assigns_in_union(line: u32) -> Error {
+    let text = "Variable assignment is not allowed in a statement containing a top level UNION, INTERSECT or EXCEPT \
+                operator.";
+    Error::new(10734, text, line)
 }
 
 /// The first select of several, which may fill a table.

@@ -233,7 +233,7 @@ fn elements(elements: &[TableElement], of: &str, scope: &Scope) -> Result<Vec<St
         let (name, line) = (&column.name.text, column.name.at.line);
         let folded = folded(name, line)?;
         if let ColumnKind::Typed(type_) = &column.kind {
-            types.insert(folded.clone(), types::of_name(type_, DEFAULT_LENGTH)?);
+            types.insert(folded.clone(), types::of_name(type_, DEFAULT_LENGTH, scope.sybase)?);
         }
         if !seen.insert(folded) {
             let text = format!(
@@ -273,7 +273,7 @@ fn column(column: &ColumnDefinition, types: &HashMap<String, Type>, scope: &Scop
     }
     let mut parts = vec![name];
     let of = match &column.kind {
-        ColumnKind::Typed(type_) => types::of_name(type_, DEFAULT_LENGTH)?,
+        ColumnKind::Typed(type_) => types::of_name(type_, DEFAULT_LENGTH, scope.sybase)?,
         ColumnKind::Computed { value, .. } => {
             parts.push(computed(&column.name.text, value, types, scope)?);
             for one in &column.constraints {
@@ -491,7 +491,7 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
                 let why = "texts are compared as the database has it";
                 return Err(Error::refused("collate", why, collation.at));
             }
-            let of = types::of_name(type_, DEFAULT_LENGTH)?;
+            let of = types::of_name(type_, DEFAULT_LENGTH, scope.sybase)?;
             altered_column(column, of, *nullable, scope)?
         }
         AlterTable::ReplaceDefault { column, value } => {

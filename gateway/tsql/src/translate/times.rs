@@ -2,7 +2,7 @@
 
 use super::calls::CallTranslation;
 use super::translation::Translation;
-use super::value::{implicit, Value};
+use super::value::{implicit, Value, MOST_FRACTION};
 use crate::error::Error;
 use crate::facts::functions::TZOFFSET;
 use crate::facts::types::{
@@ -21,6 +21,23 @@ fn moment(value: &Value) -> &str {
 /// Whether a part of a date is one of its time of day.
 fn is_clock(part: &str) -> bool {
     matches!(part, "hour" | "minute" | "second" | "millisecond" | "microsecond" | "nanosecond")
+}
+
+/// The digits behind the second that a type must have for DATETRUNC to a part ("Fractional time scale precision").
+fn least_fraction(part: &str) -> u8 {
+    match part {
+        "millisecond" => 3,
+        "microsecond" => 6,
+        _ => 0,
+    }
+}
+
+fn fraction_of(of: Type) -> u8 {
+    match of.name {
+        "datetime" if of.fraction.is_none() => 3,
+        "smalldatetime" => 0,
+        _ => of.fraction.unwrap_or(MOST_FRACTION),
+    }
 }
 
 impl CallTranslation<'_, '_, '_> {
@@ -66,14 +83,19 @@ impl CallTranslation<'_, '_, '_> {
             _ => false,
         };
         if lacks {
-            let of = value.of.map_or("", |of| of.name);
-            let text = format!(
-                "The datepart {part} is not supported by date function {} for data type {of}.",
-                self.name
-            );
-            return Err(self.fail(9810, text));
+            return Err(self.lacks_part(part, &value));
         }
         Ok(format!("tsql.moment({})", moment(&value)))
+    }
+
+    /// Error 9810: the type of a value has no such part.
+    fn lacks_part(&self, part: &str, value: &Value) -> Error {
+        let of = value.of.map_or("", |of| of.name);
+        let text = format!(
+            "The datepart {part} is not supported by date function {} for data type {of}.",
+            self.name
+        );
+        self.fail(9810, text)
     }
 
     fn refused_part(&self, number: i32, part: &str) -> Error {
@@ -204,15 +226,18 @@ impl CallTranslation<'_, '_, '_> {
         }
         self.check_stored(part)?;
         let value = self.value(1)?;
-        let fits = match value.of.map(|of| of.name) {
-            Some("date") => !is_clock(part),
-            Some("time") => is_clock(part),
+        let fits = value.of.is_none_or(|of| match of.family {
+            Family::Date => !is_clock(part),
+            Family::Time if !is_clock(part) => false,
+            Family::Time | Family::DateTime => fraction_of(of) >= least_fraction(part),
             _ => true,
-        };
+        });
         if !fits {
-            return Err(self.refused_part(9810, part));
+            return Err(self.lacks_part(part, &value));
         }
-        let sql = format!("tsql.datetrunc('{part}', {})", moment(&value));
+        // only PostgreSQL knows whether a column is a datetime, and finds by both types
+        let cast = if value.of.is_none() && least_fraction(part) > 0 { "::text" } else { "" };
+        let sql = format!("tsql.datetrunc('{part}'{cast}, {})", moment(&value));
         let of = value.of.map(|of| if of.is_time() { of } else { DATETIME2 });
         Ok(Value::of(sql, of))
     }

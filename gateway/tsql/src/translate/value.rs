@@ -210,11 +210,17 @@ fn conversion(verb: &str, value: Value, target: Type, line: u32, sybase: bool) -
     })
 }
 
-/// Money as one of its own type, for what of it goes by the type: a variable of PostgreSQL's is any numeric.
+/// Money as one of its own type, for what of it goes by the type: a variable of PostgreSQL's is any numeric, and so is
+/// what PostgreSQL chooses or computes.
 fn of_own_type(value: &Value) -> String {
     match value.of {
-        Some(of) if of.family == Family::Money && value.sql.starts_with(['$', '"']) => {
-            format!("{}::tsql.{}", value.sql, of.name)
+        Some(of) if of.family == Family::Money => {
+            let cast = format!("::tsql.{}", of.name);
+            if value.sql.ends_with(&cast) {
+                value.sql.clone()
+            } else {
+                format!("({}){cast}", value.sql)
+            }
         }
         _ => value.sql.clone(),
     }
@@ -416,11 +422,15 @@ fn by_itself(value: Value, target: Type, line: u32, sybase: bool) -> Result<Valu
 
 /// A value on its way into a column, whose type PostgreSQL knows: converted to it as T-SQL converts.
 pub fn carried(value: &Value, sybase: bool) -> String {
-    carried_into(value, None, sybase)
+    carried_as(value, None::<fn() -> String>, sybase)
 }
 
-/// The same; `national`: what says of the column whether it is national, for bytes are UTF-16 there.
-pub fn carried_into(value: &Value, national: Option<&str>, sybase: bool) -> String {
+/// The same; `national` writes what says of the column whether it is national, for bytes are UTF-16 there.
+pub fn carried_into(value: &Value, national: impl FnOnce() -> String, sybase: bool) -> String {
+    carried_as(value, Some(national), sybase)
+}
+
+fn carried_as(value: &Value, national: Option<impl FnOnce() -> String>, sybase: bool) -> String {
     if value.is_null() {
         return "null".to_owned();
     }
@@ -435,9 +445,9 @@ pub fn carried_into(value: &Value, national: Option<&str>, sybase: bool) -> Stri
         Some(of) if is_fine || of.name == types::TIME.name => {
             (Some(of.fraction.unwrap_or(MOST_FRACTION).to_string()), None)
         }
-        Some(of) if of.family == Family::Binary => (None, national),
+        Some(of) if of.family == Family::Binary => (None, national.map(|national| national())),
         Some(_) => (None, None),
-        None => (value.declared_digits.clone(), national),
+        None => (value.declared_digits.clone(), national.map(|national| national())),
     };
     let carry = match value.of {
         _ if is_fine => "carry_datetime2",
@@ -450,13 +460,15 @@ pub fn carried_into(value: &Value, national: Option<&str>, sybase: bool) -> Stri
     }
     // with nulls of no type PostgreSQL would take a domain for its base type
     let digits = digits.unwrap_or_else(|| "null::integer".to_owned());
-    format!("tsql.{carry}({sql}, {digits}, {})", national.unwrap_or("null::boolean"))
+    format!("tsql.{carry}({sql}, {digits}, {})", national.as_deref().unwrap_or("null::boolean"))
 }
 
 /// A value whose type PostgreSQL is told where it is a parameter, which otherwise would be a text.
 fn typed_parameter(value: &Value) -> String {
     let of = value.of.filter(|of| !matches!(of.family, Family::Text | Family::Money | Family::Variant));
     match of {
+        // a sql_variant keeps it
+        Some(of) if of == types::TINYINT => format!("({})::smallint::tsql.tinyint", value.sql),
         Some(of) if value.sql.starts_with('$') => {
             let plain = Type { precision: None, scale: None, fraction: None, ..of };
             format!("{}::{}", value.sql, plain.sql())

@@ -106,7 +106,9 @@ impl Translation<'_> {
                 Width::of(of.is_some_and(|of| question.of_type(of)))
             }
             Expression::Column(column) => self.of_column(question, column)?,
-            Expression::Cast(cast) => Width::of(question.of_type(types::of_name(&cast.target, 1)?)),
+            Expression::Cast(cast) => {
+                Width::of(question.of_type(types::of_name(&cast.target, 1, self.sybase())?))
+            }
             Expression::Collate { operand, .. } => self.answer(question, operand)?,
             Expression::Binary { operator: BinaryOperator::Add, left, right, .. } => {
                 self.answer(question, left)?.or(self.answer(question, right)?)
