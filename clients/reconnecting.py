@@ -21,7 +21,7 @@ _LONGEST_PAUSE_OF_SEVERAL = 0.5
 # Errors caused by the arguments of a call: conversion, range, length, constraints. The same call would fail
 # again, others need not. Every other error (rights, a missing procedure, a full disk, a deadlock) is
 # temporary, or can be repaired at the server.
-_ABOUT_THE_ARGUMENTS = frozenset({257, 515, 547, 2601, 2627, 8114, 8115, 8152})
+_ABOUT_THE_ARGUMENTS = frozenset({233, 257, 515, 546, 547, 548, 2601, 2627, 8114, 8115, 8152})
 # Errors of a login without rights or of another server's facility file: no such procedure, no permission, no
 # such parameter. They are final if no call has ever succeeded.
 _ABOUT_THE_SET_UP = frozenset({229, 2812, 8145})

@@ -135,7 +135,9 @@ static int among(int error, const int *numbers) {
 }
 
 /* Whether this row will never be taken, for its content. */
-static int of_content(int error) { return among(error, (const int[]){257, 515, 547, 2601, 2627, 8114, 8115, 8152, 0}); }
+static int of_content(int error) {
+  return among(error, (const int[]){233, 257, 515, 546, 547, 548, 2601, 2627, 8114, 8115, 8152, 0});
+}
 
 /* Whether no row of this writer will ever be taken: wrong parameters, procedure, rights, login, database. */
 static int hopeless(int error) {

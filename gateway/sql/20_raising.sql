@@ -92,24 +92,30 @@ comment on function tsql.caught(text, text, text, integer, text) is
 $$The T-SQL error for an error that PL/pgSQL has caught in this line of a procedure.$$;
 
 
-create or replace function tsql.tell_caught(sqlstate text, message text, detail text, line integer, procedure text)
+create or replace function tsql.tell_caught(error tsql.error)
 returns integer
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  error tsql.error := tsql.caught(sqlstate, message, detail, line, procedure);
 begin
   perform tsql.tell(error.number, error.severity, error.state, error.message, error.line, error.procedure);
-  if error.number in (515, 547, 2601, 2627, 8152) then
+  if error.number in (233, 515, 546, 547, 548, 2601, 2627, 8152) then
     perform tsql.tell(3621, 10, 0, 'The statement has been terminated.', error.line, error.procedure);
   end if;
   return error.number;
 end
 $$;
 
-comment on function tsql.tell_caught(text, text, text, integer, text) is
+comment on function tsql.tell_caught(tsql.error) is
 $$Sends a caught error, after which the procedure continues. Returns its number.$$;
+
+
+-- as procedures of earlier versions ask
+create or replace function tsql.tell_caught(sqlstate text, message text, detail text, line integer, procedure text)
+returns integer
+language sql
+set search_path = pg_catalog, pg_temp
+as $$ select tsql.tell_caught(tsql.caught(sqlstate, message, detail, line, procedure)) $$;
 
 
 create or replace function tsql.leave_error(number integer, calls boolean)

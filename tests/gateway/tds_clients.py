@@ -320,6 +320,11 @@ _TSQL_MESSAGE = re.compile(
 )
 
 
+def violated_check(version: str) -> int:
+    """The error of a row that a CHECK refuses, in ASE and in SQL Server."""
+    return 548 if version == "5.0" else 547
+
+
 def errors_of(error: pymssql.Error) -> Message:
     """Number, severity and text of the server's error that a pymssql exception has."""
     # a failed login wraps the pair once more

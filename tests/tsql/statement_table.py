@@ -7,7 +7,8 @@ Each file names the documentation its expectations are from (`source`) and has c
 * `only`: "microsoft" or "sybase" where the two servers differ; else both give the same.
 * `rows`: shorthand for one result set. `error`: for one error by its number.
 * `expect`: everything that comes, in order. Each has one of `rows` (with `columns`, if their names count),
-  `count`, `message`, `error` (with `line` or `says`, a part of its text), `status`.
+  `count`, `message`, `error` (with `line` or `says`, a part of its text; `sybase` is ASE's number where it is
+  another), `status`.
 
 Cells are the text of the value: NULL, 0x0A, 2026-11-20 15:04:05, 1.50.
 """
@@ -39,7 +40,7 @@ def cases() -> list[Case]:
         for number, entry in enumerate(tomllib.loads(path.read_text())["case"], 1):
             expect = entry.get("expect")
             if expect is None:
-                expect = [{key: entry[key] for key in ("rows", "error") if key in entry}]
+                expect = [{key: entry[key] for key in ("rows", "error", "sybase") if key in entry}]
             setup = entry.get("setup", [])
             found.append(
                 Case(

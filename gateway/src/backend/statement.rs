@@ -144,9 +144,17 @@ impl Backend {
                 return Err(Unfinished::Failed(error));
             }
         }
+        let text = || match &source {
+            Source::Query { sql, .. } => sql.numbered(),
+            Source::Call { .. } => String::new(),
+        };
         let ran = match (self.run_set(client, &source, rows).await, &source) {
             (Err(Unfinished::Refused(error)), Source::Query { sql, .. }) => {
-                Err(Unfinished::Refused(self.with_node(error, sql)))
+                let error = self.explained(self.with_node(error, sql), text, client).await;
+                Err(Unfinished::Refused(error))
+            }
+            (Err(Unfinished::Failed(error)), _) => {
+                Err(Unfinished::Failed(self.explained(error, text, client).await))
             }
             (ran, _) => ran,
         };
@@ -164,6 +172,38 @@ impl Backend {
             }
         }
         ran
+    }
+
+    /// The error of `statement`, a violated constraint in T-SQL's words: the catalogue knows what PostgreSQL's fields of
+    /// the error do not tell.
+    pub async fn explained(
+        &mut self,
+        mut error: PgError,
+        statement: impl FnOnce() -> String,
+        client: &Client,
+    ) -> PgError {
+        let Some(notice) = error.violation() else { return error };
+        let fields = [
+            &notice.sqlstate,
+            &notice.message,
+            &notice.detail,
+            &notice.schema,
+            &notice.table,
+            &notice.constraint,
+            &notice.context,
+            &statement(),
+        ];
+        let sql = format!(
+            "select number, severity, message from tsql.violation({}, {})",
+            fields.map(|field| literal(field)).join(", "),
+            !client.dialect().is_tds7()
+        );
+        // an error of this question leaves PostgreSQL's own words
+        let answer = self.ask(&sql).await.unwrap_or_default();
+        if let Some([Some(number), Some(severity), Some(text)]) = answer.first().map(Vec::as_slice) {
+            notice.told = number.parse().ok().zip(severity.parse().ok()).map(|(n, s)| (n, s, text.clone()));
+        }
+        error
     }
 
     /// Runs before every statement of the client. `begins`: it begins a transaction where statements do.

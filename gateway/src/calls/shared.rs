@@ -61,7 +61,10 @@ impl Procedures {
             Err(error) if may_be_outdated(error) => {}
             Err(error) => put_notices(client, error.before(), function),
         }
-        Ok(answer?)
+        match answer {
+            Ok(outcome) => Ok(outcome),
+            Err(error) => Err(self.backend.explained(error, String::new, client).await.into()),
+        }
     }
 
     /// Answers `body` (a message without its headers) by a plan made from an earlier call like it.

@@ -12,10 +12,13 @@ pub struct Notice {
     pub message: String,
     pub detail: String,
     pub hint: String,
+    pub schema: String,
     pub table: String,
     pub constraint: String,
     /// The place in a function or in a COPY.
     pub context: String,
+    /// What T-SQL says of a violated constraint, with its number and severity (`Backend::explained`).
+    pub told: Option<(i32, u8, String)>,
     /// Notices that came before the error of a call, and have to be sent before it.
     pub before: Vec<Notice>,
 }
@@ -34,6 +37,7 @@ impl Notice {
                 b'M' => notice.message = value,
                 b'D' => notice.detail = value,
                 b'H' => notice.hint = value,
+                b's' => notice.schema = value,
                 b't' => notice.table = value,
                 b'n' => notice.constraint = value,
                 b'W' => notice.context = value,
@@ -99,6 +103,12 @@ impl Notice {
             if let Some(message) = self.numbered() {
                 return message;
             }
+        }
+        if let Some((number, severity, text)) = &self.told {
+            return self.placed(ServerMessage {
+                sqlstate: self.sqlstate.clone(),
+                ..ServerMessage::error(*number, *severity, text.clone())
+            });
         }
         if let Some(number) = errors::own_number(&self.sqlstate) {
             let error = ServerMessage::error(number, 16, self.text());
@@ -182,6 +192,16 @@ impl PgError {
             PgError::Server(notice) => matches!(notice.severity.as_str(), "FATAL" | "PANIC"),
             PgError::Unconfirmed => false,
             _ => true,
+        }
+    }
+
+    /// A constraint that PostgreSQL found violated.
+    pub fn violation(&mut self) -> Option<&mut Notice> {
+        match self {
+            PgError::Server(notice) if notice.sqlstate.starts_with("23") && !notice.table.is_empty() => {
+                Some(notice)
+            }
+            _ => None,
         }
     }
 

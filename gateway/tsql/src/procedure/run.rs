@@ -1,10 +1,20 @@
 //! Lines of PL/pgSQL that can fail, and the handling of their errors.
 
 use super::place::Place;
-use super::variable::{caught_name, DETAIL, INDEX, TABLE, TEXT};
+use super::variable::{caught_name, CONTEXT, DETAIL, INDEX, SCHEMA, TABLE, TEXT};
 use super::writer::{quoted, BodyWriter, Purpose};
 use crate::facts::notices::ENDED;
 use crate::resolve::names::literal;
+
+/// What is asked of an error, and the variables that take it.
+const DIAGNOSTICS: [(&str, &str); 6] = [
+    (TEXT, "message_text"),
+    (DETAIL, "pg_exception_detail"),
+    (SCHEMA, "schema_name"),
+    (TABLE, "table_name"),
+    (INDEX, "constraint_name"),
+    (CONTEXT, "pg_exception_context"),
+];
 
 /// Lines of PL/pgSQL that can fail, and what they leave in @@rowcount.
 pub struct Run {
@@ -65,10 +75,10 @@ impl<'t> BodyWriter<'t> {
             }
             return;
         }
-        for part in [TEXT, DETAIL, TABLE, INDEX] {
+        for (part, _) in DIAGNOSTICS {
             self.declare(part, "text");
         }
-        let [text, detail, table, index] = [TEXT, DETAIL, TABLE, INDEX].map(quoted);
+        let [text, detail, schema, table, index, context] = DIAGNOSTICS.map(|(part, _)| quoted(part));
         self.add("begin");
         self.indent += 1;
         for text in lines {
@@ -77,21 +87,22 @@ impl<'t> BodyWriter<'t> {
         self.indent -= 1;
         self.add("exception when others then");
         self.indent += 1;
-        self.add(format!(
-            "get stacked diagnostics {text} = message_text, {detail} = pg_exception_detail, \
-             {table} = table_name, {index} = constraint_name;"
-        ));
+        let diagnostics = DIAGNOSTICS.map(|(part, item)| format!("{} = {item}", quoted(part)));
+        self.add(format!("get stacked diagnostics {};", diagnostics.join(", ")));
         self.add(match (place.handler.as_try(), run.calls) {
             (None, _) => format!("if not tsql.ends_its_statement(sqlstate, {detail}) then raise; end if;"),
             (Some(_), true) => String::from("if sqlstate in ('40001', '40P01') then raise; end if;"),
             (Some(_), false) => String::from("if tsql.ends_its_batch(sqlstate) then raise; end if;"),
         });
-        let state = format!("tsql.own_state(sqlstate, {text}, {table}, {index}, {})", self.scope.sybase);
-        let said = format!("{state}, {text}, {detail}, {line}, {}", literal(&self.name));
+        let error = format!(
+            "tsql.caught(sqlstate, {text}, {detail}, {schema}, {table}, {index}, {context}, {}, {line}, {})",
+            self.scope.sybase,
+            literal(&self.name)
+        );
         match place.handler.as_try() {
             Some(block) => {
                 let caught = quoted(&caught_name(block.number));
-                self.add(format!("{caught} := tsql.caught({said});"));
+                self.add(format!("{caught} := {error};"));
                 self.add(format!("perform tsql.doom({caught}.\"number\", {});", place.region.is_some()));
                 if self.tracks_errors {
                     self.add(format!("\"@@error\" := {caught}.\"number\";"));
@@ -102,7 +113,7 @@ impl<'t> BodyWriter<'t> {
                 self.add(format!("exit {};", quoted(&block.label)));
             }
             None => {
-                let number = format!("tsql.tell_caught({said})");
+                let number = format!("tsql.tell_caught({error})");
                 self.add(match self.tracks_errors {
                     true => format!("\"@@error\" := {number};"),
                     false => format!("perform {number};"),

@@ -12,6 +12,7 @@ pub const BEGAN: &str = "@@began";
 pub const BODY: &str = "@@body";
 pub const CALL: &str = "@@call";
 pub const CONDITION: &str = "@@condition";
+pub const CONTEXT: &str = "@@context";
 pub const CURSOR: &str = "@@cursor";
 pub const DETAIL: &str = "@@detail";
 pub const INDEX: &str = "@@index";
@@ -21,6 +22,7 @@ pub const MESSAGE: &str = "@@message";
 pub const N: &str = "@@n";
 pub const ROW: &str = "@@row";
 pub const ROWCOUNT: &str = "@@rowcount";
+pub const SCHEMA: &str = "@@schema";
 /// scope_identity()
 pub const SCOPE_IDENTITY: &str = "@@scope_identity";
 pub const TABLE: &str = "@@table";
