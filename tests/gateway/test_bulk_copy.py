@@ -480,6 +480,24 @@ def test_times_are_the_facilitys(clients: Clients, admin: Admin, tmp_path: Path)
         admin.execute("drop table gateway_test.times")
 
 
+@pytest.mark.parametrize("version", ["5.0", "7.1"])
+def test_a_half_is_rounded_up(clients: Clients, admin: Admin, tmp_path: Path, version: str) -> None:
+    """ "datetime2": before 2000 too, where PostgreSQL rounds down. These clients send datetimes."""
+    admin.execute(
+        "create table gateway_test.times (at timestamp(0)); grant all on gateway_test.times to writer"
+    )
+    try:
+        (tmp_path / "rows").write_text(
+            "1960-06-06 12:00:30.500\n1999-12-31 23:59:59.500\n2000-01-01 00:00:00.500\n"
+        )
+        said = freebcp(clients, version, "gateway_test..times", "in", tmp_path / "rows", "-c")
+        assert "3 rows copied" in said, said
+        stored = admin.execute("select at::text from gateway_test.times order by at").fetchall()
+        assert stored == [("1960-06-06 12:00:31",), ("2000-01-01 00:00:00",), ("2000-01-01 00:00:01",)]
+    finally:
+        admin.execute("drop table gateway_test.times")
+
+
 @pytest.mark.parametrize("version", ["7.1", "7.4"])
 def test_pymssql(clients: Clients, admin: Admin, version: str) -> None:
     """It asks sys.columns which columns take UTF-16."""

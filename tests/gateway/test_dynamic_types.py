@@ -76,3 +76,15 @@ def test_an_int_that_is_shorter_than_its_type_may_be_unsigned(client: RawClient,
     errors = [error.number for error in client.ask(bytes(request)).errors]
     stored = client.language("select b from #given").rows
     assert (errors, stored) == (([], [[-1]]) if size == 4 else ([8114], []))
+
+
+def test_temporary_tables_go_with_the_statement(clients: Clients) -> None:
+    """Client-Library/C Programmer's Guide: "destroyed when the prepared statement is deallocated"."""
+    with clients.ct(clients.server.reader) as client:
+        assert client.language("create table #before (a int)").errors == []
+        assert client.prepare("making", "create table #made (a int)").errors == []
+        assert client.execute("making").errors == []
+        assert client.language("select count(*) from #made").rows == [["0"]]
+        client.close_dynamic("making")
+        assert [error.number for error in client.language("select count(*) from #made").errors] == [208]
+        assert client.language("select count(*) from #before").rows == [["0"]]

@@ -1,6 +1,6 @@
 //! Checks and converts the values of a bulk copy's row for a COPY.
 
-use crate::convert::{to_pg, ConvertError, Declared, PgType, SqlType, Value, Zone};
+use crate::convert::{to_pg, Capacity, ConvertError, Declared, PgType, SqlType, Value, Zone};
 use crate::postgres::message::{put_value, PgColumn};
 use crate::postgres::PgError;
 use crate::tds::bulk::{Column, Row};
@@ -79,12 +79,27 @@ pub fn put_row(
                 Value::Text(text) if !is_room(column, text) => {
                     Err(ConvertError::truncation("text", "the column"))
                 }
-                _ => to_pg(&value, PgType::from_oid(column.oid), zone, out).map(|()| IsNull::No),
+                _ => put_fitted(&value, column, zone, out).map(|()| IsNull::No),
             }
         };
         put_value(out, put).map_err(|error| Misfit { column: column.name.clone(), error })?;
     }
     Ok(())
+}
+
+/// The value as PostgreSQL takes it; a time rounded to the digits of the column.
+fn put_fitted(
+    value: &Value<'_>,
+    column: &PgColumn,
+    zone: &Zone,
+    out: &mut BytesMut,
+) -> Result<(), ConvertError> {
+    let (pg_type, before) = (PgType::from_oid(column.oid), out.len());
+    to_pg(value, pg_type, zone, out)?;
+    match Capacity::of(pg_type, column.typmod) {
+        Some(steps @ Capacity::Steps { .. }) => steps.fit(out.get_mut(before..).unwrap_or_default()),
+        _ => Ok(()),
+    }
 }
 
 /// The bytes as a column of binary(n) or varbinary(n) holds them: filled with zeros, never cut.

@@ -78,9 +78,17 @@ impl Interpreter {
             Operation::DescribeOutput => self.describe_dynamic(client, &name, put_columns).await,
             Operation::Deallocate => {
                 self.prepared.close_named(&name);
+                self.drop_made(client, &name).await?;
                 Ok(())
             }
             Operation::Execute => match self.dynamic(&name) {
+                Ok(prepared) if prepared.program.makes_temporary => {
+                    let before = self.temporary_tables(client).await?;
+                    self.execute_dynamic(client, &prepared, request).await?;
+                    let after = self.temporary_tables(client).await?;
+                    self.prepared.has_made(&name, made_between(&before, &after));
+                    return Ok(());
+                }
                 Ok(prepared) => return self.execute_dynamic(client, &prepared, request).await,
                 Err(message) => Err(message),
             },
@@ -94,6 +102,18 @@ impl Interpreter {
             Err(message) => client.reply.refuse(&message),
         }
         Ok(())
+    }
+
+    /// "Temporary tables are destroyed when the prepared statement is deallocated" (Open Client Client-Library/C
+    /// Programmer's Guide, "Adaptive Server Enterprise restrictions and database requirements").
+    async fn drop_made(&mut self, client: &mut Client, name: &str) -> Result<(), Interrupt> {
+        let made = self.prepared.take_made(name);
+        if made.is_empty() {
+            return Ok(());
+        }
+        let now = self.temporary_tables(client).await?;
+        let others: Vec<&str> = oids(&now).filter(|oid| !made.iter().any(|one| one == oid)).collect();
+        self.forget_tables(client, &format!("{{{}}}", others.join(","))).await
     }
 
     async fn describe_dynamic(
@@ -250,6 +270,15 @@ impl Interpreter {
         let params: Vec<_> = execute.arguments.iter().map(unknown).collect();
         self.procedures.resolve(client, &execute.procedure, &params).await.ok()
     }
+}
+
+/// The numbers of an array of oids.
+fn oids(array: &str) -> impl Iterator<Item = &str> {
+    array.trim_matches(['{', '}']).split(',').filter(|oid| !oid.is_empty())
+}
+
+fn made_between(before: &str, after: &str) -> Vec<String> {
+    oids(after).filter(|oid| !oids(before).any(|one| one == *oid)).map(str::to_owned).collect()
 }
 
 fn put_inputs(reply: &mut Reply, shape: &Shape) {

@@ -24,6 +24,8 @@ pub struct PreparedStatements {
     last_handle: i32,
     by_handle: HashMap<i32, Arc<Prepared>>,
     by_name: HashMap<String, Arc<Prepared>>,
+    /// The temporary tables that statements with names have made, by their oids.
+    made: HashMap<String, Vec<String>>,
     bytes: usize,
 }
 
@@ -81,6 +83,18 @@ impl PreparedStatements {
     pub fn close_named(&mut self, name: &str) -> bool {
         let closed = self.by_name.remove(name);
         self.forgotten(closed)
+    }
+
+    /// A statement of this name has made temporary tables.
+    pub fn has_made(&mut self, name: &str, tables: Vec<String>) {
+        if !tables.is_empty() {
+            self.made.entry(name.to_owned()).or_default().extend(tables);
+        }
+    }
+
+    /// The tables that a statement of this name has made; they are forgotten.
+    pub fn take_made(&mut self, name: &str) -> Vec<String> {
+        self.made.remove(name).unwrap_or_default()
     }
 
     fn forgotten(&mut self, closed: Option<Arc<Prepared>>) -> bool {

@@ -256,7 +256,7 @@ pub(super) fn put_value_of(
     let before = out.len();
     to_pg(value, field.pg_type, zone, out)?;
     if let Some(capacity) = field.capacity {
-        capacity.check(out.get(before..).unwrap_or_default())?;
+        capacity.fit(out.get_mut(before..).unwrap_or_default())?;
     }
     Ok(IsNull::No)
 }

@@ -1,5 +1,5 @@
 //! The declared length or digits of a column. PostgreSQL checks them too, but its error does not name the column, and it
-//! counts characters where T-SQL counts units of UTF-16.
+//! counts characters where T-SQL counts units of UTF-16. It rounds times otherwise than T-SQL.
 
 use super::{ConvertError, ErrorKind, PgType};
 use tsql::units;
@@ -10,6 +10,8 @@ pub enum Capacity {
     Text { most: u32, of: PgType },
     /// numeric(precision, scale)
     Digits { precision: i32, scale: i32 },
+    /// timestamp(n), time(n): microseconds of the last digit
+    Steps { step: i64, of: PgType },
 }
 
 /// PostgreSQL's VARHDRSZ, which its typmods have on top.
@@ -18,6 +20,11 @@ const HEADER: i32 = 4;
 impl Capacity {
     /// By the type and the typmod of a column (src/include/utils/numeric.h, varchar.c); None: it has none.
     pub fn of(pg_type: PgType, typmod: i32) -> Option<Capacity> {
+        if let PgType::Timestamp | PgType::TimestampTz | PgType::Time = pg_type {
+            // six digits are all there are
+            let digits = u32::try_from(typmod).ok().filter(|digits| *digits < 6)?;
+            return Some(Capacity::Steps { step: 10_i64.pow(6 - digits), of: pg_type });
+        }
         let typmod = typmod.checked_sub(HEADER).filter(|typmod| *typmod >= 0)?;
         match pg_type {
             PgType::Varchar | PgType::Bpchar => {
@@ -33,9 +40,16 @@ impl Capacity {
     }
 
     /// Whether a value, as it goes to PostgreSQL, fits. Blanks at the end of a text may be cut, and digits behind
-    /// the scale rounded, as in PostgreSQL and in SQL Server.
-    pub fn check(self, value: &[u8]) -> Result<(), ConvertError> {
+    /// the scale rounded, as in PostgreSQL and in SQL Server. Times are rounded here: PostgreSQL rounds a half before 2000
+    /// down, and the end of a day to 24:00.
+    pub fn fit(self, value: &mut [u8]) -> Result<(), ConvertError> {
         match self {
+            Capacity::Steps { step, of } => {
+                if let Ok(bytes) = <&mut [u8; 8]>::try_from(value) {
+                    *bytes = rounded(i64::from_be_bytes(*bytes), step, of).to_be_bytes();
+                }
+                Ok(())
+            }
             Capacity::Text { most, of } => {
                 let (most, of) = (most as usize, of.name());
                 if value.len() <= most {
@@ -56,6 +70,21 @@ impl Capacity {
                 Err(ConvertError::new(ErrorKind::Overflow, text))
             }
         }
+    }
+}
+
+/// To the nearest step, a half up; the last ones of a day stay in it.
+fn rounded(micros: i64, step: i64, of: PgType) -> i64 {
+    const DAY: i64 = 86_400_000_000;
+    let nearest = match micros.checked_add(step / 2) {
+        Some(sum) => sum.div_euclid(step) * step,
+        // PostgreSQL's infinity
+        None => return micros,
+    };
+    if of == PgType::Time && nearest >= DAY {
+        DAY - step
+    } else {
+        nearest
     }
 }
 
@@ -82,7 +111,16 @@ mod tests {
     fn checked(value: Value, pg_type: PgType, typmod: i32) -> Result<(), ErrorKind> {
         let mut out = BytesMut::new();
         to_pg(&value, pg_type, &Zone::UTC, &mut out).unwrap();
-        Capacity::of(pg_type, typmod).unwrap().check(&out).map_err(|error| error.kind)
+        Capacity::of(pg_type, typmod).unwrap().fit(&mut out).map_err(|error| error.kind)
+    }
+
+    #[test]
+    fn a_half_goes_up_before_2000_too() {
+        let to_tenths = |micros| rounded(micros, 100_000, PgType::Timestamp);
+        assert_eq!([-50_000, -50_001, -150_000, 50_000].map(to_tenths), [0, -100_000, -100_000, 100_000]);
+        let to_seconds = |micros| rounded(micros, 1_000_000, PgType::Time);
+        assert_eq!(to_seconds(86_399_900_000), 86_399_000_000);
+        assert_eq!([Capacity::of(PgType::Time, 6), Capacity::of(PgType::Timestamp, -1)], [None, None]);
     }
 
     #[test]

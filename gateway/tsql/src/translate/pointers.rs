@@ -59,8 +59,8 @@ impl Translation<'_> {
         let place = self.place(&write.column, &write.pointer, WRITE)?;
         let value = self.value(&write.value)?;
         let columns = [place.column.clone()];
-        let national = Nationals { table: &place.table, columns: Some(&columns) }.sql(0);
-        let value = carried_into(&value, Some(&national), self.sybase());
+        let nationals = Nationals { table: &place.table, columns: Some(&columns) };
+        let value = carried_into(&value, || nationals.sql(0), self.sybase());
         Ok(place.changed(&value, WRITE))
     }
 
