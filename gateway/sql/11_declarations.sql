@@ -414,6 +414,7 @@ language plpgsql
 as $$
 declare
   found record;
+  without_value text;
 begin
   call tsql.check_alteration(target, altered, dropped, if_exists, without, key, with_defaults);
   for found in select * from tsql.defaults_of(target::regclass) as one where lower(one.name) = any (without) loop
@@ -425,7 +426,20 @@ begin
   if exists (select from pg_trigger where tgrelid = to_regclass(target) and tgname = 'T-SQL binaries') then
     execute format('drop trigger "T-SQL binaries" on %s', target);
   end if;
-  execute definition;
+  begin
+    execute definition;
+  exception when not_null_violation then
+    get stacked diagnostics without_value = column_name;
+    if altered is not null then
+      raise;
+    end if;
+    perform tsql.fail(4901, format(
+      'ALTER TABLE only allows columns to be added that can contain nulls, or have a DEFAULT definition specified, or the '
+      'column being added is an identity or timestamp column, or alternatively if none of the previous conditions are '
+      'satisfied the table must be empty to allow addition of this column. Column ''%s'' cannot be added to non-empty '
+      'table ''%s'' because it does not satisfy these conditions.',
+      without_value, (select relname from pg_class where oid = target::regclass)));
+  end;
   call tsql.declare_columns(target, columns, declarations);
   call tsql.declare_names(target, named, constraints);
   call tsql.watch_binaries(target);

@@ -95,3 +95,22 @@ $$;
 comment on function tsql.advance_identity(text) is
 $$After explicit values for an identity column: a value beyond the numbers given so far becomes the current one (SQL Server,
 "SET IDENTITY_INSERT").$$;
+
+
+create or replace function tsql.demand_identity(target text)
+returns void
+language plpgsql
+as $$
+begin
+  if to_regclass(target) is null then
+    perform tsql.fail(1088, format('Cannot find the object "%s" because it does not exist or you do not have permissions.',
+      array_to_string(parse_ident(target, false), '.')));
+  elsif not exists (select from pg_attribute where attrelid = target::regclass and attidentity <> '' and not attisdropped) then
+    perform tsql.fail(8106, format('Table ''%s'' does not have the identity property. Cannot perform SET operation.',
+      (select relname from pg_class where oid = target::regclass)));
+  end if;
+end
+$$;
+
+comment on function tsql.demand_identity(text) is
+$$Refuses SET IDENTITY_INSERT of what is no table (1088) and of one without an identity column (8106).$$;

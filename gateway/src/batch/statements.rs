@@ -12,6 +12,7 @@ use crate::program::{Action, Condition, Declaration, Program, Statement, LONGEST
 use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
+use tsql::quoting::literal;
 
 /// The control flow after a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,6 +203,7 @@ impl Interpreter {
             }
             Action::Set(words) => self.set(client, words, variables).await?,
             Action::IdentityInsert { table, on } => {
+                self.ask(client, &format!("select tsql.demand_identity({})", literal(table))).await?;
                 set_identity_insert(client, table, *on)?;
                 client.reply.finished(0);
             }

@@ -260,8 +260,15 @@ pub fn operator_error(operator: &str, left: Type, right: Type) -> Option<(i32, S
         (Float, other) | (other, Float) if is_number(other) && matches!(operator, "%" | "&" | "|" | "^") => {
             incompatible()
         }
-        (Exact, Integer | Bit) | (Integer | Bit, Exact) if matches!(operator, "&" | "|" | "^") => {
+        (Exact | Varchar | DateTime, Integer | Bit) | (Integer | Bit, Exact | Varchar | DateTime)
+            if matches!(operator, "&" | "|" | "^") =>
+        {
             incompatible()
+        }
+        // a moment and a number of days are added and subtracted
+        (DateTime, other) if is_number(other) && matches!(operator, "*" | "/" | "%") => invalid(),
+        (other, DateTime) if is_number(other) && matches!(operator, "*" | "/" | "%") => {
+            operator_error(operator, right, left)
         }
         _ => None,
     }

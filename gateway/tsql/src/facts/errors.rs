@@ -205,6 +205,8 @@ const TOLD: &[Told] = &[
         Some("Cannot update identity column '%'.")),
     told("42601", ["both default and identity specified for column \"", "\""], Some(1754),
         Some("Defaults cannot be created on columns with an IDENTITY attribute. Column '%'.")),
+    told("42601", ["multiple default values specified for column \"", "\""], Some(8148),
+        Some("More than one column DEFAULT constraint specified for column '%'.")),
     told("42601", ["each ", " query must have the same number of columns"], Some(205),
         Some("All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of \
             expressions in their target lists.")),

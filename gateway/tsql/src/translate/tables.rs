@@ -225,6 +225,35 @@ fn nullable_key(elements: &[TableElement]) -> Option<u32> {
     })
 }
 
+/// A table has one identity column, which takes no nulls.
+fn check_identity(elements: &[TableElement], of: &str) -> Result<(), Error> {
+    let identities = elements.iter().filter_map(|element| match element {
+        TableElement::Column(column) => column.identity.map(|_| column),
+        TableElement::Constraint(_) => None,
+    });
+    for (number, column) in identities.enumerate() {
+        let (number, text) = match column.nullable {
+            _ if number > 0 => (
+                2744,
+                format!(
+                    "Multiple identity columns specified for table '{of}'. Only one identity column per table is \
+                     allowed."
+                ),
+            ),
+            Some(true) => (
+                8147,
+                format!(
+                    "Could not create IDENTITY attribute on nullable column '{}', table '{of}'.",
+                    column.name.text
+                ),
+            ),
+            _ => continue,
+        };
+        return Err(Error::new(number, text, column.name.at).with_severity(16));
+    }
+    Ok(())
+}
+
 fn elements(elements: &[TableElement], of: &str, scope: &Scope) -> Result<Vec<String>, Error> {
     let mut seen = HashSet::new();
     let mut types = HashMap::new();
@@ -247,17 +276,7 @@ fn elements(elements: &[TableElement], of: &str, scope: &Scope) -> Result<Vec<St
         let text = format!("Cannot define PRIMARY KEY constraint on nullable column in table '{of}'.");
         return Err(Error::new(8111, text, line).with_severity(16));
     }
-    for element in elements {
-        match element {
-            TableElement::Column(column) if column.identity.is_some() && column.nullable == Some(true) => {
-                let name = &column.name.text;
-                let text =
-                    format!("Could not create IDENTITY attribute on nullable column '{name}', table '{of}'.");
-                return Err(Error::new(8147, text, column.name.at).with_severity(16));
-            }
-            _ => {}
-        }
-    }
+    check_identity(elements, of)?;
     let write = |element: &TableElement| match element {
         TableElement::Column(column) => self::column(column, &types, scope),
         TableElement::Constraint(constraint) => self::constraint(constraint, &[], scope),
