@@ -81,7 +81,8 @@ begin
 end
 $$;
 comment on function tsql.text_place(text, text, bytea, text) is
-  'Where the row of a pointer is. Errors 7133, 7122, 7125 and 7123: the pointer is null or none, or of another column, or the row is not there.';
+  $$Where the row of a pointer is. Errors 7133, 7122, 7125 and 7123: the pointer is null or none, or of another column, or the
+row is not there.$$;
 
 create or replace function tsql.fail_text_pointer(pointer bytea) returns void
 language plpgsql immutable
@@ -91,7 +92,28 @@ begin
 end
 $$;
 
-create or replace function tsql.text_written(target text, pointer bytea, written bytea, statement_ text) returns void
+create or replace function tsql.text_timestamp(version bytea) returns bytea
+language sql immutable parallel safe
+return '\x00000000'::bytea || substr(version, 7, 4);
+comment on function tsql.text_timestamp(bytea) is 'Of a version without its table: who wrote it, in 8 bytes.';
+
+create or replace function tsql.check_text_timestamp(pointer bytea, timestamp_ bytea) returns void
+language plpgsql stable
+as $$
+begin
+  if timestamp_ is not null and timestamp_ not in ('\x0000000000000000', '\xffffffffffffffff')
+    and timestamp_ <> tsql.text_timestamp(substr(decode(tsql.text_version(pointer), 'hex'), 5))
+  then
+    perform tsql.fail(7127, 'The text, ntext, or image pointer value references a data page with an invalid timestamp.');
+  end if;
+end
+$$;
+comment on function tsql.check_text_timestamp(bytea, bytea) is
+  'Error 7127: the column was written since. Programs that know no timestamp send zeros.';
+
+-- of an older version
+drop function if exists tsql.text_written(text, bytea, bytea, text);
+create or replace function tsql.text_written(pointer bytea, written bytea) returns bytea
 language plpgsql
 as $$
 declare
@@ -111,10 +133,11 @@ begin
     known := format('%s:%s;%s', before, after, known);
   end if;
   perform set_config('tsql.text_versions', left(format('%s:%s;%s', named, after, known), 58 * most), false);
+  return tsql.text_timestamp(written);
 end
 $$;
-comment on function tsql.text_written(text, bytea, bytea, text) is
-  'Notes the new version of a row that was written by a pointer.';
+comment on function tsql.text_written(bytea, bytea) is
+  'Notes the new version of a row that was written by a pointer, and gives its timestamp.';
 
 create or replace function tsql.textvalid(column_ text, pointer bytea) returns integer
 language plpgsql stable
@@ -208,7 +231,8 @@ declare
   start_ integer := coalesce(offset_, total);
 begin
   perform tsql.check_splice(total, offset_, length_);
-  return tsql.part(value, 1, start_) || coalesce(put, '') || tsql.part(value, start_ + 1 + coalesce(length_, total - start_), total);
+  return tsql.part(value, 1, start_) || coalesce(put, '')
+    || tsql.part(value, start_ + 1 + coalesce(length_, total - start_), total);
 end
 $$;
 create or replace function tsql.text_spliced(value bytea, offset_ integer, length_ integer, put bytea default '') returns bytea

@@ -21,6 +21,7 @@ BIG: Order = ">"
 LAST, IGNORE = 1, 2
 HEADER = 8
 LOGIN5, RPC7, ATTENTION, NORMAL, LOGIN7, PRELOGIN, BATCH7 = 0x02, 0x03, 0x06, 0x0F, 0x10, 0x12, 0x01
+BULK = 0x07
 
 Value = int | float | str | bytes | None
 """Integers of dates, times and money are as they stand on the wire; a datetime is days << 32 | ticks."""
@@ -86,6 +87,10 @@ class Reply:
     """status of LOGINACK: 5 succeeded, 6 failed"""
     cursors: list[tuple[int, int]] = field(default_factory=list)
     """number and status of each CURINFO token"""
+    pointers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    """to texts and images: pointer and timestamp of each that is not NULL"""
+    tables: list[str] = field(default_factory=list)
+    """of columns of texts and images"""
 
     @property
     def errors(self) -> list[Error]:
@@ -320,6 +325,8 @@ class _Tokens:
 
     def __init__(self, raw: bytes, order: Order) -> None:
         self.raw, self.order, self.at = raw, order, 0
+        self.pointers: list[tuple[bytes, bytes]] = []
+        self.tables: list[str] = []
 
     def take(self, count: int) -> bytes:
         raw = self.raw[self.at : self.at + count]
@@ -359,6 +366,7 @@ def read_reply(raw: bytes, order: Order = LITTLE, columns: Sequence[tuple[str, T
             case 0x61:
                 body = _Tokens(tokens.take(tokens.number("I")), order)
                 reply.columns = formats = _read_formats(body, wide=True)
+                reply.tables = body.tables
             case 0xD1:
                 reply.rows.append([_read_value(tokens, type) for _, type in formats])
             case 0xD7:
@@ -375,6 +383,7 @@ def read_reply(raw: bytes, order: Order = LITTLE, columns: Sequence[tuple[str, T
                 reply.done.append((status, count))
             case other:
                 raise AssertionError(f"token 0x{other:02x} in a reply of TDS 5.0")
+    reply.pointers = tokens.pointers
     return reply
 
 
@@ -421,7 +430,7 @@ def _read_type(body: _Tokens) -> Type:
             return Type(token, body.number("I"))
         case 0x23 | 0x22:
             size = body.number("I")
-            body.take(body.number("H"))
+            body.tables.append(body.text("H"))
             return Type(token, size)
         case _:
             return Type(token, body.number("B"))
@@ -437,7 +446,7 @@ def _read_value(tokens: _Tokens, type: Type) -> Value:
             pointer = tokens.number("B")
             if pointer == 0:
                 return None
-            tokens.take(pointer + 8)
+            tokens.pointers.append((tokens.take(pointer), tokens.take(8)))
             raw = tokens.take(tokens.number("I"))
             return raw.decode() if type.token == 0x23 else raw
         case _:

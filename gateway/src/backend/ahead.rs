@@ -3,7 +3,6 @@
 
 use super::connection::Backend;
 use super::parameters::{self, Parameter, Typing};
-use super::result_set::columns::formats;
 use super::sent::Sent;
 use crate::client::{Client, Isolation};
 use crate::convert::SqlType;
@@ -55,7 +54,7 @@ impl Backend {
             return Ok(false);
         }
         let limit = client.settings().row_limit;
-        let columns = formats(&prepared.columns);
+        let columns = prepared.formats();
         open.put_checks(&prepared)?;
         open.connection.put_execute(&prepared.name, &sent, &values, &columns, limit);
         open.connection.put_sync();

@@ -76,6 +76,7 @@ impl Declarations {
                         ..Traits::default()
                     },
                     result_type: None,
+                    pointer: None,
                 };
                 self.columns.insert((table, number), declaration);
             }

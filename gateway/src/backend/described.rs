@@ -1,6 +1,6 @@
 //! A statement as PostgreSQL has it prepared.
 
-use super::result_set::columns::LastDescription;
+use super::result_set::columns::{formats, LastDescription};
 use crate::postgres::message::PgColumn;
 use std::sync::Arc;
 
@@ -10,6 +10,8 @@ pub struct Described {
     /// The types it has found for the parameters.
     pub parameters: Vec<u32>,
     pub columns: Arc<[PgColumn]>,
+    /// How many more columns say which versions the rows of tables are (`pointers.rs`).
+    pub(super) versions: usize,
     /// Prepared queries of the columns whose types it was translated with: PostgreSQL refuses to describe one of which a
     /// type has changed.
     pub(super) checks: Vec<String>,
@@ -17,9 +19,16 @@ pub struct Described {
 }
 
 impl Described {
-    pub(super) fn new(Prepared { name, parameters, columns, checks }: Prepared) -> Arc<Described> {
+    pub(super) fn new(Prepared { name, parameters, columns, versions, checks }: Prepared) -> Arc<Described> {
         let (columns, last_description) = (columns.into(), LastDescription::default());
-        Arc::new(Described { name, parameters, columns, checks, last_description })
+        Arc::new(Described { name, parameters, columns, versions, checks, last_description })
+    }
+
+    /// The formats in which PostgreSQL is to send the columns.
+    pub(super) fn formats(&self) -> Vec<i16> {
+        let mut formats = formats(&self.columns);
+        formats.resize(formats.len() + self.versions, 1);
+        formats
     }
 
     /// The names of all that is prepared for it.
@@ -33,5 +42,6 @@ pub(super) struct Prepared {
     pub name: String,
     pub parameters: Vec<u32>,
     pub columns: Vec<PgColumn>,
+    pub versions: usize,
     pub checks: Vec<String>,
 }

@@ -14,6 +14,7 @@ mod globals;
 mod notices;
 mod open;
 mod parameters;
+mod pointers;
 mod result_set;
 mod role;
 mod sent;

@@ -251,7 +251,10 @@ impl Open {
         let is_kept = comes_again && (!key.parameters.is_empty() || !self.is_new(&key.sql));
         let described = match self.prepare_typed(sql, types, typing, is_kept).await? {
             Some(described) => described,
-            None => Described::new(self.prepare_text(&key.sql, &key.parameters, is_kept).await?),
+            None => {
+                let prepared = self.prepare_text(&key.sql, &key.parameters, is_kept).await?;
+                Described::new(self.with_pointers(prepared, sql, types, typing, is_kept).await?)
+            }
         };
         if is_kept {
             self.queries.insert(key, described.clone());
@@ -274,7 +277,7 @@ impl Open {
             // asking loses the statement without a name
             self.connection.prepare("", sql, &parameters).await?;
         }
-        Ok(Prepared { name: String::new(), parameters, columns, checks: Vec::new() })
+        Ok(Prepared { name: String::new(), parameters, columns, versions: 0, checks: Vec::new() })
     }
 
     /// A query as PostgreSQL has it now: its tables may have changed since it was prepared.
@@ -332,7 +335,7 @@ impl Open {
         let name = self.connection.statement_name();
         let (parameters, mut columns) = self.connection.prepare(&name, sql, types).await?;
         self.declare(&mut columns, sql).await?;
-        Ok(Prepared { name, parameters, columns, checks: Vec::new() })
+        Ok(Prepared { name, parameters, columns, versions: 0, checks: Vec::new() })
     }
 
     /// Sets the T-SQL declarations of a query's columns. Returns whether PostgreSQL had to be asked.

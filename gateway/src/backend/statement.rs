@@ -359,7 +359,7 @@ impl Backend {
             }
         };
         let prepared = cancellable(client, canceller, preparing).await?;
-        let formats = super::result_set::columns::formats(&prepared.columns);
+        let formats = prepared.formats();
         let limit = match rows {
             Rows::ToClient(_) | Rows::Assigned => client.settings().row_limit,
             Rows::OfCursor(_) | Rows::Kept => 0,

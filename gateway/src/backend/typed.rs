@@ -26,8 +26,13 @@ impl Open {
             Ok(None) => Ok(None),
             Ok(Some(typed)) => {
                 let (text, oids) = parameters::statement(&typed.sql, types, typing);
-                let prepared = self.prepare_text(&text, &oids, is_kept).await;
-                prepared.map(|prepared| Some(of_types(prepared, &typed.items, sql.variables.is_empty())))
+                match self.prepare_text(&text, &oids, is_kept).await {
+                    Ok(prepared) => {
+                        let prepared = of_types(prepared, &typed.items, sql.variables.is_empty());
+                        self.with_pointers(prepared, &typed.sql, types, typing, is_kept).await.map(Some)
+                    }
+                    Err(error) => Err(error),
+                }
             }
             Err(error) => Err(error),
         };
@@ -79,7 +84,7 @@ impl Open {
     }
 
     /// A statement that PostgreSQL refused stands behind its savepoint, if there is a transaction.
-    async fn undo_failure(&mut self) -> Result<(), PgError> {
+    pub(super) async fn undo_failure(&mut self) -> Result<(), PgError> {
         match self.connection.query_text("rollback to savepoint ringlog_statement").await {
             Err(error) if error.is_fatal() => Err(error),
             _ => Ok(()),

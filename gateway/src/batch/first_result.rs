@@ -121,7 +121,7 @@ fn first(statements: &[Statement]) -> Result<Option<&Query>, ServerMessage> {
 }
 
 fn row(column: &Column, place: i64) -> Vec<Value<'static>> {
-    let Column { name, type_info, traits } = column;
+    let Column { name, type_info, traits, .. } = column;
     let of = system_type(type_info);
     let text = |text: String| Value::Text(text.into());
     let flag = Value::Bit;

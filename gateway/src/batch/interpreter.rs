@@ -5,6 +5,7 @@ use super::identities::Identities;
 use super::prepared::PreparedStatements;
 use super::running::Running;
 use super::server_cursor::ServerCursors;
+use super::texts::AwaitedText;
 use super::tries::Tries;
 use super::variables::Variables;
 use crate::backend::uncommittable;
@@ -45,6 +46,8 @@ pub struct Interpreter {
     /// The number of definitions that `filled` has seen.
     filled_at: u64,
     latest: Latest,
+    /// Set between a `writetext bulk` and its text.
+    pub awaited_text: Option<Box<AwaitedText>>,
 }
 
 impl Interpreter {
@@ -67,6 +70,7 @@ impl Interpreter {
             filled: BTreeMap::new(),
             filled_at: 0,
             latest: Latest::default(),
+            awaited_text: None,
         }
     }
 

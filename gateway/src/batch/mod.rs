@@ -25,6 +25,7 @@ mod server_cursor;
 mod session_variables;
 mod statements;
 mod system_procedures;
+mod texts;
 mod transactions;
 mod tries;
 mod undeclared;

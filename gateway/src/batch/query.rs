@@ -8,7 +8,7 @@ use crate::convert::{client_type, from_pg, Declared, PgType, SqlType};
 use crate::interrupt::{Ends, Failure, Interrupt};
 use crate::postgres::commit::Outcome;
 use crate::postgres::message::{row_values, PgColumn};
-use crate::program::{command, Made, Query, QueryKind, Sql, Title};
+use crate::program::{command, Made, Query, QueryKind, Title};
 use crate::tds::tokens::columns::{Column, Traits};
 use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;
@@ -269,29 +269,6 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Writetext and updatetext, which count no rows.
-    pub(super) async fn change_text(
-        &mut self,
-        client: &mut Client,
-        sql: &Sql,
-        variables: &Variables<'_>,
-    ) -> Result<(), Interrupt> {
-        if client.settings().only_formats {
-            return Ok(());
-        }
-        let parameters = self.parameters(client, sql, variables).await?;
-        let backend = &mut self.procedures.backend;
-        if backend.is_doomed() {
-            return Err(uncommittable().into());
-        }
-        // the session remembers the row's new version
-        backend.pin();
-        let source = Source::Query { sql, parameters: &parameters, only_reads: false };
-        backend.run(client, source, Rows::Kept).await?;
-        client.reply.finished(0);
-        Ok(())
-    }
-
     /// Answers `select @a, @@b` by one row.
     pub(super) async fn put_variables(
         &mut self,
@@ -320,6 +297,7 @@ impl Interpreter {
                 name: alias.clone(),
                 type_info: client_type(pg_type, sql_type.typmod, declared, &client.dialect()),
                 traits: Traits::default(),
+                table: None,
             });
             types.push(sql_type);
             values.push(value);

@@ -37,6 +37,7 @@ impl Interpreter {
         client: &mut Client,
         requests: &mut Requests<'_>,
     ) -> Result<bool, Interrupt> {
+        let mut awaited_text = self.awaited_text.take();
         while let Some(request) = requests.next_request().map_err(crate::client::SessionError::from)? {
             log(&request);
             match request {
@@ -58,11 +59,14 @@ impl Interpreter {
                 Request::Transaction(request) => self.answer_transaction(client, &request).await?,
                 Request::Cursor(request) => self.answer_cursor(client, &request).await?,
                 Request::Attention => client.reply.close(Status::ATTENTION),
-                Request::BulkLoad => client.reply.refuse(&ServerMessage::error(
-                    4002,
-                    16,
-                    "Rows of a bulk copy come after an insert bulk.",
-                )),
+                Request::BulkLoad => match awaited_text.take() {
+                    Some(text) => self.write_text(client, *text, requests.body()).await?,
+                    None => client.reply.refuse(&ServerMessage::error(
+                        4002,
+                        16,
+                        "Rows of a bulk copy come after an insert bulk.",
+                    )),
+                },
                 Request::Logout => return Ok(false),
             }
             self.end_doomed(client).await;

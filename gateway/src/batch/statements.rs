@@ -235,6 +235,7 @@ impl Interpreter {
                 client.reply.finished(0);
             }
             Action::InsertBulk(bulk) => self.open_bulk(client, bulk).await?,
+            Action::SendText(text) => self.await_text(client, text, variables).await?,
             Action::ChangeText(sql) => self.change_text(client, sql, variables).await?,
             Action::Define(define) => {
                 self.procedures.backend.define(client, define).await?;

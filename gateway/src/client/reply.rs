@@ -235,6 +235,7 @@ impl Reply {
             name: name.clone(),
             type_info: column_type(*pg_type, *typmod, &self.dialect),
             traits: Traits::default(),
+            table: None,
         };
         if self.gathering.is_some() {
             let text = "'insert … execute' of this procedure is not supported: the gateway makes its rows.";

@@ -50,6 +50,17 @@ pub struct Declaration {
     pub traits: Traits,
     /// Of an expression, where its type is known.
     pub result_type: Option<ResultType>,
+    /// Of a text or image of a table's row.
+    pub pointer: Option<Pointer>,
+}
+
+/// How the pointer to a text is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pointer {
+    /// Which of the result's versions of rows is that of its row.
+    pub version: usize,
+    /// The table, as the query names it.
+    pub table: Arc<str>,
 }
 
 /// Most bytes of a value of a type with a length in two bytes.

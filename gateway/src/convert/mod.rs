@@ -28,7 +28,7 @@ pub use crate::tds::types::{ConvertError, ErrorKind, Value};
 pub use announcing::{column_type, longer_type, output_type};
 pub use arrays::{set_big_endian, Packed};
 pub use capacity::Capacity;
-pub use declared::{client_type, Declaration, Declared};
+pub use declared::{client_type, Declaration, Declared, Pointer};
 pub use from_postgres::from_pg;
 pub use pgtype::{Element, PgType};
 pub use sqltype::{cast, SqlType};

@@ -296,6 +296,7 @@ mod tests {
             name: name.into(),
             type_info,
             traits: Traits::default(),
+            table: None,
         });
         columns::put(&mut out, &described, dialect);
         out.put_u8(columns::ROW);

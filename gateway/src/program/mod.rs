@@ -8,7 +8,8 @@ pub use literal::{refusal, value_of};
 pub use tsql::program::{
     placeholder, Action, Argument, Condition, CursorAction, Declaration, Define, Execute, Executed,
     Expression, FetchFrom, Filled, FilledBy, InsertBulk, InsertExecute, ListItem, Made, OverColumns, Program,
-    Query, QueryKind, ResultType, Settings, Sql, Statement, Title, Typed, CLOCKS, LONGEST_TRANSACTION_NAME,
+    Query, QueryKind, ResultType, RowSource, SentText, Settings, Sql, Statement, Title, Typed, CLOCKS,
+    LONGEST_TRANSACTION_NAME, SENT_TEXT,
 };
 
 use crate::convert::SqlType;

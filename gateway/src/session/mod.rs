@@ -207,6 +207,7 @@ impl Session {
     async fn answer_planned(&mut self, request: &Message) -> Result<bool, SessionError> {
         if request.status.contains(PacketStatus::IGNORE) {
             // the client has thought better of it while it sent it, and waits for a word (tedious)
+            self.interpreter.awaited_text = None;
             self.client.reply.close(Status::ERROR);
             return self.conclude(Ok(true)).await;
         }

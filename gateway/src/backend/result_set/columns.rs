@@ -13,6 +13,9 @@ use std::sync::Arc;
 use tsql::quoting::{literal, quoted};
 use tsql::resolve::names::GLOBALS;
 
+/// Bytes of a text pointer that name the table and the column.
+const POINTER_HEAD: usize = 6;
+
 /// One result column: how PostgreSQL sends it and how the client gets it.
 #[derive(Debug)]
 pub struct SentAs {
@@ -22,13 +25,44 @@ pub struct SentAs {
     is_long: bool,
     /// Bytes of its values, where they are sent as they are but for their order.
     number: Option<usize>,
+    /// Where the version of its row stands, and the first bytes of its pointer.
+    pointer: Option<(usize, [u8; POINTER_HEAD])>,
 }
 
 impl SentAs {
     fn new(pg_type: PgType, type_info: TypeInfo) -> SentAs {
         let is_long = matches!(pg_type, PgType::Text | PgType::Bytea | PgType::Array(_));
         let number = copied(type_info.token, pg_type).filter(|bytes| *bytes == type_info.size as usize);
-        SentAs { pg_type, type_info, is_long, number }
+        SentAs { pg_type, type_info, is_long, number, pointer: None }
+    }
+
+    /// A text or image with the pointer to it: table and column, then the row's version.
+    fn pointing(mut self, column: &PgColumn) -> SentAs {
+        let (table, number) = column.origin;
+        let has_pointer = self.type_info.has_table_name() && !self.type_info.is_max();
+        self.pointer = column.declared.pointer.as_ref().filter(|_| has_pointer).map(|pointer| {
+            let mut head = [0; POINTER_HEAD];
+            head[..4].copy_from_slice(&table.to_be_bytes());
+            head[4..].copy_from_slice(&number.to_be_bytes());
+            (pointer.version, head)
+        });
+        self
+    }
+
+    /// Puts the pointer and the timestamp into a value that stands at the end of `out`, from `start` on. `versions`: of the
+    /// row in each table, its place and its writer.
+    pub fn point(&self, start: usize, versions: &[Option<&[u8]>], out: &mut BytesMut) {
+        let Some((version, head)) = self.pointer else { return };
+        let (Some(Some(place)), Some(Some(writer))) =
+            (versions.get(2 * version), versions.get(2 * version + 1))
+        else {
+            return;
+        };
+        let pointer = [&head[..], place, writer, &[0; 4], writer].concat();
+        // NULL has none
+        if let Some(value) = out.get_mut(start + 1..start + 1 + pointer.len()) {
+            value.copy_from_slice(&pointer);
+        }
     }
 
     /// A value of a row, None for NULL.
@@ -158,6 +192,7 @@ pub fn put_cursor_columns(pg_columns: &[PgColumn], fetched: Fetched<'_>, reply: 
                 name: String::from("rowstat"),
                 type_info: TypeInfo::new(TypeToken::Int4, 4),
                 traits: Traits { not_null: true, hidden: true, ..Traits::default() },
+                table: None,
             });
             columns::put(out, &columns, &dialect);
             let source = fetched.keyed.map(|keyed| (keyed.table.as_str(), keyed.sources.as_slice()));
@@ -179,8 +214,9 @@ fn sent_columns(
     dialect: &Dialect,
 ) -> (Arc<[SentAs]>, Vec<Column>) {
     let columns = described_as(pg_columns, names, dialect);
-    let sent_as =
-        |(pg_column, column): (&PgColumn, &Column)| SentAs::new(sent_type(pg_column).0, column.type_info);
+    let sent_as = |(pg_column, column): (&PgColumn, &Column)| {
+        SentAs::new(sent_type(pg_column).0, column.type_info).pointing(pg_column)
+    };
     (pg_columns.iter().zip(&columns).map(sent_as).collect(), columns)
 }
 
@@ -198,6 +234,7 @@ pub fn described_as(pg_columns: &[PgColumn], names: Option<&[Title]>, dialect: &
             name: shown(column, title),
             type_info: client_type(pg_type, typmod, declared(column, title, dialect), dialect),
             traits,
+            table: column.declared.pointer.as_ref().map(|pointer| pointer.table.clone()),
         }
     };
     pg_columns.iter().enumerate().map(described).collect()

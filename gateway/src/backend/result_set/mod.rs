@@ -393,14 +393,22 @@ impl<'a> RowStream<'a> {
         let start = out.len();
         out.put_u8(ROW);
         let mut values = row_values(row);
+        let versions: Vec<_> = match self.described.versions {
+            0 => Vec::new(),
+            _ => row_values(row).skip(sent_as.len()).collect(),
+        };
         for (index, sent_as) in sent_as.iter().enumerate() {
             let value = values.next().flatten();
+            let value_start = out.len();
             let encoded = sent_as.put(value, self.zone, self.text_size, &dialect, out);
             if let Err(error) = encoded {
                 out.truncate(start);
                 let name = self.columns.get(index).map_or("", |column| column.name.as_str());
                 self.stop(Unfinished::Unsendable(unsendable(&format!("Column '{name}'"), &error)));
                 return;
+            }
+            if value.is_some() && !versions.is_empty() {
+                sent_as.point(value_start, &versions, out);
             }
         }
         let mut status = FETCH_SUCCEEDED;

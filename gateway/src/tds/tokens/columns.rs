@@ -6,6 +6,7 @@ use crate::tds::dialect::{Dialect, Version};
 use crate::tds::types::TypeInfo;
 use crate::tds::wire::{Put, Reader, Result};
 use bytes::{BufMut, BytesMut};
+use std::sync::Arc;
 
 pub const COLMETADATA: u8 = 0x81;
 pub const ROWFMT: u8 = 0xEE;
@@ -21,6 +22,8 @@ pub struct Column {
     pub name: String,
     pub type_info: TypeInfo,
     pub traits: Traits,
+    /// Of a text or image that has a pointer: its table, as the query names it.
+    pub table: Option<Arc<str>>,
 }
 
 /// Properties of a column beside its type.
@@ -99,7 +102,7 @@ fn put_colmetadata(out: &mut BytesMut, columns: &[Column], dialect: &Dialect) {
         out.put_u16_as(column.traits.flags_7(dialect), dialect.endian);
         column.type_info.encode(out, dialect);
         if column.type_info.has_table_name() {
-            put_no_table(out, dialect);
+            put_table_name(out, column.table.as_deref().unwrap_or_default(), dialect);
         }
         put_short(out, &column.name, dialect);
     }
@@ -114,12 +117,17 @@ pub fn put_user_type_7(out: &mut BytesMut, dialect: &Dialect) {
     }
 }
 
-/// The table name text columns carry: an empty one. Since 7.2 it has one to four parts, and mssql-jdbc takes no fewer.
-fn put_no_table(out: &mut BytesMut, dialect: &Dialect) {
-    if dialect.version >= Version::Tds72 {
-        out.put_u8(1);
+/// The table name text columns carry, which may be empty. Since 7.2 it has one to four parts, and mssql-jdbc takes no fewer.
+fn put_table_name(out: &mut BytesMut, table: &str, dialect: &Dialect) {
+    if dialect.version < Version::Tds72 {
+        put_long(out, table, LONGEST_NAME, dialect);
+        return;
     }
-    out.put_u16_as(0, dialect.endian);
+    let parts: Vec<&str> = table.split('.').collect();
+    out.put_u8(parts.len() as u8);
+    for part in parts {
+        put_long(out, part, LONGEST_NAME, dialect);
+    }
 }
 
 /// No columns are described: they are those of the rows before.
@@ -188,7 +196,12 @@ pub fn decode_colmetadata(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<
                 reader.take(2 * units, "table name")?;
             }
         }
-        columns.push(Column { name: take_short(reader, "column name", dialect)?, type_info, traits });
+        columns.push(Column {
+            name: take_short(reader, "column name", dialect)?,
+            type_info,
+            traits,
+            table: None,
+        });
     }
     Ok(columns)
 }
@@ -204,7 +217,7 @@ fn put_rowfmt(out: &mut BytesMut, columns: &[Column], dialect: &Dialect) -> Opti
         for column in columns {
             put_short(out, &column.name, dialect);
             out.put_u8(column.traits.status_5());
-            put_type_5(out, &column.type_info, dialect);
+            put_column_type_5(out, column, dialect);
         }
     })
 }
@@ -220,7 +233,7 @@ fn put_rowfmt2(out: &mut BytesMut, columns: &[Column], dialect: &Dialect) {
         out.put_slice(&[0; 3]);
         put_short(out, &column.name, dialect);
         out.put_u32_as(u32::from(column.traits.status_5()), dialect.endian);
-        put_type_5(out, &column.type_info, dialect);
+        put_column_type_5(out, column, dialect);
     }
     let length = (out.len() - at - 4) as u32;
     let length = match dialect.endian {
@@ -256,7 +269,7 @@ pub(super) fn decode_formats(
         let status = if wide { body.u32("column status")? } else { u32::from(body.u8("column status")?) };
         // a parameter's status says other things
         let traits = if of_rows { Traits::of_status_5(status) } else { Traits::default() };
-        columns.push(Column { name, type_info: take_type_5(&mut body, dialect)?, traits });
+        columns.push(Column { name, type_info: take_type_5(&mut body, dialect)?, traits, table: None });
     }
     Ok(columns)
 }
@@ -275,6 +288,18 @@ pub fn put_type_5(out: &mut BytesMut, type_info: &TypeInfo, dialect: &Dialect) {
     out.put_u8(0);
 }
 
+fn put_column_type_5(out: &mut BytesMut, column: &Column, dialect: &Dialect) {
+    let Some(table) = column.table.as_deref().filter(|_| column.type_info.has_table_name()) else {
+        return put_type_5(out, &column.type_info, dialect);
+    };
+    out.put_u32_as(column.type_info.user_type, dialect.endian);
+    column.type_info.encode(out, dialect);
+    // the type of a text ends with no name
+    out.truncate(out.len() - 2);
+    put_table_name(out, table, dialect);
+    out.put_u8(0);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,6 +311,7 @@ mod tests {
             name: "n".into(),
             type_info: TypeInfo::new(TypeToken::IntN, 4),
             traits: Traits::default(),
+            table: None,
         };
         let mut dialect = Dialect::new(Version::Tds50);
         for (wide_tables, token) in [(false, ROWFMT), (true, ROWFMT2)] {
@@ -302,6 +328,7 @@ mod tests {
             name: "a".into(),
             type_info: TypeInfo::new(TypeToken::IntN, 4),
             traits: Traits::default(),
+            table: None,
         };
         for version in [Version::Tds71, Version::Tds74] {
             let mut out = BytesMut::new();
@@ -318,6 +345,7 @@ mod tests {
             name: name.into(),
             type_info: TypeInfo::new(token, size),
             traits,
+            table: None,
         };
         let identity = Traits { not_null: true, identity: true, ..Traits::default() };
         let columns = [

@@ -90,7 +90,7 @@ pub fn decode_returned(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<Col
     reader.u8("parameter status")?;
     take_user_type_7(reader, dialect)?;
     reader.u16("parameter flags")?;
-    Ok(Column { name, type_info: TypeInfo::decode(reader, dialect)?, traits: Traits::default() })
+    Ok(Column { name, type_info: TypeInfo::decode(reader, dialect)?, traits: Traits::default(), table: None })
 }
 
 /// Reads what follows PARAMFMT, or PARAMFMT2 where it is `wide`.

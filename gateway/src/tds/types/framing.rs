@@ -165,7 +165,7 @@ pub(super) fn put_framed(
             Layout::ShortLength => out.put_u16(0),
             Layout::LongLength => out.put_u32(0),
             Layout::TextPointer => {
-                // a dummy text pointer: WRITETEXT is not supported
+                // a dummy text pointer: of a value that has one it is put in afterwards
                 out.put_u8(16);
                 out.put_bytes(0xFF, 16 + TIMESTAMP_BYTES);
                 out.put_u32(0);

@@ -229,6 +229,7 @@ impl Compiler<'_> {
             Tree::DeallocateCursor(name) => {
                 Action::Cursor(CursorAction::Deallocate(cursor::cursor_name(name)))
             }
+            Tree::WritetextBulk(text) => self.sent_text(text, line)?,
             Tree::InsertBulk(bulk) => Action::InsertBulk(session::insert_bulk(bulk)?),
             Tree::Use(name) => {
                 // what follows is of that database; `master` and the like are the session's to know
@@ -315,6 +316,9 @@ impl Compiler<'_> {
         });
         let mut sql = numbered_sql(&translated.sql, numbered)?;
         sql.over_columns = over_columns.map(Arc::new);
+        if let Some((end, sources)) = translated.row_sources {
+            sql.note_sources(end, sources);
+        }
         Ok(Action::Query(Query {
             sql,
             kind: match translated.kind {

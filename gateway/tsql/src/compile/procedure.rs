@@ -58,7 +58,8 @@ pub fn check(statement: &Tree, line: u32) -> Result<(), Error> {
         | Tree::CreateFunction(_)
         | Tree::CreateTrigger(_)
         | Tree::CreateView(_)
-        | Tree::InsertBulk(_) => Err(not_inside(statement, line)),
+        | Tree::InsertBulk(_)
+        | Tree::WritetextBulk(_) => Err(not_inside(statement, line)),
         _ => Ok(()),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::compiler::{numbered_sql, Compiler};
 use crate::error::Error;
-use crate::program::{Action, InsertBulk};
+use crate::program::{Action, InsertBulk, SentText, Sql};
 use crate::resolve::names::{folded, table};
 use crate::translate::{self, Numbered};
 use crate::tree::{self, nulls_equal, set_words, SetWord};
@@ -37,6 +37,25 @@ impl Compiler<'_> {
         let sql = sql.ok_or_else(|| Error::nested_too_deeply(line))?;
         numbered.calls = true;
         Ok(Action::ChangeText(numbered_sql(&sql, numbered)?))
+    }
+}
+
+impl Compiler<'_> {
+    /// Writetext of a value that follows.
+    pub(super) fn sent_text(&mut self, text: &tree::WritetextBulk, line: u32) -> Result<Action, Error> {
+        if self.batch.len() != 1 || self.settings.procedure {
+            let why = "it must be the only statement of its batch: the text follows it";
+            return Err(Error::refused("writetext bulk", why, line));
+        }
+        let (mut checking, mut writing) = (Numbered::default(), Numbered::default());
+        let check = translate::check_of_text(text, &self.scope, &mut checking)?;
+        let (column, change) = translate::change_of_text(text, &self.scope, &mut writing)?;
+        writing.calls = true;
+        Ok(Action::SendText(Box::new(SentText {
+            check: numbered_sql(&check, checking)?,
+            column: Sql::plain(column),
+            change: numbered_sql(&change, writing)?,
+        })))
     }
 }
 

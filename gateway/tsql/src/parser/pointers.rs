@@ -2,7 +2,9 @@
 
 use super::Parser;
 use crate::error::Error;
-use crate::tree::{ColumnName, ObjectName, Readtext, StatementKind, TextSource, Updatetext, Writetext};
+use crate::tree::{
+    ColumnName, ObjectName, Readtext, StatementKind, TextSource, Updatetext, Writetext, WritetextBulk,
+};
 
 impl<'t> Parser<'t> {
     /// `readtext t.c pointer offset size [holdlock] [using chars]`
@@ -35,15 +37,29 @@ impl<'t> Parser<'t> {
     /// `writetext t.c pointer [with log] value`
     pub(super) fn writetext(&mut self) -> Result<StatementKind, Error> {
         self.at += 1;
-        if self.next_is("bulk") {
-            let why = "it is for programs that send the text behind it";
-            return Err(Error::refused("writetext bulk", why, self.position()));
+        if self.word("bulk") {
+            return self.writetext_bulk();
         }
         let column = self.text_column()?;
         let pointer = self.operand_with_sign()?;
         self.words(&["with", "log"]);
         let value = self.operand_with_sign()?;
         Ok(StatementKind::Writetext(Box::new(Writetext { column, pointer, value })))
+    }
+
+    /// `writetext bulk t.c pointer [timestamp = value] [with log]`: the value follows in a message of its own.
+    fn writetext_bulk(&mut self) -> Result<StatementKind, Error> {
+        let column = self.text_column()?;
+        let pointer = self.operand_with_sign()?;
+        let timestamp = match self.word("timestamp") {
+            true => {
+                self.symbol("=");
+                Some(self.operand_with_sign()?)
+            }
+            false => None,
+        };
+        self.words(&["with", "log"]);
+        Ok(StatementKind::WritetextBulk(Box::new(WritetextBulk { column, pointer, timestamp })))
     }
 
     /// `updatetext t.c pointer offset length [with log] [value | t2.c2 pointer2]`

@@ -102,6 +102,10 @@ impl Display for StatementKind {
                     TextSource::Column { column, pointer } => write!(f, " {column} {pointer}"),
                 }
             }
+            Kind::WritetextBulk(text) => {
+                write!(f, "writetext bulk {} {}", text.column, text.pointer)?;
+                write!(f, "{}", Optional(" timestamp = ", &text.timestamp))
+            }
             Kind::Writetext(writetext) => {
                 write!(f, "writetext {} {} {}", writetext.column, writetext.pointer, writetext.value)
             }

@@ -188,7 +188,7 @@ pub fn refused(kind: &Tree, line: u32) -> Error {
         Tree::AlterDatabase(_) => ("alter database", NOT_INSIDE),
         Tree::SetIdentityInsert { .. } => ("set identity_insert", NOT_INSIDE),
         Tree::Readtext(_) => ("readtext", NOT_INSIDE),
-        Tree::Writetext(_) => ("writetext", NOT_INSIDE),
+        Tree::Writetext(_) | Tree::WritetextBulk(_) => ("writetext", NOT_INSIDE),
         Tree::Updatetext(_) => ("updatetext", NOT_INSIDE),
         _ => ("this statement", NOT_INSIDE),
     };

@@ -8,7 +8,7 @@ mod sql;
 pub use filled::FilledBy;
 pub use keeping::keeps;
 pub use over_columns::{OverColumns, Typed};
-pub use sql::Sql;
+pub use sql::{RowSource, Sql};
 
 use crate::facts::types::Type;
 use crate::lexer::Syntax;
@@ -146,6 +146,8 @@ pub enum Action {
     Define(Define),
     /// Writetext and updatetext.
     ChangeText(Sql),
+    /// The value follows in a message of its own.
+    SendText(Box<SentText>),
     /// `set identity_insert table on`; the table as SQL names it.
     IdentityInsert {
         table: String,
@@ -334,6 +336,20 @@ pub struct Define {
     /// A message to the client that defines it.
     pub notice: Option<String>,
 }
+
+/// A text that the client sends behind its writetext.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SentText {
+    /// Fails where the text could not be written.
+    pub check: Sql,
+    /// A query of the column.
+    pub column: Sql,
+    /// Writes the variable SENT_TEXT, and gives the column's new timestamp.
+    pub change: Sql,
+}
+
+/// The variable that has it.
+pub const SENT_TEXT: &str = "#text";
 
 /// Where the rows of a bulk copy go.
 #[derive(Clone, Debug, PartialEq, Eq)]

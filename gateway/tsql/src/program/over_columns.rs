@@ -115,15 +115,19 @@ impl OverColumns {
     fn translated(&self, known: &[HashMap<String, Type>]) -> Result<Option<Typed>, Error> {
         let mut numbered = if self.is_clocked { Numbered::clocked() } else { Numbered::default() };
         let translated = translate::statement_over(&self.statement, &self.scope, &mut numbered, known)?;
-        let Some((sql, (items, ..))) =
-            translated.and_then(|translated| Some((translated.sql, translated.over?)))
+        let Some((sql, (items, ..), sources)) = translated
+            .and_then(|translated| Some((translated.sql, translated.over?, translated.row_sources)))
         else {
             return Ok(None);
         };
         if numbered.names != self.variables {
             return Ok(None);
         }
-        Ok(Sql::read(&sql, numbered.names).ok().map(|sql| Typed { sql, items }))
+        let Ok(mut sql) = Sql::read(&sql, numbered.names) else { return Ok(None) };
+        if let Some((end, sources)) = sources {
+            sql.note_sources(end, sources);
+        }
+        Ok(Some(Typed { sql, items }))
     }
 }
 

@@ -24,6 +24,25 @@ pub struct Sql {
     pub tables: Vec<String>,
     /// It selects expressions over columns, whose types are not known here.
     pub over_columns: Option<Arc<OverColumns>>,
+    /// It selects rows of tables, and might select which versions these are.
+    row_sources: Option<Arc<RowSources>>,
+}
+
+/// A table whose rows a query selects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowSource {
+    /// What its columns are qualified by.
+    pub qualifier: String,
+    /// As the query names it.
+    pub shown: String,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct RowSources {
+    /// Where the select list ends: a piece, and bytes of it.
+    piece: usize,
+    byte: usize,
+    sources: Vec<RowSource>,
 }
 
 impl Sql {
@@ -72,7 +91,31 @@ impl Sql {
 
     /// The same as a part of other SQL.
     fn part(&self) -> Sql {
-        Sql { over_columns: None, ..self.clone() }
+        Sql { over_columns: None, row_sources: None, ..self.clone() }
+    }
+
+    /// Notes the tables whose rows it selects. `list_end`: where its select list ends, in bytes.
+    pub fn note_sources(&mut self, list_end: usize, sources: Vec<RowSource>) {
+        let mut start = 0;
+        for (index, piece) in self.pieces.iter().enumerate() {
+            if list_end <= start + piece.len() {
+                let (piece, byte) = (index, list_end - start);
+                self.row_sources = Some(Arc::new(RowSources { piece, byte, sources }));
+                return;
+            }
+            let place = self.places.get(index).map_or(0, |variable| format!("${}", variable + 1).len());
+            start += piece.len() + place;
+        }
+    }
+
+    /// The same with two more columns for each table whose rows it selects: the row's place and its writer.
+    pub fn with_versions(&self) -> Option<(Sql, &[RowSource])> {
+        let RowSources { piece, byte, sources } = self.row_sources.as_deref()?;
+        let mut sql = self.part();
+        let versions =
+            sources.iter().map(|RowSource { qualifier, .. }| format!(", {qualifier}.ctid, {qualifier}.xmin"));
+        sql.pieces.get_mut(*piece)?.insert_str(*byte, &versions.collect::<String>());
+        Some((sql, sources))
     }
 
     /// Whether it names the variable of this place in `variables`.
@@ -241,6 +284,22 @@ mod tests {
         let cast = |index: usize| if index == 0 { String::from("::int") } else { String::new() };
         assert_eq!(read.text(cast), "select $2, '$1 it''s $1', \"$1\" from t where a=$1::int and b = $2");
         assert_eq!(sql("select 'ä$1").unwrap().text(|_| String::new()), "select 'ä$1");
+    }
+
+    #[test]
+    fn versions_of_rows_stand_behind_the_list() {
+        let text = "select a, $1 from t as x, u where a = $2";
+        let sources = ["x", "u"].map(|name| RowSource { qualifier: name.into(), shown: name.into() });
+        for (end, expected) in [
+            (12, "select a, $1, x.ctid, x.xmin, u.ctid, u.xmin from t as x, u where a = $2"),
+            (8, "select a, x.ctid, x.xmin, u.ctid, u.xmin, $1 from t as x, u where a = $2"),
+        ] {
+            let mut read = sql(text).unwrap();
+            assert_eq!(read.with_versions(), None);
+            read.note_sources(end, sources.to_vec());
+            assert_eq!(read.with_versions().unwrap().0.numbered(), expected);
+            assert_eq!(read.followed_by(" limit 1").with_versions(), None);
+        }
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub use variables::{Clock, NoVariables, Numbered, Variables};
 
 use crate::error::Error;
 use crate::facts::types::Type;
-use crate::program::{Filled, FilledBy};
+use crate::program::{Filled, FilledBy, RowSource};
 use crate::resolve::Scope;
 use crate::tree::{Expression, Insert, StatementKind};
 use std::collections::HashMap;
@@ -78,6 +78,8 @@ pub struct Translated {
     /// its WITH.
     pub over: Option<(Vec<ListItem>, Vec<Asked>, String)>,
     pub filled: Option<FilledBy>,
+    /// Of a select whose rows are each one of some tables: where its list ends, in bytes, and these.
+    pub row_sources: Option<(usize, Vec<RowSource>)>,
 }
 
 /// A select, insert, update or delete; None for any other statement.
@@ -110,10 +112,21 @@ pub fn statement_over(
         }
         _ => return Ok(None),
     };
-    let Translation { columns, assigns, into, made, unlisted, listed, asked, common, filled, .. } =
-        translation;
+    let Translation {
+        columns,
+        assigns,
+        into,
+        made,
+        unlisted,
+        listed,
+        asked,
+        common,
+        filled,
+        row_sources,
+        ..
+    } = translation;
     let over = listed.map(|items| (items, asked, common));
-    Ok(Some(Translated { sql, kind, columns, assigns, into, made, unlisted, over, filled }))
+    Ok(Some(Translated { sql, kind, columns, assigns, into, made, unlisted, over, filled, row_sources }))
 }
 
 /// A value. `target`: it is converted to this type as T-SQL assigns a value to a variable of it.
@@ -163,7 +176,7 @@ pub use insert::insert_of_rows;
 pub use keyed::{of_table, OfTable};
 pub use listing::{Asked, ListItem};
 pub use order::refuse_order;
-pub use pointers::text_change;
+pub use pointers::{change_of_text, check_of_text, text_change};
 pub use tables::{column_type, forgotten, note_columns};
 pub use title::{ResultType, Title};
 pub use translation::{Made, Verb};

@@ -7,10 +7,13 @@ use super::translation::Translation;
 use super::value::{carried_into, converted, Value};
 use crate::error::Error;
 use crate::facts::types::{Family, Type, INT, VARBINARY};
+use crate::program::SENT_TEXT;
 use crate::resolve::names::{folded, literal, quoted};
 use crate::resolve::Scope;
 use crate::translate::Variables;
-use crate::tree::{ColumnName, Expression, Readtext, StatementKind, TextSource, Updatetext, Writetext};
+use crate::tree::{
+    ColumnName, Expression, Readtext, StatementKind, TextSource, Updatetext, Writetext, WritetextBulk,
+};
 
 /// What the statements are called in messages.
 const READ: &str = "ReadText";
@@ -21,10 +24,10 @@ const UPDATE: &str = "UpdateText";
 struct Place {
     table: String,
     column: String,
-    /// Texts of SQL.
-    table_name: String,
     pointer: String,
-    /// The condition that finds the row. Error 7123 and others where there is none.
+    /// What gives the row's place. Error 7123 and others where there is none.
+    found: String,
+    /// The condition that finds the row.
     is_row: String,
 }
 
@@ -40,6 +43,39 @@ pub fn text_change(
         StatementKind::Updatetext(update) => Some(translation.updatetext(update)?),
         _ => None,
     })
+}
+
+/// What fails where a text that is to follow could not be written.
+pub fn check_of_text(
+    text: &WritetextBulk,
+    scope: &Scope,
+    variables: &mut dyn Variables,
+) -> Result<String, Error> {
+    let mut translation = Translation::new(scope, variables);
+    let line = text.column.at.line;
+    let place = translation.place(&text.column, &text.pointer, WRITE)?;
+    let timestamp = match &text.timestamp {
+        None => "null::bytea".to_owned(),
+        Some(timestamp) => {
+            let value = translation.value(timestamp)?;
+            converted(value, VARBINARY, line, scope.sybase)?.sql
+        }
+    };
+    let Place { found, pointer, .. } = place;
+    Ok(format!("select {found}::text, tsql.check_text_timestamp({pointer}, {timestamp})"))
+}
+
+/// A query of its column, and the statement that writes it.
+pub fn change_of_text(
+    text: &WritetextBulk,
+    scope: &Scope,
+    variables: &mut dyn Variables,
+) -> Result<(String, String), Error> {
+    let mut translation = Translation::new(scope, variables);
+    let place = translation.place(&text.column, &text.pointer, WRITE)?;
+    let value = translation.variables.write(SENT_TEXT, text.column.at.line)?;
+    let column = format!("select {} from {}", place.column, place.table);
+    Ok((column, place.changed(&value)))
 }
 
 impl Translation<'_> {
@@ -61,7 +97,7 @@ impl Translation<'_> {
         let columns = [place.column.clone()];
         let nationals = Nationals { table: &place.table, columns: Some(&columns) };
         let value = carried_into(&value, || nationals.sql(0), self.sybase());
-        Ok(place.changed(&value, WRITE))
+        Ok(place.changed(&value))
     }
 
     fn updatetext(&mut self, update: &Updatetext) -> Result<String, Error> {
@@ -86,7 +122,7 @@ impl Translation<'_> {
             }
         };
         let value = format!("tsql.text_spliced({}, {offset}, {length}{put})", place.column);
-        Ok(place.changed(&value, UPDATE))
+        Ok(place.changed(&value))
     }
 
     fn place(&mut self, column: &ColumnName, pointer: &Expression, statement: &str) -> Result<Place, Error> {
@@ -97,12 +133,9 @@ impl Translation<'_> {
         let pointer = self.value(pointer)?;
         let pointer = converted(pointer, VARBINARY, line, self.sybase())?.sql;
         let table_name = literal(&table);
-        let is_row = format!(
-            "ctid = tsql.text_place({table_name}, {}, {pointer}, '{statement}') \
-             and xmin = tsql.text_writer({pointer})",
-            literal(&own)
-        );
-        Ok(Place { table, column: quoted(&own), table_name, pointer, is_row })
+        let found = format!("tsql.text_place({table_name}, {}, {pointer}, '{statement}')", literal(&own));
+        let is_row = format!("ctid = {found} and xmin = tsql.text_writer({pointer})");
+        Ok(Place { table, column: quoted(&own), pointer, found, is_row })
     }
 
     fn number(&mut self, value: &Expression) -> Result<String, Error> {
@@ -137,12 +170,12 @@ impl Translation<'_> {
 
 impl Place {
     /// The statement that gives the column a value, and notes the row's new version.
-    fn changed(&self, value: &str, statement: &str) -> String {
-        let Place { table, column, table_name, pointer, is_row } = self;
+    fn changed(&self, value: &str) -> String {
+        let Place { table, column, pointer, is_row, .. } = self;
         format!(
             "with written as (update {table} set {column} = {value} where {is_row} \
              returning tidsend(ctid) || xidsend(xmin) as version) \
-             select tsql.text_written({table_name}, {pointer}, (select version from written), '{statement}')"
+             select tsql.text_written({pointer}, (select version from written))"
         )
     }
 }

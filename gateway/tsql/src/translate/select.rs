@@ -124,6 +124,9 @@ impl Translation<'_> {
             return Err(Error::syntax("=", query.at));
         }
         written.sql.insert_str(0, &with);
+        if let (Some((end, _)), Stands::Outermost) = (&mut self.row_sources, stands) {
+            *end += with.len();
+        }
         if self.depth == 0 && !with.is_empty() {
             self.common = with;
         }
@@ -172,6 +175,9 @@ impl Translation<'_> {
         let listed: Vec<&str> = items.iter().map(|item| item.sql.as_str()).collect();
         let mut sql =
             format!("select {}{}", if select.distinct { "distinct " } else { "" }, listed.join(", "));
+        let is_of_rows = stands == Stands::Outermost && is_of_rows(select) && self.aggregates == 0;
+        let row_sources = if is_of_rows { self.row_sources(&select.from)? } else { Vec::new() };
+        let head = if row_sources.is_empty() { String::new() } else { sql.clone() };
         if !sources.from.is_empty() {
             sql.push_str(&format!(" from {}", sources.from));
         }
@@ -200,6 +206,9 @@ impl Translation<'_> {
             }
             Some(top) => self.top(top, select, order_by, &items, &sources, sql)?,
         };
+        if !row_sources.is_empty() && sql.starts_with(&head) {
+            self.row_sources = Some((head.len(), row_sources));
+        }
         self.listing = around;
         self.named.pop();
         self.depth -= 1;
@@ -413,6 +422,16 @@ fn never_null(expression: &Expression) -> bool {
         },
         _ => false,
     }
+}
+
+/// Whether each row of a select is one of its sources', as far as the clauses say.
+fn is_of_rows(select: &Select) -> bool {
+    let gives_rows = |item: &SelectItem| matches!(item, SelectItem::Star { .. } | SelectItem::Value { .. });
+    !select.distinct
+        && select.group_by.is_empty()
+        && select.having.is_none()
+        && select.into.is_none()
+        && select.items.iter().all(gives_rows)
 }
 
 fn is_isnull(name: &ObjectName) -> bool {

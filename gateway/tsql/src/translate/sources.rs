@@ -9,6 +9,7 @@ use super::translation::Translation;
 use super::value::{Constant, Value};
 use crate::error::Error;
 use crate::facts::functions::{rule, Rule};
+use crate::program::RowSource;
 use crate::resolve::names::{self, in_parentheses, table, table_variable};
 use crate::tree::{
     Arguments, Expression, FunctionCall, JoinKind, Name, ObjectName, Query, Select, TableSource, Variable,
@@ -172,6 +173,31 @@ impl Translation<'_> {
             }
         }
         Ok(sql)
+    }
+
+    /// The tables and views among the sources; none where there are others.
+    pub fn row_sources(&self, from: &[TableSource]) -> Result<Vec<RowSource>, Error> {
+        let mut found = Vec::new();
+        let mut rest: Vec<&TableSource> = from.iter().collect();
+        while let Some(source) = rest.pop() {
+            match source {
+                TableSource::Join { left, right, .. } => rest.extend([&**right, &**left]),
+                TableSource::Table { name, alias } => {
+                    let own = name.name.to_lowercase();
+                    let is_query = name.is_bare() && self.common_names.contains(&own);
+                    if is_query || self.empty(name).is_some() || table(name)?.starts_with("sys.") {
+                        return Ok(Vec::new());
+                    }
+                    let qualifier = match alias {
+                        Some(alias) => names::name(alias)?,
+                        None => names::qualifier(name)?,
+                    };
+                    found.push(RowSource { qualifier, shown: names::shown(name) });
+                }
+                _ => return Ok(Vec::new()),
+            }
+        }
+        Ok(found)
     }
 
     /// `t` of `t.*` and `t.column`.

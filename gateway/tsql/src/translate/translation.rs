@@ -7,7 +7,7 @@ use super::value::Value;
 use super::variables::Variables;
 use crate::error::Error;
 use crate::facts::types::Type;
-use crate::program::FilledBy;
+use crate::program::{FilledBy, RowSource};
 use crate::resolve::Scope;
 use std::collections::{HashMap, HashSet};
 
@@ -85,6 +85,8 @@ pub struct Translation<'a> {
     pub common_columns: HashMap<String, Named>,
     /// What the columns are of, of each select that stands around, the innermost last.
     pub named: Vec<Vec<Named>>,
+    /// Of a select whose rows are each one of some tables: where its list ends, in bytes, and these.
+    pub row_sources: Option<(usize, Vec<RowSource>)>,
 }
 
 impl<'a> Translation<'a> {
@@ -114,6 +116,7 @@ impl<'a> Translation<'a> {
             common_names: HashSet::new(),
             common_columns: HashMap::new(),
             named: Vec::new(),
+            row_sources: None,
         }
     }
 

@@ -40,7 +40,7 @@ pub use query::{
 };
 pub use statement::{
     nulls_equal, set_words, Assign, AssignOperator, Declared, Raise, Readtext, SetWord, Statement,
-    StatementKind, TableVariable, TextSource, Throw, TransactionName, Updatetext, Writetext,
+    StatementKind, TableVariable, TextSource, Throw, TransactionName, Updatetext, Writetext, WritetextBulk,
 };
 pub use types::{TypeArgument, TypeName};
 pub use walk::{every, Every};

@@ -126,6 +126,8 @@ pub enum StatementKind {
 
     Readtext(Box<Readtext>),
     Writetext(Box<Writetext>),
+    /// It must be the only statement of its batch.
+    WritetextBulk(Box<WritetextBulk>),
     Updatetext(Box<Updatetext>),
 }
 
@@ -257,6 +259,14 @@ pub struct Writetext {
     pub column: ColumnName,
     pub pointer: Expression,
     pub value: Expression,
+}
+
+/// `writetext bulk t.c pointer [timestamp = value]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct WritetextBulk {
+    pub column: ColumnName,
+    pub pointer: Expression,
+    pub timestamp: Option<Expression>,
 }
 
 /// `updatetext t.c pointer offset length [value]`

@@ -1,0 +1,71 @@
+//! Results with texts and images of T-SQL's tables: each value goes to the client with a pointer to it, by which the client
+//! may write another (`gateway/sql/29_text_pointers.sql`). A pointer names the version of the row, so the query is prepared
+//! with columns that say it, behind the query's own.
+
+use super::declarations::FIRST_OF_USERS;
+use super::described::Prepared;
+use super::open::Open;
+use super::parameters::{self, Typing};
+use crate::convert::{Declared, Pointer, SqlType};
+use crate::postgres::message::PgColumn;
+use crate::postgres::PgError;
+use crate::program::{RowSource, Sql};
+
+impl Open {
+    /// The query as it is with versions of rows, prepared, if it has columns with pointers.
+    pub(super) async fn with_pointers(
+        &mut self,
+        mut prepared: Prepared,
+        sql: &Sql,
+        types: &[SqlType],
+        typing: Typing,
+        is_kept: bool,
+    ) -> Result<Prepared, PgError> {
+        if !prepared.columns.iter().any(may_point) {
+            return Ok(prepared);
+        }
+        let Some((with_versions, sources)) = sql.with_versions() else { return Ok(prepared) };
+        let (text, oids) = parameters::statement(&with_versions, types, typing);
+        match self.prepare_text(&text, &oids, is_kept).await {
+            Ok(found) => {
+                let versions = found.columns.get(prepared.columns.len()..).unwrap_or_default();
+                point(&mut prepared.columns, versions, sources);
+                if is_kept {
+                    self.close(std::slice::from_ref(&prepared.name))?;
+                }
+                let versions = versions.len();
+                Ok(Prepared { name: found.name, parameters: found.parameters, versions, ..prepared })
+            }
+            Err(error) if error.is_fatal() => Err(error),
+            // the rows of a view have no versions
+            Err(_) => {
+                self.undo_failure().await?;
+                if !is_kept {
+                    // it had no name, and is lost
+                    let (text, oids) = parameters::statement(sql, types, typing);
+                    prepared.name = self.prepare_text(&text, &oids, false).await?.name;
+                }
+                Ok(prepared)
+            }
+        }
+    }
+}
+
+fn may_point(column: &PgColumn) -> bool {
+    let is_long = matches!(column.declared.of, Some(Declared::Text | Declared::NText | Declared::Image));
+    is_long && column.origin.0 >= FIRST_OF_USERS
+}
+
+/// `versions`: the place and the writer of the row of each source. A table that is there twice has none: which of its rows
+/// a column is of, is not known.
+fn point(columns: &mut [PgColumn], versions: &[PgColumn], sources: &[RowSource]) {
+    let tables: Vec<u32> = versions.chunks(2).map(|pair| pair[0].origin.0).collect();
+    for column in columns.iter_mut().filter(|column| may_point(column)) {
+        let mut found = tables.iter().enumerate().filter(|(_, table)| **table == column.origin.0);
+        if let (Some((version, _)), None) = (found.next(), found.next()) {
+            let table =
+                sources.get(version).map_or_else(Default::default, |source| source.shown.as_str().into());
+            column.declared.pointer = Some(Pointer { version, table });
+        }
+    }
+}
