@@ -216,6 +216,8 @@ impl Session {
         {
             return Ok(false);
         }
+        // it comes in place of a text
+        self.interpreter.awaited_text = None;
         let Ok(requests) = Requests::of(request, &self.client.dialect()) else {
             return Ok(false);
         };

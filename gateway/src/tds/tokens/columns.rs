@@ -14,6 +14,9 @@ pub const ROWFMT2: u8 = 0x61;
 /// The token before each row.
 pub const ROW: u8 = 0xD1;
 
+/// Of the name of a table: database, owner and its own.
+const MOST_PARTS: usize = 3;
+
 /// UTF-16 units of a name.
 const LONGEST_NAME: usize = 128;
 
@@ -123,7 +126,7 @@ fn put_table_name(out: &mut BytesMut, table: &str, dialect: &Dialect) {
         put_long(out, table, LONGEST_NAME, dialect);
         return;
     }
-    let parts: Vec<&str> = table.split('.').collect();
+    let parts: Vec<&str> = table.splitn(MOST_PARTS, '.').collect();
     out.put_u8(parts.len() as u8);
     for part in parts {
         put_long(out, part, LONGEST_NAME, dialect);
