@@ -167,6 +167,8 @@ returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  is_temporary boolean;
 begin
   if routines = '{}' then
     if not if_exists then
@@ -179,8 +181,11 @@ begin
     perform tsql.raise(3701, 11, 5, format(
       'Cannot drop the %s ''%s'': there are several of this name.', kind, name));
   end if;
+  is_temporary := (select pronamespace = pg_my_temp_schema() from pg_proc where oid = routines[1]);
   execute format('drop routine %s', routines[1]::regprocedure);
-  notify ringlog_catalogue;
+  if not is_temporary then
+    notify ringlog_catalogue;
+  end if;
 end
 $$;
 

@@ -3,7 +3,7 @@
 use super::cancellable::cancellable;
 use super::connection::Backend;
 use super::unfinished::Unfinished;
-use crate::catalogue::{Because, Catalogue};
+use crate::catalogue::{Because, Catalogue, Extent};
 use crate::client::Client;
 use crate::interrupt::Interrupt;
 use crate::program::Define;
@@ -57,7 +57,7 @@ impl Backend {
         }
         if in_transaction {
             // not visible to other sessions before the commit
-            let own = Catalogue::read(&mut open.connection, &metrics, Some(&before)).await?;
+            let own = Catalogue::read(&mut open.connection, &metrics, Some(&before), Extent::Changes).await?;
             self.transaction.catalogue = Some(Arc::new(own));
         } else {
             self.gateway.reload_catalogue(Because::Changed).await;

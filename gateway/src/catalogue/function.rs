@@ -127,25 +127,39 @@ impl Function {
             return self;
         }
         let as_value = self.as_value.get_or_init(|| {
-            Arc::new(Function {
-                oid: self.oid,
-                schema: self.schema.clone(),
-                name: self.name.clone(),
-                is_procedure: false,
-                returns: Returns::Value,
-                joins_group: self.joins_group,
-                only_reads: self.only_reads,
-                node: self.node.clone(),
-                parameters: self.parameters.clone(),
-                text: None,
-                metrics: self.metrics.clone(),
-                statements: Mutex::new(HashMap::new()),
-                return_type: self.return_type,
-                is_scalar: true,
-                as_value: OnceLock::new(),
-            })
+            Arc::new(Function { is_procedure: false, returns: Returns::Value, text: None, ..self.copied() })
         });
         as_value.clone()
+    }
+
+    /// The same procedure, run by the gateway or not.
+    pub fn run_by_gateway(&self, runs_here: bool) -> Function {
+        let mut function = self.copied();
+        if let Some(text) = &mut function.text {
+            text.runs_here = runs_here;
+        }
+        function
+    }
+
+    /// Another one like it, which has not been called.
+    fn copied(&self) -> Function {
+        Function {
+            oid: self.oid,
+            schema: self.schema.clone(),
+            name: self.name.clone(),
+            is_procedure: self.is_procedure,
+            returns: self.returns,
+            joins_group: self.joins_group,
+            only_reads: self.only_reads,
+            node: self.node.clone(),
+            parameters: self.parameters.clone(),
+            text: self.text.clone(),
+            metrics: self.metrics.clone(),
+            statements: Mutex::new(HashMap::new()),
+            return_type: self.return_type,
+            is_scalar: self.is_scalar,
+            as_value: OnceLock::new(),
+        }
     }
 
     /// The type of its value.

@@ -1,4 +1,4 @@
--- Every function and procedure a client may call: not aggregates, window functions or triggers.
+-- What there is to know of functions and procedures, without their arguments.
 select p.oid,
        case when n.oid = pg_catalog.pg_my_temp_schema() then 'pg_temp' else n.nspname end,
        p.proname,
@@ -39,10 +39,4 @@ select p.oid,
   from pg_catalog.pg_proc p
   join pg_catalog.pg_namespace n on n.oid = p.pronamespace
   join pg_catalog.pg_roles owner on owner.oid = p.proowner
- where p.prokind in ('f', 'p')
-   and p.prorettype not in ('pg_catalog.trigger'::regtype, 'pg_catalog.event_trigger'::regtype)
-   and :schemas
-   -- of the system's schemas the procedures only
-   and (n.nspname not in ('sys', 'sybsystemprocs') or p.proname like 'sp\_%')
-   and p.provariadic = 0
- order by p.oid
+ where p.oid = any (:functions)

@@ -14,12 +14,13 @@ pub use arguments::{assign, bind, fits, BindError, Bound};
 pub use function::{Function, Returns};
 pub use parameters::{Argument, Direction};
 pub use plan::Plan;
+pub use reading::Extent;
 pub use text::Text;
 pub use watch::{Because, Changed, LiveCatalogue, Watcher};
 
 use crate::tds::dialect::Dialect;
 use function::{OF_SYBASE, SYSTEM};
-use parameters::Parameters;
+use reading::Versions;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -45,6 +46,7 @@ pub struct Catalogue {
     functions: HashMap<String, Vec<Arc<Function>>>,
     /// The tables that nodes have, and which.
     nodes: HashMap<String, Arc<str>>,
+    versions: Versions,
 }
 
 /// Why `Catalogue::find` found no function, or several.
@@ -62,12 +64,11 @@ impl Catalogue {
         for function in all {
             functions.entry(function.name.to_lowercase()).or_default().push(function);
         }
-        Catalogue { functions, nodes }
+        Catalogue { functions, nodes, versions: Versions::default() }
     }
 
-    /// The parameters of all functions, by their oids.
-    fn parameters(&self) -> HashMap<u32, &Arc<Parameters>> {
-        self.functions.values().flatten().map(|function| (function.oid, &function.parameters)).collect()
+    fn by_oid(&self) -> HashMap<u32, &Arc<Function>> {
+        self.functions.values().flatten().map(|function| (function.oid, function)).collect()
     }
 
     /// The node on which a call of `function` with these values of a Bind message is to run; None: here.

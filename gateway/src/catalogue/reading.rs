@@ -1,4 +1,4 @@
-//! Reads the catalogue from PostgreSQL, by three queries.
+//! Reads the catalogue from PostgreSQL: the versions of all functions, and those that have another one than before.
 
 use super::function::{Declared, Function};
 use super::parameters::{Attribute, Composite, Direction, Parameters, Parts};
@@ -37,17 +37,59 @@ const SHARED: &str =
     "n.nspname not in ('pg_catalog', 'information_schema', 'tsql', 'tsql_global') and n.nspname not like 'pg\\_temp\\_%'";
 const OWN: &str = "n.oid = pg_catalog.pg_my_temp_schema()";
 
+/// How much is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    All,
+    /// What has another version than in the catalogue before, which was read from the same server.
+    Changes,
+}
+
+/// The versions of functions and of row types that are arguments, by their oids. They are read before what they are
+/// versions of, so that what changes meanwhile has another one the next time.
+#[derive(Debug, Default)]
+pub(super) struct Versions {
+    functions: HashMap<u32, Box<str>>,
+    rows: HashMap<u32, Box<str>>,
+}
+
+impl Versions {
+    async fn read(schemas: &str, connection: &mut Connection) -> Result<Versions, PgError> {
+        let mut versions = Versions::default();
+        for (sql, found) in [
+            (include_str!("versions.sql"), &mut versions.functions),
+            (include_str!("rows.sql"), &mut versions.rows),
+        ] {
+            connection
+                .each_row(&sql.replace(":schemas", schemas), |row| {
+                    found.insert(row.number(0)?, row.text(1).into());
+                    Ok(())
+                })
+                .await?;
+        }
+        Ok(versions)
+    }
+
+    /// Whether what was read of `function` by `before` still holds.
+    fn has(&self, function: &Function, before: &Versions) -> bool {
+        let mut arguments = function.parameters.arguments.iter();
+        self.functions.get(&function.oid) == before.functions.get(&function.oid)
+            && arguments.all(|argument| self.rows.get(&argument.oid) == before.rows.get(&argument.oid))
+    }
+}
+
 impl Catalogue {
-    /// Reads all functions that clients may call. What is as it was `before` is kept, so that no second copy of it
+    /// Reads the functions that clients may call. What is as it was `before` is kept, so that no second copy of it
     /// comes to the memory.
     pub async fn read(
         connection: &mut Connection,
         metrics: &Metrics,
         before: Option<&Catalogue>,
+        extent: Extent,
     ) -> Result<Catalogue, PgError> {
         let elsewhere = read_stand_ins(connection).await?;
         let metrics = |name| metrics.of_procedure(name);
-        Catalogue::read_in(SHARED, connection, elsewhere, metrics, before).await
+        Catalogue::read_in(SHARED, connection, elsewhere, metrics, before, extent).await
     }
 
     /// Reads those that are the own ones of the session whose connection this is.
@@ -57,7 +99,7 @@ impl Catalogue {
     ) -> Result<Catalogue, PgError> {
         // their names are without end
         let of_all = |_| metrics.of_procedure(format!("{TEMPORARY}.#"));
-        Catalogue::read_in(OWN, connection, Elsewhere::default(), of_all, None).await
+        Catalogue::read_in(OWN, connection, Elsewhere::default(), of_all, None, Extent::All).await
     }
 
     async fn read_in(
@@ -66,95 +108,132 @@ impl Catalogue {
         elsewhere: Elsewhere,
         metrics: impl Fn(String) -> CallMetrics,
         before: Option<&Catalogue>,
+        extent: Extent,
     ) -> Result<Catalogue, PgError> {
-        let in_schemas = |sql: &str| sql.replace(":schemas", schemas);
-        let types = read_types(connection, &in_schemas(include_str!("types.sql"))).await?;
-        let mut arguments: HashMap<u32, Vec<Declaration>> = HashMap::new();
-        let mut names = Names::default();
-        connection
-            .each_row(&in_schemas(include_str!("arguments.sql")), |row| {
-                let direction = match row.text(1) {
-                    "i" => Direction::In,
-                    "b" => Direction::InOut,
-                    _ => Direction::Out,
-                };
-                let name = names.shared(row.text(2));
-                let declaration = Declaration { name, direction, has_default: false, oid: row.number(3)? };
-                arguments.entry(row.number(0)?).or_default().push(declaration);
-                Ok(())
-            })
-            .await?;
-        let mut known: HashMap<Vec<Declaration>, Arc<Parameters>> = HashMap::new();
-        let before: HashMap<u32, &Arc<Parameters>> = before.map(Catalogue::parameters).unwrap_or_default();
-        let mut functions = Vec::new();
-        connection
-            .each_row(&in_schemas(include_str!("functions.sql")), |row| {
-                let declared = Declared {
-                    oid: row.number(0)?,
-                    schema: row.text(1),
-                    name: row.text(2),
-                    is_procedure: row.text(3) == "p",
-                    is_set: row.is_true(4),
-                    return_type: base_type(row.number(5)?, &types),
-                    joins_group: owner(row, 6)?,
-                    only_reads: row.is_true(8),
-                    node: match row.text(1) {
-                        super::OWN => elsewhere.procedures.get(row.text(2)).cloned(),
-                        _ => None,
-                    },
-                };
-                let mut arguments = arguments.remove(&declared.oid).unwrap_or_default();
-                let required = row.number(7)? as usize;
-                let inputs = arguments.iter_mut().filter(|argument| argument.direction.is_input());
-                inputs.skip(required).for_each(|argument| argument.has_default = true);
-                let parameters = match known.get(&arguments) {
-                    Some(parameters) => parameters.clone(),
-                    None => {
-                        let now = parameters(&arguments, &types);
-                        let parameters = match before.get(&declared.oid) {
-                            Some(before) if ***before == now => Arc::clone(before),
-                            _ => Arc::new(now),
-                        };
-                        known.insert(arguments, parameters.clone());
-                        parameters
-                    }
-                };
-                let metrics = metrics(format!("{}.{}", declared.schema, declared.name));
-                let text = Text::read(row.text(9), row.text(10));
-                let mut function = Function::new(declared, parameters, metrics);
-                function.text = text;
-                functions.push(function);
-                Ok(())
-            })
-            .await?;
-        mark_callers(&mut functions);
-        Ok(Catalogue::of(functions.into_iter().map(Arc::new), elsewhere.tables))
+        let versions = Versions::read(schemas, connection).await?;
+        let known: HashMap<u32, &Arc<Function>> = before.map(Catalogue::by_oid).unwrap_or_default();
+        let mut kept: HashMap<u32, Arc<Function>> = HashMap::new();
+        if let (Some(before), Extent::Changes) = (before, extent) {
+            let holds = |function: &&&Arc<Function>| {
+                versions.has(function, &before.versions)
+                    && function.node.as_ref() == elsewhere.node(&function.schema, &function.name)
+            };
+            kept =
+                known.values().filter(holds).map(|function| (function.oid, Arc::clone(function))).collect();
+        }
+        let read: Vec<u32> =
+            versions.functions.keys().filter(|oid| !kept.contains_key(oid)).copied().collect();
+        let known = |oid| known.get(&oid).map(|function| &function.parameters);
+        let fresh = read_functions(&read, connection, &elsewhere, metrics, known).await?;
+        let functions = mark_callers(kept.into_values().collect(), fresh);
+        Ok(Catalogue { versions, ..Catalogue::of(functions, elsewhere.tables) })
     }
 }
 
-/// Adds the procedures that call those run by the gateway: it runs them too.
-fn mark_callers(functions: &mut [Function]) {
-    loop {
-        let callers: Vec<usize> = (0..functions.len())
-            .filter(|place| {
-                let text = functions.get(*place).and_then(|function| function.text.as_ref());
-                text.is_some_and(|text| {
-                    let mut here = functions.iter().filter(|function| function.runs_here().is_some());
-                    !text.runs_here
-                        && text.calls_any()
-                        && here.any(|called| text.calls(&called.schema, &called.name))
-                })
-            })
-            .collect();
-        if callers.is_empty() {
-            return;
+/// Reads these functions. Parameters that equal those `known` by the function's oid are these.
+async fn read_functions<'a>(
+    oids: &[u32],
+    connection: &mut Connection,
+    elsewhere: &Elsewhere,
+    metrics: impl Fn(String) -> CallMetrics,
+    known: impl Fn(u32) -> Option<&'a Arc<Parameters>>,
+) -> Result<Vec<Function>, PgError> {
+    if oids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let oids: Vec<_> = oids.iter().map(u32::to_string).collect();
+    let oids = format!("'{{{}}}'::pg_catalog.oid[]", oids.join(","));
+    let of_functions = |sql: &str| sql.replace(":functions", &oids);
+    let types = read_types(connection, &of_functions(include_str!("types.sql"))).await?;
+    let mut arguments: HashMap<u32, Vec<Declaration>> = HashMap::new();
+    let mut names = Names::default();
+    connection
+        .each_row(&of_functions(include_str!("arguments.sql")), |row| {
+            let direction = match row.text(1) {
+                "i" => Direction::In,
+                "b" => Direction::InOut,
+                _ => Direction::Out,
+            };
+            let name = names.shared(row.text(2));
+            let declaration = Declaration { name, direction, has_default: false, oid: row.number(3)? };
+            arguments.entry(row.number(0)?).or_default().push(declaration);
+            Ok(())
+        })
+        .await?;
+    let mut shared: HashMap<Vec<Declaration>, Arc<Parameters>> = HashMap::new();
+    let mut functions = Vec::new();
+    connection
+        .each_row(&of_functions(include_str!("functions.sql")), |row| {
+            let declared = Declared {
+                oid: row.number(0)?,
+                schema: row.text(1),
+                name: row.text(2),
+                is_procedure: row.text(3) == "p",
+                is_set: row.is_true(4),
+                return_type: base_type(row.number(5)?, &types),
+                joins_group: owner(row, 6)?,
+                only_reads: row.is_true(8),
+                node: elsewhere.node(row.text(1), row.text(2)).cloned(),
+            };
+            let mut arguments = arguments.remove(&declared.oid).unwrap_or_default();
+            let required = row.number(7)? as usize;
+            let inputs = arguments.iter_mut().filter(|argument| argument.direction.is_input());
+            inputs.skip(required).for_each(|argument| argument.has_default = true);
+            let parameters = match shared.get(&arguments) {
+                Some(parameters) => parameters.clone(),
+                None => {
+                    let now = parameters(&arguments, &types);
+                    let parameters = match known(declared.oid) {
+                        Some(before) if **before == now => before.clone(),
+                        _ => Arc::new(now),
+                    };
+                    shared.insert(arguments, parameters.clone());
+                    parameters
+                }
+            };
+            let metrics = metrics(format!("{}.{}", declared.schema, declared.name));
+            let text = Text::read(row.text(9), row.text(10));
+            let mut function = Function::new(declared, parameters, metrics);
+            function.text = text;
+            functions.push(function);
+            Ok(())
+        })
+        .await?;
+    Ok(functions)
+}
+
+/// All of them in the order of their oids. The gateway runs also the procedures that call those it runs.
+fn mark_callers(kept: Vec<Arc<Function>>, fresh: Vec<Function>) -> Vec<Arc<Function>> {
+    let mut all: Vec<Arc<Function>> = kept.into_iter().chain(fresh.into_iter().map(Arc::new)).collect();
+    let mut callers: HashMap<&str, Vec<&Function>> = HashMap::new();
+    let mut run_here: HashSet<u32> = HashSet::new();
+    let mut left: Vec<&Function> = Vec::new();
+    for function in &all {
+        let Some(text) = &function.text else { continue };
+        if text.is_marked {
+            run_here.insert(function.oid);
+            left.push(function);
         }
-        for place in callers {
-            if let Some(text) = functions.get_mut(place).and_then(|function| function.text.as_mut()) {
-                text.runs_here = true;
+        for name in text.called() {
+            callers.entry(name).or_default().push(function);
+        }
+    }
+    while let Some(called) = left.pop() {
+        for caller in callers.get(&*called.name.to_lowercase()).into_iter().flatten() {
+            let calls = |text: &Text| text.calls(&called.schema, &called.name);
+            if caller.text.as_ref().is_some_and(calls) && run_here.insert(caller.oid) {
+                left.push(caller);
             }
         }
     }
+    for function in &mut all {
+        let runs_here = run_here.contains(&function.oid);
+        if function.runs_here().is_some() != runs_here {
+            *function = Arc::new(function.run_by_gateway(runs_here));
+        }
+    }
+    all.sort_unstable_by_key(|function| function.oid);
+    all
 }
 
 /// The nodes of procedures that stand in for those there, and of the tables on nodes.
@@ -162,6 +241,13 @@ fn mark_callers(functions: &mut [Function]) {
 struct Elsewhere {
     procedures: HashMap<String, Arc<str>>,
     tables: HashMap<String, Arc<str>>,
+}
+
+impl Elsewhere {
+    /// The node that has the procedure; None: it is here.
+    fn node(&self, schema: &str, name: &str) -> Option<&Arc<str>> {
+        self.procedures.get(name).filter(|_| schema == super::OWN)
+    }
 }
 
 async fn read_stand_ins(connection: &mut Connection) -> Result<Elsewhere, PgError> {

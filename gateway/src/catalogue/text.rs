@@ -3,18 +3,20 @@
 use super::OWN;
 
 /// The options with which a procedure's text was parsed when it was created.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
     pub sybase: bool,
     pub quoted_identifiers: bool,
     pub nulls_equal: bool,
+    /// There is no PL/pgSQL of it: the gateway runs it in any case.
+    pub is_marked: bool,
     /// The gateway runs it. Otherwise PostgreSQL does.
     pub runs_here: bool,
     calls: Vec<Called>,
 }
 
 /// A procedure as another one names it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Called {
     database: String,
     /// "" for none.
@@ -39,13 +41,15 @@ impl Text {
             sybase: has("tds5"),
             quoted_identifiers: has("quoted"),
             nulls_equal: has("nulls"),
+            is_marked: has("gateway"),
             runs_here: has("gateway"),
             calls: calls.into_iter().map(called).collect(),
         })
     }
 
-    pub fn calls_any(&self) -> bool {
-        !self.calls.is_empty()
+    /// The names that it calls, in lower case.
+    pub fn called(&self) -> impl Iterator<Item = &str> {
+        self.calls.iter().map(|called| called.name.as_str())
     }
 
     /// Whether it calls the procedure of this schema and name.

@@ -1,5 +1,5 @@
 -- Domains with their base types, enums, which are sent as text, and the attributes of the composite types
--- that are arguments.
+-- that are arguments of those functions.
 select t.oid, case t.typtype when 'd' then t.typbasetype else 'text'::regtype::oid end, '', 0, -1, 0, 0::oid
   from pg_catalog.pg_type t
  where t.typtype in ('d', 'e')
@@ -22,9 +22,8 @@ select t.oid, 0, a.attname, a.atttypid, a.atttypmod, a.attnum,
    and t.oid in (
      select argument
        from pg_catalog.pg_proc p
-       join pg_catalog.pg_namespace n on n.oid = p.pronamespace
       cross join lateral unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) as argument
-      where :schemas
+      where p.oid = any (:functions)
    )
    and a.attnum > 0
    and not a.attisdropped

@@ -1,7 +1,7 @@
 //! Keeps the catalogue up to date: it is read again when PostgreSQL notifies of a change, or when a session requests
 //! it.
 
-use super::Catalogue;
+use super::{Catalogue, Extent};
 use crate::convert::{set_big_endian, Zone};
 use crate::metrics::Metrics;
 use crate::postgres::message::{server_error, Message};
@@ -20,6 +20,10 @@ const CHANNEL: &str = "ringlog_catalogue";
 const MOVED: &str = "moved";
 /// The payload when only columns of tables or views have changed, which no procedure takes.
 const COLUMNS: &str = "columns";
+/// So soon after the last reading the catalogue is not read again for an unknown name, unless PostgreSQL has notified of a
+/// change, and not all of it for what PostgreSQL has refused.
+const PAUSE_UNKNOWN: Duration = Duration::from_millis(500);
+const PAUSE_OUTDATED: Duration = Duration::from_millis(100);
 /// Pause before PostgreSQL is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -51,18 +55,6 @@ pub enum Because {
     Changed,
 }
 
-impl Because {
-    /// Within this time of the last reading the catalogue is not read again for this reason, unless PostgreSQL has
-    /// notified of a change.
-    fn pause(self) -> Duration {
-        Duration::from_millis(match self {
-            Because::Unknown => 500,
-            Because::Outdated => 100,
-            Because::Moved | Because::Changed => 0,
-        })
-    }
-}
-
 struct Reload {
     because: Because,
     asked: Instant,
@@ -76,6 +68,8 @@ pub struct Snapshot {
     pub zone: Zone,
     /// When reading it began.
     read: Instant,
+    /// When all of it was read last.
+    all_read: Instant,
 }
 
 /// The newest catalogue.
@@ -102,7 +96,7 @@ impl LiveCatalogue {
     pub async fn reload(&self, because: Because) -> bool {
         let asked = Instant::now();
         if because == Because::Outdated {
-            let pause = because.pause().saturating_sub(self.now().read.elapsed());
+            let pause = PAUSE_OUTDATED.saturating_sub(self.now().all_read.elapsed());
             tokio::time::sleep(pause).await;
         }
         let (answer, reloaded) = oneshot::channel();
@@ -132,7 +126,7 @@ impl Watcher {
         priority: Arc<WriterPriority>,
     ) -> Result<Watcher, PgError> {
         let mut connection = listening(&address, &role, &password, &priority).await?;
-        let first = Arc::new(read(&mut connection, &metrics, None).await?);
+        let first = Arc::new(read_all(&mut connection, &metrics, None).await?);
         Ok(Watcher { address, role, password, metrics, priority, connection, first, requests: None })
     }
 
@@ -175,7 +169,7 @@ impl Watcher {
             loop {
                 tokio::time::sleep(RETRY).await;
                 let Ok(mut connection) = self.listening().await else { continue };
-                if let Ok(snapshot) = read(&mut connection, &self.metrics, Some(before)).await {
+                if let Ok(snapshot) = read_all(&mut connection, &self.metrics, Some(before)).await {
                     return (connection, snapshot);
                 }
             }
@@ -207,22 +201,25 @@ impl Watcher {
                 },
                 request = requests.recv() => {
                     let Some(Reload { because, asked, answer }) = request else { return Ok(()) };
-                    let read_at = live.now().read;
-                    let due = match because {
+                    // PostgreSQL sends what it has notified of by now before the answer to a statement (PostgreSQL,
+                    // src/backend/tcop/postgres.c: PostgresMain)
+                    self.connection.query_text("select 1").await?;
+                    self.heed(live, changed).await?;
+                    let now = live.now().clone();
+                    match because {
+                        Because::Unknown if now.read.elapsed() < PAUSE_UNKNOWN => {}
+                        // PostgreSQL has notified of what T-SQL defines
+                        Because::Changed => {}
+                        Because::Unknown | Because::Moved if now.read > asked => {}
                         // what was read before the refusal, or meanwhile, may be what was refused
-                        Because::Outdated | Because::Moved => read_at <= asked,
-                        _ => read_at.elapsed() >= because.pause(),
-                    };
-                    if due {
-                        self.read_into(live).await?;
-                        if because == Because::Outdated {
+                        Because::Outdated if now.all_read > asked => {}
+                        Because::Outdated => {
+                            // the same may succeed once it is prepared anew
+                            let all = read_all(&mut self.connection, &self.metrics, Some(&now.catalogue)).await?;
+                            live.current.store(Arc::new(all));
                             changed(Changed::All);
                         }
-                    } else {
-                        // PostgreSQL sends what it has notified of by now before the answer to a statement (PostgreSQL,
-                        // src/backend/tcop/postgres.c: PostgresMain)
-                        self.connection.query_text("select 1").await?;
-                        self.heed(live, changed).await?;
+                        _ => self.read_changes(live).await?,
                     }
                     let _ = answer.send(true);
                 }
@@ -243,7 +240,7 @@ impl Watcher {
                 return Ok(());
             }
             if notified.iter().any(|what| what != COLUMNS) {
-                self.read_into(live).await?;
+                self.read_changes(live).await?;
             }
             if notified.iter().any(|what| what != MOVED && what != COLUMNS) {
                 changed(Changed::All);
@@ -257,9 +254,11 @@ impl Watcher {
         listening(&self.address, &self.role, &self.password, &self.priority).await
     }
 
-    async fn read_into(&mut self, live: &LiveCatalogue) -> Result<(), PgError> {
-        let before = live.now().catalogue.clone();
-        let snapshot = read(&mut self.connection, &self.metrics, Some(&before)).await?;
+    async fn read_changes(&mut self, live: &LiveCatalogue) -> Result<(), PgError> {
+        let before = live.now().clone();
+        let mut snapshot =
+            read(&mut self.connection, &self.metrics, Some(&before.catalogue), Extent::Changes).await?;
+        snapshot.all_read = before.all_read;
         live.current.store(Arc::new(snapshot));
         debug!("the catalogue was read again");
         Ok(())
@@ -278,19 +277,28 @@ async fn listening(
     Ok(connection)
 }
 
-async fn read(
+async fn read_all(
     connection: &mut Connection,
     metrics: &Metrics,
     before: Option<&Catalogue>,
 ) -> Result<Snapshot, PgError> {
+    read(connection, metrics, before, Extent::All).await
+}
+
+async fn read(
+    connection: &mut Connection,
+    metrics: &Metrics,
+    before: Option<&Catalogue>,
+    extent: Extent,
+) -> Result<Snapshot, PgError> {
     let began = Instant::now();
-    let catalogue = Arc::new(Catalogue::read(connection, metrics, before).await?);
+    let catalogue = Arc::new(Catalogue::read(connection, metrics, before, extent).await?);
     let orders = connection.query_text(BYTE_ORDER).await?;
     set_big_endian(orders.into_iter().flatten().flatten().any(|setting| setting == "tsql.byte_order=big"));
     let name = connection.parameter("TimeZone").unwrap_or("UTC").to_owned();
     let zone = Zone::new(&name)
         .map_err(|_| PgError::Protocol(format!("the time zone '{name}', which is not known here")))?;
-    Ok(Snapshot { catalogue, zone, read: began })
+    Ok(Snapshot { catalogue, zone, read: began, all_read: began })
 }
 
 #[cfg(test)]

@@ -1,0 +1,23 @@
+-- The row types that are arguments, each with a digest of what types.sql reads of it. Columns are renamed without a
+-- change of the row in pg_type or pg_class.
+select t.oid,
+       pg_catalog.md5(
+         pg_catalog.string_agg(
+           pg_catalog.format('%s %s %s %L %s', a.attnum, a.atttypid, a.atttypmod, a.attname, demand.oid), ' '
+           order by a.attnum
+         )
+       )
+  from pg_catalog.pg_type t
+  join pg_catalog.pg_attribute a on a.attrelid = t.typrelid
+ cross join pg_catalog.to_regprocedure('tsql.demand_columns(oid, text[])') as demand (oid)
+ where t.typtype = 'c'
+   and t.oid in (
+     select argument
+       from pg_catalog.pg_proc p
+       join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+      cross join lateral unnest(coalesce(p.proallargtypes, p.proargtypes::oid[])) as argument
+      where :schemas
+   )
+   and a.attnum > 0
+   and not a.attisdropped
+ group by t.oid

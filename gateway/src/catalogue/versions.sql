@@ -1,0 +1,13 @@
+-- Every function and procedure a client may call: not aggregates, window functions or triggers. What is known of one holds
+-- while all of this is the same: the version of its row, by which PostgreSQL's own languages know one that they
+-- have compiled (src/pl/plpgsql/src/pl_comp.c), its schema's name, and whether its owner can log in.
+select p.oid, pg_catalog.concat_ws(' ', p.xmin, p.ctid, owner.rolcanlogin, n.nspname)
+  from pg_catalog.pg_proc p
+  join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+  join pg_catalog.pg_roles owner on owner.oid = p.proowner
+ where p.prokind in ('f', 'p')
+   and p.prorettype not in ('pg_catalog.trigger'::regtype, 'pg_catalog.event_trigger'::regtype)
+   and :schemas
+   -- of the system's schemas the procedures only
+   and (n.nspname not in ('sys', 'sybsystemprocs') or p.proname like 'sp\_%')
+   and p.provariadic = 0
