@@ -269,6 +269,20 @@ pub fn of_name(name: &TypeName, default_length: u32, sybase: bool) -> Result<Typ
     Ok(of)
 }
 
+/// The type of a function's value. Error 2733: SQL Server's functions return none of text, ntext and image.
+pub fn of_returned(name: &TypeName, sybase: bool) -> Result<Type, Error> {
+    let of = of_name(name, 1, sybase)?;
+    if !sybase && is_large(of) {
+        let text = format!("The {} data type is invalid for return values.", of.display_name());
+        return Err(Error::new(2733, text, name.at.line).with_severity(16));
+    }
+    Ok(of)
+}
+
+fn is_large(of: Type) -> bool {
+    of.name == TEXT.name || of.name == IMAGE.name
+}
+
 /// "char and varchar", "nchar and nvarchar", "binary and varbinary": a type with a length has 8,000 bytes at most.
 fn fits_a_page(of: Type, name: &TypeName) -> Result<(), Error> {
     let shown = of.display_name();

@@ -33,7 +33,7 @@ pub fn create(create: &CreateFunction, text: &str, line: u32, scope: &Scope) -> 
         return Err(Error::refused(&format!("{} output", parameter.shown), text, parameter.variable.at));
     }
     let statement = match &create.returns {
-        Returns::Value(of) => value(create, &header, types::of_name(of, 1, scope.sybase)?, text, scope)?,
+        Returns::Value(of) => value(create, &header, types::of_returned(of, scope.sybase)?, text, scope)?,
         Returns::Rows(query) => rows(create, &header, query, text, scope)?,
         Returns::Table { variable, elements } => table(create, &header, variable, elements, text, scope)?,
     };

@@ -171,6 +171,7 @@ impl CallTranslation<'_, '_, '_> {
                     gives.twin |= gives.is_text() && value.is_national();
                     self.as_text(&value)?
                 }
+                'i' if function == "stuff" => self.whole(place)?,
                 'i' => self.integer(place)?,
                 'l' => self.of_type(place, BIGINT)?,
                 'b' => self.of_type(place, VARBINARY)?,

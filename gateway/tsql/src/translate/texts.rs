@@ -48,12 +48,32 @@ impl CallTranslation<'_, '_, '_> {
     pub fn substring(&mut self) -> Result<Value, Error> {
         self.count(3, 3)?;
         let value = self.value(0)?;
-        let (start, length) = (self.integer(1)?, self.integer(2)?);
+        let takes = |of: Type| of.is_text() || matches!(of.family, Family::Binary | Family::Variant);
+        if !self.sybase() && (value.is_null() || !value.of.is_none_or(takes)) {
+            return Err(self.invalid_argument(0, &value));
+        }
+        let (start, length) = (self.whole(1)?, self.whole(2)?);
         if value.family() == Some(Family::Binary) {
             return Ok(Value::new(format!("tsql.substring({}, {start}, {length})", value.sql), VARBINARY));
         }
         let sql = format!("tsql.substring({}, {start}, {length})", self.as_text(&value)?);
         Ok(text_result(sql, value.length(), &[value]))
+    }
+
+    /// A place or length, which SQL Server takes from no text.
+    pub fn whole(&mut self, place: usize) -> Result<String, Error> {
+        let value = self.value(place)?;
+        match value.is_text() && !self.sybase() {
+            true => Err(self.invalid_argument(place, &value)),
+            false => self.integer(place),
+        }
+    }
+
+    fn invalid_argument(&self, place: usize, value: &Value) -> Error {
+        let of = value.of.map_or("NULL", |of| of.display_name());
+        let (place, name) = (place + 1, &self.name);
+        let text = format!("Argument data type {of} is invalid for argument {place} of {name} function.");
+        self.fail(8116, text)
     }
 
     pub fn str(&mut self) -> Result<Value, Error> {
