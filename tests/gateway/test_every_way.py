@@ -118,6 +118,7 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
         ("compiled",),
         VARIANT_OF_CALLER,
     ),
+    "create function large_f() returns text as begin return 'x' end": (PROCEDURES, IN_A_PROCEDURE),
     "create view ordered as select a from (select 1 a) t order by a": (PROCEDURES, IN_A_PROCEDURE),
     "create view twice as select 1 a, 2 a": (PROCEDURES, IN_A_PROCEDURE),
     "create view one_name (x) as select 1 a, 2 b": (PROCEDURES, IN_A_PROCEDURE),
@@ -338,8 +339,8 @@ def made() -> Made:
 
 
 class Procedures:
-    """The procedures in the database: those of one table of cases at a time, since the gateway reads all that
-    there are whenever a text has changed one."""
+    """The procedures in the database: those of one table of cases at a time, since the gateway looks through
+    all that there are whenever a text has changed one."""
 
     def __init__(self, dsn: str, made: Made) -> None:
         self._dsn = dsn
