@@ -69,9 +69,11 @@ fn drop_relations(kind: &str, names: &[ObjectName], if_exists: bool) -> Result<S
     Ok(format!("do {}", literal(&format!("begin {} end", drops.join(" ")))))
 }
 
-/// Indexes of two tables may have one name in T-SQL; in PostgreSQL an index stands beside the tables.
+/// Indexes of two tables may have one name in T-SQL; in PostgreSQL an index stands beside the tables. Where both names
+/// are too long for one, it has its own, as object-relational mappers make it (Django: table, columns and a hash).
 fn index_name(name: &Name, of: &ObjectName) -> Result<String, Error> {
-    identifier(&format!("{}.{}", of.name, name.text), name.at.line)
+    let line = name.at.line;
+    identifier(&format!("{}.{}", of.name, name.text), line).or_else(|_| identifier(&name.text, line))
 }
 
 fn create_index(create: &CreateIndex, scope: &Scope) -> Result<String, Error> {
