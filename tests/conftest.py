@@ -106,9 +106,8 @@ def postgres_url(scratch_postgres: Postgres) -> sqlalchemy.URL:
 _numbers = count(1)
 
 
-@contextmanager
-def _database(postgres: Postgres, template: str) -> Iterator[sqlalchemy.URL]:
-    """A copy of a database; roles are shared by all of them."""
+def _copy(postgres: Postgres, template: str) -> str:
+    """The name of a copy of a database; roles are shared by all of them."""
     name = f"scratch_{next(_numbers)}"
     with psycopg.connect(postgres.conninfo("postgres"), autocommit=True) as connection:
         connection.execute(
@@ -116,7 +115,14 @@ def _database(postgres: Postgres, template: str) -> Iterator[sqlalchemy.URL]:
                 sql.Identifier(name), sql.Identifier(template)
             )
         )
-        yield sqlalchemy_url(postgres.conninfo(name))
+    return name
+
+
+@contextmanager
+def _database(postgres: Postgres, template: str) -> Iterator[sqlalchemy.URL]:
+    name = _copy(postgres, template)
+    yield sqlalchemy_url(postgres.conninfo(name))
+    with psycopg.connect(postgres.conninfo("postgres"), autocommit=True) as connection:
         connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
 
 
@@ -129,14 +135,13 @@ def copied_databases(
 
 
 @pytest.fixture(scope="session")
-def _prepared_database(scratch_postgres: Postgres) -> Iterator[str]:
+def _prepared_database(scratch_postgres: Postgres) -> str:
     """The name of a database with what ringlog installs for every facility, to be copied."""
-    with _database(scratch_postgres, "template1") as url:
-        administrator = sqlalchemy.create_engine(url)
-        install(administrator, Facility("none", "UTC", ()))
-        administrator.dispose()
-        assert url.database is not None
-        yield url.database
+    name = _copy(scratch_postgres, "template1")
+    administrator = sqlalchemy.create_engine(sqlalchemy_url(scratch_postgres.conninfo(name)))
+    install(administrator, Facility("none", "UTC", ()))
+    administrator.dispose()
+    return name
 
 
 @pytest.fixture(scope="session")
@@ -145,6 +150,13 @@ def prepared_databases(
 ) -> Callable[[], AbstractContextManager[sqlalchemy.URL]]:
     """Makes databases with what ringlog installs for every facility: the superuser's URLs."""
     return lambda: _database(scratch_postgres, _prepared_database)
+
+
+@pytest.fixture(scope="session")
+def kept_databases(scratch_postgres: Postgres, _prepared_database: str) -> Callable[[], sqlalchemy.URL]:
+    """Makes databases like those that last as long as their server: it is not asked to drop each at the end,
+    for which all its sessions must answer."""
+    return lambda: sqlalchemy_url(scratch_postgres.conninfo(_copy(scratch_postgres, _prepared_database)))
 
 
 @pytest.fixture

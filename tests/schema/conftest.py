@@ -1,8 +1,9 @@
 """A database for each test, its administrator's engine and connections, and facilities of one small table."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 import psycopg
@@ -93,22 +94,18 @@ def magnets_facility(
 
 
 @pytest.fixture(scope="session")
-def magnets_databases(
-    prepared_databases: Callable[[], AbstractContextManager[sa.URL]],
-) -> Iterator[Callable[[Facility], sa.URL]]:
+def magnets_databases(kept_databases: Callable[[], sa.URL]) -> Callable[[Facility], sa.URL]:
     """A database for each of these facilities, kept from test to test."""
-    made: dict[Facility, sa.URL] = {}
-    with ExitStack() as databases:
 
-        def database(facility: Facility) -> sa.URL:
-            if facility not in made:
-                made[facility] = databases.enter_context(prepared_databases())
-                engine = sa.create_engine(made[facility])
-                install(engine, facility)
-                engine.dispose()
-            return made[facility]
+    @cache
+    def database(facility: Facility) -> sa.URL:
+        url = kept_databases()
+        engine = sa.create_engine(url)
+        install(engine, facility)
+        engine.dispose()
+        return url
 
-        yield database
+    return database
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """A database with a facility and everything T-SQL needs, and sessions in it."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from typing import Any
 
 import psycopg
@@ -18,16 +17,14 @@ from servers import FACILITY, RunningServer
 
 
 @pytest.fixture(scope="session")
-def tsql_conninfo(
-    scratch_postgres: Postgres, prepared_databases: Callable[[], AbstractContextManager[sqlalchemy.URL]]
-) -> Iterator[str]:
+def tsql_conninfo(scratch_postgres: Postgres, kept_databases: Callable[[], sqlalchemy.URL]) -> str:
     """The superuser's connection string of a database where a facility is installed."""
-    with prepared_databases() as url:
-        engine = sqlalchemy.create_engine(url)
-        install(engine, load_facility(FACILITY), [install_tsql])
-        engine.dispose()
-        assert url.database is not None
-        yield scratch_postgres.conninfo(url.database)
+    url = kept_databases()
+    engine = sqlalchemy.create_engine(url)
+    install(engine, load_facility(FACILITY), [install_tsql])
+    engine.dispose()
+    assert url.database is not None
+    return scratch_postgres.conninfo(url.database)
 
 
 @pytest.fixture(scope="session")
