@@ -322,7 +322,8 @@ def test_unanswered_calls_are_repeated_and_stored_once(
     assert figures["rows"] == len(rows)
     assert figures["repeated"] >= 7
     assert "refused" not in figures
-    # a row for each instant, also while the server was away: what a busy machine misses is counted
-    missed = figures.get("missed", 0)
-    assert (rows[-1][1] - rows[0][1]) // timedelta(seconds=0.1) + 1 == len(rows) + missed
+    # a row for each instant, also while the server was away: what a busy machine misses is counted, after the
+    # last row too
+    without_row = (rows[-1][1] - rows[0][1]) // timedelta(seconds=0.1) + 1 - len(rows)
+    assert 0 <= without_row <= figures.get("missed", 0)
     assert sum(gone < row[1] < back for row in rows) > 3
