@@ -129,7 +129,9 @@ impl Interpreter {
         if function.runs_here().is_some() {
             return self.call_text(client, &function, params, form).await;
         }
-        let function = if for_value { function.for_value() } else { function };
+        // a call of a function of T-SQL has no rows; ASE's documentation says nothing of it
+        let gives_value = function.value_type.is_some() && client.dialect().is_tds7();
+        let function = if for_value || gives_value { function.for_value() } else { function };
         let in_try = self.tries.are_open();
         self.procedures.call(client, name, function, params, in_try).await.map(Some)
     }

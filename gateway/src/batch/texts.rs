@@ -130,7 +130,7 @@ fn put_timestamp(client: &mut Client, timestamp: Vec<u8>) -> Result<(), ServerMe
     let mut value = BytesMut::new();
     encode_value(&Value::Binary(timestamp.into()), &type_info, &dialect, &mut value)
         .map_err(|error| ServerMessage::error(error.number(), 16, error.to_string()))?;
-    let output = Output { name: String::from("txts"), ordinal: 0, type_info, value };
+    let output = Output { name: String::from("txts"), ordinal: 0, type_info, value, of_function: false };
     put_outputs(&mut client.reply.tokens, &[output], &dialect);
     Ok(())
 }

@@ -2,7 +2,10 @@
 
 use crate::catalogue::{Function, Returns};
 use crate::client::{unsendable, Reply};
-use crate::convert::{cast, from_pg, longer_type, output_type, ErrorKind, PgType, SqlType, Zone};
+use crate::convert::{
+    cast, client_type, from_pg, longer_type, output_type, ConvertError, Declared, ErrorKind, PgType, SqlType,
+    Zone,
+};
 use crate::postgres::commit::Outcome;
 use crate::postgres::message::row_values;
 use crate::tds::call::Param;
@@ -12,6 +15,7 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::tokens::returns::{self, Output};
 use crate::tds::types::{bytes_of_precision, cut, encode_value, TypeInfo, TypeToken, Value};
 use bytes::BytesMut;
+use tsql::facts::types::Type;
 
 /// The results of a successful call.
 #[derive(Debug)]
@@ -19,6 +23,8 @@ pub struct Returned {
     pub status: i32,
     /// Of a function that was called for it.
     pub value: Option<Value<'static>>,
+    /// The type of this value, as a function of T-SQL declares it.
+    pub value_type: Option<Type>,
     pub outputs: Vec<OutputValue>,
     /// The number of its rows when a result set was sent.
     pub rows: Option<u64>,
@@ -49,7 +55,15 @@ pub enum Form {
 
 impl Returned {
     pub fn status(status: i32) -> Returned {
-        Returned { status, value: None, outputs: Vec::new(), rows: None, error: 0, row_count: None }
+        Returned {
+            status,
+            value: None,
+            value_type: None,
+            outputs: Vec::new(),
+            rows: None,
+            error: 0,
+            row_count: None,
+        }
     }
 
     pub fn rows(rows: Option<u64>) -> Returned {
@@ -74,11 +88,15 @@ impl Returned {
             Returns::Status => Returned::status(status(outcome, 0)),
             Returns::Value => {
                 // an integer is the status too, as of a procedure
-                let status = match function.value_type() {
+                let status = match function.return_type() {
                     PgType::Int2 | PgType::Int4 => status(outcome, 0),
                     _ => 0,
                 };
-                Returned { value: Some(value(function, outcome, zone)?), ..Returned::status(status) }
+                Returned {
+                    value: Some(value(function, outcome, zone)?),
+                    value_type: function.value_type,
+                    ..Returned::status(status)
+                }
             }
             Returns::Outputs => {
                 let outputs = outputs(function, asked, outcome, zone)?;
@@ -90,7 +108,16 @@ impl Returned {
 
     /// Ends the call in the reply; `params` are those it was called with.
     pub fn end(self, reply: &mut Reply, params: &[Param<'_>], form: Form, zone: &Zone) {
-        let outputs = match encoded(&self.outputs, params, form, reply, zone) {
+        let (status, encoded) = match (&self.value, &self.value_type) {
+            (Some(value), Some(of)) if form == Form::Rpc => {
+                // jTDS converts a status to the type of the value (TdsCore.tdsReturnStatusToken), and FreeTDS reads
+                // nothing else (odbc_set_return_status): a number has one
+                let number = if let Value::Int(number) = value { i32::try_from(*number).ok() } else { None };
+                (number, value_of_function(value, of, &reply.dialect, zone).map(|value| vec![value]))
+            }
+            _ => (Some(self.status), encoded(&self.outputs, params, form, reply, zone)),
+        };
+        let outputs = match encoded {
             Ok(outputs) => outputs,
             Err(message) => return end_failed(reply, &message, form),
         };
@@ -101,7 +128,7 @@ impl Returned {
             reply.command = Command::Select;
             reply.done(Scope::InProcedure, Status::empty(), self.rows);
         }
-        put_returned(reply, self.status, &outputs, form);
+        put_returned(reply, status, &outputs, form);
         end_procedure(reply, Status::empty(), form);
     }
 }
@@ -123,15 +150,17 @@ pub fn end_failed_inside(
     zone: &Zone,
 ) {
     let outputs = encoded(outputs, params, form, reply, zone).unwrap_or_default();
-    put_returned(reply, reply.error, &outputs, form);
+    put_returned(reply, Some(reply.error), &outputs, form);
     end_procedure(reply, Status::ERROR, form);
 }
 
 /// Status and outputs; those of a call inside a procedure stay inside.
-fn put_returned(reply: &mut Reply, status: i32, outputs: &[Output], form: Form) {
+fn put_returned(reply: &mut Reply, status: Option<i32>, outputs: &[Output], form: Form) {
     if (form == Form::Rpc || reply.nesting == 0) && reply.gathering.is_none() {
         let dialect = reply.dialect;
-        returns::put_status(&mut reply.tokens, status, &dialect);
+        if let Some(status) = status {
+            returns::put_status(&mut reply.tokens, status, &dialect);
+        }
         returns::put_outputs(&mut reply.tokens, outputs, &dialect);
     }
 }
@@ -215,41 +244,8 @@ fn encoded(
             type_info = output_type(output.pg_type, -1, dialect);
         }
         let unsent = |error| unsendable(&format!("Output parameter '@{}'", output.name), &error);
-        // a variable that the text declares as characters may go back as a number
-        let wire_type = SqlType::of_wire(&type_info);
-        let converted = match &output.value {
-            Value::Text(_) if !wire_type.is_characters() => {
-                cast(&output.value, wire_type, zone).map_err(unsent)?
-            }
-            Value::DateTimeOffset { utc, .. } if type_info.token != TypeToken::DateTimeOffset => {
-                Value::DateTime(zone.to_local(*utc))
-            }
-            Value::DateTime(local) if type_info.token == TypeToken::DateTimeOffset => {
-                zone.with_offset(zone.to_utc(*local))
-            }
-            value => value.clone(),
-        };
-        let mut value = BytesMut::new();
-        while let Err(error) = encode_value(&converted, &type_info, dialect, &mut value) {
-            value.clear();
-            // SQL Server cuts it to what the client has declared (zillow/ctds, test_binary_output); ASE's clients
-            // declare what they send and not what they expect (DBD::Sybase)
-            let is_cut = dialect.is_tds7() && error.kind == ErrorKind::Truncation;
-            if let Some(shorter) = cut(&converted, &type_info, dialect).filter(|_| is_cut) {
-                encode_value(&shorter, &type_info, dialect, &mut value).map_err(unsent)?;
-                break;
-            }
-            let is_decimal = matches!(type_info.token, TypeToken::Decimal | TypeToken::Numeric);
-            let longer = match error.kind {
-                ErrorKind::Truncation => longer_type(&type_info, dialect),
-                // the procedure's digits, whatever the client has declared
-                ErrorKind::Overflow if is_decimal => {
-                    Some(decimal_for(&converted, &type_info, dialect)).filter(|longer| *longer != type_info)
-                }
-                _ => None,
-            };
-            type_info = longer.ok_or_else(|| unsent(error))?;
-        }
+        let (type_info, value) =
+            encoded_as(&output.value, type_info, dialect, dialect.is_tds7(), zone).map_err(unsent)?;
         let is_named = param.is_some_and(Param::is_named);
         Ok(Output {
             // as the caller has written it, who looks for it by that name
@@ -259,9 +255,80 @@ fn encoded(
             ordinal: u16::try_from(output.index).unwrap_or(u16::MAX),
             type_info,
             value,
+            of_function: false,
         })
     };
     outputs.iter().map(encode).collect()
+}
+
+/// The value of a function of T-SQL, in the type that it declares.
+fn value_of_function(
+    value: &Value<'_>,
+    of: &Type,
+    dialect: &Dialect,
+    zone: &Zone,
+) -> Result<Output, ServerMessage> {
+    // characters that the client's code page may not have
+    let is_wide = matches!(value, Value::Text(text) if !text.is_ascii());
+    let of = if is_wide { of.twin() } else { *of };
+    let typmod = match of.length {
+        Some(length) if of.is_text() => SqlType::varchar(Some(length)).typmod,
+        _ => -1,
+    };
+    let pg_type = PgType::from_oid(of.oid);
+    let shown = client_type(pg_type, typmod, Declared::of_expression(&of, dialect), dialect);
+    let type_info = match shown.token {
+        // no parameter has one of these
+        TypeToken::Text | TypeToken::NText | TypeToken::Image => output_type(pg_type, typmod, dialect),
+        _ => shown,
+    };
+    let (type_info, value) = encoded_as(value, type_info, dialect, false, zone)
+        .map_err(|error| unsendable("The value of the function", &error))?;
+    Ok(Output { name: String::new(), ordinal: 0, type_info, value, of_function: true })
+}
+
+/// A value in this type, or in a longer one where it outgrows it. `cuts`: it is cut before.
+fn encoded_as(
+    value: &Value<'_>,
+    mut type_info: TypeInfo,
+    dialect: &Dialect,
+    cuts: bool,
+    zone: &Zone,
+) -> Result<(TypeInfo, BytesMut), ConvertError> {
+    // a variable that the text declares as characters may go back as a number
+    let wire_type = SqlType::of_wire(&type_info);
+    let converted = match value {
+        Value::Text(_) if !wire_type.is_characters() => cast(value, wire_type, zone)?,
+        Value::DateTimeOffset { utc, .. } if type_info.token != TypeToken::DateTimeOffset => {
+            Value::DateTime(zone.to_local(*utc))
+        }
+        Value::DateTime(local) if type_info.token == TypeToken::DateTimeOffset => {
+            zone.with_offset(zone.to_utc(*local))
+        }
+        value => value.clone(),
+    };
+    let mut out = BytesMut::new();
+    while let Err(error) = encode_value(&converted, &type_info, dialect, &mut out) {
+        out.clear();
+        // SQL Server cuts it to what the client has declared (zillow/ctds, test_binary_output); ASE's clients
+        // declare what they send and not what they expect (DBD::Sybase)
+        let is_cut = cuts && error.kind == ErrorKind::Truncation;
+        if let Some(shorter) = cut(&converted, &type_info, dialect).filter(|_| is_cut) {
+            encode_value(&shorter, &type_info, dialect, &mut out)?;
+            break;
+        }
+        let is_decimal = matches!(type_info.token, TypeToken::Decimal | TypeToken::Numeric);
+        let longer = match error.kind {
+            ErrorKind::Truncation => longer_type(&type_info, dialect),
+            // the procedure's digits, whatever the client has declared
+            ErrorKind::Overflow if is_decimal => {
+                Some(decimal_for(&converted, &type_info, dialect)).filter(|longer| *longer != type_info)
+            }
+            _ => None,
+        };
+        type_info = longer.ok_or(error)?;
+    }
+    Ok((type_info, out))
 }
 
 /// A decimal that has all digits of a value.
@@ -279,7 +346,7 @@ fn decimal_for(value: &Value<'_>, declared: &TypeInfo, dialect: &Dialect) -> Typ
 fn value(function: &Function, outcome: &Outcome, zone: &Zone) -> Result<Value<'static>, ServerMessage> {
     let row = outcome.row.as_ref().and_then(|row| row_values(row).next().flatten());
     let Some(raw) = row else { return Ok(Value::Null) };
-    match from_pg(function.value_type(), raw, zone) {
+    match from_pg(function.return_type(), raw, zone) {
         Ok(value) => Ok(value.into_owned()),
         Err(error) => Err(unsendable(&format!("The value of {}", function.name), &error)),
     }

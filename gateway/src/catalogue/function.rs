@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use tsql::facts::types::Type;
 use tsql::quoting::{literal, quoted};
 
 /// The schemas of system procedures: those for every client, and those that TDS 5.0 has in another form.
@@ -48,6 +49,8 @@ pub struct Function {
     pub text: Option<Text>,
     pub metrics: CallMetrics,
     statements: Mutex<HashMap<Vec<bool>, Arc<Statement>>>,
+    /// Of a function of T-SQL the type of its value.
+    pub value_type: Option<Type>,
     /// The base type of what it returns.
     return_type: u32,
     /// It gives one value.
@@ -76,6 +79,8 @@ pub struct Declared<'a> {
     pub joins_group: Option<Owner>,
     pub only_reads: bool,
     pub node: Option<Arc<str>>,
+    /// Of a function of T-SQL the type of its value.
+    pub value_type: Option<Type>,
 }
 
 impl Declared<'_> {
@@ -97,13 +102,16 @@ impl Declared<'_> {
 impl Function {
     pub fn new(declared: Declared<'_>, parameters: Arc<Parameters>, metrics: CallMetrics) -> Function {
         let returns = declared.returns(&parameters);
-        let has_value = !matches!(PgType::from_oid(declared.return_type), PgType::Void | PgType::Other(_));
+        // PostgreSQL's numbers of types of schema tsql are not those by which the gateway knows them
+        let return_type = declared.value_type.map_or(declared.return_type, |of| of.oid);
+        let has_value = !matches!(PgType::from_oid(return_type), PgType::Void | PgType::Other(_));
         let is_scalar = !declared.is_procedure
             && !declared.is_set
             && matches!(returns, Returns::Status | Returns::Rows)
             && has_value;
         Function {
-            return_type: declared.return_type,
+            value_type: declared.value_type,
+            return_type,
             is_scalar,
             as_value: OnceLock::new(),
             oid: declared.oid,
@@ -111,7 +119,10 @@ impl Function {
             name: declared.name.to_owned(),
             is_procedure: declared.is_procedure,
             returns,
-            joins_group: declared.joins_group.filter(|_| returns != Returns::Rows),
+            // a plan of a call has no place for a value
+            joins_group: declared
+                .joins_group
+                .filter(|_| returns != Returns::Rows && declared.value_type.is_none()),
             only_reads: declared.only_reads,
             node: declared.node,
             parameters,
@@ -156,14 +167,15 @@ impl Function {
             text: self.text.clone(),
             metrics: self.metrics.clone(),
             statements: Mutex::new(HashMap::new()),
+            value_type: self.value_type,
             return_type: self.return_type,
             is_scalar: self.is_scalar,
             as_value: OnceLock::new(),
         }
     }
 
-    /// The type of its value.
-    pub fn value_type(&self) -> PgType {
+    /// PostgreSQL's type of its value.
+    pub fn return_type(&self) -> PgType {
         PgType::from_oid(self.return_type)
     }
 

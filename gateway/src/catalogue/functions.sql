@@ -35,6 +35,11 @@ select p.oid,
                       p.prosrc, $$tsql\.execute\('([^']*)', '([^']*)', '([^']*)',$$, 'g'
                     ) as called
            )
+       end,
+       -- the type of the value of a function of T-SQL
+       case
+         when p.prokind = 'f' and n.nspname <> 'ringlog'
+           then substring(right(p.prosrc, 100) from '\n-- returns ([^\n]+)\n$')
        end
   from pg_catalog.pg_proc p
   join pg_catalog.pg_namespace n on n.oid = p.pronamespace

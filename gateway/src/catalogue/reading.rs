@@ -11,6 +11,7 @@ use crate::postgres::message::TextRow;
 use crate::postgres::{Connection, PgError};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use tsql::facts::types;
 
 /// A domain, an enum or a composite type.
 #[derive(Default)]
@@ -174,6 +175,7 @@ async fn read_functions<'a>(
                 joins_group: owner(row, 6)?,
                 only_reads: row.is_true(8),
                 node: elsewhere.node(row.text(1), row.text(2)).cloned(),
+                value_type: types::declared(row.text(11)),
             };
             let mut arguments = arguments.remove(&declared.oid).unwrap_or_default();
             let required = row.number(7)? as usize;

@@ -32,6 +32,7 @@ fn declared<'a>(schema: &'a str, name: &'a str) -> Declared<'a> {
         joins_group: None,
         only_reads: false,
         node: None,
+        value_type: None,
     }
 }
 

@@ -309,7 +309,8 @@ mod tests {
         returns::put_status(&mut out, -4, dialect);
         let mut value = BytesMut::new();
         encode_value(&Value::Int(number + 1), &int, dialect, &mut value).unwrap();
-        let output = returns::Output { name: "@v".into(), ordinal: 0, type_info: int, value };
+        let output =
+            returns::Output { name: "@v".into(), ordinal: 0, type_info: int, value, of_function: false };
         returns::put_outputs(&mut out, &[output], dialect);
         Done::new(Scope::Procedure, Status::empty(), Command::Other, None, dialect).encode(&mut out, dialect);
         out

@@ -27,10 +27,14 @@ pub struct Output {
     pub ordinal: u16,
     pub type_info: TypeInfo,
     pub value: BytesMut,
+    /// The value of a user-defined function, of which there is one and no parameter.
+    pub of_function: bool,
 }
 
 /// MS-TDS: the value of an OUTPUT parameter; at 5.0 the same bit says return parameter.
 const OUTPUT: u8 = 0x01;
+/// MS-TDS: the return value of a user-defined function.
+const OF_FUNCTION: u8 = 0x02;
 /// 5.0: may be NULL.
 const NULLABLE_5: u8 = 0x20;
 
@@ -43,7 +47,7 @@ pub fn put_outputs(out: &mut BytesMut, outputs: &[Output], dialect: &Dialect) {
             out.put_u8(RETURNVALUE);
             out.put_u16_as(output.ordinal, dialect.endian);
             put_short(out, &output.name, dialect);
-            out.put_u8(OUTPUT);
+            out.put_u8(if output.of_function { OF_FUNCTION } else { OUTPUT });
             put_user_type_7(out, dialect);
             out.put_u16_as(1, dialect.endian);
             output.type_info.encode(out, dialect);
@@ -112,7 +116,7 @@ mod tests {
             let mut value = BytesMut::new();
             encode_value(&Value::Int(8), &type_info, &dialect, &mut value).unwrap();
             let mut out = BytesMut::new();
-            let output = Output { name: "@v".into(), ordinal: 0, type_info, value };
+            let output = Output { name: "@v".into(), ordinal: 0, type_info, value, of_function: false };
             put_outputs(&mut out, &[output], &dialect);
             put_status(&mut out, -4, &dialect);
             let mut reader = Reader::new(&out, dialect.endian);

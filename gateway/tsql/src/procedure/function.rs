@@ -59,7 +59,9 @@ fn value(
     } else {
         ""
     };
-    let body = body(&header.parameters, &writer, source, &format!("return {};", quoted(STATUS)));
+    let mut body = body(&header.parameters, &writer, source, &format!("return {};", quoted(STATUS)));
+    // for the reply to a call: PostgreSQL keeps no length of what a function returns
+    body.push_str(&format!("-- returns {}\n", of.declared()));
     let definition = format!(
         "create function {} ({}) returns {} language plpgsql {volatility} {strict}security definer \
          set search_path = {} as {}",
