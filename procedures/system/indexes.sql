@@ -105,28 +105,35 @@ $$;
 
 comment on function sys.parts_of(oid) is 'A table and the weeks it consists of.';
 
+-- A table, which is its index 0, and its indexes. Weeks of a table are no partitions of their own.
+create view sys.every_partition as
+select
+  relations.oid as relation,
+  relations.oid as oid,
+  0 as number
+from sys.every_relation as relations
+where relations.type = 'U'
+union all
+select indexes.relation, indexes.oid, indexes.number
+from sys.every_index as indexes;
+
 create view sys.partitions as
 select
-  relation::bigint as partition_id,
-  relation::integer as object_id,
-  0 as index_id,
+  parts.oid::bigint as partition_id,
+  parts.relation::integer as object_id,
+  parts.number as index_id,
   1 as partition_number,
-  relation::bigint as hobt_id,
-  rows
-from (
-  select
-    relations.oid as relation,
-    (
-      -- the rows PostgreSQL's statistics know of, those of partitions added up
-      select coalesce(sum(pg_catalog.pg_stat_get_live_tuples(parts.relid)), 0)::bigint
-      from sys.parts_of(relations.oid) as parts
-    ) as rows
-  from sys.every_relation as relations
-  where relations.type = 'U'
-) as counted;
+  parts.oid::bigint as hobt_id,
+  (
+    -- the rows PostgreSQL's statistics know of, those of weeks added up
+    select coalesce(sum(pg_catalog.pg_stat_get_live_tuples(weeks.relid)), 0)::bigint
+    from sys.parts_of(parts.relation) as weeks
+  ) as rows
+from sys.every_partition as parts;
 
 comment on view sys.partitions is
-'SQL Server: Catalog Views, sys.partitions, one for a table; rows are what PostgreSQL''s statistics know of';
+'SQL Server: Catalog Views, sys.partitions, one for a table and for each of its indexes; rows are what PostgreSQL''s '
+'statistics know of';
 
 create view sys.dm_db_partition_stats as
 select
@@ -139,12 +146,22 @@ select
   pages.used as reserved_page_count
 from sys.partitions
 cross join lateral (
-  select (coalesce(sum(pg_catalog.pg_table_size(parts.relid)), 0) / 8192)::bigint as used
-  from sys.parts_of(object_id::oid) as parts
+  select (
+    case index_id
+      when 0 then (
+        select coalesce(sum(pg_catalog.pg_table_size(weeks.relid)), 0)
+        from sys.parts_of(object_id::oid) as weeks
+      )
+      else (
+        select coalesce(sum(pg_catalog.pg_relation_size(weeks.relid)), 0)
+        from sys.parts_of(partition_id::oid) as weeks
+      )
+    end / 8192
+  )::bigint as used
 ) as pages;
 
 comment on view sys.dm_db_partition_stats is
-'SQL Server: sys.dm_db_partition_stats, of tables; pages of 8,192 bytes';
+'SQL Server: sys.dm_db_partition_stats; pages of 8,192 bytes';
 
 create view sys.sysindexes as
 select

@@ -366,10 +366,10 @@ language sql
 stable
 as $$
   select case
-    when lower(role) = 'public' then 1
-    when lower(role) = 'db_owner' then 0
-    when exists (select from pg_catalog.pg_roles where rolname = role)
-      then pg_catalog.pg_has_role(role, 'member')::integer
+    when lower(rtrim(role)) = 'public' then 1
+    when lower(rtrim(role)) = 'db_owner' then 0
+    when exists (select from pg_catalog.pg_roles where rolname = rtrim(role))
+      then pg_catalog.pg_has_role(rtrim(role), 'member')::integer
   end
 $$;
 
@@ -379,13 +379,14 @@ language sql
 stable
 as $$
   select case
-    when lower(role) = 'public' then 1
-    when lower(role) = 'sysadmin' then (
-      select rolsuper::integer from pg_catalog.pg_roles where rolname = coalesce(login, current_user)
-    )
-    when lower(role) in ('serveradmin', 'securityadmin', 'processadmin', 'setupadmin', 'bulkadmin', 'diskadmin',
+    when lower(rtrim(role)) = 'public' then 1
+    when lower(rtrim(role)) = 'sysadmin' then logins.rolsuper::integer
+    when lower(rtrim(role)) in ('serveradmin', 'securityadmin', 'processadmin', 'setupadmin', 'bulkadmin', 'diskadmin',
       'dbcreator') then 0
   end
+  -- null for a login that there is not
+  from pg_catalog.pg_roles as logins
+  where logins.rolname = coalesce(rtrim(login), current_user)
 $$;
 
 -- The sequence behind a table's identity column.

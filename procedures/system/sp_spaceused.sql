@@ -39,8 +39,10 @@ begin
   open rows for
   select
     (select relations.name from sys.every_relation as relations where relations.oid = id)::sys.sysname as name,
-    (select partitions.rows from sys.partitions as partitions where partitions.object_id = id::integer)::character(20)
-      as rows,
+    (
+      select partitions.rows from sys.partitions as partitions
+      where partitions.object_id = id::integer and partitions.index_id = 0
+    )::character(20) as rows,
     sys.kilobytes(sum(pg_catalog.pg_total_relation_size(parts.relid))) as reserved,
     sys.kilobytes(sum(pg_catalog.pg_table_size(parts.relid))) as data,
     sys.kilobytes(sum(pg_catalog.pg_indexes_size(parts.relid))) as index_size,

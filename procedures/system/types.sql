@@ -224,7 +224,7 @@ as $$
     coalesce(measured.scale, types.scale),
     types.odbc,
     case
-      when types.name in ('decimal', 'numeric') then measured.precision
+      when types.name in ('decimal', 'numeric') or said.digits is not null then measured.precision
       when measured.characters = -1 then case measured.width when 1 then 2147483647 else 1073741823 end
       else coalesce(measured.characters, types.odbc_precision)
     end,

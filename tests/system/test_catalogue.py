@@ -140,6 +140,29 @@ def test_types_beyond_those_of_a_facility(
     assert found == [(name, length, precision, scale, ase)]
 
 
+@pytest.mark.parametrize(
+    ("type", "declaration", "characters"),
+    # Date and time data types (SQL Server documentation); Babelfish's sp_columns_100 has 14 for time(5)
+    [
+        ("time", "time(5)", 14),
+        ("time", "time(0)", 8),
+        ("timestamp", "datetime2(3)", 23),
+        ("timestamp", "datetime2(0)", 19),
+        ("tsql.datetimeoffset", "datetimeoffset(7)", 34),
+    ],
+)
+def test_the_precision_of_a_moment_is_its_characters(
+    admin: Connection, type: str, declaration: str, characters: int
+) -> None:
+    found = value(
+        admin,
+        "select odbc_precision from sys.described_type(to_regtype(%s)::oid, -1, %s)",
+        type,
+        declaration,
+    )
+    assert found == characters
+
+
 def test_a_domain_is_what_it_stands_for(admin: Connection) -> None:
     with admin.transaction(force_rollback=True):
         admin.execute(
@@ -215,6 +238,17 @@ def test_indexes_and_keys(reader: Connection) -> None:
         "select name, type, unique_index_id from sys.key_constraints"
         " where parent_object_id = sys.object_id('sr_rf')",
     ) == [("sr_rf_pkey", "PK", 2)]
+    # SQL Server: a heap and each of its indexes is a partition at least
+    assert rows(
+        reader,
+        "select index_id, partition_number from sys.partitions"
+        " where object_id = sys.object_id('sr_rf') order by 1",
+    ) == [(0, 1), (2, 1), (3, 1)]
+    assert rows(
+        reader,
+        "select index_id, used_page_count >= 0 from sys.dm_db_partition_stats"
+        " where object_id = sys.object_id('sr_rf') order by 1",
+    ) == [(0, True), (2, True), (3, True)]
     # how many rows a table has, as people asked before
     assert (
         value(reader, "select name from sys.sysindexes where id = sys.object_id('sr_rf') and indid < 2")
@@ -312,6 +346,13 @@ NAMES: list[tuple[LiteralString, object]] = [
     ("sys.is_member('daq_reader')", 1),
     ("sys.is_member('daq_writer')", 0),
     ("sys.is_member('nobody_knows')", None),
+    ("sys.is_member('daq_reader ')", 1),
+    # null for a login that there is not (Babelfish's is_srvrolemember-vu-verify)
+    ("sys.is_srvrolemember('PUBLIC  ')", 1),
+    ("sys.is_srvrolemember('public', 'nobody_knows')", None),
+    ("sys.is_srvrolemember('serveradmin', 'reader')", 0),
+    ("sys.is_srvrolemember('serveradmin', 'nobody_knows')", None),
+    ("sys.is_srvrolemember('no such role')", None),
     ("sys.parsename('a.b..d', 1)", "d"),
     ("sys.parsename('a.b..d', 2)", None),
     ("sys.parsename('a.b..d', 3)", "b"),
