@@ -440,6 +440,11 @@ begin
       'table ''%s'' because it does not satisfy these conditions.',
       without_value, (select relname from pg_class where oid = target::regclass)));
   end;
+  if (select count(*) from pg_attribute where attrelid = target::regclass and attidentity <> '' and not attisdropped) > 1 then
+    perform tsql.fail(2744, format(
+      'Multiple identity columns specified for table ''%s''. Only one identity column per table is allowed.',
+      (select relname from pg_class where oid = target::regclass)));
+  end if;
   call tsql.declare_columns(target, columns, declarations);
   call tsql.declare_names(target, named, constraints);
   call tsql.watch_binaries(target);

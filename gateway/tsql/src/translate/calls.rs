@@ -39,15 +39,20 @@ impl CallTranslation<'_, '_, '_> {
         self.translation.sybase()
     }
 
-    /// How many arguments there are; error 174 if that is wrong.
+    /// How many arguments there are; error 174 if that is wrong, and in SQL Server 189 where several numbers are right.
     pub fn count(&self, least: usize, most: usize) -> Result<usize, Error> {
         let number = self.arguments.len();
         if (least..=most).contains(&number) {
             return Ok(number);
         }
-        let wanted = if least == most { least.to_string() } else { format!("{least} to {most}") };
-        let text = format!("The {} function requires {wanted} argument(s).", self.name);
-        Err(Error::new(174, text, self.line))
+        let (error, text) = if least == most {
+            (174, format!("The {} function requires {least} argument(s).", self.name))
+        } else if self.sybase() {
+            (174, format!("The {} function requires {least} to {most} argument(s).", self.name))
+        } else {
+            (189, format!("The {} function requires {least} to {most} arguments.", self.name))
+        };
+        Err(Error::new(error, text, self.line))
     }
 
     pub fn text(&mut self, place: usize) -> Result<String, Error> {

@@ -337,6 +337,8 @@ impl CallTranslation<'_, '_, '_> {
 
     /// A function of the catalogue, in schema sys: its texts go without a type.
     fn system(&mut self) -> Result<Value, Error> {
+        let (least, most) = system_arguments(self.name);
+        self.count(least, most)?;
         let name = ObjectName {
             owner: SYSTEM.into(),
             name: self.name.to_owned(),
@@ -351,5 +353,17 @@ impl CallTranslation<'_, '_, '_> {
         }
         // as a subquery it is evaluated once and not for every row
         Ok(Value { sql: format!("(select {})", value.sql), ..value })
+    }
+}
+
+/// How many arguments a function of the system's catalogue takes.
+fn system_arguments(name: &str) -> (usize, usize) {
+    match name {
+        "db_id" | "schema_id" | "schema_name" | "suser_id" | "user_id" => (0, 1),
+        "is_srvrolemember" | "object_id" | "object_name" | "object_schema_name" => (1, 2),
+        "col_length" | "col_name" | "databasepropertyex" | "objectproperty" | "objectpropertyex"
+        | "parsename" | "typeproperty" => (2, 2),
+        "columnproperty" | "index_col" | "indexproperty" => (3, 3),
+        _ => (1, 1),
     }
 }
