@@ -60,6 +60,25 @@ begin
 end
 $$;
 
+-- minus a number is one of its type
+do $$
+declare
+  of record;
+begin
+  for of in
+    select type, case when type like '%money' then replace(type, '.', '.to_') || '(- r::numeric)' else '(- r)' end as body
+    from unnest(array['smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision', 'tsql.money',
+      'tsql.smallmoney']) as type
+  loop
+    execute format('create or replace function tsql.negative(r %1$s) returns %1$s language sql immutable parallel safe'
+      ' return %2$s', of.type, of.body);
+    if to_regoperator(format('tsql.-(none,%s)', of.type)) is null then
+      execute format('create operator tsql.- (function = tsql.negative, rightarg = %s)', of.type);
+    end if;
+  end loop;
+end
+$$;
+
 -- money with money and with whole numbers is money
 do $$
 declare
@@ -436,6 +455,27 @@ begin
   end loop;
 end
 $$;
+-- What PostgreSQL would take for what is behind its domain: NULL beside a value, and a whole number beside money. Only the
+-- type of `other` counts.
+create or replace function tsql.null_of(other anyelement) returns anyelement
+language sql immutable parallel safe as 'select case when false then other end';
+create or replace function tsql.beside(value anyelement, other anycompatible) returns anyelement
+language sql immutable parallel safe as 'select value';
+do $$
+declare
+  whole text;
+  other text;
+begin
+  foreach whole in array array['smallint', 'integer', 'bigint'] loop
+    foreach other in array array['smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision', 'tsql.money',
+      'tsql.smallmoney'] loop
+      execute format('create or replace function tsql.beside(value %s, other %s) returns %s language sql immutable'
+        ' parallel safe return %s', whole, other, case when other like '%money' then other else whole end,
+        case when other like '%money' then replace(other, '.', '.to_') || '(value)' else 'value' end);
+    end loop;
+  end loop;
+end
+$$;
 -- money with whole numbers is money
 do $$
 declare
@@ -548,6 +588,20 @@ begin
     execute format('create or replace aggregate tsql.%I(%s) (sfunc = %s, stype = %s, combinefunc = %s,'
       ' sortop = operator(pg_catalog.%s), parallel = safe)', of.proname, of.type, of.aggtransfn, of.type, of.aggcombinefn,
       case of.proname when 'min' then '<' else '>' end);
+  end loop;
+end
+$$;
+do $$
+declare
+  of record;
+begin
+  for of in select * from unnest(array['money', 'smallmoney']) as type
+    cross join (values ('max', 'larger'), ('min', 'smaller')) as functions (name, other)
+  loop
+    execute format('create or replace function tsql.as_%1$s(value numeric) returns tsql.%1$s language sql immutable strict'
+      ' parallel safe return value::tsql.%1$s', of.type);
+    execute format('create or replace aggregate tsql.%I(tsql.%s) (sfunc = numeric_%s, stype = numeric,'
+      ' finalfunc = tsql.as_%2$s, combinefunc = numeric_%3$s, parallel = safe)', of.name, of.type, of.other);
   end loop;
 end
 $$;

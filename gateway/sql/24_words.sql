@@ -12,6 +12,22 @@ begin
 end
 $$;
 
+-- "GENERATE_SERIES": its column is `value`, and without a step it goes down to a smaller end
+do $$
+declare
+  type_ text;
+begin
+  foreach type_ in array array['integer', 'bigint', 'numeric'] loop
+    execute format('create or replace function tsql.generate_series(start %1$s, stop %1$s, step %1$s)'
+      ' returns table ("value" %1$s) language sql immutable parallel safe'
+      ' as ''select * from pg_catalog.generate_series(start, stop, step)''', type_);
+    execute format('create or replace function tsql.generate_series(start %1$s, stop %1$s)'
+      ' returns table ("value" %1$s) language sql immutable parallel safe'
+      ' as ''select * from pg_catalog.generate_series(start, stop, case when start <= stop then 1 else -1 end)''', type_);
+  end loop;
+end
+$$;
+
 create or replace function tsql.string_split(whole text, separator text) returns table ("value" text)
 language plpgsql immutable parallel safe
 as $$

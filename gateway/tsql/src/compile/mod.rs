@@ -351,7 +351,7 @@ impl Compiler<'_> {
         if declared.type_.is_cursor() {
             return Ok(());
         }
-        let of = types::of_name(&declared.type_, 1, self.scope.sybase)?;
+        let of = types::of_variable(&declared.type_, self.scope.sybase)?;
         self.scope.variables.insert(name.clone(), Some(of));
         let declaration =
             Declaration { name: name.clone(), shown: name.clone(), of, output: false, value: None };

@@ -269,6 +269,16 @@ pub fn of_name(name: &TypeName, default_length: u32, sybase: bool) -> Result<Typ
     Ok(of)
 }
 
+/// The type of a variable. Error 2739: SQL Server's are none of text, ntext and image, as only parameters may be.
+pub fn of_variable(name: &TypeName, sybase: bool) -> Result<Type, Error> {
+    let of = of_name(name, 1, sybase)?;
+    if !sybase && is_large(of) {
+        let text = "The text, ntext, and image data types are invalid for local variables.";
+        return Err(Error::new(2739, text, name.at.line).with_severity(16));
+    }
+    Ok(of)
+}
+
 /// The type of a function's value. Error 2733: SQL Server's functions return none of text, ntext and image.
 pub fn of_returned(name: &TypeName, sybase: bool) -> Result<Type, Error> {
     let of = of_name(name, 1, sybase)?;

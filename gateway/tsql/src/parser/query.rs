@@ -221,9 +221,10 @@ impl<'t> Parser<'t> {
         if !self.word("top") {
             return Ok(None);
         }
-        let count = if self.next_is_symbol("(") && self.ahead_is(1, "select") {
+        let in_parentheses = self.next_is_symbol("(");
+        let count = if in_parentheses && self.ahead_is(1, "select") {
             self.operand_with_sign()?
-        } else if self.next_is_symbol("(") {
+        } else if in_parentheses {
             self.at += 1;
             let count = self.value()?;
             self.expect_symbol(")")?;
@@ -246,7 +247,7 @@ impl<'t> Parser<'t> {
         };
         let percent = self.word("percent");
         let with_ties = self.words(&["with", "ties"]);
-        Ok(Some(Top { count, percent, with_ties, at }))
+        Ok(Some(Top { count, in_parentheses, percent, with_ties, at }))
     }
 
     /// `*`, `t.*`, `value as alias`, `alias = value`, `@variable = value`.

@@ -164,7 +164,6 @@ impl<'t> Parser<'t> {
         }
         self.expect_word("end")?;
         self.expect_word("try")?;
-        self.skip_semicolons();
         self.expect_word("begin")?;
         self.expect_word("catch")?;
         let catch = self.body()?;

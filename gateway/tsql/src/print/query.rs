@@ -101,7 +101,8 @@ impl Display for Top {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let percent = if self.percent { "percent " } else { "" };
         let ties = if self.with_ties { "with ties " } else { "" };
-        write!(f, "top ({}) {percent}{ties}", self.count)
+        let (open, close) = if self.in_parentheses { ("(", ")") } else { ("", "") };
+        write!(f, "top {open}{}{close} {percent}{ties}", self.count)
     }
 }
 

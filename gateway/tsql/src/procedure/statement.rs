@@ -128,7 +128,7 @@ impl<'t> BodyWriter<'t> {
                 return Err(Error::declared_twice(name, line));
             }
             folded(name, line)?;
-            let of = types::of_name(&declared.type_, 1, self.scope.sybase)?;
+            let of = types::of_variable(&declared.type_, self.scope.sybase)?;
             self.variables.insert(name.clone(), declared);
             self.declare(name.clone(), of.sql());
             self.scope.variables.insert(name.clone(), Some(of));

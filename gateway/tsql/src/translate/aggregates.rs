@@ -3,6 +3,7 @@
 use super::calls::CallTranslation;
 use super::translation::Translation;
 use super::value::{converted, Value};
+use super::walk;
 use crate::error::Error;
 use crate::facts::functions::Rule;
 use crate::facts::types::{
@@ -78,6 +79,11 @@ impl CallTranslation<'_, '_, '_> {
             return Err(Error::syntax("*", self.line));
         }
         self.count(1, 1)?;
+        if !self.sybase() && self.over.is_empty() && walk::has_query(&self.arguments[0]) {
+            let text =
+                "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.";
+            return Err(self.fail(130, text));
+        }
         let value = self.value(0)?;
         if value.is_null() && !self.sybase() {
             let text = format!("Operand data type NULL is invalid for {} operator.", self.name);
@@ -136,7 +142,9 @@ impl CallTranslation<'_, '_, '_> {
     pub fn extreme(&mut self) -> Result<Value, Error> {
         let value = self.aggregated()?;
         // PostgreSQL has none for these, or orders them otherwise
-        let is_own = |of: Type| matches!(of.name, "datetimeoffset" | "sql_variant" | "uniqueidentifier");
+        let is_own = |of: Type| {
+            matches!(of.name, "datetimeoffset" | "sql_variant" | "uniqueidentifier" | "money" | "smallmoney")
+        };
         let schema = if value.of.is_none_or(is_own) { "tsql." } else { "" };
         let over = format!("{schema}{}({}{})", self.name, self.distinct(), value.sql);
         let Some(of) = value.of else { return Ok(self.aggregate(&over, "", None)) };

@@ -196,7 +196,7 @@ impl Translation<'_> {
             let why = "a number of rows of one table is what can be chosen";
             return Err(Error::refused("top", why, top.at));
         }
-        let rows = self.row_count(&top.count, top.at.line)?;
+        let rows = self.changed_at_most(top)?;
         let (of, table) = (&changed.qualifier, &changed.target);
         let inner =
             format!("select {of}.tableoid, {of}.ctid from {table}{} limit {rows}", changed.where_sql());

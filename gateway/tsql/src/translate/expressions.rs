@@ -5,11 +5,13 @@ use super::translation::Translation;
 use super::value::{self, implicit, Constant, Value};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
+use crate::facts::functions::{rule, Rule};
 use crate::facts::types::{nvarchar, unified, varchar, Family, Type, BIT, MONEY, SMALLINT, TINYINT};
 use crate::lexer::ACTION;
 use crate::resolve::names::identifier;
 use crate::tree::{
-    BinaryOperator, Case, ColumnName, Expression, Literal, LiteralValue, Query, UnaryOperator, Variable,
+    Arguments, BinaryOperator, Case, ColumnName, Expression, Literal, LiteralValue, Query, UnaryOperator,
+    Variable,
 };
 
 /// The sign of an operator between values; None for a comparison.
@@ -161,7 +163,12 @@ impl Translation<'_> {
             // it has no sign ("- (Negative)")
             return Ok(Value::new(format!("(- {}::smallint)", value.sql), SMALLINT));
         }
-        Ok(Value::of(format!("(- {})", value.sql), value.of))
+        let sql = match value.of {
+            Some(of) if of.family != Family::Money => format!("(- {})", value.sql),
+            // of money it is money, which only PostgreSQL may know
+            _ => format!("(operator(tsql.-) {})", value.sql),
+        };
+        Ok(Value::of(sql, value.of))
     }
 
     /// Chains of operators may be of any length: no recursion along the left side.
@@ -226,7 +233,15 @@ impl Translation<'_> {
         }
         let of = unified(values.iter().filter(|value| !value.is_null()).map(|value| value.of));
         let sybase = self.sybase();
+        let model = if of.is_none() { model(&branches, otherwise, &values) } else { None };
         let mut written = values.into_iter().map(|value| match of {
+            None => Ok(match &model {
+                Some(model) if value.is_null() => format!("tsql.null_of({model})"),
+                Some(model) if value.family() == Some(Family::Integer) => {
+                    format!("tsql.beside({}, {model})", value.sql)
+                }
+                _ => value.sql,
+            }),
             Some(of) if !value.is_null() && value.of != Some(of) => {
                 implicit(value, of, line, sybase).map(|value| value.sql)
             }
@@ -239,14 +254,47 @@ impl Translation<'_> {
         if let Some(last) = written.next() {
             sql.push_str(&format!(" else {} end)", last?));
         }
-        if let Some(of) = of.filter(|of| matches!(of.family, Family::Text | Family::Decimal)) {
-            sql.push_str(&format!("::{}", of.sql()));
+        match of {
+            Some(of) if of.family == Family::Money => sql.push_str(&format!("::tsql.{}", of.name)),
+            Some(of) if matches!(of.family, Family::Text | Family::Decimal) => {
+                sql.push_str(&format!("::{}", of.sql()));
+            }
+            _ => {}
         }
         Ok(Value::of(sql, of))
     }
 
     fn scalar(&mut self, query: &Query) -> Result<Value, Error> {
         Ok(Value::unknown(format!("({})", self.subselect(query, Some(1))?)))
+    }
+}
+
+/// The SQL of a value of CASE whose type only PostgreSQL knows, short and without effects: nulls and whole numbers are
+/// written as of its type where that is money, since PostgreSQL takes values of several types for numerics.
+fn model(
+    branches: &[(String, &Expression)],
+    otherwise: Option<&Expression>,
+    values: &[Value],
+) -> Option<String> {
+    let written = branches.iter().map(|(_, then)| *then).chain(otherwise);
+    let is_model = |(written, value): &(&Expression, &Value)| value.of.is_none() && is_plain(written);
+    written.zip(values).find(is_model).map(|(_, value)| value.sql.clone())
+}
+
+/// A column, or arithmetic or an aggregate of columns.
+fn is_plain(expression: &Expression) -> bool {
+    match expression {
+        Expression::Column(_) | Expression::Literal(_) | Expression::Variable(_) => true,
+        Expression::Unary { operand, .. } => is_plain(operand),
+        Expression::Binary { operator, left, right, .. } => {
+            sign(*operator).is_some() && is_plain(left) && is_plain(right)
+        }
+        Expression::Function(call) if call.name.is_bare() && call.over.is_none() => {
+            let Arguments::Values(values) = &call.arguments else { return false };
+            let rule = rule(&call.name.name.to_lowercase());
+            matches!(rule, Some(Rule::Sum | Rule::Extreme)) && values.iter().all(is_plain)
+        }
+        _ => false,
     }
 }
 

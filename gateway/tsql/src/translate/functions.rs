@@ -7,7 +7,7 @@ use super::walk;
 use crate::error::Error;
 use crate::facts::functions::{rule, Rule, NEW_ID, NONE_SUCH};
 use crate::facts::session;
-use crate::facts::types::{numeric, unified, Type, BIGINT, GUID, INT, SQL_VARIANT, VARBINARY};
+use crate::facts::types::{numeric, unified, Family, Type, BIGINT, GUID, INT, SQL_VARIANT, VARBINARY};
 use crate::resolve::names::{identifier, literal, shown};
 use crate::tree::{Arguments, Expression, FunctionCall, ObjectName};
 
@@ -288,10 +288,13 @@ impl CallTranslation<'_, '_, '_> {
                         first argument has to be known.";
             return Err(self.fail(4151, text));
         }
-        let sql = format!(
-            "(case when {} operator(tsql.=) {} then null else {} end)",
-            first.sql, second.sql, first.sql
-        );
+        let (own, other) = (&first.sql, &second.sql);
+        let (null, cast) = match first.of {
+            None => (format!("tsql.null_of({own})"), String::new()),
+            Some(of) if of.family == Family::Money => ("null".to_owned(), format!("::tsql.{}", of.name)),
+            Some(_) => ("null".to_owned(), String::new()),
+        };
+        let sql = format!("(case when {own} operator(tsql.=) {other} then {null} else {own} end){cast}");
         Ok(Value::of(sql, first.of))
     }
 

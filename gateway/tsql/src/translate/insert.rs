@@ -38,7 +38,7 @@ impl Translation<'_> {
             Some(top) if top.percent || top.with_ties => {
                 return Err(Error::refused("insert top … percent", "put the top into the select", top.at));
             }
-            Some(top) => format!(" limit {}", self.row_count(&top.count, top.at.line)?),
+            Some(top) => format!(" limit {}", self.changed_at_most(top)?),
         };
         // what names no columns fills all of them
         let guard = |number: usize| match &columns {

@@ -16,6 +16,7 @@ mod definition;
 mod digits;
 mod expressions;
 mod functions;
+mod grouped;
 mod growth;
 mod insert;
 mod item;

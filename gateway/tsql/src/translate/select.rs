@@ -188,6 +188,7 @@ impl Translation<'_> {
             let titles = Titles::of(select, &items);
             sql.push_str(&format!(" group by {}", self.groupings(&select.group_by, &titles)?));
         }
+        self.check_grouped(select, order_by, stands)?;
         if let Some(having) = &select.having {
             sql.push_str(&format!(" having {}", self.condition(having)?));
         }

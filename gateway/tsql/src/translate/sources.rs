@@ -96,7 +96,22 @@ impl Translation<'_> {
         if let (Some(Rule::Rows), true) = (rule(&name), call.name.is_bare()) {
             return self.split(call, arguments);
         }
-        Ok(self.passed_on(&call.name, arguments)?.sql)
+        let is_series = call.name.is_bare() && name == "generate_series" && !self.sybase();
+        let rows = self.passed_on(&call.name, arguments)?.sql;
+        // PostgreSQL has more of them: those of times
+        if is_series && self.are_numbers(arguments)? {
+            return Ok(format!("tsql.{rows}"));
+        }
+        Ok(rows)
+    }
+
+    fn are_numbers(&mut self, values: &[Expression]) -> Result<bool, Error> {
+        for value in values {
+            if self.value(value)?.of.is_some_and(|of| !of.is_exact()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// `string_split(text, separator [, enable_ordinal])`

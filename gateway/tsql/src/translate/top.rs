@@ -90,6 +90,14 @@ impl Translation<'_> {
         }
     }
 
+    /// The rows that an INSERT, UPDATE or DELETE changes at most: SQL Server demands parentheses ("TOP").
+    pub fn changed_at_most(&mut self, top: &Top) -> Result<String, Error> {
+        if !top.in_parentheses && !self.sybase() {
+            return Err(Error::syntax(&top.count.to_string(), top.at));
+        }
+        self.row_count(&top.count, top.at.line)
+    }
+
     /// `offset n rows fetch next m rows only`
     pub fn offset(&mut self, query: &Query, sql: &mut String) -> Result<(), Error> {
         let Some(offset) = &query.offset else { return Ok(()) };

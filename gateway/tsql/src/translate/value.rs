@@ -289,7 +289,7 @@ pub fn text_of(value: &Value, sybase: bool) -> String {
     if has_own_text(value, sybase) {
         styled_text(value, DEFAULT_STYLE).unwrap_or_default()
     } else {
-        declared_text(value, DEFAULT_STYLE, format!("tsql.text_of({})", value.sql))
+        declared_text(value, DEFAULT_STYLE, format!("tsql.text_of({})", of_own_type(value)))
     }
 }
 

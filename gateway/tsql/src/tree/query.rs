@@ -96,6 +96,7 @@ pub enum Grouping {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Top {
     pub count: Expression,
+    pub in_parentheses: bool,
     pub percent: bool,
     pub with_ties: bool,
     pub at: Position,
