@@ -175,7 +175,15 @@ impl<'t> Parser<'t> {
     pub(super) fn storage(&mut self) -> Result<(), Error> {
         if self.next_is("with") && self.ahead_is_symbol(1, "(") {
             self.at += 1;
+            let first = self.at;
             self.skip_parentheses()?;
+            let ignores = self.tokens[first..self.at]
+                .windows(3)
+                .find(|part| part[0].is("ignore_dup_key") && part[1].is_symbol("=") && part[2].is("on"));
+            if let Some(part) = ignores {
+                let why = "an insert of rows that are there is an error";
+                return Err(Error::refused("ignore_dup_key = on", why, part[0].at));
+            }
         } else if self.words(&["with", "fillfactor"]) {
             self.expect_symbol("=")?;
             self.integer()?;

@@ -87,14 +87,29 @@ impl<'t> Parser<'t> {
         })?;
         let include = if self.word("include") { self.names_in_parentheses()? } else { Vec::new() };
         let condition = if self.word("where") { Some(self.condition()?) } else { None };
-        if self.next_is("with") && !self.ahead_is_symbol(1, "(") && !self.ahead_is(1, "fillfactor") {
-            let option = self.ahead(1).map(|token| token.shown()).unwrap_or_default();
-            let what = format!("create index … with {option}");
-            return Err(Error::refused(&what, "an index is made of columns", self.position()));
+        if self.next_is("with") && !self.ahead_is_symbol(1, "(") {
+            self.at += 1;
+            self.list(Self::index_option)?;
         }
         self.storage()?;
         let index = CreateIndex { name, table, unique, columns, include, condition };
         Ok(StatementKind::CreateIndex(Box::new(index)))
+    }
+
+    /// Of the older syntax without parentheses: how PostgreSQL stores an index is its own affair.
+    fn index_option(&mut self) -> Result<(), Error> {
+        let at = self.position();
+        if self.word("fillfactor") {
+            self.expect_symbol("=")?;
+            return self.integer().map(drop);
+        }
+        if self.expect_any(&["pad_index", "sort_in_tempdb", "sorted_data", "statistics_norecompute"]).is_ok()
+        {
+            return Ok(());
+        }
+        let option = self.peek().map(|token| token.shown()).unwrap_or_default();
+        let what = format!("create index … with {option}");
+        Err(Error::refused(&what, "an index is made of columns", at))
     }
 
     fn view(&mut self, start: usize, mode: Mode) -> Result<StatementKind, Error> {
