@@ -71,6 +71,13 @@ fn what_is_printed_reads_as_the_same() {
 }
 
 #[test]
+fn a_comma_behind_an_option_reads_as_the_same() {
+    for text in ["set a , ", "set a, b, ", "set a, b on begin select 1 end"] {
+        round_trip(text, &parse(text, SYNTAX).unwrap(), SYNTAX);
+    }
+}
+
+#[test]
 fn nesting_and_chains_are_bounded() {
     for (head, open, middle, close) in [
         ("select ", "(", "1", ")"),

@@ -66,7 +66,9 @@ impl<'t> Parser<'t> {
         let words = self.option_words()?;
         // set a, b on
         let is_comma = |word: &SetWord| matches!(word, SetWord::Word(word) if word == ",");
-        let (Some((value, names)), true) = (words.split_last(), words.iter().any(is_comma)) else {
+        let Some((value, names)) =
+            words.split_last().filter(|(value, names)| !is_comma(value) && names.iter().any(is_comma))
+        else {
             return Ok(StatementKind::Set(words));
         };
         let mut settings = Vec::new();
