@@ -68,7 +68,6 @@ as $$
     when sqlstate = '42601' and starts_with(message, 'each ') and strpos(substr(message, 6), ' query must have the same number of columns') > 0 then 'S0205'
     when sqlstate = '42701' and starts_with(message, 'column "') and strpos(substr(message, 9), '" specified more than once') > 0 then 'S0264'
     when sqlstate = '42701' and starts_with(message, 'column "') and strpos(substr(message, 9), '" of relation "') > 0 then 'S2705'
-    when sqlstate = '42703' and starts_with(message, 'column "') and strpos(substr(message, 9), '" named in key does not exist') > 0 then 'S1911'
     when sqlstate = '42704' and starts_with(message, 'index "') and strpos(substr(message, 8), '" does not exist') > 0 then 'S3701'
     when sqlstate = '42704' and starts_with(message, 'constraint "') then 'S3728'
     when sqlstate = '42712' and starts_with(message, 'table name "') and strpos(substr(message, 13), '"') > 0 then 'S1011'
@@ -86,7 +85,6 @@ as $$
     when sqlstate = '42883' and starts_with(message, 'function ') and strpos(split_part(message, '(', 1), '.') = 0 and strpos(substr(message, 10), '(') > 0 then 'S0195'
     when sqlstate = '42P01' and starts_with(message, 'missing FROM-clause entry for table "') and strpos(substr(message, 38), '"') > 0 then 'S4104'
     when sqlstate = '42P01' and starts_with(message, 'invalid reference to FROM-clause entry for table "') and strpos(substr(message, 51), '"') > 0 then 'S4104'
-    when sqlstate = '42P07' and starts_with(message, 'relation "') and strpos(substr(message, 11), '.') > 0 then 'S1913'
     when sqlstate = '42P10' and starts_with(message, 'ORDER BY position ') and strpos(substr(message, 19), ' ') > 0 then 'S0108'
     when sqlstate = '42P10' and starts_with(message, 'for SELECT DISTINCT, ORDER BY expressions must appear in select list') then 'S0145'
     when sqlstate = '42P16' and starts_with(message, 'multiple primary keys for table "') and strpos(substr(message, 34), '"') > 0 then 'S8110'
@@ -185,8 +183,6 @@ as $$
       then replace('Column names in each table must be unique. Column name ''%'' is specified more than once.', '%', split_part(substr(message, 9), '" of relation "', 1))
     when sqlstate in ('42702', own) and starts_with(message, 'column reference "') and strpos(substr(message, 19), '" is ambiguous') > 0
       then replace('Ambiguous column name ''%''.', '%', split_part(substr(message, 19), '" is ambiguous', 1))
-    when sqlstate in ('42703', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '" named in key does not exist') > 0
-      then replace('Column name ''%'' does not exist in the target table or view.', '%', split_part(substr(message, 9), '" named in key does not exist', 1))
     when sqlstate in ('42703', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '"') > 0
       then replace('Invalid column name ''%''.', '%', split_part(substr(message, 9), '"', 1))
     when sqlstate in ('42703', own) and starts_with(message, 'column ') and strpos(substr(message, 8), ' does not exist') > 0
@@ -235,8 +231,6 @@ as $$
       then replace('The multi-part identifier "%" could not be bound.', '%', split_part(substr(message, 38), '"', 1))
     when sqlstate in ('42P01', own) and starts_with(message, 'invalid reference to FROM-clause entry for table "') and strpos(substr(message, 51), '"') > 0
       then replace('The multi-part identifier "%" could not be bound.', '%', split_part(substr(message, 51), '"', 1))
-    when sqlstate in ('42P07', own) and starts_with(message, 'relation "') and strpos(substr(message, 11), '.') > 0
-      then replace('The operation failed because an index or statistics with that name already exists on table ''%''.', '%', split_part(substr(message, 11), '.', 1))
     when sqlstate in ('42P07', own) and starts_with(message, 'relation "') and strpos(substr(message, 11), '" already exists') > 0
       then replace('There is already an object named ''%'' in the database.', '%', split_part(substr(message, 11), '" already exists', 1))
     when sqlstate in ('42P10', own) and starts_with(message, 'ORDER BY position ') and strpos(substr(message, 19), ' ') > 0

@@ -213,8 +213,8 @@ begin
     raise exception 'Object ''%'' must be in the current database.', name using errcode = 'undefined_table';
   end if;
   if id is null then
-    perform tsql.raise(15009, 16, 1, format(
-      'The object ''%s'' does not exist in database ''%s'' or is invalid for this operation.', name, current_schema()));
+    raise exception 'The object ''%'' does not exist in database ''%'' or is invalid for this operation.',
+      name, current_schema() using errcode = 'undefined_table';
   end if;
   return id;
 end

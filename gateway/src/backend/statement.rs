@@ -182,8 +182,6 @@ impl Backend {
         statement: impl FnOnce() -> String,
         client: &Client,
     ) -> PgError {
-        let statement = statement();
-        error.tell_of_definition(&statement, !client.dialect().is_tds7());
         let Some(notice) = error.violation() else { return error };
         let fields = [
             &notice.sqlstate,
@@ -193,7 +191,7 @@ impl Backend {
             &notice.table,
             &notice.constraint,
             &notice.context,
-            &statement,
+            &statement(),
         ];
         let sql = format!(
             "select number, severity, message from tsql.violation({}, {})",

@@ -12,10 +12,6 @@ use bytes::{BufMut, BytesMut};
 use tracing::Span;
 use tsql::facts::errors::{DUPLICATE_OF_ANY, DUPLICATE_OF_CONSTRAINT};
 
-/// What a system procedure is asked for is not there, in SQL Server and in ASE (sp_help).
-const NO_OBJECT: i32 = 15009;
-const NO_OBJECT_OF_ASE: i32 = 17461;
-
 pub struct Reply {
     /// Tokens that were not sent yet.
     pub tokens: BytesMut,
@@ -78,11 +74,10 @@ impl Reply {
 
     /// The number that the client's server has for an error.
     pub fn number(&self, number: i32) -> i32 {
-        match number {
-            _ if self.dialect.is_tds7() => number,
-            number if number == DUPLICATE_OF_CONSTRAINT.0 => DUPLICATE_OF_ANY,
-            NO_OBJECT => NO_OBJECT_OF_ASE,
-            number => number,
+        if number == DUPLICATE_OF_CONSTRAINT.0 && !self.dialect.is_tds7() {
+            DUPLICATE_OF_ANY
+        } else {
+            number
         }
     }
 

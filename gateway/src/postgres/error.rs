@@ -205,14 +205,6 @@ impl PgError {
         }
     }
 
-    /// Puts an error of a definition into T-SQL's words.
-    pub fn tell_of_definition(&mut self, statement: &str, sybase: bool) {
-        if let PgError::Server(notice) = self {
-            let told = errors::of_definition(statement, &notice.sqlstate, &notice.message, sybase);
-            notice.told = told.map(|(number, text)| (number, 16, text));
-        }
-    }
-
     /// The notices of a call before it failed.
     pub fn before(&self) -> &[Notice] {
         match self {

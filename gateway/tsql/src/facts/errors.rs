@@ -216,7 +216,6 @@ const TOLD: &[Told] = &[
     told("42701", ["column \"", "\" of relation \""], Some(2705),
         Some("Column names in each table must be unique. Column name '%' is specified more than once.")),
     told("42702", ["column reference \"", "\" is ambiguous"], None, Some("Ambiguous column name '%'.")),
-    told("42703", ["column \"", "\" named in key does not exist"], Some(1911), Some(NO_COLUMN_OF_INDEX)),
     told("42703", ["column \"", "\""], None, Some("Invalid column name '%'.")),
     told("42703", ["column ", " does not exist"], None, Some("Invalid column name '^'.")),
     told("42704", ["index \"", "\" does not exist"], Some(3701),
@@ -260,9 +259,6 @@ const TOLD: &[Told] = &[
         Some("The multi-part identifier \"%\" could not be bound.")),
     told("42P01", ["invalid reference to FROM-clause entry for table \"", "\""], Some(4104),
         Some("The multi-part identifier \"%\" could not be bound.")),
-    // the name of an index stands behind that of its table
-    told("42P07", ["relation \"", "."], Some(1913),
-        Some("The operation failed because an index or statistics with that name already exists on table '%'.")),
     told("42P07", ["relation \"", "\" already exists"], None,
         Some("There is already an object named '%' in the database.")),
     told("42P10", ["ORDER BY position ", " "], Some(108),
@@ -274,24 +270,6 @@ const TOLD: &[Told] = &[
     told("42P20", ["window functions are not allowed in", ""], Some(4108),
         Some("Windowed functions can only appear in the SELECT or ORDER BY clauses.")),
 ];
-
-const NO_COLUMN_OF_INDEX: &str = "Column name '%' does not exist in the target table or view.";
-
-/// The number and words of an error of CREATE INDEX or TRUNCATE TABLE, whose SQLSTATE says less than T-SQL's number:
-/// the table or a column is not there. ASE's number for the table is that of any other statement.
-pub fn of_definition(statement: &str, sqlstate: &str, text: &str, sybase: bool) -> Option<(i32, String)> {
-    let is_index = statement.starts_with("create index ") || statement.starts_with("create unique index ");
-    let is_truncation = statement.starts_with("truncate ");
-    let name = |before: &str| text.strip_prefix(before)?.strip_suffix("\" does not exist");
-    match sqlstate {
-        "42703" if is_index => name("column \"").map(|name| (1911, NO_COLUMN_OF_INDEX.replace('%', name))),
-        "42P01" if !sybase && (is_index || is_truncation) => name("relation \"").map(|name| {
-            let why = "because it does not exist or you do not have permissions";
-            (if is_index { 1088 } else { 4701 }, format!("Cannot find the object \"{name}\" {why}."))
-        }),
-        _ => None,
-    }
-}
 
 /// What is put before the text of an error about a computed column: it is the same as that about an identity column.
 pub const GENERATED: &str = "computed: ";
@@ -504,14 +482,6 @@ mod tests {
             of_variant("42883", "function tsql.len(tsql.sql_variant) does not exist").map(|one| one.0),
             Some(8116)
         );
-        let missing = |statement: &str, sybase: bool| {
-            let text = "relation \"t\" does not exist";
-            of_definition(statement, "42P01", text, sybase).map(|one| one.0)
-        };
-        assert_eq!(missing("create unique index \"t.i\" on \"t\" (\"a\")", false), Some(1088));
-        assert_eq!(missing("truncate table \"t\"", false), Some(4701));
-        assert_eq!(missing("truncate table \"t\"", true), None);
-        assert_eq!(missing("select * from \"t\"", false), None);
         assert_eq!((words("42703", "no column"), words("P0001", "division by zero")), (None, None));
         assert_eq!((own_number("S0245"), own_number("23505")), (Some(245), None));
     }
