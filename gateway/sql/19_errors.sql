@@ -80,6 +80,9 @@ as $$
     when sqlstate = '42883' and starts_with(message, 'function tsql.avg(') and strpos(substr(message, 19), ')') > 0 then 'S8117'
     when sqlstate = '42883' and starts_with(message, 'function tsql.min(') and strpos(substr(message, 19), ')') > 0 then 'S8117'
     when sqlstate = '42883' and starts_with(message, 'function tsql.max(') and strpos(substr(message, 19), ')') > 0 then 'S8117'
+    when sqlstate = '42883' and starts_with(message, 'function tsql.8120 ') and strpos(substr(message, 20), '(') > 0 then 'S8120'
+    when sqlstate = '42883' and starts_with(message, 'function tsql.8121 ') and strpos(substr(message, 20), '(') > 0 then 'S8121'
+    when sqlstate = '42883' and starts_with(message, 'function tsql.8127 ') and strpos(substr(message, 20), '(') > 0 then 'S8127'
     when sqlstate = '42883' and starts_with(message, 'function tsql.') and strpos(substr(message, 15), '(') > 0 then 'S8116'
     when sqlstate = '42883' and starts_with(message, 'operator does not exist') then 'S0402'
     when sqlstate = '42883' and starts_with(message, 'function ') and strpos(split_part(message, '(', 1), '.') = 0 and strpos(substr(message, 10), '(') > 0 then 'S0195'
@@ -215,6 +218,12 @@ as $$
       then replace('Operand data type is invalid for min operator.', '%', split_part(substr(message, 19), ')', 1))
     when sqlstate in ('42883', own) and starts_with(message, 'function tsql.max(') and strpos(substr(message, 19), ')') > 0
       then replace('Operand data type is invalid for max operator.', '%', split_part(substr(message, 19), ')', 1))
+    when sqlstate in ('42883', own) and starts_with(message, 'function tsql.8120 ') and strpos(substr(message, 20), '(') > 0
+      then replace('Column ''%'' is invalid in the select list because it is not contained in either an aggregate function or the GROUP BY clause.', '%', split_part(substr(message, 20), '(', 1))
+    when sqlstate in ('42883', own) and starts_with(message, 'function tsql.8121 ') and strpos(substr(message, 20), '(') > 0
+      then replace('Column ''%'' is invalid in the HAVING clause because it is not contained in either an aggregate function or the GROUP BY clause.', '%', split_part(substr(message, 20), '(', 1))
+    when sqlstate in ('42883', own) and starts_with(message, 'function tsql.8127 ') and strpos(substr(message, 20), '(') > 0
+      then replace('Column "%" is invalid in the ORDER BY clause because it is not contained in either an aggregate function or the GROUP BY clause.', '%', split_part(substr(message, 20), '(', 1))
     when sqlstate in ('42883', own) and starts_with(message, 'function tsql.') and strpos(substr(message, 15), '(') > 0
       then replace('An argument of the % function has a data type that is invalid for it.', '%', split_part(substr(message, 15), '(', 1))
     when sqlstate in ('42883', own) and starts_with(message, 'function ') and strpos(split_part(message, '(', 1), '.') = 0 and strpos(substr(message, 10), '(') > 0
@@ -296,7 +305,7 @@ as $$
     or number between 4104 and 4108
     or number = 8114
     or number between 8116 and 8117
-    or number = 8120
+    or number between 8120 and 8127
     or number = 8169
     or number = 8623
 $$;

@@ -82,7 +82,7 @@ const OF_TSQL: &[(i32, i32, Ends)] = &[
     (4104, 4108, Ends::Text),
     (8114, 8114, Ends::Transaction),
     (8116, 8117, Ends::Text),
-    (8120, 8120, Ends::Text),
+    (8120, 8127, Ends::Text),
     // a text that is no uniqueidentifier
     (8169, 8169, Ends::Transaction),
     // the compiler
@@ -245,6 +245,16 @@ const TOLD: &[Told] = &[
     told("42883", ["function tsql.avg(", ")"], Some(8117), Some("Operand data type is invalid for avg operator.")),
     told("42883", ["function tsql.min(", ")"], Some(8117), Some("Operand data type is invalid for min operator.")),
     told("42883", ["function tsql.max(", ")"], Some(8117), Some("Operand data type is invalid for max operator.")),
+    // grouped.rs writes these functions: there are none
+    told("42883", ["function tsql.8120 ", "("], Some(8120),
+        Some("Column '%' is invalid in the select list because it is not contained in either an aggregate function or \
+            the GROUP BY clause.")),
+    told("42883", ["function tsql.8121 ", "("], Some(8121),
+        Some("Column '%' is invalid in the HAVING clause because it is not contained in either an aggregate function \
+            or the GROUP BY clause.")),
+    told("42883", ["function tsql.8127 ", "("], Some(8127),
+        Some("Column \"%\" is invalid in the ORDER BY clause because it is not contained in either an aggregate \
+            function or the GROUP BY clause.")),
     told("42883", ["function tsql.", "("], Some(8116),
         Some("An argument of the % function has a data type that is invalid for it.")),
     told("42883", ["operator does not exist", ""], Some(402), None),

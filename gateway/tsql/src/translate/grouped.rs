@@ -6,71 +6,79 @@ use super::sources::source_name;
 use super::translation::Translation;
 use crate::error::Error;
 use crate::facts::functions::rule;
-use crate::resolve::names::shown;
-use crate::tree::{Arguments, ColumnName, Expression, Grouping, Ordering, Select, SelectItem};
+use crate::resolve::names::{quoted, shown};
+use crate::tree::{Arguments, ColumnName, Expression, Grouping, Name, Ordering, Select, SelectItem};
+
+/// The longest name in PostgreSQL, in bytes.
+const LONGEST: usize = 63;
 
 impl Translation<'_> {
-    /// Says nothing where a key is an expression, nor of what may be a column of a query around this one.
-    pub fn check_grouped(&self, select: &Select, order_by: &[Ordering], stands: Stands) -> Result<(), Error> {
-        let Some(keys) = keys(&select.group_by).filter(|keys| !keys.is_empty()) else { return Ok(()) };
+    /// A condition of such a column: a function that does not exist, named by the error's number and the column (facts::errors).
+    /// PostgreSQL looks for the column first, which may be unknown. Nothing where a key is an expression, nor of what may be a
+    /// column of a query around this one.
+    pub fn ungrouped(
+        &mut self,
+        select: &Select,
+        order_by: &[Ordering],
+        stands: Stands,
+    ) -> Result<Option<String>, Error> {
         // without a condition ASE's rows are the same
         if self.sybase() && select.condition.is_none() {
-            return Ok(());
+            return Ok(None);
         }
-        let sources: Vec<String> = select.from.iter().filter_map(source_name).collect();
-        let is_own = |column: &ColumnName| match &column.table {
-            None => stands != Stands::Inside,
-            Some(table) => sources.contains(&table.name.to_lowercase()),
-        };
-        let wrong = |column: &&ColumnName| {
-            is_own(column) && !keys.iter().any(|key| key.column.eq_ignore_ascii_case(&column.column))
-        };
-        let check = |value: &Expression, number: i32, place: &str| match first(value, &wrong) {
-            None => Ok(()),
-            Some(column) => {
-                let table = column.table.as_ref().map(|table| shown(table) + ".").unwrap_or_default();
-                let text = format!(
-                    "Column '{table}{}' is invalid in the {place} because it is not contained in either an aggregate \
-                     function or the GROUP BY clause.",
-                    column.column
-                );
-                Err(Error::new(number, text, column.at).with_severity(16))
-            }
-        };
-        let aliases = select.items.iter().filter_map(|item| match item {
-            SelectItem::Value { value: Expression::Column(column), alias: Some(alias) }
-                if column.column.eq_ignore_ascii_case(&alias.text) =>
-            {
-                None
-            }
-            SelectItem::Value { alias, .. } => alias.as_ref(),
-            _ => None,
-        });
-        let titles: Vec<_> = aliases.collect();
-        let is_titled =
-            |key: &&ColumnName| titles.iter().any(|title| title.text.eq_ignore_ascii_case(&key.column));
-        if keys.iter().any(is_titled) {
-            // which may be no column: that is another error
-            return Ok(());
+        let Some((number, column)) = wrong(select, order_by, stands) else { return Ok(None) };
+        let table = column.table.as_ref().map(|table| shown(table) + ".").unwrap_or_default();
+        let mut name = format!("{number} {table}{}", column.column);
+        while name.len() > LONGEST {
+            name.pop();
         }
-        for item in &select.items {
-            match item {
-                SelectItem::Value { value, .. } | SelectItem::Assign { value, .. } => {
-                    check(value, 8120, "select list")?;
-                }
-                SelectItem::Star { .. } | SelectItem::Identity { .. } => {}
-            }
+        let value = self.value(&Expression::Column(column.clone()))?;
+        Ok(Some(format!("tsql.{}({})", quoted(&name), value.sql)))
+    }
+}
+
+/// The first column that is no key and should be one, and the number of the error.
+fn wrong<'a>(select: &'a Select, order_by: &'a [Ordering], stands: Stands) -> Option<(i32, &'a ColumnName)> {
+    let keys = keys(&select.group_by).filter(|keys| !keys.is_empty())?;
+    let sources: Vec<String> = select.from.iter().filter_map(source_name).collect();
+    let is_own = |column: &ColumnName| match &column.table {
+        None => stands != Stands::Inside,
+        Some(table) => sources.contains(&table.name.to_lowercase()),
+    };
+    let is_wrong = |column: &&ColumnName| {
+        is_own(column) && !keys.iter().any(|key| key.column.eq_ignore_ascii_case(&column.column))
+    };
+    let titles: Vec<_> = select.items.iter().filter_map(title).collect();
+    let is_titled =
+        |key: &&ColumnName| titles.iter().any(|title| title.text.eq_ignore_ascii_case(&key.column));
+    if keys.iter().any(is_titled) {
+        // which may be no column: that is another error
+        return None;
+    }
+    let listed = select.items.iter().find_map(|item| match item {
+        SelectItem::Value { value, .. } | SelectItem::Assign { value, .. } => first(value, &is_wrong),
+        SelectItem::Star { .. } | SelectItem::Identity { .. } => None,
+    });
+    let is_title = |value: &Expression| matches!(value, Expression::Column(column) if column.table.is_none() && is_titled(&column));
+    let ordered = || order_by.iter().map(|ordering| &ordering.value).filter(|value| !is_title(value));
+    listed
+        .map(|column| (8120, column))
+        .or_else(|| {
+            select.having.iter().find_map(|having| first(having, &is_wrong)).map(|column| (8121, column))
+        })
+        .or_else(|| ordered().find_map(|value| first(value, &is_wrong)).map(|column| (8127, column)))
+}
+
+/// The alias of an item, unless it is the name of its column.
+fn title(item: &SelectItem) -> Option<&Name> {
+    match item {
+        SelectItem::Value { value: Expression::Column(column), alias: Some(alias) }
+            if column.column.eq_ignore_ascii_case(&alias.text) =>
+        {
+            None
         }
-        if let Some(having) = &select.having {
-            check(having, 8121, "HAVING clause")?;
-        }
-        for ordering in order_by {
-            if !matches!(&ordering.value, Expression::Column(column) if column.table.is_none() && is_titled(&column))
-            {
-                check(&ordering.value, 8127, "ORDER BY clause")?;
-            }
-        }
-        Ok(())
+        SelectItem::Value { alias, .. } => alias.as_ref(),
+        _ => None,
     }
 }
 

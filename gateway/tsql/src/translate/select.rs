@@ -188,9 +188,11 @@ impl Translation<'_> {
             let titles = Titles::of(select, &items);
             sql.push_str(&format!(" group by {}", self.groupings(&select.group_by, &titles)?));
         }
-        self.check_grouped(select, order_by, stands)?;
-        if let Some(having) = &select.having {
-            sql.push_str(&format!(" having {}", self.condition(having)?));
+        let ungrouped = self.ungrouped(select, order_by, stands)?;
+        let having = select.having.as_ref().map(|having| self.condition(having)).transpose()?;
+        let conditions: Vec<String> = ungrouped.into_iter().chain(having).collect();
+        if !conditions.is_empty() {
+            sql.push_str(&format!(" having {}", conditions.join(" and ")));
         }
         if !order_by.is_empty() {
             let clause = if select.distinct { None } else { self.order_by(order_by, &items)? };
