@@ -6,7 +6,7 @@ pub use crate::quoting::{array, literal, quoted};
 use crate::tree::{Name, ObjectName, Variable};
 
 /// The longest name in PostgreSQL, in bytes.
-const LONGEST: usize = 63;
+pub const LONGEST: usize = 63;
 
 /// The name as PostgreSQL stores it: T-SQL's names differ by more than their case.
 pub fn folded(name: &str, line: u32) -> Result<String, Error> {

@@ -6,11 +6,8 @@ use super::sources::source_name;
 use super::translation::Translation;
 use crate::error::Error;
 use crate::facts::functions::rule;
-use crate::resolve::names::{quoted, shown};
+use crate::resolve::names::{quoted, shown, LONGEST};
 use crate::tree::{Arguments, ColumnName, Expression, Grouping, Name, Ordering, Select, SelectItem};
-
-/// The longest name in PostgreSQL, in bytes.
-const LONGEST: usize = 63;
 
 impl Translation<'_> {
     /// A condition of such a column: a function that does not exist, named by the error's number and the column (facts::errors).
