@@ -1,17 +1,18 @@
 """What `ringlog load` refuses, in one line each, before it writes anything."""
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scraping import read
 from typer.testing import CliRunner
 
 from ringlog.cli import app
 from ringlog.clients import Address
 from ringlog.clients.spool import Spool
-from servers import RunningServer
+from servers import RunningServer, free_port
 from waiting import wait_until
 
 FACILITY = Path(__file__).with_name("facility.toml")
@@ -85,21 +86,21 @@ def test_a_password_must_be_somewhere(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 def test_a_server_that_is_away_is_reported_and_waited_for(load: Callable[..., Any], spool: Path) -> None:
-    one = load("--url", NOWHERE, "--tables", "beam")
-    file = spool / "127.0.0.1-1" / "beam.spool"
-    # nobody else may look into it meanwhile, but with each row that is kept it grows
-    sizes: set[int] = set()
+    port = free_port()
+    one = load("--url", NOWHERE, "--tables", "beam", "--metrics", f"127.0.0.1:{port}")
 
-    def has_grown() -> bool:
-        sizes.add(sum(part.stat().st_size for part in file.parent.glob("*")))
-        return len(sizes) > 8
+    def keeps_rows() -> bool:
+        assert one.process.poll() is None, one.end()
+        with suppress(OSError):  # the process does not listen yet
+            return read(port)["ringlog_writer_spooled_rows"]["beam"] >= 5
+        return False
 
-    wait_until(has_grown)
+    wait_until(keeps_rows)
     code, said = one.stop()
     assert code == 0
     assert said.startswith(f"ringlog: {NOWHERE}: Unable to connect")
     assert "Rows are kept in the spool until the server answers" in said.splitlines()[0]
-    with closing(Spool(file, "beam", ["current"], 40)) as kept:
+    with closing(Spool(spool / "127.0.0.1-1" / "beam.spool", "beam", ["current"], 40)) as kept:
         assert kept.depth >= 5
         assert kept.seq_no is None, "the ring's place is chosen by the server"
 

@@ -1,27 +1,15 @@
 """What writers count, read as Prometheus reads it."""
 
 import time
-import urllib.request
 from collections.abc import Callable
 from typing import Any
 
-from prometheus_client.parser import text_string_to_metric_families
+from scraping import read
 
 from ringlog.loader.metrics import Metrics
 from ringlog.loader.statistics import shared
 from servers import free_port
 from waiting import PATIENCE, wait_until
-
-
-def read(port: int) -> dict[str, dict[str, float]]:
-    """Values by name and table; of a histogram its count."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as answer:
-        text = str(answer.read(), "utf-8")
-    found: dict[str, dict[str, float]] = {}
-    for family in text_string_to_metric_families(text):
-        for sample in family.samples:
-            found.setdefault(sample.name, {})[sample.labels["table"]] = sample.value
-    return found
 
 
 def test_one_endpoint_serves_all_writers(
