@@ -5,6 +5,7 @@ mod ahead;
 mod cursor;
 mod cursors;
 mod datatypes;
+mod demanded;
 mod dynamic;
 mod execute;
 mod expression;

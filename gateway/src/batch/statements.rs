@@ -55,7 +55,10 @@ impl Interpreter {
         // what a text inside another, or inside a procedure, sets holds to its end
         let settings = is_inside.then(|| client.settings().clone());
         self.depth += 1;
-        let ran = Box::pin(self.run_block(client, &program.statements, variables)).await;
+        let ran = match self.demand_tables(client, &program.demanded).await {
+            Ok(()) => Box::pin(self.run_block(client, &program.statements, variables)).await,
+            Err(interrupt) => Err(interrupt),
+        };
         self.depth -= 1;
         self.tables.truncate(tables);
         let ran = match (before, ran) {
@@ -316,7 +319,12 @@ impl Interpreter {
     }
 
     /// A statement has failed. Ok: the next one follows.
-    async fn failed(&mut self, client: &mut Client, failure: Failure, line: u32) -> Result<(), Interrupt> {
+    pub(super) async fn failed(
+        &mut self,
+        client: &mut Client,
+        failure: Failure,
+        line: u32,
+    ) -> Result<(), Interrupt> {
         if failure.stage != Stage::Raised {
             return Err(failure.into());
         }

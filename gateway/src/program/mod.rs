@@ -6,7 +6,7 @@ mod literal;
 pub use cache::{Compiled, Given, Latest, Programs};
 pub use literal::{refusal, value_of};
 pub use tsql::program::{
-    placeholder, Action, Argument, Condition, CursorAction, Declaration, Define, Execute, Executed,
+    placeholder, Action, Argument, Condition, CursorAction, Declaration, Define, Demanded, Execute, Executed,
     Expression, FetchFrom, Filled, FilledBy, InsertBulk, InsertExecute, ListItem, Made, OverColumns, Program,
     Query, QueryKind, ResultType, RowSource, SentText, Settings, Sql, Statement, Title, Typed, CLOCKS,
     LONGEST_TRANSACTION_NAME, SENT_TEXT,

@@ -22,8 +22,8 @@ use crate::lexer;
 use crate::message;
 use crate::procedure::Created;
 use crate::program::{
-    Action, Condition, CursorAction, Declaration, Executed, Lifted, OverColumns, Program, Query, QueryKind,
-    Settings, Sql, Statement, LONGEST_TRANSACTION_NAME,
+    demanded, Action, Condition, CursorAction, Declaration, Executed, Lifted, OverColumns, Program, Query,
+    QueryKind, Settings, Sql, Statement, LONGEST_TRANSACTION_NAME,
 };
 use crate::resolve::{names, Scope};
 use crate::translate::{self, Clock, Numbered};
@@ -109,7 +109,20 @@ fn program_of(
     }
     let Compiler { unlisted, makes_temporary, .. } = compiler;
     let table_variables = tables.iter().map(|(table, _)| table.variable.name.clone()).collect();
-    Ok(Program { parameters, statements, placeholders, lifted, unlisted, table_variables, makes_temporary })
+    let demanded = match settings.sybase && !settings.procedure {
+        true => demanded(&statements, made(batch)?),
+        false => Vec::new(),
+    };
+    Ok(Program {
+        parameters,
+        statements,
+        placeholders,
+        lifted,
+        unlisted,
+        table_variables,
+        makes_temporary,
+        demanded,
+    })
 }
 
 impl Compiler<'_> {
@@ -495,6 +508,16 @@ fn defined(sql: String, kind: QueryKind) -> Action {
 fn forgotten(table: &TableVariable, line: u32) -> Result<Statement, Error> {
     let sql = translate::forgotten(&names::table_variable(&table.variable, ""))?;
     Ok(Statement { line, action: defined(sql, QueryKind::Unsaid) })
+}
+
+/// The tables and views that a batch defines anywhere, as SQL names them.
+fn made(batch: &[tree::Statement]) -> Result<Vec<String>, Error> {
+    let name = |statement: &tree::Statement| match &statement.kind {
+        Tree::CreateTable(create) => Some(names::table(&create.table)),
+        Tree::CreateView(create) => Some(names::table(&create.name)),
+        _ => None,
+    };
+    tree::every(batch).filter_map(name).collect()
 }
 
 /// The table variables that a batch declares anywhere, except inside procedures.

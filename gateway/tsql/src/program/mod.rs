@@ -1,10 +1,13 @@
 //! The program of a batch, which the gateway's session runs: a tree of statements, with queries in PostgreSQL's SQL.
 
+mod demanded;
 mod filled;
 mod keeping;
 mod over_columns;
 mod sql;
 
+pub(crate) use demanded::demanded;
+pub use demanded::Demanded;
 pub use filled::FilledBy;
 pub use keeping::keeps;
 pub use over_columns::{OverColumns, Typed};
@@ -68,6 +71,8 @@ pub struct Program {
     pub table_variables: Vec<String>,
     /// It makes temporary tables.
     pub makes_temporary: bool,
+    /// At TDS 5.0: the tables without which nothing of it runs.
+    pub demanded: Vec<Demanded>,
 }
 
 /// A literal of the text that a variable stands for.
@@ -388,16 +393,24 @@ impl Statement {
 
 impl Action {
     fn sql(&self, found: &mut Vec<String>) {
-        let mut value = |value: &Expression| {
+        self.own_sql(&mut |sql| found.push(sql.numbered()));
+        if let Action::Define(define) = self {
+            found.extend(define.statements.iter().cloned());
+        }
+        for statement in self.bodies().into_iter().flatten() {
+            statement.action.sql(found);
+        }
+    }
+
+    /// The SQL of it, without that of the statements that it is made of.
+    fn own_sql<'s>(&'s self, found: &mut dyn FnMut(&'s Sql)) {
+        let mut value = |value: &'s Expression| {
             if let Expression::Sql(sql) = value {
-                found.push(sql.numbered());
+                found(sql);
             }
         };
-        let all = |statements: &[Statement], found: &mut Vec<String>| {
-            statements.iter().for_each(|statement| statement.action.sql(found));
-        };
         match self {
-            Action::Query(query) => found.push(query.sql.numbered()),
+            Action::Query(query) => found(&query.sql),
             Action::Assign(_, assigned) => value(assigned),
             Action::Declare(declaration) => declaration.value.iter().for_each(value),
             Action::Return(returned) => returned.iter().for_each(value),
@@ -408,24 +421,22 @@ impl Action {
                 Executed::Text(text) => value(text),
             },
             Action::Raise { message: sql, .. } | Action::Throw(Some(sql)) | Action::ChangeText(sql) => {
-                found.push(sql.numbered());
+                found(sql);
             }
-            Action::Cursor(CursorAction::Declare { query, .. }) => found.push(query.numbered()),
-            Action::Define(define) => found.extend(define.statements.iter().cloned()),
-            Action::If { condition, then, otherwise } => {
-                condition.sql(found);
-                all(then, found);
-                all(otherwise, found);
-            }
-            Action::While { condition, body } => {
-                condition.sql(found);
-                all(body, found);
-            }
-            Action::Try { body, catch } => {
-                all(body, found);
-                all(catch, found);
-            }
+            Action::Cursor(CursorAction::Declare { query, .. }) => found(query),
+            Action::If { condition: Condition::Sql(sql), .. }
+            | Action::While { condition: Condition::Sql(sql), .. } => found(sql),
             _ => {}
+        }
+    }
+
+    /// The lists of statements that it is made of.
+    fn bodies(&self) -> [&[Statement]; 2] {
+        match self {
+            Action::If { then, otherwise, .. } => [then, otherwise],
+            Action::While { body, .. } => [body, &[]],
+            Action::Try { body, catch } => [body, catch],
+            _ => [&[], &[]],
         }
     }
 
@@ -481,12 +492,6 @@ impl Expression {
 }
 
 impl Condition {
-    fn sql(&self, found: &mut Vec<String>) {
-        if let Condition::Sql(sql) = self {
-            found.push(sql.numbered());
-        }
-    }
-
     fn size(&self) -> usize {
         match self {
             Condition::InTransaction => 0,

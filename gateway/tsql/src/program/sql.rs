@@ -19,8 +19,7 @@ pub struct Sql {
     pub calls: bool,
     /// See [`keeps`](super::keeps).
     pub keeps: bool,
-    /// The tables and views that it names, as it names them, and common tables of its own; functions that look into
-    /// the catalogue, with ().
+    /// The tables and views that it names, as it names them; functions that look into the catalogue, with ().
     pub tables: Vec<String>,
     /// It selects expressions over columns, whose types are not known here.
     pub over_columns: Option<Arc<OverColumns>>,

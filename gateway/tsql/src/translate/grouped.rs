@@ -7,7 +7,9 @@ use super::translation::Translation;
 use crate::error::Error;
 use crate::facts::functions::rule;
 use crate::resolve::names::{quoted, shown, LONGEST};
-use crate::tree::{Arguments, ColumnName, Expression, Grouping, Name, Ordering, Select, SelectItem};
+use crate::tree::{
+    Arguments, ColumnName, Expression, Grouping, Name, Ordering, Select, SelectItem, TableSource,
+};
 
 impl Translation<'_> {
     /// A condition of such a column: a function that does not exist, named by the error's number and the column (facts::errors).
@@ -19,8 +21,9 @@ impl Translation<'_> {
         order_by: &[Ordering],
         stands: Stands,
     ) -> Result<Option<String>, Error> {
-        // without a condition ASE's rows are the same
-        if self.sybase() && select.condition.is_none() {
+        // ASE shows all rows of a group (Reference Manual: Commands, "Transact-SQL extensions to group by and having"): one,
+        // where the keys include the only table's primary key, and nothing else does PostgreSQL accept
+        if self.sybase() && matches!(select.from.as_slice(), [TableSource::Table { .. }]) {
             return Ok(None);
         }
         let Some((number, column)) = wrong(select, order_by, stands) else { return Ok(None) };

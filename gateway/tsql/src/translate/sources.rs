@@ -63,10 +63,13 @@ impl Translation<'_> {
         }
     }
 
-    /// A table or view as SQL names it, which is noted.
+    /// A table or view as SQL names it, which is noted unless it is a query of the WITH.
     pub fn table(&mut self, name: &ObjectName) -> Result<String, Error> {
         let sql = table(name)?;
-        self.variables.note_table(&sql);
+        let is_common = name.is_bare() && self.common_columns.contains_key(&name.name.to_lowercase());
+        if !is_common {
+            self.variables.note_table(&sql);
+        }
         Ok(sql)
     }
 
