@@ -282,6 +282,34 @@ return (
   limit 1
 );
 comment on function tsql.is_national(regclass, integer) is 'The same of a column by its place, from 1.';
+create or replace function tsql.is_national_or_image(target regclass, named name) returns boolean
+language sql stable parallel safe
+return (
+  select case
+    when atttypid <> 'bytea'::regtype then tsql.is_national(array[target], named)
+    when said is not null then said = 'image'
+    -- a column of a view says nothing of its own
+    when relkind <> 'v' then false
+  end
+  from pg_attribute
+  join pg_class on pg_class.oid = attrelid,
+    substring(col_description(attrelid, attnum) from '^T-SQL "(?:[^"]|"")+" (.+)$') as said
+  where attrelid = target and attname = named and attnum > 0 and not attisdropped
+);
+comment on function tsql.is_national_or_image(regclass, name) is
+  'Whether a column is a national text, of which bytes are UTF-16, or an image, which takes a text as its bytes; null where '
+  'that is not known.';
+create or replace function tsql.is_national_or_image(target regclass, place integer) returns boolean
+language sql stable parallel safe
+return (
+  select tsql.is_national_or_image(target, attname)
+  from pg_attribute
+  where attrelid = target and attnum > 0 and not attisdropped
+  order by attnum
+  offset place - 1
+  limit 1
+);
+comment on function tsql.is_national_or_image(regclass, integer) is 'The same of a column by its place, from 1.';
 create or replace function tsql.length_of(tables regclass[], named name) returns integer
 language sql stable parallel safe
 return (

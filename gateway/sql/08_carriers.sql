@@ -62,6 +62,19 @@ $$;
 comment on function tsql.fail_assignment(integer, text, text, integer) is
   'The same of one of two branches: by the digits, which PostgreSQL knows not before it runs a plan for all values.';
 
+create or replace function tsql.image_of(value bytea, is_image boolean) returns bytea
+language plpgsql immutable parallel safe
+as $$
+begin
+  if not is_image then
+    perform tsql.fail_assignment(257, 'varchar', 'varbinary');
+  end if;
+  return value;
+end
+$$;
+comment on function tsql.image_of(bytea, boolean) is
+  'The bytes of a text, for an image column; error 257 of a column that is none.';
+
 do $$
 declare
   source record;
@@ -69,7 +82,7 @@ declare
   dialect record;
   carrier text;
   body text;
-  -- what a value says beside itself: the digits of a time, whether the column of bytes is national
+  -- what a value says beside itself: the digits of a time, whether the column of bytes is national, that of a text an image
   says text;
   says_type text;
   carry text;
@@ -93,13 +106,17 @@ begin
     ('national', 'text', 'varchar'), ('national_char', 'character', 'varchar')
   ) as sources (name, type, class)
   loop
-    says := case when source.name in ('timestamp', 'datetime2', 'time') then 'digits' when source.name = 'bytea' then 'wide' end;
-    says_type := case says when 'digits' then 'integer' when 'wide' then 'boolean' end;
     plain := case when source.type in ('timestamp', 'timestamptz', 'time')
       then format('pg_catalog.%I(value, -1)', source.type) else 'value' end;
     for dialect in select * from (values (false, '', ''), (true, 'sybase_', '_sybase')) as dialects (sybase, prefix, suffix)
     loop
       carrier := 'carried_' || dialect.prefix || source.name;
+      says := case
+        when source.name in ('timestamp', 'datetime2', 'time') then 'digits'
+        when source.name = 'bytea' then 'wide'
+        when source.name in ('text', 'char') and not dialect.sybase then 'image'
+      end;
+      says_type := case when says = 'digits' then 'integer' when says is not null then 'boolean' end;
       if dialect.sybase and source.name in ('datetime2', 'national', 'national_char') then
         continue;
       elsif dialect.sybase and source.class not in ('bit', 'int', 'numeric', 'float', 'varchar') then
@@ -125,10 +142,10 @@ begin
         ' language sql immutable parallel safe return row(%4$s%5$s)::tsql.%3$s', carry, source.type, carrier,
         plain, ', null::' || says_type);
       if carry = 'carry' or says is not null then
-        -- of a column of any type
+        -- of a column of any type; `wide` is what is said of bytes and of texts
         execute format('create or replace function tsql.%s(value %s, digits integer, wide boolean) returns tsql.%s'
           ' language sql immutable parallel safe return row(%4$s%5$s)::tsql.%3$s', carry, source.type, carrier, plain,
-          ', ' || says);
+          case when says = 'digits' then ', digits' when says is not null then ', wide' end);
       end if;
       for target in select * from (values
         ('boolean', 'to_bit', 'bit'), ('smallint', 'to_smallint', 'int'), ('integer', 'to_int', 'int'),
@@ -144,11 +161,10 @@ begin
         volatility := 'immutable';
         body := null;
         refused := tsql.assignment_error(source.class, target.class, dialect.sybase);
-        -- bytea is image too, which takes a text by itself ('' before a writetext), where varbinary wants CONVERT
-        if (source.class, target.type) = ('varchar', 'bytea') then
-          refused := tsql.assignment_error(source.class, 'image', dialect.sybase);
-        end if;
-        if source.name like 'national%' and target.type = 'bytea' then
+        if says = 'image' and target.type = 'bytea' then
+          -- bytea is image too, which takes a text by itself ('' before a writetext), where varbinary wants CONVERT
+          body := 'tsql.image_of(tsql.varbytes((carried).value), (carried).image)';
+        elsif source.name like 'national%' and target.type = 'bytea' then
           -- an nvarchar becomes a varbinary by CONVERT alone, and no image
           body := 'tsql.fail_assignment(257, ''nvarchar'', ''varbinary'')::bytea';
         elsif refused is not null then
@@ -299,6 +315,42 @@ $$;
 comment on function tsql.takes(text, integer) is
   'True when an insert that names no columns of a table gives it so many values; error 213 otherwise, '
   '8101 where these are as many as with the identity column.';
+
+create or replace function tsql.takes_output(target regclass) returns boolean
+language plpgsql stable
+as $$
+declare
+  shown text;
+  found name;
+begin
+  select relname into shown from pg_class where oid = target;
+  if exists (select from pg_class where oid = target and relkind = 'v') then
+    perform tsql.fail(330, format('The target ''%s'' of the OUTPUT INTO clause cannot be a view or common table expression.',
+      shown));
+  end if;
+  -- those that keep the lengths of binaries are none of T-SQL's
+  if exists (
+    select from pg_trigger
+    where tgrelid = target and not tgisinternal and tgenabled <> 'D' and tgname <> 'T-SQL binaries'
+  ) then
+    perform tsql.fail(331, format('The target table ''%s'' of the OUTPUT INTO clause cannot have any enabled triggers.',
+      shown));
+  end if;
+  select conname into found from pg_constraint where contype = 'f' and target in (conrelid, confrelid) limit 1;
+  if found is not null then
+    perform tsql.fail(332, format('The target table ''%s'' of the OUTPUT INTO clause cannot be on either side of a '
+      '(primary key, foreign key) relationship. Found reference constraint ''%s''.', shown, found));
+  end if;
+  select conname into found from pg_constraint where contype = 'c' and target = conrelid limit 1;
+  if found is not null then
+    perform tsql.fail(333, format('The target table ''%s'' of the OUTPUT INTO clause cannot have any enabled check '
+      'constraints or any enabled rules. Found check constraint or rule ''%s''.', shown, found));
+  end if;
+  return true;
+end
+$$;
+comment on function tsql.takes_output(regclass) is
+  'True for a table that OUTPUT INTO may fill; errors 330 to 333 of views and of tables with triggers, foreign keys and checks.';
 
 do $$
 begin

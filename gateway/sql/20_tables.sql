@@ -1,4 +1,4 @@
--- Temporary tables of procedures, and how tables and views are dropped.
+-- Temporary tables of procedures, how tables and views are dropped, and what is demanded of their columns.
 
 create or replace function tsql.drop_temporary(names text[], if_exists boolean)
 returns void
@@ -104,3 +104,25 @@ $$;
 comment on function tsql.drop_relation(text, text, text, boolean) is
 $$Drops a table or view of one schema (pg_temp: a temporary table), with the caller's rights. Errors: it is not there
 or another's (3701).$$;
+
+create or replace function tsql.all_grouped(target text, keys text[]) returns boolean
+language plpgsql stable
+as $$
+declare
+  other record;
+begin
+  select attname, relname into other
+  from pg_attribute
+  join pg_class on pg_class.oid = attrelid
+  where attrelid = to_regclass(target) and attnum > 0 and not attisdropped and lower(attname) <> all (keys)
+  order by attnum
+  limit 1;
+  if found then
+    perform tsql.fail(8120, format('Column ''%s.%s'' is invalid in the select list because it is not contained in either '
+      'an aggregate function or the GROUP BY clause.', other.relname, other.attname));
+  end if;
+  return true;
+end
+$$;
+comment on function tsql.all_grouped(text, text[]) is
+  'True when a table has no columns but these; error 8120 otherwise, of * beside GROUP BY.';

@@ -39,10 +39,7 @@ begin
   open rows for
   select
     (select relations.name from sys.every_relation as relations where relations.oid = id)::sys.sysname as name,
-    (
-      select partitions.rows from sys.partitions as partitions
-      where partitions.object_id = id::integer and partitions.index_id = 0
-    )::character(20) as rows,
+    sys.count_of_rows(id)::character(20) as rows,
     sys.kilobytes(sum(pg_catalog.pg_total_relation_size(parts.relid))) as reserved,
     sys.kilobytes(sum(pg_catalog.pg_table_size(parts.relid))) as data,
     sys.kilobytes(sum(pg_catalog.pg_indexes_size(parts.relid))) as index_size,
@@ -52,6 +49,24 @@ begin
   return 0;
 end
 $$;
+
+create function sys.count_of_rows(relation oid)
+returns bigint
+language plpgsql
+stable
+as $$
+declare
+  counted bigint;
+begin
+  if pg_catalog.has_any_column_privilege(relation, 'select') then
+    execute pg_catalog.format('select count(*) from %s', relation::regclass) into counted;
+  end if;
+  return counted;
+end
+$$;
+
+comment on function sys.count_of_rows(oid) is
+'The rows of a table, counted one by one; null for who may not read it.';
 
 create function sys.kilobytes(bytes numeric)
 returns character varying
@@ -63,4 +78,4 @@ $$;
 
 comment on function sys.sp_spaceused(text, text) is
 $$SQL Server and ASE: sp_spaceused. The space of a table (of a log with all its weeks) or of the current database. The
-rows are those that PostgreSQL's statistics know of.$$;
+rows are counted.$$;

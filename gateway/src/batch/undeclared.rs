@@ -74,8 +74,13 @@ impl Interpreter {
         let Compiled { program, .. } = self.compile(client, &one.query, &settings, false).await?;
         let columns = self.first_columns(client, &program.statements, declarations).await?;
         let takes = |traits: &Traits| one.place.is_none() || !(traits.identity || traits.computed);
-        let mut columns = columns.into_iter().filter(|column| takes(&column.traits));
-        let of = columns.nth(one.place.unwrap_or(0)).map(|column| column.type_info);
+        let mut columns: Vec<_> = columns.into_iter().filter(|column| takes(&column.traits)).collect();
+        if one.given.is_some_and(|given| given != columns.len()) {
+            let text = "Column name or number of supplied values does not match table definition.";
+            return Err(ServerMessage::error(213, 16, text));
+        }
+        let place = one.place.unwrap_or(0);
+        let of = (place < columns.len()).then(|| columns.swap_remove(place).type_info);
         let of = if one.longest { of.and_then(longest) } else { of };
         of.ok_or_else(|| {
             let text = format!("The type for parameter '{}' cannot be deduced in this context.", one.name);

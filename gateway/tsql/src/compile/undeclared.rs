@@ -4,7 +4,7 @@
 use crate::error::Error;
 use crate::lexer::{self, Syntax, TokenKind};
 use crate::parser;
-use crate::translate::any;
+use crate::translate::{any, mismatch};
 use crate::tree::{
     Arguments, AssignOperator, BinaryOperator, ColumnName, CommonTable, Expression, Insert, InsertSource,
     JoinKind, Name, Position, Query, QueryBody, Select, SelectItem, StatementKind, TableSource, Target,
@@ -20,6 +20,8 @@ pub struct Undeclared {
     pub query: String,
     /// The place of the column, from 0; None: the query's only one. Of a table's columns those count that take values.
     pub place: Option<usize>,
+    /// Values that an INSERT has for the table's columns; None where that is not known, and of any other statement.
+    pub given: Option<usize>,
     /// Not that type itself but the longest of its kind: what is compared by order ("General deduction").
     pub longest: bool,
 }
@@ -45,8 +47,11 @@ pub fn undeclared(text: &str, syntax: Syntax, declared: &HashSet<String>) -> Res
         return Ok(Vec::new());
     }
     let batch = parser::parse_tokens(&tokens, syntax)?;
-    let mut finder = Finder { declared, with: Vec::new(), from: Vec::new(), found: Vec::new() };
+    let mut finder = Finder { declared, with: Vec::new(), from: Vec::new(), found: Vec::new(), given: None };
     if let [statement] = batch.statements.as_slice() {
+        if let StatementKind::Insert(insert) = &statement.kind {
+            finder.given = given(insert)?;
+        }
         finder.statement(&statement.kind);
     }
     let described = |(name, at): (String, Position)| {
@@ -77,6 +82,25 @@ struct Finder<'d> {
     with: Vec<CommonTable>,
     from: Vec<TableSource>,
     found: Vec<Undeclared>,
+    given: Option<usize>,
+}
+
+/// The values that an INSERT without columns has for each row, where that is known. Errors 109 and 110 of one with others.
+fn given(insert: &Insert) -> Result<Option<usize>, Error> {
+    let is_star = |item: &SelectItem| matches!(item, SelectItem::Star { .. });
+    let given = match &insert.source {
+        InsertSource::Values(rows) => rows.first().map_or(0, Vec::len),
+        InsertSource::Query(query) => match &query.body {
+            QueryBody::Select(select) if !select.items.iter().any(is_star) => select.items.len(),
+            _ => return Ok(None),
+        },
+        _ => return Ok(None),
+    };
+    match insert.columns.as_slice() {
+        [] => Ok(Some(given)),
+        columns if columns.len() == given => Ok(None),
+        columns => Err(mismatch(columns.len(), given, columns[0].at.line)),
+    }
 }
 
 impl Finder<'_> {
@@ -221,7 +245,7 @@ impl Finder<'_> {
             Expression::Cast(cast) => match self.parameter(&cast.operand) {
                 Some(name) => {
                     let query = format!("select cast(null as {})", cast.target);
-                    self.found.push(Undeclared { name, query, place: None, longest: false });
+                    self.found.push(Undeclared { name, query, place: None, given: None, longest: false });
                 }
                 None => self.value(&cast.operand),
             },
@@ -243,7 +267,7 @@ impl Finder<'_> {
         match self.parameter(value) {
             Some(name) if !any(other, &mut |one| self.parameter(one).is_some()) => {
                 let query = self.select(other);
-                self.found.push(Undeclared { name, query, place: None, longest });
+                self.found.push(Undeclared { name, query, place: None, given: None, longest });
             }
             Some(_) => {}
             None => self.value(value),
@@ -259,7 +283,8 @@ impl Finder<'_> {
                 (self.select_item(all), Some(*place))
             }
         };
-        self.found.push(Undeclared { name, query, place, longest: false });
+        let given = self.given.filter(|_| place.is_some());
+        self.found.push(Undeclared { name, query, place, given, longest: false });
     }
 
     fn parameter(&self, value: &Expression) -> Option<String> {
@@ -327,7 +352,8 @@ mod tests {
     }
 
     fn of(name: &str, query: &str, place: Option<usize>, longest: bool) -> Undeclared {
-        Undeclared { name: name.to_owned(), query: query.to_owned(), place, longest }
+        let given = place.map(|place| place + 1);
+        Undeclared { name: name.to_owned(), query: query.to_owned(), place, given, longest }
     }
 
     #[test]
@@ -381,6 +407,8 @@ mod tests {
             ("select 1 select * from t where a = @p", 11502),
             ("insert t (a, b, c) select *, @p from u", 11502),
             ("select * frm t where a = @p", 102),
+            ("insert t (a) values (1, @p)", 110),
+            ("insert t (a, b) select @p from u", 109),
         ] {
             assert_eq!(found(text), Err(number), "{text}");
         }

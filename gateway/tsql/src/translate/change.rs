@@ -3,7 +3,7 @@
 use super::arithmetic::arithmetic;
 use super::declared::Named;
 use super::expressions::sign;
-use super::insert::Nationals;
+use super::insert::Targets;
 use super::sources::source_name;
 use super::translation::Translation;
 use super::value::{assigned, carried_into, Value};
@@ -111,8 +111,8 @@ impl Translation<'_> {
         let column = item.column.as_ref();
         let column = column.map(|column| identifier(&column.column, column.at.line)).transpose()?;
         let columns: Vec<String> = column.into_iter().collect();
-        let nationals = Nationals { table, columns: Some(&columns) };
-        Ok(carried_into(&value, || nationals.sql(0), self.sybase()))
+        let targets = Targets { table, columns: Some(&columns) };
+        Ok(carried_into(&value, || targets.sql(0), self.sybase()))
     }
 
     /// The table that a change names, which FROM may call otherwise.

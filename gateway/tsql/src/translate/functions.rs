@@ -60,6 +60,15 @@ impl Translation<'_> {
     /// A function of the site's own, or of PostgreSQL. The arguments of one with a schema become of the types of its
     /// parameters as values of columns do; those of any other go as they are, texts without a type.
     pub fn passed_on(&mut self, name: &ObjectName, arguments: &[Expression]) -> Result<Value, Error> {
+        Ok(Value::unknown(self.passed_on_of(name, arguments)?.0))
+    }
+
+    /// The same, and the types of the arguments.
+    pub fn passed_on_of(
+        &mut self,
+        name: &ObjectName,
+        arguments: &[Expression],
+    ) -> Result<(String, Vec<Option<Type>>), Error> {
         let line = name.at.line;
         if name.owner != SYSTEM {
             self.variables.note_call();
@@ -76,19 +85,20 @@ impl Translation<'_> {
         // a parameter that is left out takes its default: so do the last ones
         let is_given = |argument: &Expression| !matches!(argument, Expression::Default(_));
         let given = arguments.iter().rposition(is_given).map_or(0, |last| last + 1);
-        let mut values = Vec::with_capacity(given);
+        let (mut values, mut types) = (Vec::with_capacity(given), Vec::with_capacity(given));
         for argument in &arguments[..given] {
             if let Expression::Default(at) = argument {
                 return Err(Error::refused("default", "it stands before an argument that is given", *at));
             }
             let value = self.value(argument)?;
+            types.push(value.of);
             values.push(match value.text() {
                 _ if !name.owner.is_empty() && name.owner != SYSTEM => carried(&value, self.sybase()),
                 Some(text) => literal(text),
                 None => value.sql,
             });
         }
-        Ok(Value::unknown(format!("{}({})", parts.join("."), values.join(", "))))
+        Ok((format!("{}({})", parts.join("."), values.join(", ")), types))
     }
 }
 

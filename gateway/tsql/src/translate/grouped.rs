@@ -6,9 +6,9 @@ use super::sources::source_name;
 use super::translation::Translation;
 use crate::error::Error;
 use crate::facts::functions::rule;
-use crate::resolve::names::{quoted, shown, LONGEST};
+use crate::resolve::names::{array, literal, quoted, shown, table, LONGEST};
 use crate::tree::{
-    Arguments, ColumnName, Expression, Grouping, Name, Ordering, Select, SelectItem, TableSource,
+    Arguments, ColumnName, Expression, Grouping, Name, ObjectName, Ordering, Select, SelectItem, TableSource,
 };
 
 impl Translation<'_> {
@@ -34,6 +34,39 @@ impl Translation<'_> {
         }
         let value = self.value(&Expression::Column(column.clone()))?;
         Ok(Some(format!("tsql.{}({})", quoted(&name), value.sql)))
+    }
+
+    /// What demands that the tables of `*` and `t.*` have no columns but the keys. Only PostgreSQL knows their columns.
+    pub fn ungrouped_stars(&self, select: &Select) -> Result<Vec<String>, Error> {
+        let stars = || {
+            select.items.iter().filter_map(|item| match item {
+                SelectItem::Star { table, .. } => Some(table.as_ref()),
+                _ => None,
+            })
+        };
+        let Some(keys) = keys(&select.group_by).filter(|keys| !keys.is_empty() && !self.sybase()) else {
+            return Ok(Vec::new());
+        };
+        let mut demands = Vec::new();
+        let mut rest: Vec<&TableSource> = select.from.iter().collect();
+        while let Some(source) = rest.pop() {
+            if let TableSource::Join { left, right, .. } = source {
+                rest.extend([&**right, &**left]);
+            }
+            let TableSource::Table { name, .. } = source else { continue };
+            let called = source_name(source).unwrap_or_default();
+            let is_own = |named: Option<&ObjectName>| {
+                named.is_none_or(|named| named.name.eq_ignore_ascii_case(&called))
+            };
+            let is_query = name.is_bare() && self.common_names.contains(&name.name.to_lowercase());
+            if is_query || !stars().any(is_own) {
+                continue;
+            }
+            let own = keys.iter().filter(|key| is_own(key.table.as_deref()));
+            let own = own.map(|key| literal(&key.column.to_lowercase()));
+            demands.push(format!("tsql.all_grouped({}, {})", literal(&table(name)?), array(own, "text")));
+        }
+        Ok(demands)
     }
 }
 

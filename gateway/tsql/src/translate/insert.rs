@@ -45,7 +45,7 @@ impl Translation<'_> {
             Some(_) => None,
             None => Some(format!("tsql.takes({}, {number})", literal(&into))),
         };
-        let nationals = Nationals { table: &into, columns: columns.as_deref() };
+        let targets = Targets { table: &into, columns: columns.as_deref() };
         match &insert.source {
             InsertSource::DefaultValues if only_defaults => sql.push_str(" default values"),
             InsertSource::DefaultValues => {
@@ -57,7 +57,7 @@ impl Translation<'_> {
                     self.filled = FilledBy::new(&into, columns.as_deref(), row.iter());
                 }
                 let are_variants = self.variant_columns(&into, columns.as_deref());
-                let of_columns = (are_variants.as_slice(), &nationals);
+                let of_columns = (are_variants.as_slice(), &targets);
                 let values = self.values_of(rows, width, guard, of_columns, (&into, unlisted, line))?;
                 sql.push_str(&if limit.is_empty() {
                     format!(" {values}")
@@ -67,7 +67,7 @@ impl Translation<'_> {
             }
             InsertSource::Query(query) => {
                 let are_variants = self.variant_columns(&into, columns.as_deref());
-                let of_columns = (are_variants.as_slice(), &nationals);
+                let of_columns = (are_variants.as_slice(), &targets);
                 let rows = self.rows_from(query, &target, columns.as_deref(), guard, of_columns, unlisted)?;
                 sql.push_str(&format!(" {rows}{limit}"));
             }
@@ -144,7 +144,7 @@ impl Translation<'_> {
         rows: &[Vec<Expression>],
         width: Option<usize>,
         guard: impl Fn(usize) -> Option<String>,
-        (are_variants, nationals): (&[bool], &Nationals),
+        (are_variants, targets): (&[bool], &Targets),
         (into, unlisted, line): (&str, bool, u32),
     ) -> Result<String, Error> {
         let given = rows.first().map_or(0, Vec::len);
@@ -163,7 +163,7 @@ impl Translation<'_> {
             }
         }
         let Some(guard) = guard(given) else {
-            return Ok(format!("values {}", rows_sql(&rows, nationals, self.sybase(), |_, _, sql| sql)));
+            return Ok(format!("values {}", rows_sql(&rows, targets, self.sybase(), |_, _, sql| sql)));
         };
         let all = || rows.iter().flatten();
         if all().all(|value| value.as_ref().is_some_and(Value::is_null)) {
@@ -180,7 +180,7 @@ impl Translation<'_> {
             }
             _ => sql,
         };
-        Ok(format!("values {}", rows_sql(&rows, nationals, self.sybase(), guarded)))
+        Ok(format!("values {}", rows_sql(&rows, targets, self.sybase(), guarded)))
     }
 
     /// The values of rows; those of one column have one type. None stands for DEFAULT.
@@ -226,7 +226,7 @@ impl Translation<'_> {
         target: &ObjectName,
         columns: Option<&[String]>,
         guard: impl Fn(usize) -> Option<String>,
-        (are_variants, nationals): (&[bool], &Nationals),
+        (are_variants, targets): (&[bool], &Targets),
         unlisted: bool,
     ) -> Result<String, Error> {
         let width = columns.map(<[String]>::len);
@@ -253,7 +253,7 @@ impl Translation<'_> {
                     let value = implicit(Value::new(name.as_str(), of), SQL_VARIANT, line, self.sybase())?;
                     carried(&value, self.sybase())
                 }
-                _ => nationals.carried(place, name, item, known, self.sybase()),
+                _ => targets.carried(place, name, item, known, self.sybase()),
             });
         }
         let condition = guard(items.len()).map_or_else(String::new, |guard| format!(" where {guard}"));
@@ -291,21 +291,21 @@ impl Translation<'_> {
     }
 }
 
-/// What says whether a column that an insert fills is national.
-pub struct Nationals<'a> {
+/// The columns that a change fills, and what says whether one is national or an image.
+pub struct Targets<'a> {
     pub table: &'a str,
     pub columns: Option<&'a [String]>,
 }
 
-impl Nationals<'_> {
+impl Targets<'_> {
     pub fn sql(&self, place: usize) -> String {
         let table = literal(self.table);
         match self.columns.and_then(|columns| columns.get(place)) {
             Some(column) => {
                 let column = literal(&column.trim_matches('"').replace("\"\"", "\""));
-                format!("(select tsql.is_national(array[{table}]::regclass[], {column}))")
+                format!("(select tsql.is_national_or_image({table}::regclass, {column}))")
             }
-            None => format!("(select tsql.is_national({table}::regclass, {}))", place + 1),
+            None => format!("(select tsql.is_national_or_image({table}::regclass, {}))", place + 1),
         }
     }
 
@@ -320,7 +320,7 @@ impl Nationals<'_> {
     ) -> String {
         let of = known.filter(says_more);
         let value = Value { declared_digits: item.digits.clone(), ..Value::of(name, of) };
-        match known.is_none_or(|of| of.family == Family::Binary) {
+        match known.is_none_or(|of| matches!(of.family, Family::Binary | Family::Text)) {
             true => carried_into(&value, || self.sql(place), sybase),
             // of what has another type nothing is asked
             false => carried(&value, sybase),
@@ -339,9 +339,9 @@ pub fn insert_of_rows(filled: &Filled, width: usize, rows: usize, sybase: bool) 
         filled.columns.as_ref().map_or_else(String::new, |columns| format!(" ({})", columns.join(", ")));
     let overriding = if filled.with_identity { " overriding system value" } else { "" };
     let names: Vec<String> = (1..=width).map(|place| format!("c{place}")).collect();
-    let nationals = Nationals { table: &filled.table, columns: filled.columns.as_deref() };
+    let targets = Targets { table: &filled.table, columns: filled.columns.as_deref() };
     let carry = |(place, name): (usize, &String)| {
-        carried_into(&Value::unknown(name.as_str()), || nationals.sql(place), sybase)
+        carried_into(&Value::unknown(name.as_str()), || targets.sql(place), sybase)
     };
     let values: Vec<String> = names.iter().enumerate().map(carry).collect();
     let row = |row: usize| {
@@ -361,14 +361,14 @@ pub fn insert_of_rows(filled: &Filled, width: usize, rows: usize, sybase: bool) 
 /// Rows on their way into columns; `write` has the last word on each value.
 fn rows_sql(
     rows: &[Vec<Option<Value>>],
-    nationals: &Nationals,
+    targets: &Targets,
     sybase: bool,
     write: impl Fn(usize, usize, String) -> String,
 ) -> String {
     let row_sql = |(row, values): (usize, &Vec<Option<Value>>)| {
         let values = values.iter().enumerate().map(|(column, value)| match value {
             None => "default".to_owned(),
-            Some(value) => write(row, column, carried_into(value, || nationals.sql(column), sybase)),
+            Some(value) => write(row, column, carried_into(value, || targets.sql(column), sybase)),
         });
         format!("({})", values.collect::<Vec<_>>().join(", "))
     };

@@ -2,7 +2,7 @@
 
 use super::change::refuse_common;
 use super::declared::Named;
-use super::insert::{mismatch, Nationals};
+use super::insert::{mismatch, Targets};
 use super::translation::{ChangedRows, Translation};
 use super::value::carried_into;
 use crate::error::Error;
@@ -111,14 +111,14 @@ impl Translation<'_> {
         if let Some(named) = named.as_ref().filter(|named| named.len() != values.len()) {
             return Err(mismatch(named.len(), values.len(), line));
         }
-        let nationals = Nationals { table: into, columns: named.as_deref() };
+        let targets = Targets { table: into, columns: named.as_deref() };
         let mut written = Vec::with_capacity(values.len());
         for (place, value) in values.iter().enumerate() {
             written.push(match value {
                 Expression::Default(_) => String::from("default"),
                 value => {
                     let value = self.value(value)?;
-                    carried_into(&value, || nationals.sql(place), self.sybase())
+                    carried_into(&value, || targets.sql(place), self.sybase())
                 }
             });
         }

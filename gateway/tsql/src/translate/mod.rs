@@ -173,7 +173,7 @@ pub fn filled(insert: &Insert, scope: &Scope) -> Result<(Filled, Option<String>)
 }
 
 pub use definition::{create_view, definition};
-pub use insert::insert_of_rows;
+pub use insert::{insert_of_rows, mismatch};
 pub use keyed::{of_table, OfTable};
 pub use listing::{Asked, ListItem};
 pub use order::refuse_order;

@@ -1,10 +1,10 @@
 //! OUTPUT: the rows before and after a change.
 
-use super::insert::Nationals;
+use super::insert::Targets;
 use super::item::{numbered, titles, Item};
 use super::translation::{ChangedRows, Translation};
 use crate::error::Error;
-use crate::resolve::names::{self, table};
+use crate::resolve::names::{self, literal, table};
 use crate::tree::{ObjectName, Output, Select, SelectItem};
 
 impl Translation<'_> {
@@ -76,16 +76,19 @@ impl Translation<'_> {
         let target = self.target(target)?;
         let named = columns.iter().map(names::name).collect::<Result<Vec<_>, _>>()?;
         let columns = Some(named.as_slice()).filter(|named| !named.is_empty());
-        Ok(kept(&returning, &Nationals { table: &table(&target)?, columns }, &items, self.sybase()))
+        Ok(kept(&returning, &Targets { table: &table(&target)?, columns }, &items, self.sybase()))
     }
 }
 
 /// The rows of RETURNING as those of another table.
-fn kept(returning: &str, target: &Nationals, items: &[Item], sybase: bool) -> String {
+fn kept(returning: &str, target: &Targets, items: &[Item], sybase: bool) -> String {
     let columns = target.columns.map_or_else(String::new, |columns| format!(" ({})", columns.join(", ")));
     let into = format!("{}{columns}", target.table);
+    let guard = format!("tsql.takes_output({})", literal(target.table));
     if items.iter().any(|item| item.name.is_none()) {
-        return format!("with \"changed\" as ({returning}) insert into {into} select * from \"changed\"");
+        return format!(
+            "with \"changed\" as ({returning}) insert into {into} select * from \"changed\" where {guard}"
+        );
     }
     let names = numbered(items);
     let both = names.iter().zip(items).enumerate();
@@ -95,5 +98,8 @@ fn kept(returning: &str, target: &Nationals, items: &[Item], sybase: bool) -> St
         })
         .collect();
     let (values, names) = (values.join(", "), names.join(", "));
-    format!("with \"changed\" ({names}) as ({returning}) insert into {into} select {values} from \"changed\"")
+    format!(
+        "with \"changed\" ({names}) as ({returning}) \
+         insert into {into} select {values} from \"changed\" where {guard}"
+    )
 }

@@ -2,7 +2,7 @@
 //! (`gateway/sql/29_text_pointers.sql`): a statement finds the row by both, or fails.
 
 use super::calls::CallTranslation;
-use super::insert::Nationals;
+use super::insert::Targets;
 use super::translation::Translation;
 use super::value::{carried_into, converted, Value};
 use crate::error::Error;
@@ -95,8 +95,8 @@ impl Translation<'_> {
         let place = self.place(&write.column, &write.pointer, WRITE)?;
         let value = self.value(&write.value)?;
         let columns = [place.column.clone()];
-        let nationals = Nationals { table: &place.table, columns: Some(&columns) };
-        let value = carried_into(&value, || nationals.sql(0), self.sybase());
+        let targets = Targets { table: &place.table, columns: Some(&columns) };
+        let value = carried_into(&value, || targets.sql(0), self.sybase());
         Ok(place.changed(&value))
     }
 

@@ -190,7 +190,8 @@ impl Translation<'_> {
         }
         let ungrouped = self.ungrouped(select, order_by, stands)?;
         let having = select.having.as_ref().map(|having| self.condition(having)).transpose()?;
-        let conditions: Vec<String> = ungrouped.into_iter().chain(having).collect();
+        let stars = self.ungrouped_stars(select)?;
+        let conditions: Vec<String> = ungrouped.into_iter().chain(stars).chain(having).collect();
         if !conditions.is_empty() {
             sql.push_str(&format!(" having {}", conditions.join(" and ")));
         }

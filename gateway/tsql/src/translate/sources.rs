@@ -9,6 +9,7 @@ use super::translation::Translation;
 use super::value::{Constant, Value};
 use crate::error::Error;
 use crate::facts::functions::{rule, Rule};
+use crate::facts::types::Type;
 use crate::program::RowSource;
 use crate::resolve::names::{self, in_parentheses, table, table_variable};
 use crate::tree::{
@@ -100,21 +101,10 @@ impl Translation<'_> {
             return self.split(call, arguments);
         }
         let is_series = call.name.is_bare() && name == "generate_series" && !self.sybase();
-        let rows = self.passed_on(&call.name, arguments)?.sql;
+        let (rows, types) = self.passed_on_of(&call.name, arguments)?;
         // PostgreSQL has more of them: those of times
-        if is_series && self.are_numbers(arguments)? {
-            return Ok(format!("tsql.{rows}"));
-        }
-        Ok(rows)
-    }
-
-    fn are_numbers(&mut self, values: &[Expression]) -> Result<bool, Error> {
-        for value in values {
-            if self.value(value)?.of.is_some_and(|of| !of.is_exact()) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        let are_numbers = types.iter().flatten().all(Type::is_exact);
+        Ok(if is_series && are_numbers { format!("tsql.{rows}") } else { rows })
     }
 
     /// `string_split(text, separator [, enable_ordinal])`

@@ -425,12 +425,13 @@ pub fn carried(value: &Value, sybase: bool) -> String {
     carried_as(value, None::<fn() -> String>, sybase)
 }
 
-/// The same; `national` writes what says of the column whether it is national, for bytes are UTF-16 there.
-pub fn carried_into(value: &Value, national: impl FnOnce() -> String, sybase: bool) -> String {
-    carried_as(value, Some(national), sybase)
+/// The same; `kind` writes what says of the column whether it is national, for bytes are UTF-16 there, or an image, which
+/// alone takes a text as its bytes.
+pub fn carried_into(value: &Value, kind: impl FnOnce() -> String, sybase: bool) -> String {
+    carried_as(value, Some(kind), sybase)
 }
 
-fn carried_as(value: &Value, national: Option<impl FnOnce() -> String>, sybase: bool) -> String {
+fn carried_as(value: &Value, kind: Option<impl FnOnce() -> String>, sybase: bool) -> String {
     if value.is_null() {
         return "null".to_owned();
     }
@@ -441,26 +442,28 @@ fn carried_as(value: &Value, national: Option<impl FnOnce() -> String>, sybase: 
         let carry = if is_fine { "carry_datetime2" } else { "carry_sybase" };
         return format!("tsql.{carry}({sql})");
     }
-    let (digits, national) = match value.of {
+    // texts of a compiled procedure's variables are all called national
+    let is_national = value.of.is_some_and(|of| of.is_national()) && !sql.contains("\"@");
+    let (digits, kind) = match value.of {
         Some(of) if is_fine || of.name == types::TIME.name => {
             (Some(of.fraction.unwrap_or(MOST_FRACTION).to_string()), None)
         }
-        Some(of) if of.family == Family::Binary => (None, national.map(|national| national())),
+        Some(of) if of.family == Family::Binary || of.is_text() && !is_national => (None, kind),
         Some(_) => (None, None),
-        None => (value.declared_digits.clone(), national.map(|national| national())),
+        None => (value.declared_digits.clone(), kind),
     };
-    let carry = match value.of {
-        _ if is_fine => "carry_datetime2",
-        // texts of a compiled procedure's variables are all called national
-        Some(of) if of.is_national() && !sql.contains("\"@") => "carry_national",
-        _ => "carry",
+    let carry = match is_fine {
+        true => "carry_datetime2",
+        false if is_national => "carry_national",
+        false => "carry",
     };
-    if digits.is_none() && national.is_none() {
+    let kind = kind.map(|kind| kind());
+    if digits.is_none() && kind.is_none() {
         return format!("tsql.{carry}({sql})");
     }
     // with nulls of no type PostgreSQL would take a domain for its base type
     let digits = digits.unwrap_or_else(|| "null::integer".to_owned());
-    format!("tsql.{carry}({sql}, {digits}, {})", national.as_deref().unwrap_or("null::boolean"))
+    format!("tsql.{carry}({sql}, {digits}, {})", kind.as_deref().unwrap_or("null::boolean"))
 }
 
 /// A value whose type PostgreSQL is told where it is a parameter, which otherwise would be a text.
