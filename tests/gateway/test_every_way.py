@@ -97,6 +97,7 @@ KIND_OF_COLUMN = "a compiled procedure does not know whether a column is an iden
 TYPE_OF_COLUMN = "a compiled procedure computes with a datetime2 column as if it were a datetime"
 VARIANT_OF_CALLER = "which columns of its caller's table are sql_variants a compiled procedure does not know"
 QUOTIENT = "a compiled procedure does not know the precision of columns (8114)"
+LOOKS_LATER = "a procedure looks for a table when it runs the statement"
 CAUGHT_SELECT = "a select that fails in a TRY of a compiled procedure sends nothing"
 DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     # the end of a text: the ways in which it is answered otherwise, and why (docs/migrating.md)
@@ -158,6 +159,10 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
         ("compiled",),
         CAUGHT_SELECT,
     ),
+    "print 'ran' select * from no_such": (PROCEDURES, LOOKS_LATER),
+    "if @n > 1\n    delete from no_such": (PROCEDURES, LOOKS_LATER),
+    "from tempdb..#no_such) > 0 print 'again'": (PROCEDURES, LOOKS_LATER),
+    "use cases select * from no_such": (PROCEDURES, "a procedure uses no other database (154)"),
 }
 
 
