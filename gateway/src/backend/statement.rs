@@ -362,7 +362,7 @@ impl Backend {
         let formats = prepared.formats();
         let limit = match rows {
             Rows::ToClient(_) | Rows::Assigned => client.settings().row_limit,
-            Rows::OfCursor(_) | Rows::Kept => 0,
+            Rows::OfCursor(_) | Rows::AndPlaces(..) | Rows::Kept => 0,
         };
         let is_sent = match source {
             Source::Call { statement, values, .. } => {

@@ -8,11 +8,12 @@ use crate::client::Client;
 use crate::convert::{from_pg, PgType, SqlType};
 use crate::interrupt::{Failure, Interrupt};
 use crate::postgres::message::row_values;
-use crate::program::{CursorAction, Expression, FetchFrom, Sql};
+use crate::program::{Changes, CursorAction, Expression, FetchFrom, RowSource, Sql};
 use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::borrow::Cow;
+use tsql::quoting::literal;
 
 /// Cursors of one session at a time.
 const MOST: usize = 1000;
@@ -25,14 +26,24 @@ impl Interpreter {
         variables: &mut Variables<'_>,
     ) -> Result<(), Interrupt> {
         match action {
-            CursorAction::Declare { name, query, columns, scrolls, is_filled } => {
+            CursorAction::Declare { name, query, columns, scrolls, is_filled, changes } => {
                 let values = self.parameters(client, query, variables).await?;
                 let value = |parameter: Parameter<'_>| {
                     (parameter.name.to_owned(), parameter.sql_type, parameter.value.into_owned().into_owned())
                 };
                 let values = values.into_iter().map(value).collect();
-                let (query, columns, scrolls) = (query.clone(), columns.clone(), *scrolls);
-                let cursor = Cursor { query, columns, scrolls, is_filled: *is_filled, values, open: None };
+                let cursor = Cursor {
+                    query: query.clone(),
+                    columns: columns.clone(),
+                    scrolls: *scrolls,
+                    is_filled: *is_filled,
+                    values,
+                    changes: changes.clone(),
+                    open: None,
+                    tables: Vec::new(),
+                    places: Vec::new(),
+                    changed: 0,
+                };
                 self.declare_cursor(client, name, cursor).await?;
             }
             CursorAction::Open(name) => return self.open_cursor(client, name, variables).await,
@@ -40,8 +51,9 @@ impl Interpreter {
                 return self.fetch(client, name, from, into, taken.as_ref(), variables).await;
             }
             CursorAction::Close(name) => {
-                let open = self.cursors.cursor(name)?.open.take();
-                let Some(open) = open else { return Err(not_open().into()) };
+                let cursor = self.cursors.cursor(name)?;
+                cursor.places.clear();
+                let Some(open) = cursor.open.take() else { return Err(not_open().into()) };
                 self.close_in_postgres(client, &open).await?;
             }
             CursorAction::Deallocate(name) => {
@@ -100,8 +112,15 @@ impl Interpreter {
         let is_filled = cursor.is_filled;
         let scroll = if cursor.scrolls || is_filled { "scroll" } else { "no scroll" };
         let own = new_name();
-        let sql = cursor.query.following(&format!("declare {own} {scroll} cursor with hold for "));
-        let values = cursor.values.clone();
+        let (query, values) = (cursor.query.clone(), cursor.values.clone());
+        let changing = if cursor.changes == Changes::None { None } else { query.with_places() };
+        let (query, tables) = match changing {
+            Some((with_places, sources)) if self.are_tables(client, sources).await? => {
+                (with_places, sources.iter().map(|source| source.table.clone()).collect())
+            }
+            _ => (query, Vec::new()),
+        };
+        let sql = query.following(&format!("declare {own} {scroll} cursor with hold for "));
         let parameters: Vec<_> = values
             .iter()
             .map(|(name, sql_type, value)| Parameter {
@@ -120,11 +139,25 @@ impl Interpreter {
             rows = i64::try_from(counted).unwrap_or(i64::MAX);
             self.move_in(client, &own, "absolute 0").await?;
         }
-        self.cursors.cursor(name)?.open = Some(own.clone());
+        let cursor = self.cursors.cursor(name)?;
+        (cursor.open, cursor.tables, cursor.places) = (Some(own.clone()), tables, Vec::new());
         self.cursors.last = Some((own, rows));
         client.reply.end(Status::empty(), None);
         client.reply.passed(Some(0));
         Ok(())
+    }
+
+    /// Whether these are tables, whose rows have places.
+    async fn are_tables(&mut self, client: &mut Client, sources: &[RowSource]) -> Result<bool, Interrupt> {
+        let tables: Vec<_> = sources.iter().map(|source| literal(&source.table)).collect();
+        let asked = format!(
+            "select count(*) from pg_catalog.unnest(array[{}]::text[]) named (name) \
+               join pg_catalog.pg_class c on c.oid = pg_catalog.to_regclass(name) where c.relkind = 'r'",
+            tables.join(", ")
+        );
+        let rows = self.ask(client, &asked).await?;
+        let count = rows.first().and_then(|row| row.first()?.as_ref()?.parse().ok());
+        Ok(count == Some(tables.len()))
     }
 
     /// Moves in a cursor of PostgreSQL's, past so many rows.
@@ -164,11 +197,19 @@ impl Interpreter {
         }
         let Some(open) = &cursor.open else { return Err(not_open().into()) };
         let sql = Sql::plain(format!("fetch {direction} from {open}"));
-        let columns = cursor.columns.clone();
-        let rows = if into.is_empty() { Rows::ToClient(columns.as_deref()) } else { Rows::Kept };
+        let (columns, places) = (cursor.columns.clone(), cursor.tables.len());
+        let rows = match (into.is_empty(), places) {
+            (true, 0) => Rows::ToClient(columns.as_deref()),
+            (true, _) => Rows::AndPlaces(columns.as_deref(), places),
+            (false, _) => Rows::Kept,
+        };
         let source = Source::Query { sql: &sql, parameters: &[], only_reads: true };
         let Completed { outcome, columns } = self.procedures.backend.run(client, source, rows).await?;
-        if !into.is_empty() && into.len() != columns.len() {
+        let own = columns.len().saturating_sub(places);
+        let text = |raw: Option<&[u8]>| raw.map(|raw| String::from_utf8_lossy(raw).into_owned());
+        let found_at = outcome.row.iter().flat_map(|row| row_values(row).skip(own)).map(text).collect();
+        self.cursors.cursor(name)?.places = found_at;
+        if !into.is_empty() && into.len() != own {
             let text =
                 "Cursorfetch: The number of variables declared in the INTO list must match that of selected \
                         columns.";
@@ -176,7 +217,7 @@ impl Interpreter {
         }
         if let (Some(taken), Some(row)) = (taken, &outcome.row) {
             let zone = self.gateway.zone();
-            let values = row_values(row).zip(columns.iter()).map(|(raw, column)| {
+            let values = row_values(row).zip(columns.iter()).take(own).map(|(raw, column)| {
                 let sql_type = SqlType { oid: column.oid, typmod: column.typmod };
                 match raw {
                     None => Ok((sql_type, Value::Null)),
@@ -244,6 +285,6 @@ impl Interpreter {
     }
 }
 
-fn not_open() -> ServerMessage {
+pub(super) fn not_open() -> ServerMessage {
     ServerMessage::error(16917, 16, "Cursor is not open.")
 }

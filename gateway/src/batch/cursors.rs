@@ -1,7 +1,7 @@
 //! The cursors that a session has declared, and the result of the last fetch.
 
 use crate::convert::SqlType;
-use crate::program::{Sql, Title};
+use crate::program::{Changes, Sql, Title};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::collections::HashMap;
@@ -54,8 +54,15 @@ pub struct Cursor {
     pub(super) is_filled: bool,
     /// The variables of the query, as they were when it was declared.
     pub(super) values: Vec<(String, SqlType, Value<'static>)>,
+    pub(super) changes: Changes,
     /// Its name in PostgreSQL while it is open.
     pub(super) open: Option<String>,
+    /// The tables, in SQL, of which its rows say their places behind the columns, while it is open.
+    pub(super) tables: Vec<String>,
+    /// Where the row fetched last is in each of them.
+    pub(super) places: Vec<Option<String>>,
+    /// The one of them that the latest `where current of` is about.
+    pub(super) changed: usize,
 }
 
 /// A name for a cursor in PostgreSQL, which no other has.

@@ -8,7 +8,7 @@ use crate::client::Client;
 use crate::convert::{from_pg, PgType, SqlType};
 use crate::interrupt::{Failure, Interrupt};
 use crate::postgres::message::{row_values, PgColumn};
-use crate::program::{undeclared, value_of, Argument, Expression, Sql, CLOCKS};
+use crate::program::{undeclared, value_of, Argument, Expression, Sql, CLOCKS, CURRENT};
 use crate::tds::call::Param;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
@@ -126,6 +126,9 @@ impl Interpreter {
     ) -> Result<(SqlType, Value<'static>), Interrupt> {
         if name == "@@identity" {
             return Ok((SqlType::numeric(38, 0), self.identity(client).await?));
+        }
+        if let Some(cursor) = name.strip_prefix(CURRENT) {
+            return Ok((SqlType::TEXT, self.cursors.place(cursor)));
         }
         if name == "@@scope_identity" {
             return Ok((SqlType::numeric(38, 0), self.scope_identity(client).await?));

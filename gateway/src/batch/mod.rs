@@ -2,6 +2,7 @@
 //! The only recursive part of the gateway.
 
 mod ahead;
+mod current;
 mod cursor;
 mod cursors;
 mod datatypes;

@@ -54,12 +54,18 @@ impl Interpreter {
         if client.settings().cuts_padding {
             refuse_cut_columns(query)?;
         }
+        if let Some(current) = &query.current {
+            self.check_current(client, current).await?;
+        }
         let mut declaring = None;
         let Completed { outcome, columns } = {
             let parameters = self.parameters(client, &query.sql, variables).await?;
             let titles = query.columns.as_deref().map(|titles| widened(titles, &parameters));
-            let rows =
-                if query.assigns.is_empty() { Rows::ToClient(titles.as_deref()) } else { Rows::Assigned };
+            let rows = match (query.assigns.is_empty(), &query.current) {
+                (true, None) => Rows::ToClient(titles.as_deref()),
+                (true, Some(_)) => Rows::Kept,
+                (false, _) => Rows::Assigned,
+            };
             if client.settings().only_formats {
                 return self.describe_query(client, query, &parameters).await;
             }
@@ -97,6 +103,9 @@ impl Interpreter {
         let takes_values = &client.settings().identity_insert;
         if let Some(into) = query.into.clone().filter(|_| query.into == *takes_values) {
             self.advance_identity(client, &into).await?;
+        }
+        if let Some(current) = &query.current {
+            self.changed_current(current, &outcome)?;
         }
         if !query.assigns.is_empty() {
             self.assign_row(&query.assigns, variables, &outcome, &columns)?;

@@ -6,10 +6,10 @@ mod literal;
 pub use cache::{Compiled, Given, Latest, Programs};
 pub use literal::{refusal, value_of};
 pub use tsql::program::{
-    placeholder, Action, Argument, Condition, CursorAction, Declaration, Define, Demanded, Execute, Executed,
-    Expression, FetchFrom, Filled, FilledBy, InsertBulk, InsertExecute, ListItem, Made, OverColumns, Program,
-    Query, QueryKind, ResultType, RowSource, SentText, Settings, Sql, Statement, Title, Typed, CLOCKS,
-    LONGEST_TRANSACTION_NAME, SENT_TEXT,
+    placeholder, Action, Argument, Changes, Condition, Current, CursorAction, Declaration, Define, Demanded,
+    Execute, Executed, Expression, FetchFrom, Filled, FilledBy, InsertBulk, InsertExecute, ListItem, Made,
+    OverColumns, Program, Query, QueryKind, ResultType, RowSource, SentText, Settings, Sql, Statement, Title,
+    Typed, CLOCKS, CURRENT, LONGEST_TRANSACTION_NAME, SENT_TEXT,
 };
 
 use crate::convert::SqlType;

@@ -20,7 +20,7 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::wire::Put;
 use crate::turns::Turn;
 use bytes::{BufMut, Bytes};
-use columns::{put_cursor_columns, Fetched, SentAs};
+use columns::{put_columns, put_cursor_columns, Fetched, SentAs};
 use interruption::{event, server_stops, stopped, Event, Stopping};
 use std::pin::pin;
 use std::sync::Arc;
@@ -40,6 +40,8 @@ pub enum Rows<'a> {
     ToClient(Option<&'a [Title]>),
     /// They are some of a server cursor's.
     OfCursor(Fetched<'a>),
+    /// They are a result set, and the last one is kept; so many columns behind those of the client are not sent.
+    AndPlaces(Option<&'a [Title]>, usize),
     /// The last one is kept.
     Kept,
     /// The last one is assigned to variables: of those that SET ROWCOUNT allows.
@@ -178,6 +180,11 @@ impl<'a> RowStream<'a> {
                             let last = &self.described.last_description;
                             self.sent_as = Some(last.put_columns(&self.columns, names, reply));
                         }
+                        Rows::AndPlaces(names, places) => {
+                            let shown = self.columns.len().saturating_sub(places);
+                            let columns = self.columns.get(..shown).unwrap_or_default();
+                            self.sent_as = Some(put_columns(columns, names, reply));
+                        }
                         Rows::OfCursor(fetched) => {
                             self.sent_as = Some(put_cursor_columns(&self.columns, fetched, reply));
                             self.has_status = reply.dialect.is_tds7();
@@ -191,6 +198,9 @@ impl<'a> RowStream<'a> {
                         self.has_effects = true;
                         self.rows += 1;
                         self.row(body.buffer_bytes());
+                        if matches!(rows, Rows::AndPlaces(..)) {
+                            self.outcome.row = Some(body.buffer_bytes().clone());
+                        }
                         self.flush_gathered().await?;
                     } else {
                         kept += 1;

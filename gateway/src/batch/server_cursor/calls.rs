@@ -301,7 +301,7 @@ impl Interpreter {
         let cursor = self.server_cursors.open.get(&number);
         let cursor = cursor.ok_or_else(|| no_such_cursor(PROCEDURE, number))?;
         let value = match integer_of(client, params, 1, PROCEDURE, "code")? {
-            // for `where current of`, which is refused
+            // for `where current of`, which does not know it: such a cursor changes rows by sp_cursor
             Some(CURSOR_NAME) => return Ok(Returned::status(0)),
             Some(4) => cursor.given.scroll,
             Some(5) => cursor.given.concurrency,

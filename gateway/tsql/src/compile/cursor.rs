@@ -3,13 +3,13 @@
 use super::compiler::{numbered_sql, Compiler};
 use crate::error::Error;
 use crate::facts::types::{Type, INT};
-use crate::program::{Action, CursorAction, Expression, FetchFrom, Sql};
+use crate::program::{Action, Changes, CursorAction, Expression, FetchFrom, Sql};
 use crate::translate::{self, Numbered, Value, Verb};
-use crate::tree::{CursorName, CursorOption, DeclareCursor, Direction, Fetch, StatementKind as Tree};
+use crate::tree::{CursorOption, DeclareCursor, Direction, Fetch, StatementKind as Tree};
 
 impl Compiler<'_> {
     pub(super) fn declare_cursor(&mut self, declare: &DeclareCursor) -> Result<Action, Error> {
-        let name = cursor_name(&declare.name);
+        let name = declare.name.known();
         let mut numbered = Numbered::default();
         let select = Tree::Select(Box::new(declare.query.clone()));
         let translated = translate::statement(&select, &self.scope, &mut numbered)?;
@@ -22,12 +22,17 @@ impl Compiler<'_> {
         use CursorOption::{Dynamic, FastForward, ForwardOnly, Insensitive, Keyset, Scroll, Static};
         let scrolls =
             has(&[Scroll, Static, Insensitive, Keyset, Dynamic]) && !has(&[ForwardOnly, FastForward]);
+        let mut query = numbered_sql(&translated.sql, numbered)?;
+        if let Some((end, sources)) = translated.row_sources {
+            query.note_sources(end, sources);
+        }
         Ok(Action::Cursor(CursorAction::Declare {
             name,
-            query: numbered_sql(&translated.sql, numbered)?,
+            query,
             columns: translated.columns,
             scrolls,
             is_filled: has(&[Static, Insensitive, Keyset]),
+            changes: Changes::of(declare)?,
         }))
     }
 
@@ -47,7 +52,7 @@ impl Compiler<'_> {
             into.push(variable.name.clone());
         }
         let taken = if into.is_empty() { None } else { Some(self.taken(&types, fetch_line(fetch))?) };
-        Ok(Action::Cursor(CursorAction::Fetch { name: cursor_name(&fetch.cursor), from, into, taken }))
+        Ok(Action::Cursor(CursorAction::Fetch { name: fetch.cursor.known(), from, into, taken }))
     }
 
     /// Values of any types as those of `types`.
@@ -71,12 +76,4 @@ impl Compiler<'_> {
 
 fn fetch_line(fetch: &Fetch) -> u32 {
     fetch.into.first().map_or(1, |variable| variable.at.line)
-}
-
-/// A variable of type cursor is a name too.
-pub(super) fn cursor_name(name: &CursorName) -> String {
-    match name {
-        CursorName::Name { name, .. } => name.text.to_lowercase(),
-        CursorName::Variable(variable) => variable.name.clone(),
-    }
 }

@@ -236,12 +236,10 @@ impl Compiler<'_> {
             Tree::Execute(execute) => Action::Execute(self.execute(execute)?),
             Tree::ExecuteText(text) => Action::ExecuteText(self.value(&text.text, Some(VARCHAR))?),
             Tree::DeclareCursor(declare) => self.declare_cursor(declare)?,
-            Tree::OpenCursor(name) => Action::Cursor(CursorAction::Open(cursor::cursor_name(name))),
+            Tree::OpenCursor(name) => Action::Cursor(CursorAction::Open(name.known())),
             Tree::Fetch(fetch) => self.fetch(fetch)?,
-            Tree::CloseCursor(name) => Action::Cursor(CursorAction::Close(cursor::cursor_name(name))),
-            Tree::DeallocateCursor(name) => {
-                Action::Cursor(CursorAction::Deallocate(cursor::cursor_name(name)))
-            }
+            Tree::CloseCursor(name) => Action::Cursor(CursorAction::Close(name.known())),
+            Tree::DeallocateCursor(name) => Action::Cursor(CursorAction::Deallocate(name.known())),
             Tree::WritetextBulk(text) => self.sent_text(text, line)?,
             Tree::InsertBulk(bulk) => Action::InsertBulk(session::insert_bulk(bulk)?),
             Tree::Use(name) => {
@@ -339,6 +337,7 @@ impl Compiler<'_> {
                 _ => QueryKind::Change,
             },
             assigns: translated.assigns,
+            current: translated.current,
             columns: translated.columns,
             into: translated.into,
             made: translated.made,
@@ -496,6 +495,7 @@ fn defined(sql: String, kind: QueryKind) -> Action {
         sql,
         kind,
         assigns: Vec::new(),
+        current: None,
         columns: None,
         into: None,
         made: None,

@@ -3,7 +3,7 @@
 use super::Parser;
 use crate::error::Error;
 use crate::lexer::TokenKind;
-use crate::tree::{CursorName, CursorOption, DeclareCursor, Direction, Fetch, StatementKind};
+use crate::tree::{Access, CursorName, CursorOption, DeclareCursor, Direction, Fetch, StatementKind};
 
 const OPTIONS: [(&str, CursorOption); 13] = [
     ("local", CursorOption::Local),
@@ -59,14 +59,16 @@ impl<'t> Parser<'t> {
             return Err(Error::refused("declare … cursor for", why, self.position()));
         }
         let query = self.query()?;
-        let mut update = None;
-        if self.words(&["for", "update"]) {
-            update = Some(if self.word("of") { self.list(Self::name)? } else { Vec::new() });
+        let access = if self.words(&["for", "update"]) {
+            Some(Access::Update(if self.word("of") { self.list(Self::name)? } else { Vec::new() }))
         } else if self.word("for") {
             self.expect_word("read")?;
             self.expect_word("only")?;
-        }
-        Ok(StatementKind::DeclareCursor(Box::new(DeclareCursor { name, options, query, update })))
+            Some(Access::ReadOnly)
+        } else {
+            None
+        };
+        Ok(StatementKind::DeclareCursor(Box::new(DeclareCursor { name, options, query, access })))
     }
 
     fn cursor_options(&mut self, options: &mut Vec<CursorOption>) {

@@ -1,6 +1,6 @@
 use super::{list, Lines, Optional};
 use crate::tree::{
-    Argument, ArgumentValue, CursorName, DeclareCursor, Declared, Direction, Execute, ExecuteText,
+    Access, Argument, ArgumentValue, CursorName, DeclareCursor, Declared, Direction, Execute, ExecuteText,
     Expression, Fetch, Raise, SetWord, Statement, StatementKind, TextSource, TransactionName,
 };
 use std::fmt::{self, Display, Formatter};
@@ -213,9 +213,10 @@ impl Display for DeclareCursor {
         }
         self.options.iter().try_for_each(|option| write!(f, " {}", option.word()))?;
         write!(f, " for {}", self.query)?;
-        match &self.update {
-            Some(columns) if columns.is_empty() => f.write_str(" for update"),
-            Some(columns) => write!(f, " for update of {}", list(columns)),
+        match &self.access {
+            Some(Access::Update(columns)) if columns.is_empty() => f.write_str(" for update"),
+            Some(Access::Update(columns)) => write!(f, " for update of {}", list(columns)),
+            Some(Access::ReadOnly) => f.write_str(" for read only"),
             None => Ok(()),
         }
     }

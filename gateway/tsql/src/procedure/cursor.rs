@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::facts::types::INT;
 use crate::resolve::names::literal;
 use crate::resolve::Scope;
-use crate::translate::{self, Translated, Value, Variables, Verb};
+use crate::translate::{self, Changes, Translated, Value, Variables, Verb};
 use crate::tree::{CursorName, CursorOption, DeclareCursor, Direction, Fetch, Query, StatementKind as Tree};
 use std::collections::HashMap;
 
@@ -46,7 +46,10 @@ impl<'t> BodyWriter<'t> {
             }
         }
         let scrolls = declare.options.iter().any(scrolls);
-        let cursor = Cursor { variable, query: &declare.query, copies, columns: None, scrolls };
+        let is_changed = self.changed_cursors.contains(&name);
+        let changes = if is_changed { Some(Changes::of(declare)?) } else { None };
+        let (query, columns, places) = (&declare.query, None, Vec::new());
+        let cursor = Cursor { variable, query, copies, columns, scrolls, changes, places };
         self.cursors.insert(name, cursor);
         Ok(())
     }
@@ -86,17 +89,21 @@ impl<'t> BodyWriter<'t> {
         let Some(columns) = &translated.columns else {
             return Err(Error::refused(&what, "name its columns instead of *", query.at));
         };
-        if let Some(cursor) = self.cursors.get_mut(&name) {
-            cursor.columns = Some(columns.len());
-        }
-        let names: Vec<String> = (1..=columns.len()).map(|place| format!("c{place}")).collect();
+        let columns = columns.len();
+        let (sql, places) = self.with_places(&name, translated);
+        let names = (1..=columns).map(|place| format!("c{place}"));
+        let names: Vec<_> = names.chain((1..=places.len()).map(|place| format!("p{place}"))).collect();
         let open = format!(
-            "open {} {scroll} for select * from ({}) as \"@@r\" ({});",
+            "open {} {scroll} for select * from ({sql}) as \"@@r\" ({});",
             quoted(&variable),
-            translated.sql,
             names.join(", ")
         );
-        self.run_told(place, line, Run::new(vec![open]));
+        let mut lines = vec![open];
+        lines.extend(places.iter().map(|(_, at)| format!("{} := null;", quoted(at))));
+        if let Some(cursor) = self.cursors.get_mut(&name) {
+            (cursor.columns, cursor.places) = (Some(columns), places);
+        }
+        self.run_told(place, line, Run::new(lines));
         Ok(())
     }
 
@@ -113,6 +120,10 @@ impl<'t> BodyWriter<'t> {
                         selected columns.";
             return Err(Error::new(16924, text, line).with_severity(16));
         }
+        if cursor.changes.is_some() && cursor.columns.is_none() {
+            return Err(Error::refused("fetch before open", "open the cursor further up", line));
+        }
+        let places: Vec<_> = cursor.places.iter().map(|(_, at)| quoted(at)).collect();
         let variable = quoted(&cursor.variable);
         if fetch.direction != Direction::Next && !cursor.scrolls {
             let text = format!(
@@ -138,8 +149,10 @@ impl<'t> BodyWriter<'t> {
             lines.push(format!("  {} := ({value})::{};", quoted(&into.name), of.sql()));
         }
         let [status, sybase] = FETCH_STATUS.map(quoted);
+        lines.extend((1..).zip(&places).map(|(number, at)| format!("  {at} := {row}.p{number};")));
         lines.push(format!("  {status} := 0; {sybase} := 0;"));
         lines.push(String::from("else"));
+        lines.extend(places.iter().map(|at| format!("  {at} := null;")));
         lines.push(format!("  {status} := -1; {sybase} := 2;"));
         lines.push(String::from("end if;"));
         let rows = format!("case {status} when 0 then 1 else 0 end");
@@ -214,6 +227,6 @@ fn cursor_name(name: &CursorName, line: u32) -> Result<String, Error> {
     }
 }
 
-fn missing(name: &str, line: u32) -> Error {
+pub(super) fn missing(name: &str, line: u32) -> Error {
     Error::new(16916, format!("A cursor with the name '{name}' does not exist."), line).with_severity(16)
 }

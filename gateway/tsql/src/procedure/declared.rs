@@ -1,5 +1,6 @@
 //! The cursors that a procedure has declared, and the variables with the result of the last fetch.
 
+use crate::translate::Changes;
 use crate::tree::Query;
 use std::collections::HashMap;
 
@@ -15,4 +16,8 @@ pub struct Cursor<'t> {
     /// Of its rows, once it is opened.
     pub columns: Option<usize>,
     pub scrolls: bool,
+    /// Of its rows by `where current of`; None: there is no such statement.
+    pub changes: Option<Changes>,
+    /// The tables, in SQL, of which its rows say their places, once it is opened, and the variables that hold these.
+    pub places: Vec<(String, String)>,
 }

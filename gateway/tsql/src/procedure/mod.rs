@@ -11,6 +11,7 @@
 
 mod call;
 mod control;
+mod current;
 mod cursor;
 mod declared;
 mod digest;

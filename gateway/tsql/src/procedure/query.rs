@@ -44,7 +44,10 @@ impl<'t> BodyWriter<'t> {
         } else if gives_rows(statement) {
             return Err(Error::refused("output", "not inside a procedure", line));
         } else {
-            let mut lines = vec![format!("{};", query.sql)];
+            let mut lines = match &query.current {
+                Some(current) => self.change_current(current, &query.sql, line)?,
+                None => vec![format!("{};", query.sql)],
+            };
             lines.extend(self.send_count());
             let identity = query.into.as_deref().and_then(|into| self.keep_identity(into));
             let is_counted = self.sends_counts || identity.is_some();

@@ -1,5 +1,7 @@
 //! The names of a procedure's variables in SQL.
 
+use super::current::place_in;
+use super::declared::Cursor;
 use super::TEMPORARY;
 use crate::error::Error;
 use crate::facts::session;
@@ -54,6 +56,7 @@ pub struct Named<'w> {
     pub schema: &'w str,
     /// Variables that stand for others.
     pub copies: &'w HashMap<String, String>,
+    pub cursors: &'w HashMap<String, Cursor<'w>>,
     /// The CATCH block around the statement.
     pub caught: Option<u32>,
     /// The procedure calls others.
@@ -70,6 +73,10 @@ impl Variables for Named<'_> {
     fn began(&mut self) -> Option<String> {
         self.uses_time |= self.has_time;
         self.has_time.then(|| quoted(BEGAN))
+    }
+
+    fn current_row(&mut self, cursor: &str, table: &str, line: u32) -> Result<String, Error> {
+        place_in(self.cursors, cursor, table, line)
     }
 
     fn write(&mut self, name: &str, line: u32) -> Result<String, Error> {

@@ -8,6 +8,7 @@
 //! after which T-SQL continues. In a TRY block each statement has a block too, so that changes made before the error
 //! remain. A transaction is a block that ends where every path has ended it (`transaction`).
 
+use super::current::changed_cursors;
 use super::declared::{Cursor, FETCH_STATUS};
 use super::digest;
 use super::place::{Handler, Label, Place};
@@ -75,6 +76,7 @@ pub struct BodyWriter<'t> {
     pub(super) temporary: Vec<String>,
     pub(super) variables: HashMap<String, *const tree::Declared>,
     pub(super) cursors: HashMap<String, Cursor<'t>>,
+    pub(super) changed_cursors: HashSet<String>,
     /// Tables of inserts without a list of columns, of which the columns are not known.
     pub unlisted: Vec<String>,
     /// Variables that stand for others while a cursor is opened.
@@ -129,6 +131,7 @@ impl<'t> BodyWriter<'t> {
             temporary: Vec::new(),
             variables: HashMap::new(),
             cursors: HashMap::new(),
+            changed_cursors: HashSet::new(),
             unlisted: Vec::new(),
             copies: HashMap::new(),
             labels: Vec::new(),
@@ -148,6 +151,7 @@ impl<'t> BodyWriter<'t> {
     pub fn write(&mut self, body: &'t [Statement], mentioned: &HashSet<String>) -> Result<(), Error> {
         let holds = |wanted: fn(&Tree) -> bool| tree::every(body).any(|statement| wanted(&statement.kind));
         self.calls = holds(|kind| matches!(kind, Tree::Execute(_) | Tree::ExecuteText(_)));
+        self.changed_cursors = changed_cursors(body);
         // who calls may ask for @@error after a RAISERROR here, or in what is called from here
         let asks = mentioned.contains("@@error");
         let raises = self.calls || holds(|kind| matches!(kind, Tree::Raise(_)));
@@ -310,6 +314,7 @@ impl<'t> BodyWriter<'t> {
             procedure: &self.name,
             schema: &self.schema,
             copies: &self.copies,
+            cursors: &self.cursors,
             caught: self.caught,
             calls: self.calls,
             fetches,

@@ -15,7 +15,7 @@ pub use sql::{RowSource, Sql};
 
 use crate::facts::types::Type;
 use crate::lexer::Syntax;
-pub use crate::translate::{ListItem, Made, ResultType, Title};
+pub use crate::translate::{Changes, Current, ListItem, Made, ResultType, Title};
 use std::collections::BTreeMap;
 use std::mem::size_of;
 
@@ -173,6 +173,7 @@ pub enum CursorAction {
         scrolls: bool,
         /// Static or keyset-driven: @@cursor_rows is the number of its rows.
         is_filled: bool,
+        changes: Changes,
     },
     Open(String),
     /// Without variables the row goes to the client.
@@ -247,6 +248,7 @@ pub struct Query {
     pub kind: QueryKind,
     /// `select @a = …`: the variables that take the last row's values.
     pub assigns: Vec<String>,
+    pub current: Option<Current>,
     /// What the result's columns are called, where PostgreSQL would call them otherwise.
     pub columns: Option<Vec<Title>>,
     /// The table of an insert, as PostgreSQL reads it.
@@ -502,6 +504,9 @@ impl Condition {
 
 /// Variables that are given the time of the statement, by the database's clock and by UTC's. Their type is timestamp.
 pub const CLOCKS: [&str; 2] = ["#clock", "#utc_clock"];
+
+/// What begins the name of the variable that holds the place of a cursor's row; the cursor's name follows.
+pub const CURRENT: &str = "@@current ";
 
 /// Characters of the name of a transaction or savepoint that count.
 pub const LONGEST_TRANSACTION_NAME: usize = 32;

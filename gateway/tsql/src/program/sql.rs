@@ -1,6 +1,7 @@
 //! SQL for PostgreSQL and its variables.
 
 use super::OverColumns;
+use crate::translate::place_of;
 use std::sync::Arc;
 
 /// How the name of a global temporary table begins.
@@ -32,6 +33,8 @@ pub struct Sql {
 pub struct RowSource {
     /// What its columns are qualified by.
     pub qualifier: String,
+    /// In SQL.
+    pub table: String,
     /// As the query names it.
     pub shown: String,
 }
@@ -109,11 +112,19 @@ impl Sql {
 
     /// The same with two more columns for each table whose rows it selects: the row's place and its writer.
     pub fn with_versions(&self) -> Option<(Sql, &[RowSource])> {
+        self.with_columns(|qualifier| format!(", {qualifier}.ctid, {qualifier}.xmin"))
+    }
+
+    /// The same with one more column for each of them, as `where current of` finds the row by.
+    pub fn with_places(&self) -> Option<(Sql, &[RowSource])> {
+        self.with_columns(|qualifier| format!(", {}", place_of(qualifier)))
+    }
+
+    fn with_columns(&self, of: impl Fn(&str) -> String) -> Option<(Sql, &[RowSource])> {
         let RowSources { piece, byte, sources } = self.row_sources.as_deref()?;
         let mut sql = self.part();
-        let versions =
-            sources.iter().map(|RowSource { qualifier, .. }| format!(", {qualifier}.ctid, {qualifier}.xmin"));
-        sql.pieces.get_mut(*piece)?.insert_str(*byte, &versions.collect::<String>());
+        let columns: String = sources.iter().map(|source| of(&source.qualifier)).collect();
+        sql.pieces.get_mut(*piece)?.insert_str(*byte, &columns);
         Some((sql, sources))
     }
 
@@ -288,7 +299,11 @@ mod tests {
     #[test]
     fn versions_of_rows_stand_behind_the_list() {
         let text = "select a, $1 from t as x, u where a = $2";
-        let sources = ["x", "u"].map(|name| RowSource { qualifier: name.into(), shown: name.into() });
+        let sources = ["x", "u"].map(|name| RowSource {
+            qualifier: name.into(),
+            table: name.into(),
+            shown: name.into(),
+        });
         for (end, expected) in [
             (12, "select a, $1, x.ctid, x.xmin, u.ctid, u.xmin from t as x, u where a = $2"),
             (8, "select a, x.ctid, x.xmin, u.ctid, u.xmin, $1 from t as x, u where a = $2"),

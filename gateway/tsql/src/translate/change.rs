@@ -1,6 +1,7 @@
 //! Updates and deletes.
 
 use super::arithmetic::arithmetic;
+use super::current::{place_of, refuse_beside_current};
 use super::declared::Named;
 use super::expressions::sign;
 use super::insert::Targets;
@@ -17,11 +18,11 @@ use crate::tree::{
 };
 
 /// The table that is changed, beside what is joined to it: T-SQL names it in FROM again.
-struct Changed {
+pub(super) struct Changed {
     /// As it stands behind UPDATE or DELETE FROM.
-    target: String,
+    pub target: String,
     /// What its columns are qualified by.
-    qualifier: String,
+    pub qualifier: String,
     /// What stands behind FROM or USING; "" for nothing.
     sources: String,
     conditions: Vec<String>,
@@ -60,6 +61,11 @@ impl Translation<'_> {
                 returned.push(self.returned(variable, item, update, &changed.qualifier)?);
             }
         }
+        if let Some(current) = &mut self.current {
+            refuse_beside_current(!returned.is_empty(), update.output.is_some(), target.at.line)?;
+            current.columns.clone_from(&columns);
+            returned.push(place_of(&changed.qualifier));
+        }
         if assignments.is_empty() {
             return Err(Error::refused("update … set @variable", "select the value", target.at));
         }
@@ -93,6 +99,11 @@ impl Translation<'_> {
             sql.push_str(&format!(" using {}", changed.sources));
         }
         sql.push_str(&changed.where_sql());
+        if self.current.is_some() {
+            refuse_beside_current(false, delete.output.is_some(), target.at.line)?;
+            sql.push_str(" returning null::text");
+            self.columns = Some(Vec::new());
+        }
         let sql =
             self.with_output(sql, delete.output.as_ref(), target.at.line, None, Some(changed.qualifier))?;
         Ok(format!("{with}{sql}"))
@@ -187,8 +198,14 @@ impl Translation<'_> {
         match condition {
             None => {}
             Some(Where::Condition(condition)) => changed.conditions.push(self.condition(condition)?),
-            Some(Where::CurrentOf(_)) => {
-                return Err(Error::refused("where current of", "choose the row by its key", target.at));
+            Some(Where::CurrentOf(cursor)) => {
+                if top.is_some() || !from.is_empty() {
+                    let why = "the cursor's row alone is what is changed";
+                    return Err(Error::refused("top or from beside current of", why, target.at));
+                }
+                let (condition, current) = self.current(&cursor.known(), changed, target.at.line)?;
+                changed.conditions.push(condition);
+                self.current = Some(current);
             }
         }
         let Some(top) = top else { return Ok(()) };

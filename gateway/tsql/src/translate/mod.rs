@@ -11,6 +11,7 @@ mod combined;
 mod common_tables;
 mod conditions;
 mod conversions;
+mod current;
 mod declared;
 mod definition;
 mod digits;
@@ -69,6 +70,8 @@ pub struct Translated {
     /// `select @a = …`: the variables, by name, that take the last row's values, in the order of the columns,
     /// which have the variables' types.
     pub assigns: Vec<String>,
+    /// `where current of`: its SQL returns the place of the row as it is then.
+    pub current: Option<Current>,
     /// The table that an insert fills, in SQL.
     pub into: Option<String>,
     /// The table that `select … into` makes.
@@ -116,6 +119,7 @@ pub fn statement_over(
     let Translation {
         columns,
         assigns,
+        current,
         into,
         made,
         unlisted,
@@ -127,7 +131,19 @@ pub fn statement_over(
         ..
     } = translation;
     let over = listed.map(|items| (items, asked, common));
-    Ok(Some(Translated { sql, kind, columns, assigns, into, made, unlisted, over, filled, row_sources }))
+    Ok(Some(Translated {
+        sql,
+        kind,
+        columns,
+        assigns,
+        current,
+        into,
+        made,
+        unlisted,
+        over,
+        filled,
+        row_sources,
+    }))
 }
 
 /// A value. `target`: it is converted to this type as T-SQL assigns a value to a variable of it.
@@ -172,6 +188,7 @@ pub fn filled(insert: &Insert, scope: &Scope) -> Result<(Filled, Option<String>)
     Ok((filled, translation.unlisted))
 }
 
+pub use current::{place_of, Changes, Current};
 pub use definition::{create_view, definition};
 pub use insert::{insert_of_rows, mismatch};
 pub use keyed::{of_table, OfTable};

@@ -200,7 +200,7 @@ impl Translation<'_> {
                         Some(alias) => names::name(alias)?,
                         None => names::qualifier(name)?,
                     };
-                    found.push(RowSource { qualifier, shown: names::shown(name) });
+                    found.push(RowSource { qualifier, table: table(name)?, shown: names::shown(name) });
                 }
                 _ => return Ok(Vec::new()),
             }

@@ -1,5 +1,6 @@
 //! The state of the translation of a statement or expression.
 
+use super::current::Current;
 use super::declared::Named;
 use super::listing::{Asked, ListItem, Listing};
 use super::title::Title;
@@ -49,6 +50,7 @@ pub struct Translation<'a> {
     pub variables: &'a mut dyn Variables,
     pub columns: Option<Vec<Title>>,
     pub assigns: Vec<String>,
+    pub current: Option<Current>,
     pub into: Option<String>,
     pub made: Option<Made>,
     pub unlisted: Option<String>,
@@ -96,6 +98,7 @@ impl<'a> Translation<'a> {
             variables,
             columns: None,
             assigns: Vec::new(),
+            current: None,
             into: None,
             made: None,
             unlisted: None,

@@ -1,7 +1,7 @@
 //! How variables are written in the SQL.
 
 use crate::error::Error;
-use crate::program::CLOCKS;
+use crate::program::{CLOCKS, CURRENT};
 
 /// Writes a variable, by its name with @, into SQL: `$1`, or the name of a PL/pgSQL variable.
 pub trait Variables {
@@ -15,6 +15,11 @@ pub trait Variables {
 
     /// A column is compared with a time of the clock.
     fn note_clock(&mut self) {}
+
+    /// The place of the row of this table that a cursor has fetched last.
+    fn current_row(&mut self, _cursor: &str, _table: &str, line: u32) -> Result<String, Error> {
+        Err(Error::refused("where current of", "choose the row by its key", line))
+    }
 
     /// The time at which the statement of a procedure began; None: each function asks the clock.
     fn began(&mut self) -> Option<String> {
@@ -66,6 +71,10 @@ impl Variables for Numbered {
             self.names.len() - 1
         });
         Ok(format!("${}", place + 1))
+    }
+
+    fn current_row(&mut self, cursor: &str, _table: &str, line: u32) -> Result<String, Error> {
+        self.write(&format!("{CURRENT}{cursor}"), line)
     }
 
     fn note_call(&mut self) {

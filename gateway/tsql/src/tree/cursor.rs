@@ -8,6 +8,16 @@ pub enum CursorName {
     Variable(Variable),
 }
 
+impl CursorName {
+    /// By which a session knows it. A variable of type cursor is a name too.
+    pub fn known(&self) -> String {
+        match self {
+            CursorName::Name { name, .. } => name.text.to_lowercase(),
+            CursorName::Variable(variable) => variable.name.clone(),
+        }
+    }
+}
+
 /// `declare name [insensitive] [scroll] cursor [options] for query [for read only | update [of columns]]`, and
 /// `set @name = cursor … for query`.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,8 +25,15 @@ pub struct DeclareCursor {
     pub name: CursorName,
     pub options: Vec<CursorOption>,
     pub query: Query,
-    /// `for update [of columns]`; None when nothing or `read only` is written.
-    pub update: Option<Vec<Name>>,
+    pub access: Option<Access>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Access {
+    /// `for read only`
+    ReadOnly,
+    /// `for update [of columns]`
+    Update(Vec<Name>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

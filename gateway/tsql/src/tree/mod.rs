@@ -18,7 +18,7 @@ pub use change::{
     Delete, Insert, InsertBulk, InsertSource, Merge, MergeAction, MergeClause, MergeRows, Output, SetItem,
     Target, Update, Where,
 };
-pub use cursor::{CursorName, CursorOption, DeclareCursor, Direction, Fetch};
+pub use cursor::{Access, CursorName, CursorOption, DeclareCursor, Direction, Fetch};
 pub use definition::{
     AlterDatabase, AlterTable, ColumnDefinition, ColumnKind, Constraint, ConstraintKind, CreateIndex,
     CreateTable, CreateView, DropIndex, DropObjects, Dropped, Grant, Identity, KeyAction, Mode, ObjectKind,

@@ -1,0 +1,96 @@
+//! `where current of` in a procedure: variables hold the places of the row that a cursor has fetched last.
+
+use super::cursor::missing;
+use super::declared::Cursor;
+use super::writer::{quoted, BodyWriter};
+use crate::error::Error;
+use crate::resolve::names::literal;
+use crate::translate::{place_of, Changes, Current, Translated};
+use crate::tree::{self, Statement, StatementKind as Tree, Where};
+use std::collections::{HashMap, HashSet};
+
+/// The cursors of whose rows the statements change some.
+pub(super) fn changed_cursors(body: &[Statement]) -> HashSet<String> {
+    let condition = |statement: &'_ Statement| match &statement.kind {
+        Tree::Update(update) => update.condition.clone(),
+        Tree::Delete(delete) => delete.condition.clone(),
+        _ => None,
+    };
+    let cursors = tree::every(body).filter_map(|statement| match condition(statement)? {
+        Where::CurrentOf(cursor) => Some(cursor.known()),
+        Where::Condition(_) => None,
+    });
+    cursors.collect()
+}
+
+/// The variable with the place of a cursor's row in a table.
+pub(super) fn place_in(
+    cursors: &HashMap<String, Cursor<'_>>,
+    cursor: &str,
+    table: &str,
+    line: u32,
+) -> Result<String, Error> {
+    let known = cursors.get(cursor).ok_or_else(|| missing(cursor, line))?;
+    let mut same = known.places.iter().filter(|(of, _)| of == table);
+    match (same.next(), same.next()) {
+        (Some((_, variable)), None) => Ok(quoted(variable)),
+        // none, or the table is there twice
+        _ => {
+            let text = "The cursor does not include the table being modified or the table is not updatable \
+                        through the cursor.";
+            Err(Error::new(16933, text, line).with_severity(16))
+        }
+    }
+}
+
+impl BodyWriter<'_> {
+    /// The query of a cursor and, behind its columns, the places of each row; with the tables and the variables of these.
+    pub(super) fn with_places(
+        &mut self,
+        name: &str,
+        translated: Translated,
+    ) -> (String, Vec<(String, String)>) {
+        let mut sql = translated.sql;
+        let cursor = self.cursors.get(name);
+        let variable =
+            cursor.filter(|cursor| matches!(&cursor.changes, Some(changes) if *changes != Changes::None));
+        let (Some(cursor), Some((end, sources))) = (variable, translated.row_sources) else {
+            return (sql, Vec::new());
+        };
+        let variable = cursor.variable.clone();
+        let columns: String =
+            sources.iter().map(|source| format!(", {}", place_of(&source.qualifier))).collect();
+        sql.insert_str(end, &columns);
+        let at = |number| format!("{variable} place {number}");
+        let places: Vec<_> = (1..).zip(sources).map(|(number, source)| (source.table, at(number))).collect();
+        for (_, at) in &places {
+            self.declare(at.clone(), "text");
+        }
+        (sql, places)
+    }
+
+    /// The lines of a change: it fails where there is no such row any more.
+    pub(super) fn change_current(
+        &self,
+        current: &Current,
+        sql: &str,
+        line: u32,
+    ) -> Result<Vec<String>, Error> {
+        let cursor = self.cursors.get(&current.cursor).ok_or_else(|| missing(&current.cursor, line))?;
+        let allowed = cursor.changes.as_ref().unwrap_or(&Changes::None).allow(&current.columns);
+        allowed.map_err(|(number, text)| Error::new(number, text, line).with_severity(16))?;
+        let place = place_in(&self.cursors, &current.cursor, &current.table, line)?;
+        let own = literal(&self.name);
+        let raise = |number: i32, text: &str| {
+            format!("perform tsql.raise({number}, 16, 1, {}, {line}, {own}); end if;", literal(text))
+        };
+        let none = raise(16931, "There are no rows in the current fetch buffer.");
+        let changed =
+            raise(16934, "Optimistic concurrency check failed. The row was modified outside of this cursor.");
+        Ok(vec![
+            format!("if {place} is null then {none}"),
+            format!("{sql} into {place};"),
+            format!("if not found then {changed}"),
+        ])
+    }
+}

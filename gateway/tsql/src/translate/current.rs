@@ -1,0 +1,91 @@
+//! `where current of`: changes of the row at which a cursor stands. The row is found by its place in the table and by
+//! the transaction that wrote it, so one that has changed since the cursor's query read it is not found.
+
+use super::change::Changed;
+use super::translation::Translation;
+use crate::error::Error;
+use crate::resolve::names::identifier;
+use crate::tree::{Access, CursorOption, DeclareCursor};
+
+/// A change of the row of a cursor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Current {
+    pub cursor: String,
+    /// What is changed, in SQL.
+    pub table: String,
+    /// Those that an update sets, in SQL.
+    pub columns: Vec<String>,
+}
+
+/// The columns that may be changed where a cursor is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// It is read only.
+    None,
+    Any,
+    /// Those of `for update of`, in SQL.
+    These(Vec<String>),
+}
+
+/// Where the row of a table is that this qualifies, and who wrote it.
+pub fn place_of(qualifier: &str) -> String {
+    format!("{qualifier}.ctid::text || ' ' || {qualifier}.xmin::text")
+}
+
+impl Changes {
+    /// SQL Server: "DECLARE CURSOR", `READ_ONLY`, `STATIC`, `FAST_FORWARD`.
+    pub fn of(declare: &DeclareCursor) -> Result<Changes, Error> {
+        use CursorOption::{FastForward, Insensitive, ReadOnly, Static};
+        let reads = |option: &CursorOption| matches!(option, Static | Insensitive | FastForward | ReadOnly);
+        if declare.options.iter().any(reads) {
+            return Ok(Changes::None);
+        }
+        match &declare.access {
+            Some(Access::ReadOnly) => Ok(Changes::None),
+            Some(Access::Update(columns)) if !columns.is_empty() => {
+                let line = declare.query.at.line;
+                let columns = columns.iter().map(|column| identifier(&column.text, line));
+                Ok(Changes::These(columns.collect::<Result<_, _>>()?))
+            }
+            _ => Ok(Changes::Any),
+        }
+    }
+
+    /// Whether a change may set these columns. Else the number and the text of the error.
+    pub fn allow(&self, columns: &[String]) -> Result<(), (i32, &'static str)> {
+        match self {
+            Changes::None => Err((16929, "The cursor is READ ONLY.")),
+            Changes::These(these) if columns.iter().any(|column| !these.contains(column)) => Err((
+                16932,
+                "The cursor has a FOR UPDATE list and the requested column to be updated is not in this list.",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Translation<'_> {
+    /// The condition that the row is the cursor's.
+    pub(super) fn current(
+        &mut self,
+        cursor: &str,
+        changed: &Changed,
+        line: u32,
+    ) -> Result<(String, Current), Error> {
+        let (of, table) = (&changed.qualifier, changed.target.clone());
+        let place = self.variables.current_row(cursor, &table, line)?;
+        let condition = format!(
+            "{of}.ctid = pg_catalog.split_part({place}, ' ', 1)::tid and \
+             {of}.xmin = pg_catalog.split_part({place}, ' ', 2)::xid"
+        );
+        Ok((condition, Current { cursor: cursor.to_owned(), table, columns: Vec::new() }))
+    }
+}
+
+pub(super) fn refuse_beside_current(assigns: bool, gives_rows: bool, line: u32) -> Result<(), Error> {
+    match (assigns, gives_rows) {
+        (false, false) => Ok(()),
+        (true, _) => Err(Error::refused("set @variable beside current of", "fetch the value first", line)),
+        (_, true) => Err(Error::refused("output beside current of", "fetch the values first", line)),
+    }
+}
