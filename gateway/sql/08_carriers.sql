@@ -328,10 +328,11 @@ begin
     perform tsql.fail(330, format('The target ''%s'' of the OUTPUT INTO clause cannot be a view or common table expression.',
       shown));
   end if;
-  -- those that keep the lengths of binaries are none of T-SQL's
+  -- those that keep what a type is are none of T-SQL's
   if exists (
     select from pg_trigger
-    where tgrelid = target and not tgisinternal and tgenabled <> 'D' and tgname <> 'T-SQL binaries'
+    where tgrelid = target and not tgisinternal and tgenabled <> 'D'
+      and tgname not in ('T-SQL binaries', 'T-SQL blanks')
   ) then
     perform tsql.fail(331, format('The target table ''%s'' of the OUTPUT INTO clause cannot have any enabled triggers.',
       shown));

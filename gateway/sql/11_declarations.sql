@@ -102,9 +102,11 @@ in PostgreSQL, and as it is shown.$$;
 -- of an older version
 drop procedure if exists tsql.create_table(text, text, text[], text[]);
 drop procedure if exists tsql.alter_table(text, text, text[], text[]);
+drop procedure if exists tsql.create_table(text, text, text[], text[], text, text[]);
 
 create or replace procedure tsql.create_table(
-  definition text, target text, columns text[], declarations text[], named text default null, constraints text[] default '{}'
+  definition text, target text, columns text[], declarations text[], named text default null,
+  constraints text[] default '{}', stripped text[] default '{}'
 )
 language plpgsql
 as $$
@@ -113,10 +115,12 @@ begin
   call tsql.declare_columns(target, columns, declarations);
   call tsql.declare_names(target, named, constraints);
   call tsql.watch_binaries(target);
+  call tsql.watch_blanks(target, stripped);
 end
 $$;
-comment on procedure tsql.create_table(text, text, text[], text[], text, text[]) is
-  'Runs a CREATE TABLE and keeps what is declared of its columns beyond what PostgreSQL keeps.';
+comment on procedure tsql.create_table(text, text, text[], text[], text, text[], text[]) is
+$$Runs a CREATE TABLE and keeps what is declared of its columns beyond what PostgreSQL keeps. stripped: the columns whose values
+lose the blanks at their ends.$$;
 
 create or replace function tsql.view_digest(view oid)
 returns text
@@ -405,16 +409,20 @@ key refers to a constraint (3725), a column of the key is nullable (8111).$$;
 drop procedure if exists tsql.alter_table(text, text, text[], text[], text, text[]);
 drop procedure if exists tsql.alter_table(text, text, text[], text[], text, text[], text, text[], boolean, text[], text[]);
 
+drop procedure if exists tsql.alter_table(
+  text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean);
+
 create or replace procedure tsql.alter_table(
   definition text, target text, columns text[], declarations text[], named text default null,
   constraints text[] default '{}', altered text default null, dropped text[] default '{}', if_exists boolean default false,
-  without text[] default '{}', key text[] default '{}', with_defaults boolean default false
+  without text[] default '{}', key text[] default '{}', with_defaults boolean default false, stripped text[] default '{}'
 )
 language plpgsql
 as $$
 declare
   found record;
   without_value text;
+  stripped_before smallint[] := tsql.stripped_columns(to_regclass(target));
 begin
   call tsql.check_alteration(target, altered, dropped, if_exists, without, key, with_defaults);
   for found in select * from tsql.defaults_of(target::regclass) as one where lower(one.name) = any (without) loop
@@ -425,6 +433,9 @@ begin
   -- a column that a trigger's condition names can be neither dropped nor changed
   if exists (select from pg_trigger where tgrelid = to_regclass(target) and tgname = 'T-SQL binaries') then
     execute format('drop trigger "T-SQL binaries" on %s', target);
+  end if;
+  if stripped_before <> '{}' then
+    execute format('drop trigger "T-SQL blanks" on %s', target);
   end if;
   begin
     execute definition;
@@ -448,9 +459,12 @@ begin
   call tsql.declare_columns(target, columns, declarations);
   call tsql.declare_names(target, named, constraints);
   call tsql.watch_binaries(target);
+  call tsql.watch_blanks(target, stripped, stripped_before);
 end
 $$;
-comment on procedure tsql.alter_table(text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean) is
+comment on procedure tsql.alter_table(
+  text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[]) is
 $$Runs an ALTER TABLE and keeps what is declared of the columns that it adds or changes. altered: the column that gets another
 type; dropped (if_exists: where they are there) and without: the columns and constraints that are dropped; key: the columns
-of an added primary key; with_defaults: a column is dropped with its default.$$;
+of an added primary key; with_defaults: a column is dropped with its default; stripped: added columns whose values lose the
+blanks at their ends.$$;

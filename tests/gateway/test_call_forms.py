@@ -345,6 +345,11 @@ def test_dynamic_statements(clients: Clients) -> None:
         for least, expected in (("8", ["9", "10"]), ("9", ["10"])):
             answer = client.execute("one", [Param("int", least), Param("char", "row %")])
             assert [row[0] for row in answer.rows] == expected
+        # of two queries the first is described (FreeTDS, src/odbc/unittests/prepare_results.c)
+        client.prepare("two", "select i from call_forms.rows(10) where i = ? select 'x' as x")
+        assert client.describe("in", "two").description == [("", int_type)]
+        assert client.describe("out", "two").description == [("i", int_type)]
+        assert client.execute("two", [Param("int", "3")]).rows == [["3"], ["x"]]
         # values of other types than PostgreSQL had thought
         answer = client.execute("one", [Param("float", "8.5"), Param("char", "row %")])
         assert [row[0] for row in answer.rows] == ["9", "10"]

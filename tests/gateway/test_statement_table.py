@@ -21,6 +21,7 @@ TERMINATED = 3621
 Outcome = dict[str, Any]
 Client = TypeVar("Client")
 
+_ASSIGNS = re.compile(r"@\w+[^@=]*=")
 _LEAVES_STATE = re.compile(r"#|\bset\s+[a-z]|\btran|\buse\b", re.I)
 
 
@@ -102,6 +103,8 @@ def test_at_5(at_5: Sessions[CtClient], case: Case) -> None:
     outcomes = list(in_order(answer.events))
     # a batch has no status of its own
     expected = [one for one in case.expect if "status" not in one]
+    if _ASSIGNS.search(case.text):
+        outcomes = list(without_assignments(outcomes, expected))
     if any("error" in one for one in expected):
         # a query that fails may have sent its columns
         outcomes, expected = (
@@ -137,6 +140,16 @@ def in_order(events: list[tuple[str, object]]) -> Iterator[Outcome]:
             yield {"message": value.text}
         if kind == "count":
             rows = None
+
+
+def without_assignments(outcomes: list[Outcome], expected: list[Outcome]) -> Iterator[Outcome]:
+    """Without the numbers of rows that variables were given values of, which the table does not list."""
+    place = 0
+    for one in outcomes:
+        listed = expected[place] if place < len(expected) else {}
+        if "count" not in one or one["count"] == listed.get("count"):
+            place += 1
+            yield one
 
 
 def is_same_text(found: str | None, wanted: str) -> bool:

@@ -10,7 +10,7 @@ use crate::convert::{output_type, PgType, SqlType};
 use crate::interrupt::Interrupt;
 use crate::postgres::message::PgColumn;
 use crate::program::{
-    placeholder, Action, Argument, Execute, Expression, FilledBy, Settings, Sql, Statement, Title,
+    placeholder, Action, Argument, Execute, Expression, FilledBy, Query, Settings, Sql, Statement, Title,
 };
 use crate::tds::call::Param;
 use crate::tds::dialect::Dialect;
@@ -217,7 +217,7 @@ impl Interpreter {
             let pg_type = self.input_of_call(client, prepared, &name).await.unwrap_or(PgType::Varchar);
             shape.inputs.push(input(output_type(pg_type, -1, &dialect)));
         }
-        if let [Statement { action: Action::Query(query), .. }] = prepared.program.statements.as_slice() {
+        if let Some(query) = described(&prepared.program.statements) {
             shape.names.clone_from(&query.columns);
             // the client sends the types of values only with the values
             let types = vec![SqlType::TEXT; query.sql.variables.len()];
@@ -269,6 +269,18 @@ impl Interpreter {
         };
         let params: Vec<_> = execute.arguments.iter().map(unknown).collect();
         self.procedures.resolve(client, &execute.procedure, &params).await.ok()
+    }
+}
+
+/// The query whose columns are told: ASE tells those of the first of two (FreeTDS, src/odbc/unittests/prepare_results.c).
+fn described(statements: &[Statement]) -> Option<&Query> {
+    match statements {
+        [Statement { action: Action::Query(query), .. }, others @ ..]
+            if others.is_empty() || query.only_reads() =>
+        {
+            Some(query)
+        }
+        _ => None,
     }
 }
 

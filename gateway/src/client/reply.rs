@@ -120,10 +120,13 @@ impl Reply {
         }
     }
 
-    /// Variables have been given values of so many rows: to SQL Server that is a SELECT (microsoft/mssql-rs, #372).
+    /// Variables have been given values of so many rows: to SQL Server that is a SELECT (microsoft/mssql-rs, #372), and ASE
+    /// counts it outside of procedures (FreeTDS, src/odbc/unittests/moreandcount.c).
     pub fn assigned(&mut self, rows: Option<u64>) {
         self.command = Command::Select;
-        self.end(Status::empty(), rows.and_then(|rows| self.count_sent(rows, Command::Select)));
+        let is_inside = self.nesting > 0;
+        let sent = |rows| if is_inside { self.count_sent(rows, Command::Select) } else { Some(rows) };
+        self.end(Status::empty(), rows.and_then(sent));
     }
 
     /// A statement of a procedure that PostgreSQL has run, or of a trigger: SQL Server sends the numbers of triggers'

@@ -5,6 +5,7 @@
 
 mod aggregates;
 mod arithmetic;
+mod blanks;
 mod calls;
 mod change;
 mod combined;

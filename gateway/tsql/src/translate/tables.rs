@@ -1,5 +1,6 @@
 //! Tables: their columns and constraints.
 
+use super::blanks::{stored, stripped, typed};
 use super::translation::Translation;
 use super::value::{carried, converted};
 use super::variables::{NoVariables, Variables};
@@ -18,7 +19,7 @@ const NO_VARIABLES: &str = "a definition names no variables";
 /// Digits that a bigint holds.
 const WIDEST_IDENTITY: u8 = 18;
 /// Characters and bytes of a column that says no length.
-const DEFAULT_LENGTH: u32 = 1;
+pub const DEFAULT_LENGTH: u32 = 1;
 
 pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
     let name = &create.table;
@@ -50,10 +51,18 @@ pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
     if name.is_global() {
         return Ok(with_declarations("create_global", create_sql, &whole, &declared, &shown, Vec::new()));
     }
-    if declared.is_empty() && shown.table.is_none() && shown.constraints.is_empty() {
+    let stripped = stripped(typed(&create.elements), scope)?;
+    if declared.is_empty() && stripped.is_none() && shown.table.is_none() && shown.constraints.is_empty() {
         return Ok(create_sql);
     }
-    Ok(with_declarations("create_table", create_sql, &whole, &declared, &shown, Vec::new()))
+    Ok(with_declarations(
+        "create_table",
+        create_sql,
+        &whole,
+        &declared,
+        &shown,
+        stripped.into_iter().collect(),
+    ))
 }
 
 /// Where the first foreign key stands.
@@ -310,7 +319,7 @@ fn column(column: &ColumnDefinition, types: &HashMap<String, Type>, scope: &Scop
     };
     match &column.identity {
         Some(identity) => parts.push(identity_sql(&column.name.text, *identity, of, line)?),
-        None => parts.push(column_type(of, line)?),
+        None => parts.push(column_type(stored(of, column.nullable, scope), line)?),
     }
     let is_key = |one: &Constraint| matches!(one.kind, ConstraintKind::PrimaryKey { .. });
     // a name is there unless the column says otherwise
@@ -540,9 +549,11 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
     };
     let mut declared = Vec::new();
     let mut shown = Shown::default();
+    let mut further = checked(action, scope)?;
     match action {
         AlterTable::Add { elements, .. } => {
             shown.constraints = shown_constraints(elements);
+            further.extend(stripped(typed(elements), scope)?);
             for element in elements {
                 if let TableElement::Column(column) = element {
                     declared.push(declaration(column)?);
@@ -551,16 +562,19 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
             declared.retain(Declaration::says_more);
         }
         // in place of what was said of it before; its name keeps its case
-        AlterTable::AlterColumn { column, type_, .. } => declared.push(Declaration {
-            column: folded(&column.text, column.at.line)?,
-            shown: String::new(),
-            type_: types::declared_type(type_, DEFAULT_LENGTH),
-        }),
+        AlterTable::AlterColumn { column, type_, nullable, .. } => {
+            further.extend(stripped([(column, type_, *nullable)], scope)?);
+            declared.push(Declaration {
+                column: folded(&column.text, column.at.line)?,
+                shown: String::new(),
+                type_: types::declared_type(type_, DEFAULT_LENGTH),
+            });
+        }
         _ => {}
     }
     let table = table(name)?;
     let sql = format!("alter table {table} {}", actions.join(", "));
-    Ok(with_declarations("alter_table", sql, &table, &declared, &shown, checked(action, scope)?))
+    Ok(with_declarations("alter_table", sql, &table, &declared, &shown, further))
 }
 
 /// The arguments that say which columns and constraints an alteration needs or ends.
@@ -691,7 +705,8 @@ fn altered_column(
     let name = names::name(column)?;
     let any_length = Type { length: if of.is_text() { None } else { of.length }, ..of };
     let value = converted(super::Value::unknown(name.as_str()), any_length, line, scope.sybase)?.sql;
-    let mut actions = vec![format!("alter column {name} type {} using {value}", column_type(of, line)?)];
+    let type_ = column_type(stored(of, nullable, scope), line)?;
+    let mut actions = vec![format!("alter column {name} type {type_} using {value}")];
     // what says neither takes nulls in SQL Server and stays as it is in ASE
     match nullable {
         Some(false) => actions.push(format!("alter column {name} set not null")),

@@ -1,0 +1,60 @@
+-- Blanks at the ends of a column's values, which ASE does not store (Reference Manual: Building Blocks, "Treatment of
+-- blanks"). A trigger of the table takes them off; its arguments are the columns' numbers, which stay as they are.
+
+create or replace function tsql.strip_blanks() returns trigger
+language plpgsql
+as $$
+declare
+  target text;
+  value text;
+begin
+  for place in 0 .. tg_nargs - 1 loop
+    select attname into target from pg_attribute where attrelid = tg_relid and attnum = tg_argv[place]::smallint;
+    execute format('select ($1).%I', target) into value using new;
+    if value like '_% ' then
+      -- nothing but blanks is one
+      value := coalesce(nullif(rtrim(value, ' '), ''), ' ');
+      new := jsonb_populate_record(new, jsonb_build_object(target, value));
+    end if;
+  end loop;
+  return new;
+end
+$$;
+comment on function tsql.strip_blanks() is 'Of columns whose values lose the blanks at their ends.';
+
+create or replace function tsql.stripped_columns(target regclass) returns smallint[]
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(array_agg(number::smallint), '{}')
+  from pg_trigger
+  cross join string_to_table(encode(tgargs, 'escape'), '\000') as number
+  where tgrelid = target and tgname = 'T-SQL blanks' and number <> ''
+$$;
+comment on function tsql.stripped_columns(regclass) is
+  'The columns of a table whose values lose the blanks at their ends, by their numbers.';
+
+create or replace procedure tsql.watch_blanks(target text, stripped text[], stripped_before smallint[] default '{}')
+language plpgsql
+as $$
+declare
+  watched record;
+begin
+  if cardinality(stripped) + cardinality(stripped_before) = 0 then
+    return;
+  end if;
+  select string_agg(attnum::text, ', ' order by attnum) as arguments,
+    string_agg(format('new.%I like %L', attname, '_% '), ' or ' order by attnum) as condition
+  into watched
+  from pg_attribute
+  where attrelid = target::regclass and not attisdropped and atttypid = 'varchar'::regtype
+    and (attname = any (stripped) or attnum = any (stripped_before));
+  if watched.arguments is not null then
+    execute format('create trigger "T-SQL blanks" before insert or update on %s for each row when (%s)'
+      ' execute function tsql.strip_blanks(%s)', target, watched.condition, watched.arguments);
+  end if;
+end
+$$;
+comment on procedure tsql.watch_blanks(text, text[], smallint[]) is
+  'Has the blanks at the ends of these columns'' values taken off.';

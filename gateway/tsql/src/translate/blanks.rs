@@ -1,0 +1,44 @@
+//! Blanks at the ends of a column's values, which ASE does not store.
+
+use super::tables::DEFAULT_LENGTH;
+use crate::error::Error;
+use crate::facts::types::{self, Type, CHAR, VARCHAR};
+use crate::resolve::names::{self, folded};
+use crate::resolve::Scope;
+use crate::tree::{ColumnDefinition, ColumnKind, Name, TableElement, TypeName};
+
+/// The argument that names those of the columns whose values lose the blanks at their ends: "Data in variable-length columns
+/// is stripped of trailing blanks" (ASE Reference Manual: Building Blocks, "Length and storage size").
+pub fn stripped<'t>(
+    columns: impl IntoIterator<Item = (&'t Name, &'t TypeName, Option<bool>)>,
+    scope: &Scope,
+) -> Result<Option<String>, Error> {
+    let mut found = Vec::new();
+    for (name, of, nullable) in columns {
+        let of = stored(types::of_name(of, DEFAULT_LENGTH, scope.sybase)?, nullable, scope);
+        if of.oid == VARCHAR.oid && of.length.is_some() {
+            found.push(names::literal(&folded(&name.text, name.at.line)?));
+        }
+    }
+    let is_needed = scope.sybase && !found.is_empty();
+    Ok(is_needed.then(|| format!("stripped => {}", names::array(found, "text"))))
+}
+
+/// The columns that a definition gives a type.
+pub fn typed(elements: &[TableElement]) -> impl Iterator<Item = (&Name, &TypeName, Option<bool>)> {
+    elements.iter().filter_map(|element| match element {
+        TableElement::Column(ColumnDefinition { name, kind: ColumnKind::Typed(of), nullable, .. }) => {
+            Some((name, of, *nullable))
+        }
+        _ => None,
+    })
+}
+
+/// The type of a column's values: in ASE those that may be null have variable lengths (Transact-SQL Users Guide, "Nulls
+/// require variable-length datatypes").
+pub fn stored(of: Type, nullable: Option<bool>, scope: &Scope) -> Type {
+    match scope.sybase && nullable == Some(true) && of.oid == CHAR.oid {
+        true => Type { oid: VARCHAR.oid, ..of },
+        false => of,
+    }
+}
