@@ -91,3 +91,16 @@ begin
   end loop;
 end
 $$;
+
+-- a sum is of the type of the column
+do $$
+declare
+  type_ text;
+begin
+  foreach type_ in array array['datetime', 'smalldatetime'] loop
+    execute format('create or replace function tsql.dateadd(part text, number integer, moment tsql.%1$s) returns tsql.%1$s'
+      ' language sql immutable strict parallel safe'
+      ' return tsql.to_%1$s(tsql.added(tsql.dateadd(part, number, moment::timestamp), %1$L))', type_);
+  end loop;
+end
+$$;

@@ -87,8 +87,8 @@ declare
 begin
   for sides in
     select l.type as l, r.type as r
-    from unnest(array['tsql.money', 'tsql.smallmoney', 'smallint', 'integer', 'bigint']) as l (type)
-    cross join unnest(array['tsql.money', 'tsql.smallmoney', 'smallint', 'integer', 'bigint']) as r (type)
+    from unnest(array['tsql.money', 'tsql.smallmoney', 'tsql.tinyint', 'smallint', 'integer', 'bigint']) as l (type)
+    cross join unnest(array['tsql.money', 'tsql.smallmoney', 'tsql.tinyint', 'smallint', 'integer', 'bigint']) as r (type)
     where l.type like '%money' or r.type like '%money'
   loop
     for op in select * from (values ('+', 'add', '+'), ('-', 'subtract', '-'), ('*', 'multiply', '*'),
@@ -99,6 +99,13 @@ begin
     end loop;
     call tsql.make_operator('/', 'divide', sides.l, sides.r, 'tsql.money',
       'tsql.to_money(tsql.quotient(l::numeric, r::numeric, 4))');
+  end loop;
+  -- tinyints are one
+  for op in select * from (values ('+', 'add'), ('-', 'subtract'), ('*', 'multiply'), ('/', 'divide'), ('%', 'modulo'))
+    as ops (sign, name)
+  loop
+    call tsql.make_operator(op.sign, op.name, 'tsql.tinyint', 'tsql.tinyint', 'tsql.tinyint',
+      format('tsql.as_tinyint(least(l::integer %s r::integer, 256)::smallint)', op.sign));
   end loop;
 end
 $$;
@@ -455,6 +462,30 @@ begin
   end loop;
 end
 $$;
+-- a char keeps the blanks at its end
+create or replace function tsql.isnull(l bpchar, r bpchar) returns bpchar
+language sql immutable parallel safe return coalesce(l, r);
+create or replace function tsql.isnull(l bpchar, r text) returns bpchar
+language sql immutable parallel safe return coalesce(l, r::bpchar);
+create or replace function tsql.isnull(l bpchar, r text, length integer) returns bpchar
+language sql immutable parallel safe return coalesce(l, rpad(tsql.within(r, length), coalesce(length, length(r)))::bpchar);
+create or replace function tsql.isnull(l text, r text, length integer) returns text
+language sql immutable parallel safe return coalesce(l, tsql.within(r, length));
+create or replace function tsql.isnull(l anyelement, r text, length integer) returns anyelement
+language sql stable parallel safe as $$ select tsql.isnull(l, r) $$;
+comment on function tsql.isnull(anyelement, text, integer) is 'ISNULL of a column by a text, which has its length.';
+create or replace function tsql.either(l bpchar, r bpchar) returns bpchar
+language sql immutable parallel safe return coalesce(l, r);
+create or replace function tsql.either(l bpchar, r text) returns text
+language sql immutable parallel safe return coalesce(tsql.text_of(l), r);
+create or replace function tsql.either(l text, r bpchar) returns text
+language sql immutable parallel safe return coalesce(l, tsql.text_of(r));
+create or replace function tsql.with_blanks(value anyelement) returns anyelement
+language sql immutable parallel safe as 'select value';
+create or replace function tsql.with_blanks(value bpchar) returns text
+language sql immutable parallel safe return tsql.text_of(value);
+comment on function tsql.with_blanks(anyelement) is
+  'A value beside a text, where PostgreSQL would take the blanks from a char; any other value as it is.';
 -- What PostgreSQL would take for what is behind its domain: NULL beside a value, and a whole number beside money. Only the
 -- type of `other` counts.
 create or replace function tsql.null_of(other anyelement) returns anyelement
@@ -483,11 +514,11 @@ declare
   r text;
 begin
   foreach l in array array['tsql.money', 'tsql.smallmoney'] loop
-    foreach r in array array['tsql.money', 'tsql.smallmoney', 'smallint', 'integer', 'bigint', 'numeric',
-      'double precision', 'text'] loop
+    foreach r in array array['tsql.money', 'tsql.smallmoney', 'tsql.tinyint', 'smallint', 'integer', 'bigint', 'numeric',
+      'double precision', 'text', 'varchar'] loop
       execute format('create or replace function tsql.isnull(l %1$s, r %2$s) returns %1$s language sql immutable'
         ' parallel safe return coalesce(l, tsql.to_%3$s(r))', l, r, substr(l, 6));
-      continue when r in ('numeric', 'double precision', 'text');
+      continue when r in ('numeric', 'double precision', 'text', 'varchar');
       execute format('create or replace function tsql.either(l %s, r %s) returns tsql.money language sql immutable'
         ' parallel safe return coalesce(l::tsql.money, tsql.to_money(r))', l, r);
       continue when r like '%money';
@@ -509,12 +540,17 @@ begin
       case when r in ('boolean', 'smallint', 'integer')
         then 'case when is_national then tsql.to_nvarchar(r, length) else tsql.to_varchar(r, length) end'
         else 'tsql.to_varchar(r, length)' end);
+    execute format('create or replace function tsql.isnull(l bpchar, r %s, length integer, is_national boolean) returns bpchar'
+      ' language sql immutable parallel safe'
+      ' return tsql.isnull(l, tsql.isnull(null::text, r, length, is_national), length)', r);
   end loop;
 end
 $$;
 create or replace function tsql.isnull(l text, r anycompatible, length integer, is_national boolean) returns text
 language sql stable parallel safe
 as $$ select coalesce(l, tsql.within(tsql.text_of(r), length)) $$;
+create or replace function tsql.isnull(l bpchar, r bpchar, length integer, is_national boolean) returns bpchar
+language sql immutable parallel safe return tsql.isnull(l, r::text, length);
 create or replace function tsql.isnull(l anyelement, r anycompatible, length integer, is_national boolean) returns anyelement
 language sql stable parallel safe as $$ select tsql.isnull(l, r) $$;
 comment on function tsql.isnull(anyelement, anycompatible, integer, boolean) is
@@ -542,6 +578,14 @@ language sql immutable parallel safe return coalesce(tsql.read_guid(l), r);
 create or replace function tsql.either(l bytea, r bytea) returns bytea
 language sql immutable parallel safe return coalesce(l, r);
 create or replace function tsql.either(l date, r date) returns date
+language sql immutable parallel safe return coalesce(l, r);
+create or replace function tsql.either(l date, r text) returns date
+language sql immutable parallel safe return coalesce(l, tsql.moment(r)::date);
+create or replace function tsql.either(l text, r date) returns date
+language sql immutable parallel safe return coalesce(tsql.moment(l)::date, r);
+create or replace function tsql.either(l date, r timestamp) returns timestamp
+language sql immutable parallel safe return coalesce(l, r);
+create or replace function tsql.either(l timestamp, r date) returns timestamp
 language sql immutable parallel safe return coalesce(l, r);
 create or replace function tsql.either(l time, r time) returns time
 language sql immutable parallel safe return coalesce(l, r);

@@ -105,8 +105,9 @@ fn type_of(column: &PgColumn) -> Option<Type> {
         Some(declared) => declared.of_column(column.typmod),
         // PostgreSQL reports the digits of money alone, and of no table's column says whether it is money
         None if column.origin.0 == 0 && MONEYS.contains(&types::of_oid(column.oid, column.typmod)) => None,
+        // nor are the digits of a time known, unless PostgreSQL keeps them
         None => types::of_oid(column.oid, column.typmod)
-            .filter(|of| ![types::MOMENT, types::INSTANT, types::XML].contains(of)),
+            .filter(|of| ![types::MOMENT, types::INSTANT, types::XML, types::TIME].contains(of)),
     }
 }
 

@@ -218,11 +218,11 @@ impl<'a> Lexer<'a> {
         let (kind, value) = match first {
             'N' | 'n' if self.byte(1) == Some(b'\'') => {
                 self.at += 1;
-                (TokenKind::Text { national: true }, self.quoted('\'')?)
+                (TokenKind::Text { national: true }, continued(self.quoted('\'')?))
             }
-            '\'' => (TokenKind::Text { national: false }, self.quoted('\'')?),
+            '\'' => (TokenKind::Text { national: false }, continued(self.quoted('\'')?)),
             '"' if self.syntax.quoted_identifiers => (TokenKind::Name, self.quoted('"')?),
-            '"' => (TokenKind::Text { national: false }, self.quoted('"')?),
+            '"' => (TokenKind::Text { national: false }, continued(self.quoted('"')?)),
             '[' => (TokenKind::Name, self.quoted(']')?),
             '0'..='9' => self.number()?,
             '.' if self.byte(1).is_some_and(|byte| byte.is_ascii_digit()) => self.number()?,
@@ -422,4 +422,30 @@ fn is_double(written: &str) -> bool {
     let whole = if written.ends_with(['e', 'E']) { mantissa } else { written };
     let is_zero = mantissa.bytes().all(|byte| matches!(byte, b'0' | b'.'));
     whole.parse::<f64>().is_ok_and(|value| value.is_finite() && (value != 0.0 || is_zero))
+}
+
+/// A text without the ends of lines that follow a backslash, and without that ("Backslash (Line Continuation)"; ASE
+/// Reference Manual, "Using the continuation character").
+fn continued(text: Cow<'_, str>) -> Cow<'_, str> {
+    if !text.contains("\\\n") && !text.contains("\\\r\n") {
+        return text;
+    }
+    let mut whole = String::with_capacity(text.len());
+    let mut rest = &*text;
+    while let Some((before, behind)) = rest.split_once('\\') {
+        whole.push_str(before);
+        let next = behind.strip_prefix("\r\n").or_else(|| behind.strip_prefix('\n'));
+        if next.is_none() {
+            whole.push('\\');
+        }
+        rest = next.unwrap_or(behind);
+    }
+    whole.push_str(rest);
+    Cow::Owned(whole)
+}
+
+/// A text as it stands between quotes.
+pub fn as_quoted(text: &str) -> String {
+    let text = text.replace('\'', "''");
+    text.replace("\\\r\n", "\\\\\r\n\r\n").replace("\\\n", "\\\\\n\n")
 }

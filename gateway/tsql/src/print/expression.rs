@@ -1,4 +1,5 @@
 use super::{list, Optional, Parenthesised, Quoted};
+use crate::lexer::as_quoted;
 use crate::tree::{
     Arguments, BinaryOperator, Case, Cast, CastKind, ColumnName, Expression, Frame, FrameBound, FrameUnit,
     FunctionCall, Literal, LiteralValue, Quantifier, UnaryOperator, Variable, Window, XmlForm,
@@ -156,7 +157,7 @@ impl Display for Literal {
             LiteralValue::Money(amount) => write!(f, "${amount}"),
             LiteralValue::Binary(digits) => write!(f, "0x{digits}"),
             LiteralValue::Text { text, national } => {
-                write!(f, "{}'{}'", if *national { "N" } else { "" }, text.replace('\'', "''"))
+                write!(f, "{}'{}'", if *national { "N" } else { "" }, as_quoted(text))
             }
         }
     }

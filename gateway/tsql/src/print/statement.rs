@@ -1,4 +1,5 @@
 use super::{list, Lines, Optional};
+use crate::lexer::as_quoted;
 use crate::tree::{
     Access, Argument, ArgumentValue, CursorName, DeclareCursor, Declared, Direction, Execute, ExecuteText,
     Expression, Fetch, Raise, SetWord, Statement, StatementKind, TextSource, TransactionName,
@@ -135,7 +136,7 @@ impl Display for SetWord {
             SetWord::Word(word) if word.chars().all(|c| c.is_alphanumeric() || "_-+.,".contains(c)) => {
                 f.write_str(word)
             }
-            SetWord::Word(text) => write!(f, "'{}'", text.replace('\'', "''")),
+            SetWord::Word(text) => write!(f, "'{}'", as_quoted(text)),
             SetWord::Variable(variable) => variable.fmt(f),
         }
     }

@@ -9,7 +9,7 @@ use super::variable::STATUS;
 use super::writer::{quoted, Purpose};
 use super::{arguments, body, fitted, header, mark, read_names, Header};
 use crate::error::Error;
-use crate::facts::types;
+use crate::facts::types::{self, Family};
 use crate::lexer;
 use crate::program::Define;
 use crate::resolve::names::{self, folded, literal};
@@ -62,12 +62,13 @@ fn value(
     let mut body = body(&header.parameters, &writer, source, &format!("return {};", quoted(STATUS)));
     // for the reply to a call: PostgreSQL keeps no length of what a function returns
     body.push_str(&format!("-- returns {}\n", of.declared()));
+    // a numeric has another text than money
+    let returned = if of.family == Family::Money { column_type(of, create.name.at.line)? } else { of.sql() };
     let definition = format!(
-        "create function {} ({}) returns {} language plpgsql {volatility} {strict}security definer \
+        "create function {} ({}) returns {returned} language plpgsql {volatility} {strict}security definer \
          set search_path = {} as {}",
         header.quoted(),
         arguments(header, scope)?.join(", "),
-        of.sql(),
         header.path(),
         literal(&body)
     );

@@ -147,7 +147,9 @@ impl CallTranslation<'_, '_, '_> {
         };
         let schema = if value.of.is_none_or(is_own) { "tsql." } else { "" };
         let over = format!("{schema}{}({}{})", self.name, self.distinct(), value.sql);
-        let Some(of) = value.of else { return Ok(self.aggregate(&over, "", None)) };
+        let Some(of) = value.of else {
+            return Ok(self.aggregate(&over, "", None).with_digits(value.declared_digits));
+        };
         self.refuse_operand(of, false)?;
         if of.is_text() {
             let of =
@@ -210,7 +212,7 @@ impl CallTranslation<'_, '_, '_> {
         self.count(1, 1)?;
         let value = self.value(0)?;
         let sql = format!("{}({})", self.name, value.sql);
-        Ok(self.aggregate(&sql, "", value.of))
+        Ok(self.aggregate(&sql, "", value.of).with_digits(value.declared_digits))
     }
 
     /// percent_rank and cume_dist
@@ -253,6 +255,6 @@ impl CallTranslation<'_, '_, '_> {
             others.push_str(&format!(", {}", default.sql));
         }
         let sql = format!("{}({}{others})", self.name, value.sql);
-        Ok(self.aggregate(&sql, "", value.of))
+        Ok(self.aggregate(&sql, "", value.of).with_digits(value.declared_digits))
     }
 }

@@ -11,6 +11,9 @@ use crate::resolve::names::{array, folded, literal, table};
 use crate::tree::{ColumnName, Name, ObjectName, TableSource};
 use std::collections::HashMap;
 
+/// The table of a trigger, whatever its name is when the trigger runs.
+const CHANGED: &str = "tg_relid::regclass";
+
 /// What is declared of a column of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declared {
@@ -109,10 +112,14 @@ impl Translation<'_> {
             if let Some(common) = self.common_columns.get(&own) {
                 return Ok(Named { name, ..common.clone() });
             }
-            let is_rows =
-                matches!(own.as_str(), "inserted" | "deleted") || self.scope.empty.contains_key(&own);
-            if self.common_names.contains(&own) || is_rows {
+            if self.common_names.contains(&own) {
                 return Ok(Named::unknown(name));
+            }
+            if matches!(own.as_str(), "inserted" | "deleted") {
+                return Ok(match self.scope.trigger {
+                    None => Named::unknown(name),
+                    Some(_) => Named { name, tables: vec![CHANGED.to_owned()], ..Named::default() },
+                });
             }
         }
         let whole = table(of)?;
@@ -202,7 +209,8 @@ impl Translation<'_> {
         if tables.is_empty() {
             return Ok(None);
         }
-        let tables = array(tables.iter().map(|table| literal(table)), "regclass");
+        let written = |table: &String| if table == CHANGED { table.clone() } else { literal(table) };
+        let tables = array(tables.iter().map(written), "regclass");
         let column = literal(&folded(&column.column, column.at.line)?);
         Ok(Some(format!("(select tsql.{function}({tables}, {column}))")))
     }

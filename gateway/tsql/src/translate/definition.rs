@@ -16,6 +16,7 @@ use crate::tree::{
     AlterDatabase, CreateIndex, CreateView, DropIndex, Grant, Mode, Name, ObjectKind, ObjectName,
     StatementKind,
 };
+use std::iter::repeat;
 
 /// The SQL that does what a statement says; None for one that defines nothing of these.
 pub fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>, Error> {
@@ -160,10 +161,11 @@ pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<S
     let columns = in_parentheses(&create.columns)?;
     let check = if create.check_option { " with check option" } else { "" };
     let whole = table(&create.name)?;
-    let given: Vec<String> = match (&create.columns[..], &translation.columns) {
-        ([], None) => Vec::new(),
-        ([], Some(titles)) => titles.iter().map(given).collect(),
-        (names, _) => names.iter().map(|name| name.text.clone()).collect(),
+    let titles = translation.columns.as_deref().unwrap_or_default();
+    let types = titles.iter().map(|title| title.result_type.map(|known| known.of));
+    let given: Vec<_> = match &create.columns[..] {
+        [] => titles.iter().map(given).zip(types).collect(),
+        names => names.iter().map(|name| name.text.clone()).zip(types.chain(repeat(None))).collect(),
     };
     let sql = format!("{verb} {whole}{columns} as {sql}{check}");
     let arguments = tables::declaring_view(sql, &whole, &given, create.name.at.line)?;

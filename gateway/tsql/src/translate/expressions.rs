@@ -1,8 +1,9 @@
 //! Values.
 
 use super::arithmetic::arithmetic;
+use super::select::Written;
 use super::translation::Translation;
-use super::value::{self, implicit, Constant, Value};
+use super::value::{self, implicit, widest_digits, Constant, Value};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
 use crate::facts::functions::{rule, Rule};
@@ -234,11 +235,17 @@ impl Translation<'_> {
         let of = unified(values.iter().filter(|value| !value.is_null()).map(|value| value.of));
         let sybase = self.sybase();
         let model = if of.is_none() { model(&branches, otherwise, &values) } else { None };
+        let digits = if of.is_none() { widest_digits(&values, sybase) } else { None };
+        let beside_text = of.is_none() && !sybase && values.iter().any(Value::is_text);
         let mut written = values.into_iter().map(|value| match of {
             None => Ok(match &model {
                 Some(model) if value.is_null() => format!("tsql.null_of({model})"),
                 Some(model) if value.family() == Some(Family::Integer) => {
                     format!("tsql.beside({}, {model})", value.sql)
+                }
+                // PostgreSQL would take the blanks from a char
+                _ if beside_text && value.of.is_none() && !value.is_null() => {
+                    format!("tsql.with_blanks({})", value.sql)
                 }
                 _ => value.sql,
             }),
@@ -261,11 +268,13 @@ impl Translation<'_> {
             }
             _ => {}
         }
-        Ok(Value::of(sql, of))
+        Ok(Value::of(sql, of).with_digits(digits))
     }
 
     fn scalar(&mut self, query: &Query) -> Result<Value, Error> {
-        Ok(Value::unknown(format!("({})", self.subselect(query, Some(1))?)))
+        let Written { sql, mut items } = self.subquery(query, Some(1))?;
+        let digits = items.pop().and_then(|item| item.digits);
+        Ok(Value::unknown(format!("({sql})")).with_digits(digits))
     }
 }
 

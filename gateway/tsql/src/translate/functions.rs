@@ -2,7 +2,7 @@
 
 use super::calls::CallTranslation;
 use super::translation::Translation;
-use super::value::{carried, converted, implicit, Value};
+use super::value::{carried, converted, implicit, widest_digits, Value};
 use super::walk;
 use crate::error::Error;
 use crate::facts::functions::{rule, Rule, NEW_ID, NONE_SUCH};
@@ -60,7 +60,11 @@ impl Translation<'_> {
     /// A function of the site's own, or of PostgreSQL. The arguments of one with a schema become of the types of its
     /// parameters as values of columns do; those of any other go as they are, texts without a type.
     pub fn passed_on(&mut self, name: &ObjectName, arguments: &[Expression]) -> Result<Value, Error> {
-        Ok(Value::unknown(self.passed_on_of(name, arguments)?.0))
+        let (sql, _) = self.passed_on_of(name, arguments)?;
+        let is_own = !name.owner.is_empty() && name.owner != SYSTEM && !self.sybase();
+        let function = is_own.then(|| sql.split_once('(').map_or("", |(function, _)| function));
+        let digits = function.map(|function| format!("(select tsql.digits_returned({}))", literal(function)));
+        Ok(Value::unknown(sql).with_digits(digits))
     }
 
     /// The same, and the types of the arguments.
@@ -202,7 +206,8 @@ impl CallTranslation<'_, '_, '_> {
             if second.is_null() {
                 return Ok(first);
             }
-            return self.within_column(&first.sql, second).map(Value::unknown);
+            let sql = self.within_column(&first.sql, second)?;
+            return Ok(Value::unknown(sql).with_digits(first.declared_digits));
         };
         // a variable's or literal's length is the result's
         let keeps_length = of.name == "varchar" && of.length.is_some();
@@ -226,7 +231,7 @@ impl CallTranslation<'_, '_, '_> {
         Ok(match length {
             None => format!("tsql.isnull({first}, {second})"),
             Some([length, _]) if replacement.is_text() => {
-                format!("tsql.isnull({first}, tsql.within({second}, {length}))")
+                format!("tsql.isnull({first}, {second}::text, {length})")
             }
             Some([length, national]) => format!("tsql.isnull({first}, {second}, {length}, {national})"),
         })
@@ -244,12 +249,13 @@ impl CallTranslation<'_, '_, '_> {
             }
         }
         let Some(of) = unified(values.iter().map(|value| value.of)) else {
+            let digits = widest_digits(&values, self.sybase());
             return values
                 .into_iter()
                 .rev()
                 .map(|value| value.sql)
                 .reduce(|rest, value| format!("tsql.either({value}, {rest})"))
-                .map(Value::unknown)
+                .map(|sql| Value::unknown(sql).with_digits(digits))
                 .ok_or_else(|| {
                     let text =
                         "At least one of the arguments to COALESCE must be an expression that is not NULL.";
@@ -305,7 +311,7 @@ impl CallTranslation<'_, '_, '_> {
             Some(_) => ("null".to_owned(), String::new()),
         };
         let sql = format!("(case when {own} operator(tsql.=) {other} then {null} else {own} end){cast}");
-        Ok(Value::of(sql, first.of))
+        Ok(Value::of(sql, first.of).with_digits(first.declared_digits))
     }
 
     /// `sql_variant_property(value, property)`: a value of another type becomes a sql_variant.

@@ -91,16 +91,21 @@ impl Translation<'_> {
 
     /// A select inside an expression, of so many columns.
     pub fn subselect(&mut self, query: &Query, columns: Option<usize>) -> Result<String, Error> {
+        self.subquery(query, columns).map(|written| written.sql)
+    }
+
+    /// The same with its items.
+    pub fn subquery(&mut self, query: &Query, columns: Option<usize>) -> Result<Written, Error> {
         refuse_order(query, self.sybase())?;
         let aggregates = self.aggregates;
-        let Written { sql, items } = self.query(query, Stands::Inside)?;
+        let written = self.query(query, Stands::Inside)?;
         self.aggregates = aggregates;
-        if columns.is_some_and(|columns| columns != items.len()) {
+        if columns.is_some_and(|columns| columns != written.items.len()) {
             let text = "Only one expression can be specified in the select list when the subquery is not \
                         introduced with EXISTS.";
             return Err(Error::new(116, text, query.at).with_severity(16));
         }
-        Ok(sql)
+        Ok(written)
     }
 
     pub fn query(&mut self, query: &Query, stands: Stands) -> Result<Written, Error> {

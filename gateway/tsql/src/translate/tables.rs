@@ -158,15 +158,22 @@ fn declaring(sql: String, table: &str, declared: &[Declaration]) -> String {
     format!("{sql}, {table}, {columns}, {types}")
 }
 
-/// The arguments for a view whose columns are shown in the case in which they are given; "" for one that is shown as the
-/// table's.
-pub fn declaring_view(sql: String, view: &str, given: &[String], line: u32) -> Result<String, Error> {
+/// The arguments for a view whose columns are shown in the case in which they are given, with the types that are known of
+/// them; "" for one that is shown as the table's.
+pub fn declaring_view(
+    sql: String,
+    view: &str,
+    given: &[(String, Option<Type>)],
+    line: u32,
+) -> Result<String, Error> {
     let mut declared = Vec::new();
-    for shown in given.iter().filter(|shown| !shown.is_empty()) {
+    for (shown, of) in given.iter().filter(|(shown, _)| !shown.is_empty()) {
+        // PostgreSQL keeps no digits of these
+        let fine = of.filter(|of| matches!(of.name, "datetime2" | "time"));
         declared.push(Declaration {
             column: folded(shown, line)?,
             shown: shown.clone(),
-            type_: String::new(),
+            type_: fine.map(|of| of.declared()).unwrap_or_default(),
         });
     }
     declared.retain(Declaration::says_more);

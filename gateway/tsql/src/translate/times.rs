@@ -126,7 +126,9 @@ impl CallTranslation<'_, '_, '_> {
         if is_coarse && matches!(part, "microsecond" | "nanosecond") {
             return Err(self.refused_part(9810, part));
         }
-        let sql = format!("tsql.dateadd('{part}', {number}, {})", moment(&value));
+        // PostgreSQL finds by all types together whether a column is a datetime
+        let cast = if value.of.is_none() && !value.is_null() { "::text" } else { "" };
+        let sql = format!("tsql.dateadd('{part}'{cast}, {number}, {})", moment(&value));
         Ok(match of {
             Some(DATETIME) => Value::of(format!("tsql.to_datetime(tsql.added({sql}, 'datetime'))"), of),
             Some(SMALLDATETIME) => {
@@ -135,7 +137,7 @@ impl CallTranslation<'_, '_, '_> {
             Some(time) if time.name == "datetime2" && time.fraction.is_some() => {
                 Value::of(format!("{sql}::{}", time.sql()), of)
             }
-            of => Value::of(sql, of),
+            of => Value::of(sql, of).with_digits(value.declared_digits),
         })
     }
 
@@ -239,7 +241,7 @@ impl CallTranslation<'_, '_, '_> {
         let cast = if value.of.is_none() && least_fraction(part) > 0 { "::text" } else { "" };
         let sql = format!("tsql.datetrunc('{part}'{cast}, {})", moment(&value));
         let of = value.of.map(|of| if of.is_time() { of } else { DATETIME2 });
-        Ok(Value::of(sql, of))
+        Ok(Value::of(sql, of).with_digits(value.declared_digits))
     }
 
     pub fn end_of_month(&mut self) -> Result<Value, Error> {

@@ -18,7 +18,7 @@ pub struct Value {
     pub constant: Constant,
     /// Of arithmetic of unknown type, were it a decimal.
     pub digits: Option<Digits>,
-    /// Of a column of unknown type: what gives the digits of its declaration, if that is a datetime2 or time.
+    /// Of a value of unknown type: what gives the digits that are declared of it, if it is a datetime2 or time.
     pub declared_digits: Option<String>,
 }
 
@@ -34,6 +34,11 @@ pub enum Constant {
 }
 
 impl Value {
+    /// The value with the digits of another, where its type is not known.
+    pub fn with_digits(self, declared_digits: Option<String>) -> Value {
+        Value { declared_digits: declared_digits.filter(|_| self.of.is_none()), ..self }
+    }
+
     pub fn new(sql: impl Into<String>, of: Type) -> Value {
         Value::of(sql, Some(of))
     }
@@ -290,6 +295,25 @@ pub fn text_of(value: &Value, sybase: bool) -> String {
         styled_text(value, DEFAULT_STYLE).unwrap_or_default()
     } else {
         declared_text(value, DEFAULT_STYLE, format!("tsql.text_of({})", of_own_type(value)))
+    }
+}
+
+/// What gives the digits of what is one of these values: a datetime beside a datetime2 becomes one.
+pub fn widest_digits<'v>(values: impl IntoIterator<Item = &'v Value>, sybase: bool) -> Option<String> {
+    let mut widest: Vec<String> = Vec::new();
+    for value in values {
+        let digits = match value.of {
+            None => value.declared_digits.clone(),
+            Some(of) if matches!(of.name, "datetime2" | "time") && !sybase => {
+                Some(of.fraction.unwrap_or(MOST_FRACTION).to_string())
+            }
+            Some(_) => None,
+        };
+        widest.extend(digits.filter(|digits| !widest.contains(digits)));
+    }
+    match widest.len() {
+        0 | 1 => widest.pop(),
+        _ => Some(format!("greatest({})", widest.join(", "))),
     }
 }
 
