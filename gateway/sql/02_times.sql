@@ -469,6 +469,8 @@ create or replace function tsql.moment(value integer) returns timestamp
 language sql immutable strict parallel safe
 return case when value between -53690 and 2958463
   then tsql.in_range(timestamp '1900-01-01' + interval '1 day' * value) else tsql.no_datetime(value::numeric) end;
+create or replace function tsql.moment(value boolean) returns timestamp
+language sql immutable strict parallel safe return tsql.moment(value::integer);
 create or replace function tsql.moment(value numeric) returns timestamp
 language sql immutable strict parallel safe
 return case when value >= -53690 and value < 2958464

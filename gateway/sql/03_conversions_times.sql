@@ -26,11 +26,11 @@ begin
   ) as targets (name, type)
   loop
     for source in select * from (values
-      ('timestamptz'), ('date'), ('time'), ('text'), ('integer'), ('numeric'), ('double precision')
+      ('timestamptz'), ('date'), ('time'), ('text'), ('boolean'), ('integer'), ('numeric'), ('double precision')
     ) as sources (type)
     loop
       continue when target.name in ('to_date', 'to_time', 'to_datetime2')
-        and source.type in ('integer', 'numeric', 'double precision');
+        and source.type in ('boolean', 'integer', 'numeric', 'double precision');
       continue when (target.name, source.type) in (('to_date', 'time'), ('to_time', 'date'), ('to_date', 'date'),
         ('to_time', 'time'));
       execute format(

@@ -111,7 +111,6 @@ REFUSED: dict[str, tuple[list[str], list[str]]] = {
 }
 NOT_KNOWN_HERE = [
     *((number, "varbinary(9)") for number in NUMBERS),
-    *(("bit", moment) for moment in ("datetime", "datetime2")),
     *(("varbinary(9)", target) for target in ("decimal(9, 2)", "datetime", "xml")),
 ]
 """what SQL Server converts, or refuses with another number: 257 here"""

@@ -91,10 +91,10 @@ impl Interpreter {
         returned: &mut Returned,
     ) -> Result<(), Interrupt> {
         // a status is an integer, and becomes what the variable is without
-        if let (Some(taken), Some(value)) = (&execute.status_taken, &mut returned.value) {
-            let given = (SqlType::of_value(value), value.clone());
-            let values = self.taken(client, taken, vec![given]).await?;
-            *value = values.into_iter().next().unwrap_or(Value::Null);
+        if let (Some(taken), Some(given)) = (&execute.status_taken, &mut returned.value) {
+            let value = (SqlType::of_value(&given.value), given.value.clone());
+            let values = self.taken(client, taken, vec![value]).await?;
+            given.value = values.into_iter().next().unwrap_or(Value::Null);
         }
         for output in &mut returned.outputs {
             let argument = execute.arguments.get(output.index);
@@ -193,7 +193,8 @@ fn assign(
 ) -> Result<(), ServerMessage> {
     if let Some(name) = &execute.status {
         let status = Value::Int(i64::from(returned.status));
-        variables.set(name, returned.value.as_ref().unwrap_or(&status), zone)?;
+        let value = returned.value.as_ref().map_or(&status, |given| &given.value);
+        variables.set(name, value, zone)?;
     }
     for output in &returned.outputs {
         let argument = execute.arguments.get(output.index);

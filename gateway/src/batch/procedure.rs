@@ -161,7 +161,6 @@ impl Interpreter {
         };
         Ok(Returned {
             value: None,
-            value_type: None,
             status: running.map_or(0, |running| running.status(worst)),
             outputs: asked.iter().filter_map(output).collect(),
             rows: None,

@@ -22,9 +22,7 @@ use tsql::facts::types::Type;
 pub struct Returned {
     pub status: i32,
     /// Of a function that was called for it.
-    pub value: Option<Value<'static>>,
-    /// The type of this value, as a function of T-SQL declares it.
-    pub value_type: Option<Type>,
+    pub value: Option<FunctionValue>,
     pub outputs: Vec<OutputValue>,
     /// The number of its rows when a result set was sent.
     pub rows: Option<u64>,
@@ -32,6 +30,14 @@ pub struct Returned {
     pub error: i32,
     /// @@rowcount likewise; None: the number of its rows.
     pub row_count: Option<i64>,
+}
+
+/// The value of a function.
+#[derive(Debug)]
+pub struct FunctionValue {
+    pub value: Value<'static>,
+    /// As a function of T-SQL declares it.
+    pub of: Option<Type>,
 }
 
 /// The value of an output parameter.
@@ -55,15 +61,7 @@ pub enum Form {
 
 impl Returned {
     pub fn status(status: i32) -> Returned {
-        Returned {
-            status,
-            value: None,
-            value_type: None,
-            outputs: Vec::new(),
-            rows: None,
-            error: 0,
-            row_count: None,
-        }
+        Returned { status, value: None, outputs: Vec::new(), rows: None, error: 0, row_count: None }
     }
 
     pub fn rows(rows: Option<u64>) -> Returned {
@@ -92,9 +90,9 @@ impl Returned {
                     PgType::Int2 | PgType::Int4 => status(outcome, 0),
                     _ => 0,
                 };
+                let value = value(function, outcome, zone)?;
                 Returned {
-                    value: Some(value(function, outcome, zone)?),
-                    value_type: function.value_type,
+                    value: Some(FunctionValue { value, of: function.value_type }),
                     ..Returned::status(status)
                 }
             }
@@ -108,8 +106,8 @@ impl Returned {
 
     /// Ends the call in the reply; `params` are those it was called with.
     pub fn end(self, reply: &mut Reply, params: &[Param<'_>], form: Form, zone: &Zone) {
-        let (status, encoded) = match (&self.value, &self.value_type) {
-            (Some(value), Some(of)) if form == Form::Rpc => {
+        let (status, encoded) = match &self.value {
+            Some(FunctionValue { value, of: Some(of) }) if form == Form::Rpc => {
                 // jTDS converts a status to the type of the value (TdsCore.tdsReturnStatusToken), and FreeTDS reads
                 // nothing else (odbc_set_return_status): a number has one
                 let number = if let Value::Int(number) = value { i32::try_from(*number).ok() } else { None };

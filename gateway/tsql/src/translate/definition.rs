@@ -2,10 +2,10 @@
 
 use super::item::{named_twice, refuse_number};
 use super::order::refuse_order;
-use super::tables;
 use super::title::Title;
 use super::translation::{Translation, Verb};
 use super::variables::NoVariables;
+use super::{alter, declaring, tables};
 use crate::error::Error;
 use crate::lexer;
 use crate::resolve::names::{
@@ -23,7 +23,7 @@ pub fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<Str
     Ok(Some(match statement {
         StatementKind::CreateTable(create) => tables::create(create, scope)?,
         StatementKind::AlterTable { table, action } => {
-            tables::alter(&in_database(table, scope)?, action, scope)?
+            alter::alter(&in_database(table, scope)?, action, scope)?
         }
         StatementKind::Truncate(name) => {
             format!("truncate table only {} restart identity", table(&in_database(name, scope)?)?)
@@ -168,7 +168,7 @@ pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<S
         names => names.iter().map(|name| name.text.clone()).zip(types.chain(repeat(None))).collect(),
     };
     let sql = format!("{verb} {whole}{columns} as {sql}{check}");
-    let arguments = tables::declaring_view(sql, &whole, &given, create.name.at.line)?;
+    let arguments = declaring::declaring_view(sql, &whole, &given, create.name.at.line)?;
     let action = create.mode.action();
     Ok(format!("call tsql.create_view('{action}', {arguments}, {})", literal(source)))
 }

@@ -4,6 +4,7 @@
 //! known types. `scope` has the variables, `Variables` writes them.
 
 mod aggregates;
+mod alter;
 mod arithmetic;
 mod blanks;
 mod calls;
@@ -11,9 +12,11 @@ mod change;
 mod combined;
 mod common_tables;
 mod conditions;
+mod constraints;
 mod conversions;
 mod current;
 mod declared;
+mod declaring;
 mod definition;
 mod digits;
 mod expressions;

@@ -397,7 +397,7 @@ fn is_known(source: Class, target: Class) -> bool {
         Binary | Image => matches!(source, Integer | Varchar | Text | Binary | Image | Guid | Variant),
         Guid => matches!(source, Varchar | Text | Binary | Guid | Variant),
         Bit | Integer => true,
-        DateTime => !matches!(source, Bit | Binary),
+        DateTime => source != Binary,
         _ => !matches!(source, Binary | Image),
     }
 }

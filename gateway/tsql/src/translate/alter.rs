@@ -1,0 +1,224 @@
+//! ALTER TABLE.
+
+use super::blanks::{stored, stripped, typed};
+use super::constraints::{carried_constant, named_default};
+use super::declaring::{declaration, shown_constraints, with_declarations, Declaration, Shown};
+use super::tables::{column_type, elements, is_the_databases, DEFAULT_LENGTH};
+use super::value::implicit;
+use crate::error::Error;
+use crate::facts::types::{self, Type};
+use crate::resolve::names::{self, folded, table};
+use crate::resolve::Scope;
+use crate::tree::{
+    AlterTable, ColumnDefinition, Constraint, ConstraintKind, Dropped, Name, ObjectName, TableElement,
+};
+
+pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<String, Error> {
+    let actions = match action {
+        AlterTable::Add { elements: added, check_existing } => {
+            added_elements(added, &name.name, *check_existing, scope)?
+        }
+        AlterTable::Drop(dropped) => {
+            dropped.iter().map(|one| self::dropped(one, scope)).collect::<Result<_, _>>()?
+        }
+        AlterTable::AlterColumn { column, type_, collation, nullable } => {
+            if let Some(collation) = collation.as_ref().filter(|name| !is_the_databases(name)) {
+                let why = "texts are compared as the database has it";
+                return Err(Error::refused("collate", why, collation.at));
+            }
+            let of = types::of_name(type_, DEFAULT_LENGTH, scope.sybase)?;
+            altered_column(column, of, *nullable, scope)?
+        }
+        AlterTable::ReplaceDefault { column, value } => {
+            vec![format!(
+                "alter column {} set default {}",
+                names::name(column)?,
+                carried_constant(value, scope)?
+            )]
+        }
+        AlterTable::Check { enabled: true, constraints } if !constraints.is_empty() => constraints
+            .iter()
+            .map(|constraint| Ok(format!("validate constraint {}", names::name(constraint)?)))
+            .collect::<Result<_, Error>>()?,
+        AlterTable::Check { enabled, .. } => {
+            let what = if *enabled { "check constraint all" } else { "nocheck constraint" };
+            return Err(Error::refused(what, "a constraint holds or is dropped", name.at));
+        }
+        AlterTable::Trigger { enabled, triggers } => {
+            let verb = if *enabled { "enable" } else { "disable" };
+            if triggers.is_empty() {
+                vec![format!("{verb} trigger user")]
+            } else {
+                let one = |trigger: &Name| Ok(format!("{verb} trigger {}", names::name(trigger)?));
+                triggers.iter().map(one).collect::<Result<_, Error>>()?
+            }
+        }
+    };
+    let mut declared = Vec::new();
+    let mut shown = Shown::default();
+    let mut further = checked(action, scope)?;
+    match action {
+        AlterTable::Add { elements, .. } => {
+            shown.constraints = shown_constraints(elements);
+            further.extend(stripped(typed(elements), scope)?);
+            for element in elements {
+                if let TableElement::Column(column) = element {
+                    declared.push(declaration(column)?);
+                }
+            }
+            declared.retain(Declaration::says_more);
+        }
+        // in place of what was said of it before; its name keeps its case
+        AlterTable::AlterColumn { column, type_, nullable, .. } => {
+            further.extend(stripped([(column, type_, *nullable)], scope)?);
+            declared.push(Declaration {
+                column: folded(&column.text, column.at.line)?,
+                shown: String::new(),
+                type_: types::declared_type(type_, DEFAULT_LENGTH),
+            });
+        }
+        _ => {}
+    }
+    let table = table(name)?;
+    let sql = format!("alter table {table} {}", actions.join(", "));
+    Ok(with_declarations("alter_table", sql, &table, &declared, &shown, further))
+}
+
+/// The arguments that say which columns and constraints an alteration needs or ends.
+fn checked(action: &AlterTable, scope: &Scope) -> Result<Vec<String>, Error> {
+    let mut arguments = Vec::new();
+    let mut put = |name: &str, value: String| arguments.push(format!("{name} => {value}"));
+    let literals = |of: &[&Name]| -> Result<String, Error> {
+        let folded: Vec<String> =
+            of.iter().map(|name| folded(&name.text, name.at.line)).collect::<Result<_, _>>()?;
+        Ok(names::array(folded.iter().map(|name| names::literal(name)), "text"))
+    };
+    match action {
+        AlterTable::AlterColumn { column, .. } => {
+            put("altered", names::literal(&folded(&column.text, column.at.line)?));
+        }
+        AlterTable::Drop(dropped) => {
+            let (mut columns, mut constraints) = (Vec::new(), Vec::new());
+            for one in dropped {
+                match one {
+                    Dropped::Column { name, .. } => columns.push(name),
+                    Dropped::Bare(name) if scope.sybase => columns.push(name),
+                    Dropped::Constraint { name, .. } | Dropped::Bare(name) => constraints.push(name),
+                }
+            }
+            if !columns.is_empty() {
+                put("dropped", literals(&columns)?);
+            }
+            if scope.sybase {
+                put("with_defaults", String::from("true"));
+            }
+            if dropped.iter().any(|one| matches!(one, Dropped::Column { if_exists: true, .. })) {
+                put("if_exists", String::from("true"));
+            }
+            if !constraints.is_empty() {
+                put("without", literals(&constraints)?);
+            }
+        }
+        AlterTable::Add { elements, .. } => {
+            let key = elements.iter().find_map(|element| match element {
+                TableElement::Constraint(Constraint {
+                    kind: ConstraintKind::PrimaryKey { columns }, ..
+                }) => Some(columns.iter().collect::<Vec<_>>()),
+                _ => None,
+            });
+            if let Some(key) = key {
+                put("key", literals(&key)?);
+            }
+        }
+        _ => {}
+    }
+    Ok(arguments)
+}
+
+fn added_elements(
+    added: &[TableElement],
+    of: &str,
+    check_existing: bool,
+    scope: &Scope,
+) -> Result<Vec<String>, Error> {
+    let mut actions = Vec::with_capacity(added.len());
+    let mut others = Vec::new();
+    let mut defaults = Vec::new();
+    for element in added {
+        match element {
+            TableElement::Constraint(
+                constraint @ Constraint {
+                    kind: ConstraintKind::Default { value, column: Some(column) }, ..
+                },
+            ) => actions.push(format!(
+                "alter column {} set default {}",
+                names::name(column)?,
+                named_default(carried_constant(value, scope)?, constraint)
+            )),
+            TableElement::Column(column) if keeps_null(column, scope) => {
+                let mut column = column.clone();
+                for constraint in &column.constraints {
+                    if let ConstraintKind::Default { value, .. } = &constraint.kind {
+                        defaults.push(format!(
+                            "alter column {} set default {}",
+                            names::name(&column.name)?,
+                            named_default(carried_constant(value, scope)?, constraint)
+                        ));
+                    }
+                }
+                column.constraints.retain(|one| !matches!(one.kind, ConstraintKind::Default { .. }));
+                others.push(TableElement::Column(column));
+            }
+            other => others.push(other.clone()),
+        }
+    }
+    for (element, sql) in others.iter().zip(elements(&others, of, scope)?) {
+        actions.push(match element {
+            TableElement::Column(_) => format!("add column {sql}"),
+            TableElement::Constraint(constraint) => {
+                let may_wait =
+                    matches!(constraint.kind, ConstraintKind::Check(_) | ConstraintKind::ForeignKey { .. });
+                format!("add {sql}{}", if may_wait && !check_existing { " not valid" } else { "" })
+            }
+        });
+    }
+    actions.extend(defaults);
+    Ok(actions)
+}
+
+/// Whether the rows that are there have NULL in an added column and not its default ("ALTER TABLE", WITH VALUES).
+fn keeps_null(column: &ColumnDefinition, scope: &Scope) -> bool {
+    let is_key = |one: &Constraint| matches!(one.kind, ConstraintKind::PrimaryKey { .. });
+    !column.with_values && column.nullable.unwrap_or(!scope.sybase) && !column.constraints.iter().any(is_key)
+}
+
+fn dropped(dropped: &Dropped, scope: &Scope) -> Result<String, Error> {
+    let (kind, name, if_exists) = match dropped {
+        Dropped::Column { name, if_exists } => ("column", name, *if_exists),
+        Dropped::Constraint { name, if_exists } => ("constraint", name, *if_exists),
+        Dropped::Bare(name) => (if scope.sybase { "column" } else { "constraint" }, name, false),
+    };
+    Ok(format!("drop {kind} {}{}", if if_exists { "if exists " } else { "" }, names::name(name)?))
+}
+
+/// A column of another type, to which the values convert by themselves. Those that do not fit are an error.
+fn altered_column(
+    column: &Name,
+    of: Type,
+    nullable: Option<bool>,
+    scope: &Scope,
+) -> Result<Vec<String>, Error> {
+    let line = column.at.line;
+    let name = names::name(column)?;
+    let any_length = Type { length: if of.is_text() { None } else { of.length }, ..of };
+    let value = implicit(super::Value::unknown(name.as_str()), any_length, line, scope.sybase)?.sql;
+    let type_ = column_type(stored(of, nullable, scope), line)?;
+    let mut actions = vec![format!("alter column {name} type {type_} using {value}")];
+    // what says neither takes nulls in SQL Server and stays as it is in ASE
+    match nullable {
+        Some(false) => actions.push(format!("alter column {name} set not null")),
+        None if scope.sybase => {}
+        _ => actions.push(format!("alter column {name} drop not null")),
+    }
+    Ok(actions)
+}

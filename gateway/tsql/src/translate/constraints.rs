@@ -1,0 +1,130 @@
+//! Constraints of tables and defaults of columns.
+
+use super::tables::NO_VARIABLES;
+use super::translation::Translation;
+use super::value::carried;
+use super::variables::{NoVariables, Variables};
+use crate::error::Error;
+use crate::facts::types::Type;
+use crate::resolve::names::{self, in_parentheses, table};
+use crate::resolve::Scope;
+use crate::tree::{
+    Constraint, ConstraintKind, Expression, KeyAction, Name, Position, References, TableElement,
+};
+
+/// A constraint; `own` is the column it stands behind.
+pub fn constraint(constraint: &Constraint, own: &[Name], scope: &Scope) -> Result<String, Error> {
+    let name = match &constraint.name {
+        Some(name) => format!("constraint {} ", names::name(name)?),
+        None => String::new(),
+    };
+    let keys = |columns: &[Name]| match columns {
+        [] if own.len() == 1 => Ok(String::new()),
+        columns => in_parentheses(columns),
+    };
+    let rule = match &constraint.kind {
+        ConstraintKind::PrimaryKey { columns } => format!("primary key{}", keys(columns)?),
+        // T-SQL's takes one null
+        ConstraintKind::Unique { columns } => format!("unique nulls not distinct{}", keys(columns)?),
+        ConstraintKind::Check(condition) => {
+            let scope = Scope { definition: true, ..scope.clone() };
+            format!("check ({})", super::condition(condition, &scope, &mut NoVariables(NO_VARIABLES))?)
+        }
+        ConstraintKind::ForeignKey { columns, references } => {
+            let columns = keys(columns)?;
+            let foreign = if columns.is_empty() { String::new() } else { format!("foreign key{columns} ") };
+            format!("{foreign}{}", referenced(references)?)
+        }
+        ConstraintKind::Default { .. } => {
+            return Err(Error::syntax("default", constraint.at));
+        }
+    };
+    Ok(format!("{name}{rule}"))
+}
+
+fn referenced(references: &References) -> Result<String, Error> {
+    let action = |action: KeyAction| match action {
+        KeyAction::NoAction => "no action",
+        KeyAction::Cascade => "cascade",
+        KeyAction::SetNull => "set null",
+        KeyAction::SetDefault => "set default",
+    };
+    let mut sql = format!("references {}{}", table(&references.table)?, in_parentheses(&references.columns)?);
+    if references.on_delete != KeyAction::NoAction {
+        sql.push_str(&format!(" on delete {}", action(references.on_delete)));
+    }
+    if references.on_update != KeyAction::NoAction {
+        sql.push_str(&format!(" on update {}", action(references.on_update)));
+    }
+    Ok(sql)
+}
+
+/// Where the first foreign key stands.
+pub fn foreign_key(elements: &[TableElement]) -> Option<Position> {
+    let constraints = elements.iter().flat_map(|element| match element {
+        TableElement::Column(column) => column.constraints.as_slice(),
+        TableElement::Constraint(constraint) => std::slice::from_ref(constraint),
+    });
+    let is_foreign = |one: &&Constraint| matches!(one.kind, ConstraintKind::ForeignKey { .. });
+    constraints.clone().find(is_foreign).map(|one| one.at)
+}
+
+/// The line of a column that says NULL and is of the primary key.
+pub fn nullable_key(elements: &[TableElement]) -> Option<u32> {
+    let keys = |constraint: &Constraint| match &constraint.kind {
+        ConstraintKind::PrimaryKey { columns } => Some(columns.clone()),
+        _ => None,
+    };
+    let of_table: Vec<Name> = elements
+        .iter()
+        .filter_map(|element| match element {
+            TableElement::Constraint(constraint) => keys(constraint),
+            TableElement::Column(_) => None,
+        })
+        .flatten()
+        .collect();
+    elements.iter().find_map(|element| match element {
+        TableElement::Column(column) if column.nullable == Some(true) => {
+            let is_key = column.constraints.iter().any(|one| keys(one).is_some())
+                || of_table.iter().any(|name| name.text.eq_ignore_ascii_case(&column.name.text));
+            is_key.then_some(column.name.at.line)
+        }
+        _ => None,
+    })
+}
+
+/// What a default may ask the session for.
+struct OfDefault;
+
+impl Variables for OfDefault {
+    fn write(&mut self, name: &str, line: u32) -> Result<String, Error> {
+        match name {
+            "@@suser_name" | "@@user_name" => Ok(String::from("tsql.caller()")),
+            _ => NoVariables(NO_VARIABLES).write(name, line),
+        }
+    }
+}
+
+pub fn constant(value: &Expression, of: Type, scope: &Scope) -> Result<String, Error> {
+    let scope = Scope { definition: true, ..scope.clone() };
+    let value = super::value(value, &scope, &mut OfDefault, Some(of))?;
+    Ok(value.sql)
+}
+
+/// A default whose column's type PostgreSQL knows.
+pub fn carried_constant(value: &Expression, scope: &Scope) -> Result<String, Error> {
+    let scope = Scope { definition: true, ..scope.clone() };
+    let value = Translation::new(&scope, &mut OfDefault).value(value)?;
+    Ok(carried(&value, scope.sybase))
+}
+
+/// PostgreSQL has no names of defaults: it stands beside the value.
+pub fn named_default(value: String, constraint: &Constraint) -> String {
+    match &constraint.name {
+        // null by itself has no type
+        Some(name) if value != "null" => {
+            format!("tsql.named_default({value}, {})", names::literal(&name.text))
+        }
+        _ => value,
+    }
+}

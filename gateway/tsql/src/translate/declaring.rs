@@ -1,0 +1,112 @@
+//! What definitions declare and PostgreSQL does not keep: the case of names, the types of columns.
+
+use super::tables::DEFAULT_LENGTH;
+use crate::error::Error;
+use crate::facts::types::{self, Type};
+use crate::resolve::names::{self, folded};
+use crate::tree::{ColumnDefinition, ColumnKind, ConstraintKind, TableElement};
+
+/// Names as they are shown, which PostgreSQL has in small letters.
+#[derive(Default)]
+pub struct Shown<'a> {
+    pub table: Option<&'a str>,
+    pub constraints: Vec<&'a str>,
+}
+
+pub fn has_capitals(name: &str) -> bool {
+    name.to_lowercase() != name
+}
+
+/// The names of the constraints of a table's columns and of its own that PostgreSQL has in small letters; defaults are no
+/// constraints there.
+pub fn shown_constraints(elements: &[TableElement]) -> Vec<&str> {
+    let constraints = elements.iter().flat_map(|element| match element {
+        TableElement::Column(column) => column.constraints.as_slice(),
+        TableElement::Constraint(constraint) => std::slice::from_ref(constraint),
+    });
+    let kept = constraints.filter(|constraint| !matches!(constraint.kind, ConstraintKind::Default { .. }));
+    let names = kept.filter_map(|constraint| Some(constraint.name.as_ref()?.text.as_str()));
+    names.filter(|name| has_capitals(name)).collect()
+}
+
+/// The part of a column's T-SQL declaration that PostgreSQL does not keep.
+pub struct Declaration {
+    /// As PostgreSQL has it.
+    pub column: String,
+    /// As it is written.
+    pub shown: String,
+    /// The declared type; "" where it follows from PostgreSQL's.
+    pub type_: String,
+}
+
+impl Declaration {
+    pub fn says_more(&self) -> bool {
+        !self.type_.is_empty() || self.shown != self.column
+    }
+}
+
+pub fn declaration(column: &ColumnDefinition) -> Result<Declaration, Error> {
+    let shown = column.name.text.clone();
+    let folded = folded(&shown, column.name.at.line)?;
+    let type_ = match &column.kind {
+        ColumnKind::Typed(type_) => types::declared_type(type_, DEFAULT_LENGTH),
+        _ => String::new(),
+    };
+    Ok(Declaration { column: folded, shown, type_ })
+}
+
+/// The definition and, in the same statement, what is declared: as comments on the columns, which go where the
+/// columns go. `further`: other arguments of the procedure, by name.
+pub fn with_declarations(
+    procedure: &str,
+    sql: String,
+    table: &str,
+    declared: &[Declaration],
+    shown: &Shown,
+    further: Vec<String>,
+) -> String {
+    let mut arguments = vec![declaring(sql, table, declared)];
+    if shown.table.is_some() || !shown.constraints.is_empty() {
+        arguments.push(shown.table.map_or_else(|| String::from("null"), names::literal));
+        let both = shown.constraints.iter().flat_map(|name| [name.to_lowercase(), (*name).to_owned()]);
+        arguments.push(names::array(both.map(|name| names::literal(&name)), "text"));
+    }
+    arguments.extend(further);
+    format!("call tsql.{procedure}({})", arguments.join(", "))
+}
+
+/// The arguments of a procedure that runs a definition and keeps what is declared.
+fn declaring(sql: String, table: &str, declared: &[Declaration]) -> String {
+    let listed = |of: &dyn Fn(&Declaration) -> String| {
+        names::array(declared.iter().map(|one| names::literal(&of(one))), "text")
+    };
+    let columns = listed(&|one| one.column.clone());
+    let types = listed(&|one| match one.shown.as_str() {
+        "" => one.type_.clone(),
+        shown => format!("{} {}", names::quoted(shown), one.type_).trim_end().to_owned(),
+    });
+    let (sql, table) = (names::literal(&sql), names::literal(table));
+    format!("{sql}, {table}, {columns}, {types}")
+}
+
+/// The arguments for a view whose columns are shown in the case in which they are given, with the types that are known of
+/// them; "" for one that is shown as the table's.
+pub fn declaring_view(
+    sql: String,
+    view: &str,
+    given: &[(String, Option<Type>)],
+    line: u32,
+) -> Result<String, Error> {
+    let mut declared = Vec::new();
+    for (shown, of) in given.iter().filter(|(shown, _)| !shown.is_empty()) {
+        // PostgreSQL keeps no digits of these
+        let fine = of.filter(|of| matches!(of.name, "datetime2" | "time"));
+        declared.push(Declaration {
+            column: folded(shown, line)?,
+            shown: shown.clone(),
+            type_: fine.map(|of| of.declared()).unwrap_or_default(),
+        });
+    }
+    declared.retain(Declaration::says_more);
+    Ok(declaring(sql, view, &declared))
+}
