@@ -479,17 +479,19 @@ return case when value >= -53690 and value < 2958464
 -- of an older version
 drop function if exists tsql.no_datetime();
 
--- a moment to count from: a datetimeoffset is none, since the documentation does not say by which clock it counts
+-- a moment to count from, as an argument of datediff: a datetimeoffset is none, since the documentation does not say by
+-- which clock it counts
 do $$
 declare
   source record;
 begin
   for source in select * from (values
     ('timestamp', 'immutable'), ('timestamptz', 'stable'), ('date', 'immutable'), ('time', 'immutable'),
-    ('text', 'immutable'), ('double precision', 'immutable'), ('integer', 'immutable'), ('numeric', 'immutable')
+    ('text', 'immutable'), ('boolean', 'immutable'), ('integer', 'immutable'), ('numeric', 'immutable'),
+    ('double precision', 'immutable')
   ) as sources (type, volatility)
   loop
-    execute format('create or replace function tsql.counted(value %s) returns timestamp language sql %s strict'
+    execute format('create or replace function tsql.datediff(value %s) returns timestamp language sql %s strict'
       ' parallel safe return tsql.moment(value)', source.type, source.volatility);
   end loop;
 end
@@ -574,8 +576,17 @@ return case when part in ('hour', 'minute', 'second', 'millisecond', 'microsecon
 create or replace function tsql.dateadd(part text, number integer, moment text) returns timestamp
 language sql immutable strict parallel safe
 return tsql.added(tsql.dateadd(part, number, tsql.in_range(tsql.read_datetime(moment, 0))), 'datetime');
-create or replace function tsql.dateadd(part text, number integer, moment integer) returns timestamp
-language sql immutable strict parallel safe return tsql.dateadd(part, number, tsql.moment(moment));
+do $$
+declare
+  number text;
+begin
+  foreach number in array array['boolean', 'integer', 'numeric', 'double precision'] loop
+    execute format('create or replace function tsql.dateadd(part text, number integer, moment %s) returns timestamp'
+      ' language sql immutable strict parallel safe'
+      ' return tsql.added(tsql.dateadd(part, number, tsql.moment(moment)), ''datetime'')', number);
+  end loop;
+end
+$$;
 
 create or replace function tsql.datediff_overflows() returns void
 language plpgsql immutable parallel safe

@@ -117,6 +117,7 @@ declare
   i integer;
   j integer;
   op record;
+  number text;
   side record;
   common text;
   l text;
@@ -250,10 +251,16 @@ begin
       format('(l %s tsql.instant(tsql.moment(r)))', op.sign));
     call tsql.make_operator(op.sign, op.name, 'text', 'timestamptz', 'boolean',
       format('(tsql.instant(tsql.moment(l)) %s r)', op.sign));
-    call tsql.make_operator(op.sign, op.name, 'timestamp', 'integer', 'boolean',
-      format('(l %s tsql.moment(r))', op.sign));
-    call tsql.make_operator(op.sign, op.name, 'timestamptz', 'integer', 'boolean',
-      format('(l %s tsql.instant(tsql.moment(r)))', op.sign));
+    foreach number in array array['boolean', 'integer', 'numeric', 'double precision'] loop
+      call tsql.make_operator(op.sign, op.name, 'timestamp', number, 'boolean',
+        format('(l %s tsql.to_datetime(r))', op.sign));
+      call tsql.make_operator(op.sign, op.name, number, 'timestamp', 'boolean',
+        format('(tsql.to_datetime(l) %s r)', op.sign));
+      call tsql.make_operator(op.sign, op.name, 'timestamptz', number, 'boolean',
+        format('(l %s tsql.instant(tsql.moment(r)))', op.sign));
+      call tsql.make_operator(op.sign, op.name, number, 'timestamptz', 'boolean',
+        format('(tsql.instant(tsql.moment(l)) %s r)', op.sign));
+    end loop;
     for i in 1 .. 3 loop
       for j in 1 .. 3 loop
         call tsql.make_operator(op.sign, op.name, (array['date', 'timestamp', 'timestamptz'])[i],
@@ -294,11 +301,12 @@ begin
 end
 $$;
 
--- a text beside a datetime or smalldatetime column becomes one, rounded as these are
+-- what stands beside a datetime or smalldatetime column becomes one, rounded as these are
 do $$
 declare
   of record;
   sides record;
+  number text;
 begin
   for of in select * from (values ('=', 'eq'), ('<>', 'ne'), ('<', 'lt'), ('<=', 'le'), ('>', 'gt'), ('>=', 'ge'))
     as ops (sign, name)
@@ -312,6 +320,12 @@ begin
         format('(l::timestamp %s tsql.to_%s(r::text))', of.sign, sides.moment));
       call tsql.make_operator(of.sign, of.name, sides.text, 'tsql.' || sides.moment, 'boolean',
         format('(tsql.to_%s(l::text) %s r::timestamp)', sides.moment, of.sign));
+    end loop;
+    foreach number in array array['boolean', 'integer', 'numeric', 'double precision'] loop
+      call tsql.make_operator(of.sign, of.name, 'tsql.smalldatetime', number, 'boolean',
+        format('(l::timestamp %s tsql.to_smalldatetime(r))', of.sign));
+      call tsql.make_operator(of.sign, of.name, number, 'tsql.smalldatetime', 'boolean',
+        format('(tsql.to_smalldatetime(l) %s r::timestamp)', of.sign));
     end loop;
   end loop;
 end

@@ -203,6 +203,8 @@ begin
           end if;
         elsif target.type = 'timestamp' and (source.type like 'tsql.%' or source.type in ('smallint', 'bigint')) then
           body := 'tsql.moment((carried).value::numeric)';
+        elsif (source.type, target.type) = ('real', 'timestamp') then
+          body := 'tsql.moment((carried).value::double precision)';
         end if;
         continue when body is null;
         if target.type = 'timestamp' then

@@ -47,6 +47,19 @@ def test_a_function_computes_a_value(site: Site) -> None:
     site.define("drop function if exists twice")
 
 
+def test_a_default_may_be_the_value_of_a_function(site: Site) -> None:
+    site.define("create function seven() returns int as begin return 7 end")
+    site.define("create function seventh(@a int) returns varchar(9) as begin return 'x' + str(@a, 1) end")
+    for text in (
+        "create table defaulted (a int default dbo.seven(), b varchar(9) default dbo.seventh(7), c int)",
+        "alter table defaulted add default dbo.seven() for c",
+        "insert defaulted default values",
+    ):
+        (query,) = site.compile(text)
+        site.run(query)
+    assert rows(site, "select a, b, c from defaulted") == [(7, "x7", 7)]
+
+
 @pytest.mark.parametrize(
     ("text", "number"),
     [

@@ -63,7 +63,10 @@ impl Translation<'_> {
         let (sql, _) = self.passed_on_of(name, arguments)?;
         let is_own = !name.owner.is_empty() && name.owner != SYSTEM && !self.sybase();
         let function = is_own.then(|| sql.split_once('(').map_or("", |(function, _)| function));
-        let digits = function.map(|function| format!("(select tsql.digits_returned({}))", literal(function)));
+        let digits = function.map(|function| format!("tsql.digits_returned({})", literal(function)));
+        // once for a query; a default of a column is no place for a select
+        let once = |asked| if self.scope.definition { asked } else { format!("(select {asked})") };
+        let digits = digits.map(once);
         Ok(Value::unknown(sql).with_digits(digits))
     }
 

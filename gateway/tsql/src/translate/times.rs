@@ -158,7 +158,7 @@ impl CallTranslation<'_, '_, '_> {
             let why = "the documentation does not say by which clock: convert to datetime2";
             return Err(Error::refused("datediff of a datetimeoffset", why, self.line));
         }
-        Ok(format!("tsql.counted({})", moment(&value)))
+        Ok(format!("tsql.datediff({})", moment(&value)))
     }
 
     pub fn date_of(&mut self) -> Result<Value, Error> {
