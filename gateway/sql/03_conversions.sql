@@ -294,6 +294,7 @@ create or replace function tsql.is_national_or_image(target regclass, named name
 language sql stable parallel safe
 return (
   select case
+    when atttypid in ('tsql.money'::regtype, 'tsql.smallmoney'::regtype) then true
     when atttypid <> 'bytea'::regtype then tsql.is_national(array[target], named)
     when said is not null then said = 'image'
     -- a column of a view says nothing of its own
@@ -305,8 +306,8 @@ return (
   where attrelid = target and attname = named and attnum > 0 and not attisdropped
 );
 comment on function tsql.is_national_or_image(regclass, name) is
-  'Whether a column is a national text, of which bytes are UTF-16, or an image, which takes a text as its bytes; null where '
-  'that is not known.';
+  'Whether a column is a national text, of which bytes are UTF-16, an image, which takes a text as its bytes, or money, which '
+  'takes one with a currency symbol; null where that is not known.';
 create or replace function tsql.is_national_or_image(target regclass, place integer) returns boolean
 language sql stable parallel safe
 return (

@@ -74,20 +74,38 @@ as $$
 declare
   words text := btrim(text_, E' \t\n\r');
   -- a time with colons, and the offset behind it
-  part text[] := regexp_match(words, '^(.*:.*[0-9AaPpMm])\s*([+-])(\d{1,2}:\d{2})$');
+  part text[] := regexp_match(words, '^(.*:.*[0-9AaPpMm])\s*([+-])(\d{1,2}):(\d{1,2})$');
 begin
   if part is null then
-    part := array[(regexp_match(words, '^(\d{4}-\d{2}-\d{2}T[\d:.]+)Z$'))[1], '+', '00:00'];
+    part := array[(regexp_match(words, '^(\d{4}-\d{2}-\d{2}T[\d:.]+)Z$'))[1], '+', '0', '0'];
   end if;
   if part[1] is null then
     return tsql.at_offset(tsql.read_datetime(words, style), 0);
   end if;
   return tsql.at_offset(tsql.read_datetime(part[1], style),
-    tsql.checked_offset(tsql.offset_minutes(part[2] || lpad(part[3], 5, '0')), 'convert'));
+    tsql.checked_offset(tsql.offset_minutes(part[2] || lpad(part[3], 2, '0') || ':' || lpad(part[4], 2, '0')), 'convert'));
 end
 $$;
 comment on function tsql.read_datetimeoffset(text, integer) is
   'yyyy-mm-dd hh:mm:ss +hh:mm, also with T between, and Z behind; without an offset it is that of UTC.';
+
+-- "DATEPART (Transact-SQL)": a text may have an offset, whose clock is asked, and a seventh digit
+create or replace function tsql.moment_with(part text, function_ text, value text) returns timestamp
+language plpgsql immutable strict parallel safe
+as $$
+declare
+  digits text := substring(value from ':\d{1,2}\.(\d{7})');
+begin
+  if part = 'nanosecond' and right(digits, 1) <> '0' then
+    perform tsql.fail(9810, format('The datepart nanosecond is not supported by date function %s for a text with 7 digits '
+      'behind the second: times here have 6.', function_));
+  end if;
+  -- parts are cut and not rounded
+  value := regexp_replace(value, '(:\d{1,2}\.\d{6})\d', '\1');
+  return case when value ~ ':.*[+-]\s*\d{1,2}:\d{1,2}\s*$' then tsql.moment(tsql.read_datetimeoffset(value, 0))
+    else tsql.read_datetime(value, 0) end;
+end
+$$;
 
 create or replace function tsql.offset_text(minutes smallint) returns text
 language sql immutable strict parallel safe
@@ -222,6 +240,8 @@ $$;
 
 create or replace function tsql.tzoffset(value tsql.datetimeoffset) returns integer
 language sql immutable strict parallel safe return (value).minutes::integer;
+create or replace function tsql.tzoffset(value text) returns integer
+language sql immutable strict parallel safe return tsql.tzoffset(tsql.read_datetimeoffset(value, 0));
 
 create or replace function tsql.dateadd(part text, number integer, moment tsql.datetimeoffset)
 returns tsql.datetimeoffset

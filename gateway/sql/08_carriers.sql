@@ -82,7 +82,8 @@ declare
   dialect record;
   carrier text;
   body text;
-  -- what a value says beside itself: the digits of a time, whether the column of bytes is national, that of a text an image
+  -- what a value says beside itself: the digits of a time, whether the column of bytes is national, that of a text an
+  -- image or money
   says text;
   says_type text;
   carry text;
@@ -114,7 +115,7 @@ begin
       says := case
         when source.name in ('timestamp', 'datetime2', 'time') then 'digits'
         when source.name = 'bytea' then 'wide'
-        when source.name in ('text', 'char') and not dialect.sybase then 'image'
+        when source.class = 'varchar' and not dialect.sybase then 'image'
       end;
       says_type := case when says = 'digits' then 'integer' when says is not null then 'boolean' end;
       if dialect.sybase and source.name in ('datetime2', 'national', 'national_char') then
@@ -161,12 +162,15 @@ begin
         volatility := 'immutable';
         body := null;
         refused := tsql.assignment_error(source.class, target.class, dialect.sybase);
-        if says = 'image' and target.type = 'bytea' then
-          -- bytea is image too, which takes a text by itself ('' before a writetext), where varbinary wants CONVERT
-          body := 'tsql.image_of(tsql.varbytes((carried).value), (carried).image)';
-        elsif source.name like 'national%' and target.type = 'bytea' then
+        if source.name like 'national%' and target.type = 'bytea' then
           -- an nvarchar becomes a varbinary by CONVERT alone, and no image
           body := 'tsql.fail_assignment(257, ''nvarchar'', ''varbinary'')::bytea';
+        elsif says = 'image' and target.type = 'bytea' then
+          -- bytea is image too, which takes a text by itself ('' before a writetext), where varbinary wants CONVERT
+          body := 'tsql.image_of(tsql.varbytes((carried).value), (carried).image)';
+        elsif says = 'image' and target.type = 'numeric' then
+          -- numeric is money too, which has symbols and commas
+          body := 'case when (carried).image then tsql.to_money((carried).value) else tsql.to_numeric((carried).value) end';
         elsif refused is not null then
           body := format('tsql.fail_assignment(%s, %L, %L)::%s', refused, source.class, target.class, target.type);
         elsif source.type = target.type then

@@ -61,7 +61,9 @@ impl CallTranslation<'_, '_, '_> {
     fn offset(&mut self, place: usize) -> Result<String, Error> {
         let value = self.value(place)?;
         match value.of {
-            Some(of) if of.name != DATETIMEOFFSET.name => Err(self.refused_part(9810, TZOFFSET)),
+            Some(of) if of.name != DATETIMEOFFSET.name && !of.is_text() => {
+                Err(self.refused_part(9810, TZOFFSET))
+            }
             _ => Ok(format!("tsql.tzoffset({})", value.sql)),
         }
     }
@@ -79,6 +81,9 @@ impl CallTranslation<'_, '_, '_> {
             Some(Family::Time) => !is_clock(part),
             None if !value.is_null() && !self.translation.scope.stored => {
                 return Ok(format!("tsql.moment_with('{part}', '{}', {})", self.name, value.sql));
+            }
+            Some(Family::Text) => {
+                return Ok(format!("tsql.moment_with('{part}', '{}', {})", self.name, moment(&value)));
             }
             _ => false,
         };

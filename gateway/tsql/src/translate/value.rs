@@ -449,8 +449,8 @@ pub fn carried(value: &Value, sybase: bool) -> String {
     carried_as(value, None::<fn() -> String>, sybase)
 }
 
-/// The same; `kind` writes what says of the column whether it is national, for bytes are UTF-16 there, or an image, which
-/// alone takes a text as its bytes.
+/// The same; `kind` writes what says of the column whether it is national, for bytes are UTF-16 there, an image, which
+/// alone takes a text as its bytes, or money, which alone takes one with a currency symbol.
 pub fn carried_into(value: &Value, kind: impl FnOnce() -> String, sybase: bool) -> String {
     carried_as(value, Some(kind), sybase)
 }
@@ -472,7 +472,7 @@ fn carried_as(value: &Value, kind: Option<impl FnOnce() -> String>, sybase: bool
         Some(of) if is_fine || of.name == types::TIME.name => {
             (Some(of.fraction.unwrap_or(MOST_FRACTION).to_string()), None)
         }
-        Some(of) if of.family == Family::Binary || of.is_text() && !is_national => (None, kind),
+        Some(of) if of.family == Family::Binary || of.is_text() => (None, kind),
         Some(_) => (None, None),
         None => (value.declared_digits.clone(), kind),
     };
