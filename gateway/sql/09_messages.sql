@@ -61,6 +61,10 @@ begin
     next := next + 1;
     sign := '';
     is_number := shown ~ '^-?\d+$' and type_ not in ('s', 'p');
+    if not is_number and type_ not in ('s', 'p') then
+      perform tsql.fail(2786, format('The data type of substitution parameter %s does not match the expected type of the '
+        'format specification.', next - 1));
+    end if;
     if shown is null then
       shown := '(null)';
     elsif is_number and type_ in ('d', 'i') then

@@ -103,14 +103,105 @@ in PostgreSQL, and as it is shown.$$;
 drop procedure if exists tsql.create_table(text, text, text[], text[]);
 drop procedure if exists tsql.alter_table(text, text, text[], text[]);
 drop procedure if exists tsql.create_table(text, text, text[], text[], text, text[]);
+drop procedure if exists tsql.create_table(text, text, text[], text[], text, text[], text[]);
+
+create or replace function tsql.demand_table(target text, number integer)
+returns regclass
+language plpgsql
+stable
+as $$
+begin
+  if to_regclass(target) is null then
+    perform tsql.fail(number, format(
+      case number when 208 then 'Invalid object name ''%s''.'
+        else 'Cannot find the object "%s" because it does not exist or you do not have permissions.' end,
+      (parse_ident(target, false))[array_upper(parse_ident(target, false), 1)]));
+  end if;
+  return to_regclass(target);
+end
+$$;
+comment on function tsql.demand_table(text, integer) is
+'The table that a statement changes; the error of this number where it is not there: each statement has its own.';
+
+create or replace function tsql.has_column(of regclass, name text)
+returns boolean
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select exists (select from pg_attribute where attrelid = of and attname = name and attnum > 0 and not attisdropped)
+$$;
+comment on function tsql.has_column(regclass, text) is 'Whether a table has a column of this name.';
+
+create or replace procedure tsql.create_index(definition text, target text, index_ text, columns text[], missing integer)
+language plpgsql
+as $$
+declare
+  of constant regclass := tsql.demand_table(target, missing);
+  own constant name := (select relname from pg_class where oid = of);
+  name constant name := (parse_ident(index_, false))[1];
+begin
+  if exists (
+    select from pg_class where relname = name
+      and relnamespace = (select relnamespace from pg_class as tables where tables.oid = of)
+  ) then
+    perform tsql.fail(1913, format(
+      'The operation failed because an index or statistics with name ''%s'' already exists on table ''%s''.',
+      case when starts_with(name, own || '.') then substr(name, length(own) + 2) else name end, own));
+  end if;
+  for place in 1 .. cardinality(columns) loop
+    if not tsql.has_column(of, columns[place]) then
+      perform tsql.fail(1911, format('Column name ''%s'' does not exist in the target table or view.', columns[place]));
+    elsif columns[place] = any (columns[:place - 1]) then
+      perform tsql.fail(1909, format('Cannot use duplicate column names in index. Column name ''%s'' listed more than once.',
+        columns[place]));
+    end if;
+  end loop;
+  execute definition;
+end
+$$;
+comment on procedure tsql.create_index(text, text, text, text[], integer) is
+$$Runs a CREATE INDEX. index_: its name in PostgreSQL; columns: those that it names. Errors: no such table (missing) or column
+(1911), a column twice (1909), the table has an index of this name (1913).$$;
+
+create or replace procedure tsql.truncate_table(target text, missing integer)
+language plpgsql
+as $$
+begin
+  perform tsql.demand_table(target, missing);
+  execute format('truncate table only %s restart identity', target);
+end
+$$;
+comment on procedure tsql.truncate_table(text, integer) is 'Runs a TRUNCATE TABLE. Error: no such table (missing).';
+
+create or replace procedure tsql.demand_referenced(tables text[], columns text[])
+language plpgsql
+as $$
+begin
+  for place in 1 .. cardinality(tables) loop
+    if to_regclass(tables[place]) is null then
+      perform tsql.fail(1767, format('Foreign key references invalid table ''%s''.',
+        array_to_string(parse_ident(tables[place], false), '.')));
+    elsif columns[place] is not null and not tsql.has_column(tables[place]::regclass, columns[place]) then
+      perform tsql.fail(1770, format('Foreign key references invalid column ''%s'' in referenced table ''%s''.',
+        columns[place], array_to_string(parse_ident(tables[place], false), '.')));
+    end if;
+  end loop;
+end
+$$;
+comment on procedure tsql.demand_referenced(text[], text[]) is
+$$The tables that foreign keys refer to, and columns of them (null: the key's). Errors: no such table (1767) or column
+(1770).$$;
 
 create or replace procedure tsql.create_table(
   definition text, target text, columns text[], declarations text[], named text default null,
-  constraints text[] default '{}', stripped text[] default '{}'
+  constraints text[] default '{}', stripped text[] default '{}',
+  referenced text[] default '{}', referenced_columns text[] default '{}'
 )
 language plpgsql
 as $$
 begin
+  call tsql.demand_referenced(referenced, referenced_columns);
   execute definition;
   call tsql.declare_columns(target, columns, declarations);
   call tsql.declare_names(target, named, constraints);
@@ -118,9 +209,9 @@ begin
   call tsql.watch_blanks(target, stripped);
 end
 $$;
-comment on procedure tsql.create_table(text, text, text[], text[], text, text[], text[]) is
+comment on procedure tsql.create_table(text, text, text[], text[], text, text[], text[], text[], text[]) is
 $$Runs a CREATE TABLE and keeps what is declared of its columns beyond what PostgreSQL keeps. stripped: the columns whose values
-lose the blanks at their ends.$$;
+lose the blanks at their ends; referenced and referenced_columns: what its foreign keys refer to in other tables.$$;
 
 create or replace function tsql.view_digest(view oid)
 returns text
@@ -345,27 +436,28 @@ computed columns, views. holds_type: nor can PostgreSQL give the column another 
 
 -- of an older version
 drop procedure if exists tsql.check_alteration(text, text, text[], boolean, text[], text[]);
+drop procedure if exists tsql.check_alteration(text, text, text[], boolean, text[], text[], boolean);
 
 create or replace procedure tsql.check_alteration(
-  target text, altered text, dropped text[], if_exists boolean, without text[], key text[], with_defaults boolean
+  target text, altered text, dropped text[], if_exists boolean, without text[], key text[], with_defaults boolean,
+  referring text[]
 )
 language plpgsql
 as $$
 declare
-  of regclass := to_regclass(target);
+  of constant regclass := tsql.demand_table(target, 4902);
   own name := (parse_ident(target, false))[array_upper(parse_ident(target, false), 1)];
   of_column text;
   found record;
 begin
-  if of is null then
-    perform tsql.fail(4902, format(
-      'Cannot find the object "%s" because it does not exist or you do not have permissions.', own));
-  end if;
+  foreach of_column in array referring loop
+    if not tsql.has_column(of, of_column) then
+      perform tsql.fail(1769, format('Foreign key references invalid column ''%s'' in referencing table ''%s''.', of_column, own));
+    end if;
+  end loop;
   foreach of_column in array dropped || altered loop
     continue when of_column is null;
-    if not if_exists and not exists (
-      select from pg_attribute where attrelid = of and attname = of_column and attnum > 0 and not attisdropped
-    ) then
+    if not if_exists and not tsql.has_column(of, of_column) then
       perform tsql.fail(4924, format('ALTER TABLE %s COLUMN failed because column ''%s'' does not exist in table ''%s''.',
         case when of_column = altered then 'ALTER' else 'DROP' end, of_column, own));
     end if;
@@ -401,21 +493,24 @@ begin
   end if;
 end
 $$;
-comment on procedure tsql.check_alteration(text, text, text[], boolean, text[], text[], boolean) is
+comment on procedure tsql.check_alteration(text, text, text[], boolean, text[], text[], boolean, text[]) is
 $$Refuses what PostgreSQL would do and SQL Server does not: a column is not dropped with what depends on it, and a column of a
 primary key takes no nulls before. Errors: no such table (4902) or column (4924), something depends on it (5074), a foreign
-key refers to a constraint (3725), a column of the key is nullable (8111).$$;
+key refers to a constraint (3725), a column of the key is nullable (8111), a column that shall refer to another table is not
+there (1769).$$;
 
 drop procedure if exists tsql.alter_table(text, text, text[], text[], text, text[]);
 drop procedure if exists tsql.alter_table(text, text, text[], text[], text, text[], text, text[], boolean, text[], text[]);
-
 drop procedure if exists tsql.alter_table(
   text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean);
+drop procedure if exists tsql.alter_table(
+  text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[]);
 
 create or replace procedure tsql.alter_table(
   definition text, target text, columns text[], declarations text[], named text default null,
   constraints text[] default '{}', altered text default null, dropped text[] default '{}', if_exists boolean default false,
-  without text[] default '{}', key text[] default '{}', with_defaults boolean default false, stripped text[] default '{}'
+  without text[] default '{}', key text[] default '{}', with_defaults boolean default false, stripped text[] default '{}',
+  referring text[] default '{}', referenced text[] default '{}', referenced_columns text[] default '{}'
 )
 language plpgsql
 as $$
@@ -424,7 +519,8 @@ declare
   without_value text;
   stripped_before smallint[] := tsql.stripped_columns(to_regclass(target));
 begin
-  call tsql.check_alteration(target, altered, dropped, if_exists, without, key, with_defaults);
+  call tsql.check_alteration(target, altered, dropped, if_exists, without, key, with_defaults, referring);
+  call tsql.demand_referenced(referenced, referenced_columns);
   for found in select * from tsql.defaults_of(target::regclass) as one where lower(one.name) = any (without) loop
     definition := regexp_replace(definition,
       format('drop constraint (if exists )?"%s"', regexp_replace(replace(lower(found.name), '"', '""'), '(\W)', '\\\1', 'g')),
@@ -463,8 +559,9 @@ begin
 end
 $$;
 comment on procedure tsql.alter_table(
-  text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[]) is
+  text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[], text[], text[], text[]
+) is
 $$Runs an ALTER TABLE and keeps what is declared of the columns that it adds or changes. altered: the column that gets another
 type; dropped (if_exists: where they are there) and without: the columns and constraints that are dropped; key: the columns
 of an added primary key; with_defaults: a column is dropped with its default; stripped: added columns whose values lose the
-blanks at their ends.$$;
+blanks at their ends; referring: columns of added foreign keys; referenced and referenced_columns: what these refer to.$$;

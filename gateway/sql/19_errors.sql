@@ -54,7 +54,12 @@ as $$
   select case
     when sqlstate = '0A000' and starts_with(message, 'cannot truncate a table referenced in a foreign key constraint') then 'S4712'
     when sqlstate = '0A000' and starts_with(message, 'DISTINCT is not implemented for window functions') then 'S10759'
+    when sqlstate = '0A000' and starts_with(message, 'cannot use subquery in check constraint') then 'S1046'
+    when sqlstate = '0A000' and starts_with(message, 'cannot use subquery in DEFAULT expression') then 'S1046'
+    when sqlstate = '0A000' and starts_with(message, 'cannot use subquery in column generation expression') then 'S1046'
+    when sqlstate = '0A000' and starts_with(message, 'cannot use column reference in DEFAULT expression') then 'S0128'
     when sqlstate = '21000' and starts_with(message, 'MERGE command cannot affect row a second time') then 'S8672'
+    when sqlstate = '22004' and starts_with(message, 'cursor variable "') and strpos(substr(message, 18), '" is null') > 0 then 'S16917'
     when sqlstate = '22014' and starts_with(message, 'argument of ntile must be greater than zero') then 'S4116'
     when sqlstate = '2201F' and starts_with(message, 'a negative number raised to a non-integer power') then 'S3623'
     when sqlstate = '2201F' and starts_with(message, 'zero raised to a negative power') then 'S8134'
@@ -66,16 +71,27 @@ as $$
     when sqlstate = '42601' and starts_with(message, 'both default and identity specified for column "') and strpos(substr(message, 49), '"') > 0 then 'S1754'
     when sqlstate = '42601' and starts_with(message, 'multiple default values specified for column "') and strpos(substr(message, 47), '"') > 0 then 'S8148'
     when sqlstate = '42601' and starts_with(message, 'each ') and strpos(substr(message, 6), ' query must have the same number of columns') > 0 then 'S0205'
+    when sqlstate = '42601' and starts_with(message, 'INSERT has more expressions than target columns') then 'S0213'
+    when sqlstate = '42701' and starts_with(message, 'column "') and strpos(substr(message, 9), '" appears twice in') > 0 then 'S1909'
     when sqlstate = '42701' and starts_with(message, 'column "') and strpos(substr(message, 9), '" specified more than once') > 0 then 'S0264'
     when sqlstate = '42701' and starts_with(message, 'column "') and strpos(substr(message, 9), '" of relation "') > 0 then 'S2705'
+    when sqlstate = '42703' and starts_with(message, 'column "') and strpos(substr(message, 9), '" named in key does not exist') > 0 then 'S1911'
     when sqlstate = '42704' and starts_with(message, 'index "') and strpos(substr(message, 8), '" does not exist') > 0 then 'S3701'
+    when sqlstate = '42704' and starts_with(message, 'constraint "') and strpos(substr(message, 13), '" of relation "') > 0 then 'S3728'
     when sqlstate = '42704' and starts_with(message, 'constraint "') then 'S3728'
     when sqlstate = '42712' and starts_with(message, 'table name "') and strpos(substr(message, 13), '"') > 0 then 'S1011'
+    when sqlstate = '42712' and starts_with(message, 'WITH query name "') and strpos(substr(message, 18), '" specified more than once') > 0 then 'S0239'
     when sqlstate = '42725' and starts_with(message, 'operator is not unique') then 'S8117'
     when sqlstate = '42803' and starts_with(message, 'aggregate function calls cannot be nested') then 'S0130'
     when sqlstate = '42803' and starts_with(message, 'aggregate functions are not allowed in WHERE') then 'S0147'
     when sqlstate = '42803' and starts_with(message, 'aggregate functions are not allowed in GROUP BY') then 'S0144'
     when sqlstate = '42830' and starts_with(message, 'there is no unique constraint matching given keys for referenced table "') and strpos(substr(message, 73), '"') > 0 then 'S1776'
+    when sqlstate = '42830' and starts_with(message, 'number of referencing and referenced columns for foreign key disagree') then 'S8139'
+    when sqlstate = '42804' and starts_with(message, 'foreign key constraint "') and strpos(substr(message, 25), '" cannot be implemented') > 0 then 'S1778'
+    when sqlstate = '42804' and starts_with(message, 'recursive query "') and strpos(substr(message, 18), '"') > 0 then 'S0240'
+    when sqlstate = '42809' and starts_with(message, 'cannot create index on relation "') and strpos(substr(message, 34), '"') > 0 then 'S1939'
+    when sqlstate = '42809' and starts_with(message, '"') and strpos(substr(message, 2), '" is not a table') > 0 then 'S4708'
+    when sqlstate = '42809' and starts_with(message, 'ALTER action ') and strpos(substr(message, 14), ' cannot be performed on relation "') > 0 then 'S4909'
     when sqlstate = '42883' and starts_with(message, 'function tsql.sum(') and strpos(substr(message, 19), ')') > 0 then 'S8117'
     when sqlstate = '42883' and starts_with(message, 'function tsql.avg(') and strpos(substr(message, 19), ')') > 0 then 'S8117'
     when sqlstate = '42883' and starts_with(message, 'function tsql.min(') and strpos(substr(message, 19), ')') > 0 then 'S8117'
@@ -84,6 +100,8 @@ as $$
     when sqlstate = '42883' and starts_with(message, 'function tsql.8121 ') and strpos(substr(message, 20), '(') > 0 then 'S8121'
     when sqlstate = '42883' and starts_with(message, 'function tsql.8127 ') and strpos(substr(message, 20), '(') > 0 then 'S8127'
     when sqlstate = '42883' and starts_with(message, 'function tsql.') and strpos(substr(message, 15), '(') > 0 then 'S8116'
+    when sqlstate = '42883' and starts_with(message, 'operator does not exist: - ') then 'S8117'
+    when sqlstate = '42883' and starts_with(message, 'operator does not exist: tsql.- ') then 'S8117'
     when sqlstate = '42883' and starts_with(message, 'operator does not exist') then 'S0402'
     when sqlstate = '42883' and starts_with(message, 'function ') and strpos(split_part(message, '(', 1), '.') = 0 and strpos(substr(message, 10), '(') > 0 then 'S0195'
     when sqlstate = '42P01' and starts_with(message, 'missing FROM-clause entry for table "') and strpos(substr(message, 38), '"') > 0 then 'S4104'
@@ -91,6 +109,7 @@ as $$
     when sqlstate = '42P10' and starts_with(message, 'ORDER BY position ') and strpos(substr(message, 19), ' ') > 0 then 'S0108'
     when sqlstate = '42P10' and starts_with(message, 'for SELECT DISTINCT, ORDER BY expressions must appear in select list') then 'S0145'
     when sqlstate = '42P16' and starts_with(message, 'multiple primary keys for table "') and strpos(substr(message, 34), '"') > 0 then 'S8110'
+    when sqlstate = '42P16' and starts_with(message, 'column "') and strpos(substr(message, 9), '" is in a primary key') > 0 then 'S5074'
     when sqlstate = '42P20' and starts_with(message, 'window functions are not allowed in') then 'S4108'
     when constraint_ = 'money_range' then 'S8115'
     when constraint_ = 'smallmoney_range' then 'S8115'
@@ -130,6 +149,14 @@ as $$
       then replace('Cannot truncate the table because it is being referenced by a FOREIGN KEY constraint.', '%', '')
     when sqlstate in ('0A000', own) and starts_with(message, 'DISTINCT is not implemented for window functions')
       then replace('Use of DISTINCT is not allowed with the OVER clause.', '%', '')
+    when sqlstate in ('0A000', own) and starts_with(message, 'cannot use subquery in check constraint')
+      then replace('Subqueries are not allowed in this context. Only scalar expressions are allowed.', '%', '')
+    when sqlstate in ('0A000', own) and starts_with(message, 'cannot use subquery in DEFAULT expression')
+      then replace('Subqueries are not allowed in this context. Only scalar expressions are allowed.', '%', '')
+    when sqlstate in ('0A000', own) and starts_with(message, 'cannot use subquery in column generation expression')
+      then replace('Subqueries are not allowed in this context. Only scalar expressions are allowed.', '%', '')
+    when sqlstate in ('0A000', own) and starts_with(message, 'cannot use column reference in DEFAULT expression')
+      then replace('The name is not permitted in this context. Valid expressions are constants, constant expressions, and (in some contexts) variables. Column names are not permitted.', '%', '')
     when sqlstate in ('21000', own) and starts_with(message, 'more than one row returned by a subquery')
       then replace('Subquery returned more than 1 value. This is not permitted when the subquery follows =, !=, <, <= , >, >= or when the subquery is used as an expression.', '%', '')
     when sqlstate in ('22001', own) and starts_with(message, 'value too long for type ')
@@ -142,6 +169,10 @@ as $$
       then replace('Arithmetic overflow error converting expression to data type int.', '%', '')
     when sqlstate in ('22003', own) and starts_with(message, 'smallint out of range')
       then replace('Arithmetic overflow error converting expression to data type smallint.', '%', '')
+    when sqlstate in ('22003', own) and starts_with(message, 'value out of range: overflow')
+      then replace('Arithmetic overflow error converting expression to data type float.', '%', '')
+    when sqlstate in ('22004', own) and starts_with(message, 'cursor variable "') and strpos(substr(message, 18), '" is null') > 0
+      then replace('Cursor is not open.', '%', split_part(substr(message, 18), '" is null', 1))
     when sqlstate in ('22012', own) and starts_with(message, 'division by zero')
       then replace('Divide by zero error encountered.', '%', '')
     when sqlstate in ('22014', own) and starts_with(message, 'argument of ntile must be greater than zero')
@@ -172,6 +203,8 @@ as $$
       then replace('The column "%" cannot be modified because it is either a computed column or is the result of a UNION operator.', '%', split_part(substr(message, 58), '"', 1))
     when sqlstate in ('428C9', own) and starts_with(message, 'computed: column "') and strpos(substr(message, 19), '" can only be updated to DEFAULT') > 0
       then replace('The column "%" cannot be modified because it is either a computed column or is the result of a UNION operator.', '%', split_part(substr(message, 19), '" can only be updated to DEFAULT', 1))
+    when sqlstate in ('428C9', own) and starts_with(message, 'cannot insert a non-DEFAULT value into column "') and strpos(substr(message, 48), '"') > 0
+      then replace('Cannot insert explicit value for identity column when IDENTITY_INSERT is set to OFF.', '%', split_part(substr(message, 48), '"', 1))
     when sqlstate in ('428C9', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '" can only be updated to DEFAULT') > 0
       then replace('Cannot update identity column ''%''.', '%', split_part(substr(message, 9), '" can only be updated to DEFAULT', 1))
     when sqlstate in ('42601', own) and starts_with(message, 'both default and identity specified for column "') and strpos(substr(message, 49), '"') > 0
@@ -180,20 +213,30 @@ as $$
       then replace('More than one column DEFAULT constraint specified for column ''%''.', '%', split_part(substr(message, 47), '"', 1))
     when sqlstate in ('42601', own) and starts_with(message, 'each ') and strpos(substr(message, 6), ' query must have the same number of columns') > 0
       then replace('All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of expressions in their target lists.', '%', split_part(substr(message, 6), ' query must have the same number of columns', 1))
+    when sqlstate in ('42601', own) and starts_with(message, 'INSERT has more expressions than target columns')
+      then replace('Column name or number of supplied values does not match table definition.', '%', '')
+    when sqlstate in ('42701', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '" appears twice in') > 0
+      then replace('Cannot use duplicate column names in index. Column name ''%'' listed more than once.', '%', split_part(substr(message, 9), '" appears twice in', 1))
     when sqlstate in ('42701', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '" specified more than once') > 0
       then replace('The column name ''%'' is specified more than once in the SET clause or column list of an INSERT. A column cannot be assigned more than one value in the same clause.', '%', split_part(substr(message, 9), '" specified more than once', 1))
     when sqlstate in ('42701', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '" of relation "') > 0
       then replace('Column names in each table must be unique. Column name ''%'' is specified more than once.', '%', split_part(substr(message, 9), '" of relation "', 1))
     when sqlstate in ('42702', own) and starts_with(message, 'column reference "') and strpos(substr(message, 19), '" is ambiguous') > 0
       then replace('Ambiguous column name ''%''.', '%', split_part(substr(message, 19), '" is ambiguous', 1))
+    when sqlstate in ('42703', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '" named in key does not exist') > 0
+      then replace('Column name ''%'' does not exist in the target table or view.', '%', split_part(substr(message, 9), '" named in key does not exist', 1))
     when sqlstate in ('42703', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '"') > 0
       then replace('Invalid column name ''%''.', '%', split_part(substr(message, 9), '"', 1))
     when sqlstate in ('42703', own) and starts_with(message, 'column ') and strpos(substr(message, 8), ' does not exist') > 0
       then replace('Invalid column name ''^''.', '^', trim(both '"' from regexp_replace(split_part(substr(message, 8), ' does not exist', 1), '^.*\.', '')))
     when sqlstate in ('42704', own) and starts_with(message, 'index "') and strpos(substr(message, 8), '" does not exist') > 0
       then replace('Cannot drop the index ''%'', because it does not exist or you do not have permission.', '%', split_part(substr(message, 8), '" does not exist', 1))
+    when sqlstate in ('42704', own) and starts_with(message, 'constraint "') and strpos(substr(message, 13), '" of relation "') > 0
+      then replace('''%'' is not a constraint.', '%', split_part(substr(message, 13), '" of relation "', 1))
     when sqlstate in ('42712', own) and starts_with(message, 'table name "') and strpos(substr(message, 13), '"') > 0
       then replace('The correlation name ''%'' is specified multiple times in a FROM clause.', '%', split_part(substr(message, 13), '"', 1))
+    when sqlstate in ('42712', own) and starts_with(message, 'WITH query name "') and strpos(substr(message, 18), '" specified more than once') > 0
+      then replace('Duplicate common table expression name ''%'' was specified.', '%', split_part(substr(message, 18), '" specified more than once', 1))
     when sqlstate in ('42803', own) and starts_with(message, 'aggregate function calls cannot be nested')
       then replace('Cannot perform an aggregate function on an expression containing an aggregate or a subquery.', '%', '')
     when sqlstate in ('42803', own) and starts_with(message, 'aggregate functions are not allowed in WHERE')
@@ -204,6 +247,18 @@ as $$
       then replace('Column ''%'' is invalid because it is not contained in either an aggregate function or the GROUP BY clause.', '%', split_part(substr(message, 9), '" must appear in the GROUP BY clause', 1))
     when sqlstate in ('42830', own) and starts_with(message, 'there is no unique constraint matching given keys for referenced table "') and strpos(substr(message, 73), '"') > 0
       then replace('There are no primary or candidate keys in the referenced table ''%'' that match the referencing column list in the foreign key.', '%', split_part(substr(message, 73), '"', 1))
+    when sqlstate in ('42830', own) and starts_with(message, 'number of referencing and referenced columns for foreign key disagree')
+      then replace('Number of referencing columns in foreign key differs from number of referenced columns.', '%', '')
+    when sqlstate in ('42804', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '" is of type ') > 0
+      then replace('Implicit conversion to the data type of column ''%'' is not allowed. Use the CONVERT function to run this query.', '%', split_part(substr(message, 9), '" is of type ', 1))
+    when sqlstate in ('42804', own) and starts_with(message, 'recursive query "') and strpos(substr(message, 18), '"') > 0
+      then replace('Types don''t match between the anchor and the recursive part of a recursive query.', '%', split_part(substr(message, 18), '"', 1))
+    when sqlstate in ('42809', own) and starts_with(message, 'cannot create index on relation "') and strpos(substr(message, 34), '"') > 0
+      then replace('Cannot create index on view ''%'' because the view is not schema bound.', '%', split_part(substr(message, 34), '"', 1))
+    when sqlstate in ('42809', own) and starts_with(message, '"') and strpos(substr(message, 2), '" is not a table') > 0
+      then replace('Could not truncate object ''%'' because it is not a table.', '%', split_part(substr(message, 2), '" is not a table', 1))
+    when sqlstate in ('42809', own) and starts_with(message, 'ALTER action ') and strpos(substr(message, 14), ' cannot be performed on relation "') > 0
+      then replace('Cannot alter the object because it is not a table.', '%', split_part(substr(message, 14), ' cannot be performed on relation "', 1))
     when sqlstate in ('42804', own) and starts_with(message, 'UNION types ') and strpos(substr(message, 13), ' cannot be matched') > 0
       then replace('A UNION, INTERSECT or EXCEPT of columns of different types (%) is not supported where these are not known before: convert one of them.', '%', split_part(substr(message, 13), ' cannot be matched', 1))
     when sqlstate in ('42804', own) and starts_with(message, 'INTERSECT types ') and strpos(substr(message, 17), ' cannot be matched') > 0
@@ -226,6 +281,10 @@ as $$
       then replace('Column "%" is invalid in the ORDER BY clause because it is not contained in either an aggregate function or the GROUP BY clause.', '%', split_part(substr(message, 20), '(', 1))
     when sqlstate in ('42883', own) and starts_with(message, 'function tsql.') and strpos(substr(message, 15), '(') > 0
       then replace('An argument of the % function has a data type that is invalid for it.', '%', split_part(substr(message, 15), '(', 1))
+    when sqlstate in ('42883', own) and starts_with(message, 'operator does not exist: - ')
+      then replace('Operand data type is invalid for minus operator.', '%', '')
+    when sqlstate in ('42883', own) and starts_with(message, 'operator does not exist: tsql.- ')
+      then replace('Operand data type is invalid for minus operator.', '%', '')
     when sqlstate in ('42883', own) and starts_with(message, 'function ') and strpos(split_part(message, '(', 1), '.') = 0 and strpos(substr(message, 10), '(') > 0
       then replace('''%'' is not a recognized built-in function name, nor is there a function of this name that takes these arguments.', '%', split_part(substr(message, 10), '(', 1))
     when sqlstate in ('42P01', own) and starts_with(message, 'relation "pg_temp.') and strpos(substr(message, 19), '" does not exist') > 0
@@ -236,6 +295,8 @@ as $$
       then replace('Database ''%'' does not exist. Make sure that the name is entered correctly.', '%', split_part(substr(message, 9), '" does not exist', 1))
     when sqlstate in ('3F000', own) and starts_with(message, 'Database ''') and strpos(substr(message, 11), ''' does not exist.') > 0
       then replace('Database ''%'' does not exist. Make sure that the name is entered correctly.', '%', split_part(substr(message, 11), ''' does not exist.', 1))
+    when sqlstate in ('3F000', own) and starts_with(message, 'Could not locate entry in sysdatabases for database ''') and strpos(substr(message, 54), '''. No entry') > 0
+      then replace('Database ''%'' does not exist. Make sure that the name is entered correctly.', '%', split_part(substr(message, 54), '''. No entry', 1))
     when sqlstate in ('42P01', own) and starts_with(message, 'missing FROM-clause entry for table "') and strpos(substr(message, 38), '"') > 0
       then replace('The multi-part identifier "%" could not be bound.', '%', split_part(substr(message, 38), '"', 1))
     when sqlstate in ('42P01', own) and starts_with(message, 'invalid reference to FROM-clause entry for table "') and strpos(substr(message, 51), '"') > 0
@@ -248,6 +309,8 @@ as $$
       then replace('ORDER BY items must appear in the select list if SELECT DISTINCT is specified.', '%', '')
     when sqlstate in ('42P16', own) and starts_with(message, 'multiple primary keys for table "') and strpos(substr(message, 34), '"') > 0
       then replace('Cannot add multiple PRIMARY KEY constraints to table ''%''.', '%', split_part(substr(message, 34), '"', 1))
+    when sqlstate in ('42P16', own) and starts_with(message, 'column "') and strpos(substr(message, 9), '" is in a primary key') > 0
+      then replace('The primary key is dependent on column ''%''.', '%', split_part(substr(message, 9), '" is in a primary key', 1))
     when sqlstate in ('42P20', own) and starts_with(message, 'window functions are not allowed in')
       then replace('Windowed functions can only appear in the SELECT or ORDER BY clauses.', '%', '')
   end
@@ -257,6 +320,23 @@ $$;
 comment on function tsql.own_message(text, text) is
 $$What T-SQL says where PostgreSQL has said this; null where it has no words of its own. sqlstate: also that of
 tsql.own_state.$$;
+
+
+create or replace function tsql.number_in_ase(number integer)
+returns integer
+language sql
+immutable
+as $$
+  select case number
+    when 2627 then 2601
+    when 15009 then 17461
+    when 15250 then 17460
+    else number
+  end
+$$;
+
+comment on function tsql.number_in_ase(integer) is
+$$ASE's number for an error of T-SQL's own.$$;
 
 
 create or replace function tsql.error_severity(number integer)
@@ -299,7 +379,7 @@ as $$
     or number = 295
     or number = 911
     or number = 1205
-    or number = 2715
+    or number between 2715 and 2716
     or number = 3609
     or number = 3930
     or number between 4104 and 4108

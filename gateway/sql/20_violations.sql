@@ -181,6 +181,45 @@ none, or the words cannot be told for certain. sqlstate to context: PostgreSQL's
 statement: what was sent, where the context does not name it.$$;
 
 
+create or replace function tsql.missing_function(message text, missing integer)
+returns tsql.error
+language sql
+stable
+as $$
+  select (number, 16, 1, replace(says, '%', case number when 208 then concat_ws('.', schema_, name) when 8116 then name
+    else concat_ws('.', coalesce(schema_, 'dbo'), name) end), 0, '')::tsql.error
+  from (
+    select given[1] as schema_, given[2] as name,
+      case given[3] when '' then 0 else cardinality(string_to_array(given[3], ', ')) end as arguments
+    from pg_catalog.regexp_match(message, '^function (?:([^.(]*)\.)?([^(]*)\((.*)\) does not exist$') as given
+  ) as called
+  cross join lateral (
+    select count(*) as known, min(pronargs - pronargdefaults) as least, max(pronargs) as most
+    from pg_catalog.pg_proc
+    where proname = called.name and prokind = 'f'
+      and case when called.schema_ is null then pg_catalog.pg_function_is_visible(oid)
+        else pronamespace = pg_catalog.to_regnamespace(pg_catalog.quote_ident(called.schema_)) end
+  ) as there
+  join (values
+    (208, 'Invalid object name ''%''.'),
+    (313, 'An insufficient number of arguments were supplied for the procedure or function %.'),
+    (4121, 'Cannot find either column "dbo" or the user-defined function or aggregate "%", or the name is ambiguous.'),
+    (8116, 'An argument of the % function has a data type that is invalid for it.'),
+    (8144, 'Procedure or function % has too many arguments specified.')
+  ) as told (number, says) on number = case
+    when there.known = 0 then missing
+    when called.arguments < there.least then 313
+    when called.arguments > there.most then 8144
+    when called.schema_ = 'sys' then 8116
+  end
+$$;
+
+comment on function tsql.missing_function(text, integer) is
+$$What SQL Server says where PostgreSQL says that there is no such function: there is none of the name (missing: a table in
+FROM, 208, or a function, 4121), or it takes more (313) or fewer arguments (8144), or others (8116). Null: a function of
+others, whose arguments are of other types.$$;
+
+
 create or replace function tsql.caught(
   sqlstate text, message text, detail text, schema_ text, table_ text, constraint_ text, context text,
   sybase boolean, line integer, procedure text
@@ -201,8 +240,12 @@ begin
       return error;
     end if;
   end if;
-  return tsql.caught(
+  error := tsql.caught(
     tsql.own_state(sqlstate, message, table_, constraint_, sybase), message, detail, line, procedure);
+  if sybase then
+    error.number := tsql.number_in_ase(error.number);
+  end if;
+  return error;
 end
 $$;
 

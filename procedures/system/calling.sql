@@ -210,11 +210,11 @@ declare
 begin
   if id is not null and sys.database_of(name) <> current_schema()
     and not exists (select from sys.every_procedure as procedures where procedures.oid = id::oid) then
-    raise exception 'Object ''%'' must be in the current database.', name using errcode = 'undefined_table';
+    perform tsql.raise(15250, 16, 1, format('Object ''%s'' must be in the current database.', name));
   end if;
   if id is null then
-    raise exception 'The object ''%'' does not exist in database ''%'' or is invalid for this operation.',
-      name, current_schema() using errcode = 'undefined_table';
+    perform tsql.raise(15009, 16, 1, format(
+      'The object ''%s'' does not exist in database ''%s'' or is invalid for this operation.', name, current_schema()));
   end if;
   return id;
 end

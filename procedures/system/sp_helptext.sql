@@ -10,11 +10,11 @@ begin
   if definition is null and exists (
     select from sys.every_relation as relations where relations.oid = id::oid and relations.type = 'V'
   ) then
-    raise exception 'There is no text for object ''%'': it was made, or changed, in PostgreSQL and not in T-SQL.', objname
-      using errcode = 'wrong_object_type';
+    perform tsql.raise(15197, 16, 1, format(
+      'There is no text for object ''%s'': it was made, or changed, in PostgreSQL and not in T-SQL.', objname));
   end if;
   if definition is null then
-    raise exception 'There is no text for object ''%''.', objname using errcode = 'wrong_object_type';
+    perform tsql.raise(15197, 16, 1, format('There is no text for object ''%s''.', objname));
   end if;
   return query
   select pg_catalog.substr(lines.line, 1 + 255 * (pieces.number - 1), 255)::sys.line

@@ -99,11 +99,9 @@ def test_sp_help_of_other_things(reader: Connection) -> None:
     (type_,) = report(reader, "sys.sp_help('datetime')").results
     assert type_.rows == [("datetime", "datetime", 8, 23, 3, "yes")]
     for name in ("no_such_thing", "put_sr_rf"):
-        with pytest.raises(
-            psycopg.errors.UndefinedTable, match=f"'{name}' does not exist in database 'online'"
-        ):
+        with pytest.raises(psycopg.Error, match=f"'{name}' does not exist in database 'online'"):
             reader.execute("select sys.sp_help(%s)", [name])
-    with pytest.raises(psycopg.errors.UndefinedTable, match="must be in the current database"):
+    with pytest.raises(psycopg.Error, match="must be in the current database"):
         reader.execute("select sys.sp_help('log..sr_rf')")
 
 

@@ -257,7 +257,7 @@ impl Backend {
 
     /// This session has run a definition. Tables of its own concern no other session, and rows no description.
     pub fn has_defined(&mut self, definition: &Sql) {
-        if definition.contains(OWN_TABLE) || definition.begins_with("truncate") {
+        if definition.contains(OWN_TABLE) || definition.starts_with("call tsql.truncate_table") {
             return;
         }
         let definitions = self.gateway.has_defined();

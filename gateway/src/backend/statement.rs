@@ -15,6 +15,7 @@ use crate::postgres::{Notice, PgError};
 use crate::program::Sql;
 use bytes::Bytes;
 use std::sync::Arc;
+use tsql::facts::errors;
 use tsql::quoting::literal;
 
 /// A statement or call to run.
@@ -106,27 +107,32 @@ impl Backend {
             }
             match typing.after(&error) {
                 Some(next) => typing = next,
-                None => return Err(self.with_node(refusal.unwrap_or(error), sql)),
+                None => {
+                    let mut error = refusal.unwrap_or(error);
+                    self.look_for_node(&mut error, sql);
+                    self.explain_function(&mut error, || sql.numbered()).await;
+                    return Err(error);
+                }
             }
             refusal = Some(error);
         }
     }
 
-    /// The error of a statement, or that one of its tables is on a node, if that is why.
-    fn with_node(&self, error: PgError, sql: &Sql) -> PgError {
+    /// Replaces the error of a statement by that one of its tables is on a node, if that is why.
+    fn look_for_node(&self, error: &mut PgError, sql: &Sql) {
         // wrong_object_type: only the row type of such a table is here
         if error.sqlstate() != Some("42809") || self.is_there() {
-            return error;
+            return;
         }
         let catalogue = self.catalogue();
         let found = sql.tables.iter().find_map(|table| Some((table, catalogue.node_of_table(table)?)));
-        let Some((table, node)) = found else { return error };
-        PgError::Server(Box::new(Notice {
+        let Some((table, node)) = found else { return };
+        *error = PgError::Server(Box::new(Notice {
             severity: "ERROR".into(),
             sqlstate: "0A000".into(),
             message: format!("{table} is on node {node}, and can be read by a select of its own only"),
             ..Notice::default()
-        }))
+        }));
     }
 
     /// Runs `source`, whose rows go where `rows` says.
@@ -148,16 +154,13 @@ impl Backend {
             Source::Query { sql, .. } => sql.numbered(),
             Source::Call { .. } => String::new(),
         };
-        let ran = match (self.run_set(client, &source, rows).await, &source) {
-            (Err(Unfinished::Refused(error)), Source::Query { sql, .. }) => {
-                let error = self.explained(self.with_node(error, sql), text, client).await;
-                Err(Unfinished::Refused(error))
-            }
-            (Err(Unfinished::Failed(error)), _) => {
-                Err(Unfinished::Failed(self.explained(error, text, client).await))
-            }
-            (ran, _) => ran,
-        };
+        let mut ran = self.run_set(client, &source, rows).await;
+        if let (Err(Unfinished::Refused(error)), Source::Query { sql, .. }) = (&mut ran, &source) {
+            self.look_for_node(error, sql);
+        }
+        if let Err(Unfinished::Refused(error) | Unfinished::Failed(error)) = &mut ran {
+            self.explain(error, text, client).await;
+        }
         match &ran {
             Ok(_) => self.note_statement(source.only_reads(), None),
             Err(Unfinished::Failed(error) | Unfinished::Refused(error)) => {
@@ -174,15 +177,14 @@ impl Backend {
         ran
     }
 
-    /// The error of `statement`, a violated constraint in T-SQL's words: the catalogue knows what PostgreSQL's fields of
-    /// the error do not tell.
-    pub async fn explained(
+    /// Puts an error of `statement` into T-SQL's words where the catalogue knows what PostgreSQL's fields of it do not tell.
+    pub async fn explain(
         &mut self,
-        mut error: PgError,
+        error: &mut PgError,
         statement: impl FnOnce() -> String,
         client: &Client,
-    ) -> PgError {
-        let Some(notice) = error.violation() else { return error };
+    ) {
+        let Some(notice) = error.violation() else { return self.explain_function(error, statement).await };
         let fields = [
             &notice.sqlstate,
             &notice.message,
@@ -193,17 +195,33 @@ impl Backend {
             &notice.context,
             &statement(),
         ];
-        let sql = format!(
-            "select number, severity, message from tsql.violation({}, {})",
+        let question = format!(
+            "tsql.violation({}, {})",
             fields.map(|field| literal(field)).join(", "),
             !client.dialect().is_tds7()
         );
-        // an error of this question leaves PostgreSQL's own words
-        let answer = self.ask(&sql).await.unwrap_or_default();
+        self.tell(notice, &question).await;
+    }
+
+    /// The same for a function that is not there.
+    async fn explain_function(&mut self, error: &mut PgError, statement: impl FnOnce() -> String) {
+        let PgError::Server(notice) = error else { return };
+        if notice.sqlstate != errors::NO_FUNCTION {
+            return;
+        }
+        let statement = if notice.query.is_empty() { statement() } else { notice.query.clone() };
+        let Some(number) = errors::of_function(&notice.message, &statement) else { return };
+        let question = format!("tsql.missing_function({}, {number})", literal(&notice.message));
+        self.tell(notice, &question).await;
+    }
+
+    /// Notes what the catalogue answers. An error of the question leaves PostgreSQL's own words.
+    async fn tell(&mut self, notice: &mut Notice, question: &str) {
+        let question = format!("select number, severity, message from {question}");
+        let answer = self.ask(&question).await.unwrap_or_default();
         if let Some([Some(number), Some(severity), Some(text)]) = answer.first().map(Vec::as_slice) {
             notice.told = number.parse().ok().zip(severity.parse().ok()).map(|(n, s)| (n, s, text.clone()));
         }
-        error
     }
 
     /// Runs before every statement of the client. `begins`: it begins a transaction where statements do.

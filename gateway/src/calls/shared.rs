@@ -63,7 +63,10 @@ impl Procedures {
         }
         match answer {
             Ok(outcome) => Ok(outcome),
-            Err(error) => Err(self.backend.explained(error, String::new, client).await.into()),
+            Err(mut error) => {
+                self.backend.explain(&mut error, String::new, client).await;
+                Err(error.into())
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use crate::tds::tokens::message::{self, ServerMessage};
 use crate::tds::types::{encode_value, ConvertError, Value};
 use bytes::{BufMut, BytesMut};
 use tracing::Span;
-use tsql::facts::errors::{DUPLICATE_OF_ANY, DUPLICATE_OF_CONSTRAINT};
+use tsql::facts::errors::in_ase;
 
 pub struct Reply {
     /// Tokens that were not sent yet.
@@ -74,10 +74,10 @@ impl Reply {
 
     /// The number that the client's server has for an error.
     pub fn number(&self, number: i32) -> i32 {
-        if number == DUPLICATE_OF_CONSTRAINT.0 && !self.dialect.is_tds7() {
-            DUPLICATE_OF_ANY
-        } else {
+        if self.dialect.is_tds7() {
             number
+        } else {
+            in_ase(number)
         }
     }
 

@@ -17,7 +17,9 @@ pub struct Notice {
     pub constraint: String,
     /// The place in a function or in a COPY.
     pub context: String,
-    /// What T-SQL says of a violated constraint, with its number and severity (`Backend::explained`).
+    /// The statement of a function or procedure that PostgreSQL could not read.
+    pub query: String,
+    /// What T-SQL says where the catalogue was asked, with its number and severity (`Backend::explained`).
     pub told: Option<(i32, u8, String)>,
     /// Notices that came before the error of a call, and have to be sent before it.
     pub before: Vec<Notice>,
@@ -41,6 +43,7 @@ impl Notice {
                 b't' => notice.table = value,
                 b'n' => notice.constraint = value,
                 b'W' => notice.context = value,
+                b'q' => notice.query = value,
                 _ => {}
             }
         }

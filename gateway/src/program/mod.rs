@@ -26,8 +26,8 @@ pub fn undeclared(name: &str) -> ServerMessage {
     refusal(&tsql::Error::undeclared(name, 1_u32))
 }
 
-/// How the definitions of tables begin.
-const CREATING: [&str; 2] = ["call tsql.create_table", "call tsql.create_global"];
+/// How the definitions of tables and indexes begin.
+const CREATING: [&str; 3] = ["call tsql.create_table", "call tsql.create_global", "call tsql.create_index"];
 
 /// The command in the DONE of a query.
 pub fn command(query: &Query) -> Command {

@@ -76,7 +76,7 @@ const OF_TSQL: &[(i32, i32, Ends)] = &[
     // no such database
     (911, 911, Ends::Text),
     (1205, 1205, Ends::Transaction),
-    (2715, 2715, Ends::Text),
+    (2715, 2716, Ends::Text),
     (3609, 3609, Ends::Transaction),
     (3930, 3930, Ends::Batch),
     (4104, 4108, Ends::Text),
@@ -117,7 +117,12 @@ const RANGES: [(&str, i32); 6] = [
 /// table's.
 const DUPLICATE: &str = "23505";
 pub const DUPLICATE_OF_CONSTRAINT: (i32, u8) = (2627, 14);
-pub const DUPLICATE_OF_ANY: i32 = 2601;
+const DUPLICATE_OF_ANY: i32 = 2601;
+
+/// SQL Server's numbers for which ASE has others: a duplicate key, and what sp_help and its like do not find, or not in this
+/// database.
+const OF_ASE: [(i32, i32); 3] =
+    [(DUPLICATE_OF_CONSTRAINT.0, DUPLICATE_OF_ANY), (15009, 17461), (15250, 17460)];
 
 const NO_DATABASE: &str = "Database '%' does not exist. Make sure that the name is entered correctly.";
 
@@ -152,6 +157,19 @@ const fn told(
     Told { sqlstate, before, after, number, words }
 }
 
+/// A column that is no key of GROUP BY: its name in quotes, and where it stands.
+macro_rules! no_key {
+    ($column:literal, $place:literal) => {
+        concat!(
+            "Column ",
+            $column,
+            " is invalid in the ",
+            $place,
+            " because it is not contained in either an aggregate function or the GROUP BY clause."
+        )
+    };
+}
+
 /// Numbers and words of SQL Server (Database Engine events and errors); the first that fits.
 const TOLD: &[Told] = &[
     told("0A000", ["unsupported XML feature", ""], None,
@@ -160,6 +178,12 @@ const TOLD: &[Told] = &[
         Some("Cannot truncate the table because it is being referenced by a FOREIGN KEY constraint.")),
     told("0A000", ["DISTINCT is not implemented for window functions", ""], Some(10759),
         Some("Use of DISTINCT is not allowed with the OVER clause.")),
+    told("0A000", ["cannot use subquery in check constraint", ""], Some(1046), Some(NO_SUBQUERY)),
+    told("0A000", ["cannot use subquery in DEFAULT expression", ""], Some(1046), Some(NO_SUBQUERY)),
+    told("0A000", ["cannot use subquery in column generation expression", ""], Some(1046), Some(NO_SUBQUERY)),
+    told("0A000", ["cannot use column reference in DEFAULT expression", ""], Some(128),
+        Some("The name is not permitted in this context. Valid expressions are constants, constant expressions, and (in \
+            some contexts) variables. Column names are not permitted.")),
     told("21000", ["more than one row returned by a subquery", ""], None,
         Some("Subquery returned more than 1 value. This is not permitted when the subquery follows =, !=, <, <= , \
              >, >= or when the subquery is used as an expression.")),
@@ -173,6 +197,10 @@ const TOLD: &[Told] = &[
         Some("Arithmetic overflow error converting expression to data type int.")),
     told("22003", ["smallint out of range", ""], None,
         Some("Arithmetic overflow error converting expression to data type smallint.")),
+    told("22003", ["value out of range: overflow", ""], None,
+        Some("Arithmetic overflow error converting expression to data type float.")),
+    // a compiled procedure has a cursor as a variable
+    told("22004", ["cursor variable \"", "\" is null"], Some(16917), Some("Cursor is not open.")),
     told("22012", ["division by zero", ""], None, Some("Divide by zero error encountered.")),
     told("22014", ["argument of ntile must be greater than zero", ""], Some(4116),
         Some("The function 'ntile' takes only a positive int or bigint expression as its input.")),
@@ -201,6 +229,8 @@ const TOLD: &[Told] = &[
         Some("Maximum stored procedure, function, trigger, or view nesting level exceeded.")),
     told("428C9", ["computed: cannot insert a non-DEFAULT value into column \"", "\""], Some(271), Some(OF_COMPUTED)),
     told("428C9", ["computed: column \"", "\" can only be updated to DEFAULT"], Some(271), Some(OF_COMPUTED)),
+    told("428C9", ["cannot insert a non-DEFAULT value into column \"", "\""], None,
+        Some("Cannot insert explicit value for identity column when IDENTITY_INSERT is set to OFF.")),
     told("428C9", ["column \"", "\" can only be updated to DEFAULT"], Some(8102),
         Some("Cannot update identity column '%'.")),
     told("42601", ["both default and identity specified for column \"", "\""], Some(1754),
@@ -210,19 +240,28 @@ const TOLD: &[Told] = &[
     told("42601", ["each ", " query must have the same number of columns"], Some(205),
         Some("All queries combined using a UNION, INTERSECT or EXCEPT operator must have an equal number of \
             expressions in their target lists.")),
+    told("42601", ["INSERT has more expressions than target columns", ""], Some(213),
+        Some("Column name or number of supplied values does not match table definition.")),
+    told("42701", ["column \"", "\" appears twice in"], Some(1909),
+        Some("Cannot use duplicate column names in index. Column name '%' listed more than once.")),
     told("42701", ["column \"", "\" specified more than once"], Some(264),
         Some("The column name '%' is specified more than once in the SET clause or column list of an INSERT. A \
              column cannot be assigned more than one value in the same clause.")),
     told("42701", ["column \"", "\" of relation \""], Some(2705),
         Some("Column names in each table must be unique. Column name '%' is specified more than once.")),
     told("42702", ["column reference \"", "\" is ambiguous"], None, Some("Ambiguous column name '%'.")),
+    told("42703", ["column \"", "\" named in key does not exist"], Some(1911),
+        Some("Column name '%' does not exist in the target table or view.")),
     told("42703", ["column \"", "\""], None, Some("Invalid column name '%'.")),
     told("42703", ["column ", " does not exist"], None, Some("Invalid column name '^'.")),
     told("42704", ["index \"", "\" does not exist"], Some(3701),
         Some("Cannot drop the index '%', because it does not exist or you do not have permission.")),
+    told("42704", ["constraint \"", "\" of relation \""], Some(3728), Some("'%' is not a constraint.")),
     told("42704", ["constraint \"", ""], Some(3728), None),
     told("42712", ["table name \"", "\""], Some(1011),
         Some("The correlation name '%' is specified multiple times in a FROM clause.")),
+    told("42712", ["WITH query name \"", "\" specified more than once"], Some(239),
+        Some("Duplicate common table expression name '%' was specified.")),
     told("42725", ["operator is not unique", ""], Some(8117), None),
     told("42803", ["aggregate function calls cannot be nested", ""], Some(130),
         Some("Cannot perform an aggregate function on an expression containing an aggregate or a subquery.")),
@@ -238,6 +277,20 @@ const TOLD: &[Told] = &[
     told("42830", ["there is no unique constraint matching given keys for referenced table \"", "\""], Some(1776),
         Some("There are no primary or candidate keys in the referenced table '%' that match the referencing \
             column list in the foreign key.")),
+    told("42830", ["number of referencing and referenced columns for foreign key disagree", ""], Some(8139),
+        Some("Number of referencing columns in foreign key differs from number of referenced columns.")),
+    told("42804", ["foreign key constraint \"", "\" cannot be implemented"], Some(1778), None),
+    told("42804", ["column \"", "\" is of type "], None,
+        Some("Implicit conversion to the data type of column '%' is not allowed. Use the CONVERT function to run this \
+            query.")),
+    told("42804", ["recursive query \"", "\""], Some(240),
+        Some("Types don't match between the anchor and the recursive part of a recursive query.")),
+    told("42809", ["cannot create index on relation \"", "\""], Some(1939),
+        Some("Cannot create index on view '%' because the view is not schema bound.")),
+    told("42809", ["\"", "\" is not a table"], Some(4708),
+        Some("Could not truncate object '%' because it is not a table.")),
+    told("42809", ["ALTER action ", " cannot be performed on relation \""], Some(4909),
+        Some("Cannot alter the object because it is not a table.")),
     told("42804", ["UNION types ", " cannot be matched"], None, Some(OF_OTHER_TYPES)),
     told("42804", ["INTERSECT types ", " cannot be matched"], None, Some(OF_OTHER_TYPES)),
     told("42804", ["EXCEPT types ", " cannot be matched"], None, Some(OF_OTHER_TYPES)),
@@ -247,16 +300,15 @@ const TOLD: &[Told] = &[
     told("42883", ["function tsql.max(", ")"], Some(8117), Some("Operand data type is invalid for max operator.")),
     // grouped.rs writes these functions: there are none
     told("42883", ["function tsql.8120 ", "("], Some(8120),
-        Some("Column '%' is invalid in the select list because it is not contained in either an aggregate function or \
-            the GROUP BY clause.")),
+        Some(no_key!("'%'", "select list"))),
     told("42883", ["function tsql.8121 ", "("], Some(8121),
-        Some("Column '%' is invalid in the HAVING clause because it is not contained in either an aggregate function \
-            or the GROUP BY clause.")),
+        Some(no_key!("'%'", "HAVING clause"))),
     told("42883", ["function tsql.8127 ", "("], Some(8127),
-        Some("Column \"%\" is invalid in the ORDER BY clause because it is not contained in either an aggregate \
-            function or the GROUP BY clause.")),
+        Some(no_key!("\"%\"", "ORDER BY clause"))),
     told("42883", ["function tsql.", "("], Some(8116),
         Some("An argument of the % function has a data type that is invalid for it.")),
+    told("42883", ["operator does not exist: - ", ""], Some(8117), Some(NO_MINUS)),
+    told("42883", ["operator does not exist: tsql.- ", ""], Some(8117), Some(NO_MINUS)),
     told("42883", ["operator does not exist", ""], Some(402), None),
     told("42883", [FUNCTION, "("], Some(195),
         Some("'%' is not a recognized built-in function name, nor is there a function of this name that takes \
@@ -265,6 +317,7 @@ const TOLD: &[Told] = &[
     told("42P01", ["relation \"", "\" does not exist"], None, Some("Invalid object name '%'.")),
     told("3F000", ["schema \"", "\" does not exist"], None, Some(NO_DATABASE)),
     told("3F000", ["Database '", "' does not exist."], None, Some(NO_DATABASE)),
+    told("3F000", ["Could not locate entry in sysdatabases for database '", "'. No entry"], None, Some(NO_DATABASE)),
     told("42P01", ["missing FROM-clause entry for table \"", "\""], Some(4104),
         Some("The multi-part identifier \"%\" could not be bound.")),
     told("42P01", ["invalid reference to FROM-clause entry for table \"", "\""], Some(4104),
@@ -277,6 +330,8 @@ const TOLD: &[Told] = &[
         Some("ORDER BY items must appear in the select list if SELECT DISTINCT is specified.")),
     told("42P16", ["multiple primary keys for table \"", "\""], Some(8110),
         Some("Cannot add multiple PRIMARY KEY constraints to table '%'.")),
+    told("42P16", ["column \"", "\" is in a primary key"], Some(5074),
+        Some("The primary key is dependent on column '%'.")),
     told("42P20", ["window functions are not allowed in", ""], Some(4108),
         Some("Windowed functions can only appear in the SELECT or ORDER BY clauses.")),
 ];
@@ -287,6 +342,9 @@ pub const GENERATED: &str = "computed: ";
 const OF_COMPUTED: &str =
     "The column \"%\" cannot be modified because it is either a computed column or is the result of a UNION operator.";
 
+const NO_SUBQUERY: &str = "Subqueries are not allowed in this context. Only scalar expressions are allowed.";
+const NO_MINUS: &str = "Operand data type is invalid for minus operator.";
+
 /// T-SQL converts them, as the translation does where it knows both types.
 const OF_OTHER_TYPES: &str =
     "A UNION, INTERSECT or EXCEPT of columns of different types (%) is not supported where \
@@ -294,6 +352,25 @@ const OF_OTHER_TYPES: &str =
 
 /// How the text begins of an error of a function that there is not: a built-in one, or with a schema a procedure.
 const FUNCTION: &str = "function ";
+
+/// What stands before the arguments of a function that T-SQL names with its owner, or in FROM: it is none of the
+/// built-in ones, and PostgreSQL's error does not tell.
+pub const OWNED: &str = " ";
+pub const OF_ROWS: &str = "  ";
+
+/// The SQLSTATE of a function that is not there.
+pub const NO_FUNCTION: &str = "42883";
+
+/// The number of such an error, as `statement` names the function; None: it may be a built-in one.
+pub fn of_function(text: &str, statement: &str) -> Option<i32> {
+    let name = text.strip_prefix(FUNCTION)?.split('(').next()?.rsplit('.').next()?;
+    let is_named = |apart: &str| statement.contains(&format!("\"{name}\"{apart}("));
+    match () {
+        () if is_named(OF_ROWS) => Some(208),
+        () if is_named(OWNED) => Some(4121),
+        () => None,
+    }
+}
 
 /// T-SQL's words for an error of PostgreSQL's; None: it has PostgreSQL's own.
 pub fn words(sqlstate: &str, text: &str) -> Option<String> {
@@ -331,6 +408,11 @@ pub fn number(sqlstate: &str, text: &str, table: &str, constraint: &str) -> (i32
         return DUPLICATE_OF_CONSTRAINT;
     }
     known(sqlstate).map_or(NO_NUMBER, |(_, number, severity, _)| (*number, *severity))
+}
+
+/// ASE's number for an error.
+pub fn in_ase(number: i32) -> i32 {
+    OF_ASE.iter().find(|(known, _)| *known == number).map_or(number, |(_, own)| *own)
 }
 
 /// What an error of this number of T-SQL's ends.
@@ -383,6 +465,8 @@ pub fn sql() -> String {
             .collect();
         ranges.join("\n    or ")
     };
+    let in_ase: String =
+        OF_ASE.iter().map(|(number, own)| format!("    when {number} then {own}\n")).collect();
     let dooming = |ends: Ends| ends == Ends::Transaction;
     let literal = |text: &str| format!("'{}'", text.replace('\'', "''"));
     let behind = |told: &Told| format!("substr(message, {})", told.before.chars().count() + 1);
@@ -430,6 +514,7 @@ pub fn sql() -> String {
         .replace("{numbers}", &numbers)
         .replace("{range_states}", &ranges_of_domains)
         .replace("{texts}", &texts)
+        .replace("{in_ase}", &in_ase)
         .replace("{duplicate}", DUPLICATE)
         .replace("{of_constraint}", &DUPLICATE_OF_CONSTRAINT.0.to_string())
         .replace("{severities}", &severities)
@@ -492,6 +577,12 @@ mod tests {
             of_variant("42883", "function tsql.len(tsql.sql_variant) does not exist").map(|one| one.0),
             Some(8116)
         );
+        let missing = |statement: &str| {
+            of_function("function s.f(integer) does not exist", statement).unwrap_or_default()
+        };
+        assert_eq!(missing("select \"s\".\"f\" (1)"), 4121);
+        assert_eq!((missing("select * from \"f\"  (1)"), missing("select \"f\"(1)")), (208, 0));
+        assert_eq!((in_ase(2627), in_ase(15009), in_ase(547)), (2601, 17461, 547));
         assert_eq!((words("42703", "no column"), words("P0001", "division by zero")), (None, None));
         assert_eq!((own_number("S0245"), own_number("23505")), (Some(245), None));
     }

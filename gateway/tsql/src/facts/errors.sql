@@ -57,6 +57,20 @@ $$What T-SQL says where PostgreSQL has said this; null where it has no words of 
 tsql.own_state.$$;
 
 
+create or replace function tsql.number_in_ase(number integer)
+returns integer
+language sql
+immutable
+as $$
+  select case number
+{in_ase}    else number
+  end
+$$;
+
+comment on function tsql.number_in_ase(integer) is
+$$ASE's number for an error of T-SQL's own.$$;
+
+
 create or replace function tsql.error_severity(number integer)
 returns integer
 language sql

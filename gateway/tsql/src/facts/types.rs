@@ -205,8 +205,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// The type `name(arguments)`; None among the arguments is `max`.
 ///
 /// `default_length`: of char, varchar, binary and varbinary without a length: 1 in a declaration, 30 in a
-/// conversion. Errors: 2715 for an unknown type, 1001 for a length or precision that T-SQL does not allow, 192 for a
-/// scale greater than the precision.
+/// conversion. Errors: 2715 for an unknown type, 2716 for one that takes no length, 1001 for a length or precision that
+/// T-SQL does not allow, 192 for a scale greater than the precision.
 pub fn named(name: &str, arguments: &[Option<u32>], line: u32, default_length: u32) -> Result<Type, Error> {
     let name = name.to_ascii_lowercase();
     let found = NAMES.binary_search_by(|(known, ..)| (*known).cmp(name.as_str()));
@@ -246,8 +246,10 @@ pub fn named(name: &str, arguments: &[Option<u32>], line: u32, default_length: u
             Type { fraction: (*digits < MOST_FRACTION).then_some(*digits as u8), ..of }
         }
         (Takes::Nothing, _) => {
-            let text = format!("Cannot find data type {name}: ringlog has no such type.");
-            return Err(Error::new(2715, text, line).with_severity(16));
+            let text = format!(
+                "Column, parameter, or variable #1: Cannot specify a column width on data type {name}."
+            );
+            return Err(Error::new(2716, text, line).with_severity(16));
         }
         _ => return wrong(),
     })
@@ -608,7 +610,7 @@ mod tests {
             ("datetime2", &[Some(3)], "timestamp(3)"),
             ("datetimeoffset", &[Some(0)], "tsql.datetimeoffset"),
             ("datetime2", &[Some(8)], "1001"),
-            ("int", &[Some(4)], "2715"),
+            ("int", &[Some(4)], "2716"),
             ("geography", &[], "2715"),
             ("varchar", &[Some(0)], "1001"),
         ] {

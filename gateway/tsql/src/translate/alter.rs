@@ -1,7 +1,7 @@
 //! ALTER TABLE.
 
 use super::blanks::{stored, stripped, typed};
-use super::constraints::{carried_constant, named_default};
+use super::constraints::{carried_constant, named_default, ForeignColumns};
 use super::declaring::{declaration, shown_constraints, with_declarations, Declaration, Shown};
 use super::tables::{column_type, elements, is_the_databases, DEFAULT_LENGTH};
 use super::value::implicit;
@@ -56,7 +56,7 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
     };
     let mut declared = Vec::new();
     let mut shown = Shown::default();
-    let mut further = checked(action, scope)?;
+    let mut further = checked(name, action, scope)?;
     match action {
         AlterTable::Add { elements, .. } => {
             shown.constraints = shown_constraints(elements);
@@ -85,7 +85,7 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
 }
 
 /// The arguments that say which columns and constraints an alteration needs or ends.
-fn checked(action: &AlterTable, scope: &Scope) -> Result<Vec<String>, Error> {
+fn checked(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<Vec<String>, Error> {
     let mut arguments = Vec::new();
     let mut put = |name: &str, value: String| arguments.push(format!("{name} => {value}"));
     let literals = |of: &[&Name]| -> Result<String, Error> {
@@ -129,6 +129,11 @@ fn checked(action: &AlterTable, scope: &Scope) -> Result<Vec<String>, Error> {
             if let Some(key) = key {
                 put("key", literals(&key)?);
             }
+            let foreign = ForeignColumns::of(elements, name, scope)?;
+            if !foreign.referring.is_empty() {
+                put("referring", literals(&foreign.referring)?);
+            }
+            arguments.extend(foreign.arguments()?);
         }
         _ => {}
     }

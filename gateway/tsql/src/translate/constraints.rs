@@ -6,10 +6,10 @@ use super::value::carried;
 use super::variables::{NoVariables, Variables};
 use crate::error::Error;
 use crate::facts::types::Type;
-use crate::resolve::names::{self, in_parentheses, table};
+use crate::resolve::names::{self, folded, in_parentheses, schema_of, table};
 use crate::resolve::Scope;
 use crate::tree::{
-    Constraint, ConstraintKind, Expression, KeyAction, Name, Position, References, TableElement,
+    Constraint, ConstraintKind, Expression, KeyAction, Name, ObjectName, Position, References, TableElement,
 };
 
 /// A constraint; `own` is the column it stands behind.
@@ -59,14 +59,80 @@ fn referenced(references: &References) -> Result<String, Error> {
     Ok(sql)
 }
 
-/// Where the first foreign key stands.
-pub fn foreign_key(elements: &[TableElement]) -> Option<Position> {
-    let constraints = elements.iter().flat_map(|element| match element {
+/// The constraints of a table's columns and of its own.
+pub fn constraints(elements: &[TableElement]) -> impl Iterator<Item = &Constraint> {
+    elements.iter().flat_map(|element| match element {
         TableElement::Column(column) => column.constraints.as_slice(),
         TableElement::Constraint(constraint) => std::slice::from_ref(constraint),
-    });
+    })
+}
+
+/// Where the first foreign key stands.
+pub fn foreign_key(elements: &[TableElement]) -> Option<Position> {
     let is_foreign = |one: &&Constraint| matches!(one.kind, ConstraintKind::ForeignKey { .. });
-    constraints.clone().find(is_foreign).map(|one| one.at)
+    constraints(elements).find(is_foreign).map(|one| one.at)
+}
+
+/// What foreign keys name that has to be there before, as errors of SQL Server's: ASE has others.
+pub struct ForeignColumns<'a> {
+    /// Their columns that are not defined beside them.
+    pub referring: Vec<&'a Name>,
+    /// Other tables, as PostgreSQL names them, and columns of them.
+    referenced: Vec<(String, Option<&'a Name>)>,
+}
+
+impl ForeignColumns<'_> {
+    pub fn of<'a>(
+        elements: &'a [TableElement],
+        own: &ObjectName,
+        scope: &Scope,
+    ) -> Result<ForeignColumns<'a>, Error> {
+        let mut found = ForeignColumns { referring: Vec::new(), referenced: Vec::new() };
+        let is_own = |other: &ObjectName| -> Result<bool, Error> {
+            let is_near = schema_of(other)?.is_empty() && other.name.eq_ignore_ascii_case(&own.name);
+            Ok(is_near || table(other)? == table(own)?)
+        };
+        let is_defined = |name: &Name| {
+            elements.iter().any(|element| match element {
+                TableElement::Column(column) => column.name.text.eq_ignore_ascii_case(&name.text),
+                TableElement::Constraint(_) => false,
+            })
+        };
+        for constraint in constraints(elements).filter(|_| !scope.sybase) {
+            let ConstraintKind::ForeignKey { columns, references } = &constraint.kind else { continue };
+            found.referring.extend(columns.iter().filter(|name| !is_defined(name)));
+            if is_own(&references.table)? {
+                continue;
+            }
+            let other = table(&references.table)?;
+            match references.columns.as_slice() {
+                [] => found.referenced.push((other, None)),
+                columns => {
+                    found.referenced.extend(columns.iter().map(|column| (other.clone(), Some(column))))
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The arguments of the procedure that runs the definition.
+    pub fn arguments(&self) -> Result<Vec<String>, Error> {
+        if self.referenced.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut columns = Vec::with_capacity(self.referenced.len());
+        for (_, column) in &self.referenced {
+            columns.push(match column {
+                Some(name) => names::literal(&folded(&name.text, name.at.line)?),
+                None => String::from("null"),
+            });
+        }
+        let tables = self.referenced.iter().map(|(table, _)| names::literal(table));
+        Ok(vec![
+            format!("referenced => {}", names::array(tables, "text")),
+            format!("referenced_columns => {}", names::array(columns.into_iter(), "text")),
+        ])
+    }
 }
 
 /// The line of a column that says NULL and is of the primary key.

@@ -125,6 +125,13 @@ impl Translation<'_> {
             let moment = Value::new(format!("tsql.{tries}{reader}({text}, {style}{named})"), gives);
             return convert(moment, target, line, sybase);
         }
+        if let Some(of) = of.filter(|of| of.is_text() && target.family == Family::Binary && !sybase) {
+            if !(0..=2).contains(&style) {
+                let (from, to) = (of.name, target.name);
+                let text = format!("The style {style} is not supported for conversions from {from} to {to}.");
+                return Err(Error::new(9809, text, line).with_severity(16));
+            }
+        }
         if target.family == Family::Binary && matches!(style, 1 | 2) && of.is_none_or(|of| of.is_text()) {
             if verb == "try" {
                 let why = "try_convert of digits is not known here";

@@ -1,5 +1,6 @@
 //! What definitions declare and PostgreSQL does not keep: the case of names, the types of columns.
 
+use super::constraints::constraints;
 use super::tables::DEFAULT_LENGTH;
 use crate::error::Error;
 use crate::facts::types::{self, Type};
@@ -20,11 +21,8 @@ pub fn has_capitals(name: &str) -> bool {
 /// The names of the constraints of a table's columns and of its own that PostgreSQL has in small letters; defaults are no
 /// constraints there.
 pub fn shown_constraints(elements: &[TableElement]) -> Vec<&str> {
-    let constraints = elements.iter().flat_map(|element| match element {
-        TableElement::Column(column) => column.constraints.as_slice(),
-        TableElement::Constraint(constraint) => std::slice::from_ref(constraint),
-    });
-    let kept = constraints.filter(|constraint| !matches!(constraint.kind, ConstraintKind::Default { .. }));
+    let kept =
+        constraints(elements).filter(|constraint| !matches!(constraint.kind, ConstraintKind::Default { .. }));
     let names = kept.filter_map(|constraint| Some(constraint.name.as_ref()?.text.as_str()));
     names.filter(|name| has_capitals(name)).collect()
 }

@@ -26,7 +26,8 @@ pub fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<Str
             alter::alter(&in_database(table, scope)?, action, scope)?
         }
         StatementKind::Truncate(name) => {
-            format!("truncate table only {} restart identity", table(&in_database(name, scope)?)?)
+            let target = literal(&table(&in_database(name, scope)?)?);
+            format!("call tsql.truncate_table({target}, {})", not_there(4701, scope))
         }
         StatementKind::CreateIndex(create) => create_index(create, scope)?,
         StatementKind::DropIndexes(indexes) => drop_indexes(indexes, scope)?,
@@ -50,6 +51,15 @@ fn in_database(name: &ObjectName, scope: &Scope) -> Result<ObjectName, Error> {
         return Ok(name.clone());
     }
     Ok(ObjectName { owner: String::new(), database: scope.database.clone(), ..name.clone() })
+}
+
+/// The number of the error of a table that is not there: ASE has one for all statements.
+fn not_there(number: i32, scope: &Scope) -> i32 {
+    if scope.sybase {
+        208
+    } else {
+        number
+    }
 }
 
 /// Drops tables or views of the current database, or of the ones named, and of no other.
@@ -84,10 +94,10 @@ fn create_index(create: &CreateIndex, scope: &Scope) -> Result<String, Error> {
         let order = if *descending { "desc nulls last" } else { "nulls first" };
         columns.push(format!("{} {order}", names::name(column)?));
     }
+    let target = table(&in_database(&create.table, scope)?)?;
     let mut sql = format!(
-        "create {}index {index} on {} ({})",
+        "create {}index {index} on {target} ({})",
         if create.unique { "unique " } else { "" },
-        table(&in_database(&create.table, scope)?)?,
         columns.join(", ")
     );
     if !create.include.is_empty() {
@@ -102,7 +112,16 @@ fn create_index(create: &CreateIndex, scope: &Scope) -> Result<String, Error> {
         let scope = Scope { definition: true, ..scope.clone() };
         sql.push_str(&format!(" where {}", super::condition(condition, &scope, &mut none)?));
     }
-    Ok(sql)
+    let named = create.columns.iter().map(|(column, _)| column).chain(&create.include);
+    let named = named.map(|name| folded(&name.text, name.at.line)).collect::<Result<Vec<_>, _>>()?;
+    Ok(format!(
+        "call tsql.create_index({}, {}, {}, {}, {})",
+        literal(&sql),
+        literal(&target),
+        literal(&index),
+        array(named.iter().map(|name| literal(name)), "text"),
+        not_there(1088, scope)
+    ))
 }
 
 fn drop_indexes(indexes: &[DropIndex], scope: &Scope) -> Result<String, Error> {

@@ -5,6 +5,7 @@ use super::translation::Translation;
 use super::value::{carried, converted, implicit, widest_digits, Value};
 use super::walk;
 use crate::error::Error;
+use crate::facts::errors::OWNED;
 use crate::facts::functions::{rule, Rule, NEW_ID, NONE_SUCH};
 use crate::facts::session;
 use crate::facts::types::{numeric, unified, Family, Type, BIGINT, GUID, INT, SQL_VARIANT, VARBINARY};
@@ -53,16 +54,25 @@ impl Translation<'_> {
                 ));
             }
         };
-        let Some(rule) = rule else { return self.passed_on(&call.name, arguments) };
+        let Some(rule) = rule else {
+            let apart = if call.name.is_bare() || self.sybase() { "" } else { OWNED };
+            return self.passed_on(&call.name, arguments, apart);
+        };
         CallTranslation { translation: self, name: &name, of: call, arguments, over, line }.written(rule)
     }
 
     /// A function of the site's own, or of PostgreSQL. The arguments of one with a schema become of the types of its
-    /// parameters as values of columns do; those of any other go as they are, texts without a type.
-    pub fn passed_on(&mut self, name: &ObjectName, arguments: &[Expression]) -> Result<Value, Error> {
-        let (sql, _) = self.passed_on_of(name, arguments)?;
+    /// parameters as values of columns do; those of any other go as they are, texts without a type. `apart`: what stands
+    /// before the arguments.
+    pub fn passed_on(
+        &mut self,
+        name: &ObjectName,
+        arguments: &[Expression],
+        apart: &str,
+    ) -> Result<Value, Error> {
+        let (sql, _) = self.passed_on_of(name, arguments, apart)?;
         let is_own = !name.owner.is_empty() && name.owner != SYSTEM && !self.sybase();
-        let function = is_own.then(|| sql.split_once('(').map_or("", |(function, _)| function));
+        let function = is_own.then(|| sql.split_once('(').map_or("", |(function, _)| function.trim_end()));
         let digits = function.map(|function| format!("tsql.digits_returned({})", literal(function)));
         // once for a query; a default of a column is no place for a select
         let once = |asked| if self.scope.definition { asked } else { format!("(select {asked})") };
@@ -75,6 +85,7 @@ impl Translation<'_> {
         &mut self,
         name: &ObjectName,
         arguments: &[Expression],
+        apart: &str,
     ) -> Result<(String, Vec<Option<Type>>), Error> {
         let line = name.at.line;
         if name.owner != SYSTEM {
@@ -105,7 +116,7 @@ impl Translation<'_> {
                 None => value.sql,
             });
         }
-        Ok((format!("{}({})", parts.join("."), values.join(", ")), types))
+        Ok((format!("{}{apart}({})", parts.join("."), values.join(", ")), types))
     }
 }
 
@@ -367,7 +378,7 @@ impl CallTranslation<'_, '_, '_> {
             at: self.of.name.at,
             ..ObjectName::default()
         };
-        let value = self.translation.passed_on(&name, self.arguments)?;
+        let value = self.translation.passed_on(&name, self.arguments, OWNED)?;
         // it looks into the catalogue of the server, as a view of the system does
         self.translation.variables.note_table(&format!("{SYSTEM}.{}()", self.name));
         if self.arguments.iter().any(walk::has_column) {

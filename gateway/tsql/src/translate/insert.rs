@@ -239,7 +239,7 @@ impl Translation<'_> {
         if let Some(width) = width.filter(|width| *width != items.len()) {
             return match unlisted {
                 true => Ok(unfit(&table(target)?, width, items.len())),
-                false => Err(mismatch(width, items.len(), line)),
+                false => Err(mismatch_of_query(width, items.len(), line)),
             };
         }
         let names = numbered(&items);
@@ -385,6 +385,15 @@ pub fn mismatch(columns: usize, values: usize, line: u32) -> Error {
     let (number, fewer, more) =
         if columns < values { (110, "columns", "values") } else { (109, "values", "columns") };
     let text = format!("There are fewer {fewer} in the INSERT statement than {more} specified.");
+    Error::new(number, text, line)
+}
+
+fn mismatch_of_query(columns: usize, items: usize, line: u32) -> Error {
+    let (number, how_many) = if columns < items { (121, "more") } else { (120, "fewer") };
+    let text = format!(
+        "The select list for the INSERT statement contains {how_many} items than the insert list. The number of \
+         SELECT values must match the number of INSERT columns."
+    );
     Error::new(number, text, line)
 }
 

@@ -8,6 +8,7 @@ use super::select::Stands;
 use super::translation::Translation;
 use super::value::{Constant, Value};
 use crate::error::Error;
+use crate::facts::errors::OF_ROWS;
 use crate::facts::functions::{rule, Rule};
 use crate::facts::types::Type;
 use crate::program::RowSource;
@@ -101,7 +102,8 @@ impl Translation<'_> {
             return self.split(call, arguments);
         }
         let is_series = call.name.is_bare() && name == "generate_series" && !self.sybase();
-        let (rows, types) = self.passed_on_of(&call.name, arguments)?;
+        let apart = if self.sybase() { "" } else { OF_ROWS };
+        let (rows, types) = self.passed_on_of(&call.name, arguments, apart)?;
         // PostgreSQL has more of them: those of times
         let are_numbers = types.iter().flatten().all(Type::is_exact);
         Ok(if is_series && are_numbers { format!("tsql.{rows}") } else { rows })

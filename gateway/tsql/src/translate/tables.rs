@@ -1,7 +1,7 @@
 //! Tables and their columns.
 
 use super::blanks::{stored, stripped, typed};
-use super::constraints::{constant, constraint, foreign_key, named_default, nullable_key};
+use super::constraints::{constant, constraint, foreign_key, named_default, nullable_key, ForeignColumns};
 use super::declaring::{declaration, has_capitals, shown_constraints, with_declarations, Declaration, Shown};
 use super::translation::Translation;
 use super::variables::NoVariables;
@@ -29,6 +29,14 @@ pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
         return Err(Error::refused("a foreign key", why, at));
     }
     let parts = elements(&create.elements, &name.name, scope)?.join(", ");
+    let foreign = ForeignColumns::of(&create.elements, name, scope)?;
+    if let Some(column) = foreign.referring.first() {
+        let text = format!(
+            "Foreign key references invalid column '{}' in referencing table '{}'.",
+            column.text, name.name
+        );
+        return Err(Error::new(1769, text, column.at).with_severity(16));
+    }
     // refuses a name that no table can have
     let whole = table(name)?;
     let create_sql = if name.is_global() {
@@ -52,18 +60,12 @@ pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
     if name.is_global() {
         return Ok(with_declarations("create_global", create_sql, &whole, &declared, &shown, Vec::new()));
     }
-    let stripped = stripped(typed(&create.elements), scope)?;
-    if declared.is_empty() && stripped.is_none() && shown.table.is_none() && shown.constraints.is_empty() {
+    let mut further = foreign.arguments()?;
+    further.extend(stripped(typed(&create.elements), scope)?);
+    if declared.is_empty() && further.is_empty() && shown.table.is_none() && shown.constraints.is_empty() {
         return Ok(create_sql);
     }
-    Ok(with_declarations(
-        "create_table",
-        create_sql,
-        &whole,
-        &declared,
-        &shown,
-        stripped.into_iter().collect(),
-    ))
+    Ok(with_declarations("create_table", create_sql, &whole, &declared, &shown, further))
 }
 
 /// What an insert must know of a new table.
