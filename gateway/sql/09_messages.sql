@@ -16,7 +16,7 @@ begin
 end
 $$;
 
-create or replace function tsql.format_message(format_ text, arguments text[]) returns text
+create or replace function tsql.format_message(format_ text, arguments text[], numbers boolean[]) returns text
 language plpgsql immutable parallel safe
 as $$
 declare
@@ -58,13 +58,13 @@ begin
       most := part[4]::integer;
     end if;
     shown := arguments[next];
+    is_number := shown ~ '^-?\d+$' and type_ not in ('s', 'p');
+    if type_ <> 'p' and numbers[next] = (type_ = 's') or type_ not in ('s', 'p') and not is_number then
+      perform tsql.fail(2786, format('The data type of substitution parameter %s does not match the expected type of the '
+        'format specification.', next));
+    end if;
     next := next + 1;
     sign := '';
-    is_number := shown ~ '^-?\d+$' and type_ not in ('s', 'p');
-    if not is_number and type_ not in ('s', 'p') then
-      perform tsql.fail(2786, format('The data type of substitution parameter %s does not match the expected type of the '
-        'format specification.', next - 1));
-    end if;
     if shown is null then
       shown := '(null)';
     elsif is_number and type_ in ('d', 'i') then
@@ -104,7 +104,11 @@ begin
   return case when length(result) < 2048 then result else left(result, 2044) || '...' end;
 end
 $$;
-comment on function tsql.format_message(text, text[]) is 'RAISERROR''s %d, %s and the like, as printf has them; at most 2,047 characters.';
+comment on function tsql.format_message(text, text[], boolean[]) is
+  'RAISERROR''s %d, %s and the like, as printf has them; at most 2,047 characters. numbers: which of the arguments are whole '
+  'numbers and which texts; null where that is not known.';
+create or replace function tsql.format_message(format_ text, arguments text[]) returns text
+language sql immutable parallel safe return tsql.format_message(format_, arguments, '{}');
 
 create or replace function tsql.format_numbered(format_ text, arguments text[]) returns text
 language plpgsql immutable parallel safe

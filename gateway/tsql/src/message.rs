@@ -1,10 +1,13 @@
 //! The messages of print, raiserror and throw, which PostgreSQL formats.
 
 use crate::error::Error;
-use crate::facts::types::{nvarchar, varchar, INT, LONGEST_VARCHAR, VARCHAR};
+use crate::facts::types::{nvarchar, varchar, Family, INT, LONGEST_VARCHAR, VARCHAR};
 use crate::resolve::{names, Scope};
 use crate::translate::{self, Variables};
 use crate::tree::{Expression, LiteralValue, Raise, Throw};
+
+/// The place of a RAISERROR's first argument.
+const FIRST_ARGUMENT: usize = 4;
 
 /// The text that a print shows; null is nothing.
 pub fn printed(
@@ -47,9 +50,11 @@ pub fn raised(
                 return Err(Error::refused(&format!("raiserror ({shown}, …)"), BY_NUMBER, line));
             }
             let text = text(message, scope, variables)?;
+            let numbers = substitutes(arguments, line, scope, variables)?;
             let arguments = array(arguments, scope, variables)?;
             Ok(format!(
-                "50000, tsql.severity({severity}), tsql.state({state}), tsql.format_message({text}, {arguments})"
+                "50000, tsql.severity({severity}), tsql.state({state}), \
+                 tsql.format_message({text}, {arguments}, {numbers})"
             ))
         }
         Raise::Number { message: None, .. } => Err(Error::refused("raiserror number", BY_NUMBER, line)),
@@ -78,4 +83,30 @@ fn array(values: &[Expression], scope: &Scope, variables: &mut dyn Variables) ->
     let values: Vec<String> =
         values.iter().map(|value| text(value, scope, variables)).collect::<Result<_, _>>()?;
     Ok(names::array(values, "text"))
+}
+
+/// Whether the arguments of a RAISERROR are numbers; null of what has no type. Error 2748: only whole numbers, texts and
+/// bytes can be arguments ("RAISERROR (Transact-SQL)").
+fn substitutes(
+    values: &[Expression],
+    line: u32,
+    scope: &Scope,
+    variables: &mut dyn Variables,
+) -> Result<String, Error> {
+    let mut numbers = Vec::with_capacity(values.len());
+    for (place, value) in (FIRST_ARGUMENT..).zip(values) {
+        let of = translate::value(value, scope, variables, None)?.of;
+        numbers.push(match of.map(|of| of.family) {
+            Some(Family::Integer) => "true",
+            Some(Family::Text) => "false",
+            Some(Family::Binary) | None => "null",
+            Some(_) => {
+                let of = of.map_or("", |of| of.name);
+                let text =
+                    format!("Cannot specify {of} data type (parameter {place}) as a substitution parameter.");
+                return Err(Error::new(2748, text, line).with_severity(16));
+            }
+        });
+    }
+    Ok(names::array(numbers.into_iter().map(str::to_owned), "boolean"))
 }
