@@ -442,3 +442,13 @@ def test_temporary_ones(make: Make, author: pymssql.Connection) -> None:
         assert results(cursor, "declare @r int exec @r = #texts 3 select @r") == [[("interpreted",)], [(3,)]]
         cursor.execute("create procedure #calls as exec run_here exec #texts 4")
         assert results(cursor, "exec #calls") == [[(6,)], [("interpreted",)]]
+
+
+def test_blocks_nest_in_procedures_that_nest(make: Make, ct: CtClient) -> None:
+    """Each of 32 procedures makes its call inside of 80 blocks, which need more than a usual stack."""
+    inside = "exec ('') exec deeper"
+    for _ in range(40):
+        inside = f"if 1 = 1 begin {inside} end"
+    make(f"create procedure deeper as {inside}")
+    assert [error.number for error in ct.language("exec deeper").errors] == [217]
+    assert ct.language("select 1").rows == [["1"]]

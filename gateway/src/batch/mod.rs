@@ -6,6 +6,7 @@ mod current;
 mod cursor;
 mod cursors;
 mod datatypes;
+mod deep;
 mod demanded;
 mod dynamic;
 mod execute;

@@ -1,5 +1,6 @@
 //! Runs the statements of a program: control flow, @@rowcount and @@error after each, and the handling of errors.
 
+use super::deep::Deep;
 use super::interpreter::Interpreter;
 use super::messages::integer;
 use super::messages::printed;
@@ -56,7 +57,7 @@ impl Interpreter {
         let settings = is_inside.then(|| client.settings().clone());
         self.depth += 1;
         let ran = match self.demand_tables(client, &program.demanded).await {
-            Ok(()) => Box::pin(self.run_block(client, &program.statements, variables)).await,
+            Ok(()) => self.run_block(client, &program.statements, variables).await,
             Err(interrupt) => Err(interrupt),
         };
         self.depth -= 1;
@@ -83,20 +84,22 @@ impl Interpreter {
         }
     }
 
-    pub(super) async fn run_block(
-        &mut self,
-        client: &mut Client,
-        statements: &[Statement],
-        variables: &mut Variables<'_>,
-    ) -> Result<Flow, Interrupt> {
-        let flow = self.run_in_order(client, statements, variables).await;
-        if !matches!(flow, Err(Interrupt::Session(_))) {
-            let backend = &mut self.procedures.backend;
-            if let Err(error) = backend.forget_ahead().await {
-                backend.check(&error, client);
+    pub(super) fn run_block<'a>(
+        &'a mut self,
+        client: &'a mut Client,
+        statements: &'a [Statement],
+        variables: &'a mut Variables<'_>,
+    ) -> Deep<'a, Result<Flow, Interrupt>> {
+        Deep::new(async move {
+            let flow = self.run_in_order(client, statements, variables).await;
+            if !matches!(flow, Err(Interrupt::Session(_))) {
+                let backend = &mut self.procedures.backend;
+                if let Err(error) = backend.forget_ahead().await {
+                    backend.check(&error, client);
+                }
             }
-        }
-        flow
+            flow
+        })
     }
 
     async fn run_in_order(
@@ -150,12 +153,12 @@ impl Interpreter {
             Action::If { condition, then, otherwise } => {
                 if client.settings().only_formats {
                     // either way may be taken
-                    Box::pin(self.run_block(client, then, variables)).await?;
-                    return Box::pin(self.run_block(client, otherwise, variables)).await;
+                    self.run_block(client, then, variables).await?;
+                    return self.run_block(client, otherwise, variables).await;
                 }
                 let branch = if self.holds(client, condition, variables).await? { then } else { otherwise };
                 client.reply.passed(Some(0));
-                return Box::pin(self.run_block(client, branch, variables)).await;
+                return self.run_block(client, branch, variables).await;
             }
             Action::While { condition, body } => {
                 return self.run_while(client, condition, body, variables).await
@@ -275,14 +278,14 @@ impl Interpreter {
         variables: &mut Variables<'_>,
     ) -> Result<Flow, Interrupt> {
         if client.settings().only_formats {
-            return Box::pin(self.run_block(client, body, variables)).await;
+            return self.run_block(client, body, variables).await;
         }
         while self.holds(client, condition, variables).await? {
             client.reply.passed(Some(0));
             if is_cancelled(client).await? {
                 return Err(Interrupt::Cancelled);
             }
-            match Box::pin(self.run_block(client, body, variables)).await? {
+            match self.run_block(client, body, variables).await? {
                 Flow::Next | Flow::Continue => {}
                 Flow::Break => break,
                 other => return Ok(other),
@@ -300,7 +303,7 @@ impl Interpreter {
         variables: &mut Variables<'_>,
     ) -> Result<Flow, Interrupt> {
         self.tries.open += 1;
-        let ran = Box::pin(self.run_block(client, body, variables)).await;
+        let ran = self.run_block(client, body, variables).await;
         self.tries.open -= 1;
         let thrown = match ran {
             // what ends the text goes to a CATCH outside of it
@@ -313,7 +316,7 @@ impl Interpreter {
         };
         client.reply.error = thrown.number;
         self.tries.caught.push(thrown);
-        let ran = Box::pin(self.run_block(client, catch, variables)).await;
+        let ran = self.run_block(client, catch, variables).await;
         self.tries.caught.pop();
         ran
     }
