@@ -102,6 +102,9 @@ in PostgreSQL, and as it is shown.$$;
 -- of an older version
 drop procedure if exists tsql.create_table(text, text, text[], text[]);
 drop procedure if exists tsql.alter_table(text, text, text[], text[]);
+drop procedure if exists tsql.alter_table(
+  text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[], text[], text[], text[]
+);
 drop procedure if exists tsql.create_table(text, text, text[], text[], text, text[]);
 drop procedure if exists tsql.create_table(text, text, text[], text[], text, text[], text[]);
 
@@ -412,7 +415,7 @@ as $$
   select 'object', tsql.shown_constraint(c.oid), false
   from depending as d
   join pg_constraint c on d.classid = 'pg_constraint'::regclass and c.oid = d.objid
-  where c.conrelid <> target or c.conname <> all (without)
+  where c.contype <> 'n' and (c.conrelid <> target or c.conname <> all (without))
   union all
   select 'index', regexp_replace(i.relname, '^.*\.', ''), false
   from depending as d
@@ -510,7 +513,8 @@ create or replace procedure tsql.alter_table(
   definition text, target text, columns text[], declarations text[], named text default null,
   constraints text[] default '{}', altered text default null, dropped text[] default '{}', if_exists boolean default false,
   without text[] default '{}', key text[] default '{}', with_defaults boolean default false, stripped text[] default '{}',
-  referring text[] default '{}', referenced text[] default '{}', referenced_columns text[] default '{}'
+  referring text[] default '{}', referenced text[] default '{}', referenced_columns text[] default '{}',
+  takes_nulls boolean default false
 )
 language plpgsql
 as $$
@@ -547,6 +551,11 @@ begin
       'table ''%s'' because it does not satisfy these conditions.',
       without_value, (select relname from pg_class where oid = target::regclass)));
   end;
+  if takes_nulls and not exists (
+    select from pg_attribute where attrelid = target::regclass and attname = altered and attidentity <> ''
+  ) then
+    execute format('alter table %s alter column %I drop not null', target, altered);
+  end if;
   if (select count(*) from pg_attribute where attrelid = target::regclass and attidentity <> '' and not attisdropped) > 1 then
     perform tsql.fail(2744, format(
       'Multiple identity columns specified for table ''%s''. Only one identity column per table is allowed.',
@@ -559,9 +568,11 @@ begin
 end
 $$;
 comment on procedure tsql.alter_table(
-  text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[], text[], text[], text[]
+  text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[], text[], text[], text[],
+  boolean
 ) is
 $$Runs an ALTER TABLE and keeps what is declared of the columns that it adds or changes. altered: the column that gets another
 type; dropped (if_exists: where they are there) and without: the columns and constraints that are dropped; key: the columns
 of an added primary key; with_defaults: a column is dropped with its default; stripped: added columns whose values lose the
-blanks at their ends; referring: columns of added foreign keys; referenced and referenced_columns: what these refer to.$$;
+blanks at their ends; referring: columns of added foreign keys; referenced and referenced_columns: what these refer to;
+takes_nulls: the altered column does, but for an identity column.$$;

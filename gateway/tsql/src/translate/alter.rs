@@ -94,8 +94,12 @@ fn checked(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<Vec<
         Ok(names::array(folded.iter().map(|name| names::literal(name)), "text"))
     };
     match action {
-        AlterTable::AlterColumn { column, .. } => {
+        AlterTable::AlterColumn { column, nullable, .. } => {
             put("altered", names::literal(&folded(&column.text, column.at.line)?));
+            // what says neither takes nulls in SQL Server and stays as it is in ASE
+            if nullable.is_none() && !scope.sybase {
+                put("takes_nulls", String::from("true"));
+            }
         }
         AlterTable::Drop(dropped) => {
             let (mut columns, mut constraints) = (Vec::new(), Vec::new());
@@ -219,11 +223,10 @@ fn altered_column(
     let value = implicit(super::Value::unknown(name.as_str()), any_length, line, scope.sybase)?.sql;
     let type_ = column_type(stored(of, nullable, scope), line)?;
     let mut actions = vec![format!("alter column {name} type {type_} using {value}")];
-    // what says neither takes nulls in SQL Server and stays as it is in ASE
     match nullable {
         Some(false) => actions.push(format!("alter column {name} set not null")),
-        None if scope.sybase => {}
-        _ => actions.push(format!("alter column {name} drop not null")),
+        Some(true) => actions.push(format!("alter column {name} drop not null")),
+        None => {}
     }
     Ok(actions)
 }

@@ -166,7 +166,11 @@ impl Translation<'_> {
                 TableSource::Join { .. } => format!("({right_sql})"),
                 _ => right_sql,
             };
+            // PostgreSQL has LATERAL before what may refer to the left side alone
+            let may_refer = matches!(right, TableSource::Function { .. } | TableSource::Query { .. });
             let join = match kind {
+                JoinKind::CrossApply if !may_refer => "cross join",
+                JoinKind::OuterApply if !may_refer => "left join",
                 JoinKind::Inner => "inner join",
                 JoinKind::Left => "left join",
                 JoinKind::Right => "right join",
