@@ -335,6 +335,23 @@ def test_what_calls_one_is_run_as_one(
         site.execute("call interpreted.not_yet(null)")
 
 
+def test_what_calls_a_procedure_of_the_system_is_run_as_one(
+    make: Make, points: None, author: pymssql.Connection
+) -> None:
+    """sp_spaceused, Microsoft: "name" and "rows" come first; sp_getapplock returns 0 when it is granted."""
+    make(
+        "create procedure size_of @table sysname as exec master..sp_spaceused @table return 7",
+        "create procedure size_of_points as declare @r int exec @r = size_of 'points' return @r",
+        "create procedure guarded as declare @r int, @s int"
+        " exec @r = sp_getapplock 'points', 'Exclusive', 'Session'"
+        " exec @s = sp_releaseapplock @Resource = 'points', @LockOwner = 'Session' select @r, @s",
+    )
+    with author.cursor() as cursor:
+        sizes, status = results(cursor, "declare @r int exec @r = size_of_points select @r")
+        assert (sizes[0][0], str(sizes[0][1]).strip(), status) == ("points", "0", [(7,)])
+        assert results(cursor, "exec guarded") == [[(0, 0)]]
+
+
 def test_it_is_a_procedure_as_any_other(make: Make, author: pymssql.Connection) -> None:
     text = "create procedure as_any @a varchar(10) = 'x', @b int output as exec ('select 1')"
     with author.cursor() as cursor:

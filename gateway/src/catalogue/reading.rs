@@ -204,13 +204,17 @@ async fn read_functions<'a>(
     Ok(functions)
 }
 
-/// All of them in the order of their oids. The gateway runs also the procedures that call those it runs.
+/// All of them in the order of their oids. The gateway runs also the procedures that call those it runs, or a
+/// procedure of the system.
 fn mark_callers(kept: Vec<Arc<Function>>, fresh: Vec<Function>) -> Vec<Arc<Function>> {
     let mut all: Vec<Arc<Function>> = kept.into_iter().chain(fresh.into_iter().map(Arc::new)).collect();
     let mut callers: HashMap<&str, Vec<&Function>> = HashMap::new();
     let mut run_here: HashSet<u32> = HashSet::new();
     let mut left: Vec<&Function> = Vec::new();
     for function in &all {
+        if function.is_system() {
+            left.push(function);
+        }
         let Some(text) = &function.text else { continue };
         if text.is_marked {
             run_here.insert(function.oid);
@@ -222,7 +226,8 @@ fn mark_callers(kept: Vec<Arc<Function>>, fresh: Vec<Function>) -> Vec<Arc<Funct
     }
     while let Some(called) = left.pop() {
         for caller in callers.get(&*called.name.to_lowercase()).into_iter().flatten() {
-            let calls = |text: &Text| text.calls(&called.schema, &called.name);
+            // one of the system is found whatever database its name has before it
+            let calls = |text: &Text| called.is_system() || text.calls(&called.schema, &called.name);
             if caller.text.as_ref().is_some_and(calls) && run_here.insert(caller.oid) {
                 left.push(caller);
             }
