@@ -162,12 +162,13 @@ impl Translation<'_> {
                     };
                     update.set.iter().any(sets)
                 };
-                let reads = walk::has_query(&item.value)
-                    || walk::any(
-                        &item.value,
-                        &mut |one| matches!(one, Expression::Column(column) if is_set(column)),
-                    );
-                if reads || item.operator.computes().is_some() {
+                let reads = walk::any(
+                    &item.value,
+                    &mut |one| matches!(one, Expression::Column(column) if is_set(column)),
+                );
+                // SQL Server documents that it is the value before the update; ASE documents nothing
+                let is_known = !self.sybase() && update.from.is_empty();
+                if walk::has_query(&item.value) || item.operator.computes().is_some() || reads && !is_known {
                     let what = format!("update … set {name} =");
                     return Err(Error::refused(
                         &what,
@@ -175,7 +176,10 @@ impl Translation<'_> {
                         line,
                     ));
                 }
-                self.value(&item.value)?
+                self.unchanged = reads.then(|| qualifier.to_owned());
+                let value = self.value(&item.value);
+                self.unchanged = None;
+                value?
             }
         };
         let target = self.scope.type_of(name, line)?;

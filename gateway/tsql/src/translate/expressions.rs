@@ -117,9 +117,12 @@ impl Translation<'_> {
     /// A column with what qualifies it.
     pub fn column_sql(&self, column: &ColumnName) -> Result<String, Error> {
         let own = identifier(&column.column, column.at.line)?;
-        Ok(match &column.table {
+        let qualifier = column.table.as_ref().map(|table| self.qualifier(table)).transpose()?;
+        Ok(match qualifier {
+            None if self.unchanged.is_some() => format!("old.{own}"),
+            Some(table) if self.unchanged.as_ref() == Some(&table) => format!("old.{own}"),
             None => own,
-            Some(table) => format!("{}.{own}", self.qualifier(table)?),
+            Some(table) => format!("{table}.{own}"),
         })
     }
 

@@ -65,6 +65,8 @@ pub struct Translation<'a> {
     pub column_types: HashMap<String, Type>,
     /// The rows of OUTPUT, while it is written.
     pub output: Option<ChangedRows>,
+    /// The table that an UPDATE changes, while its rows are those before it.
+    pub unchanged: Option<String>,
     /// How many selects stand around what is being written.
     pub depth: usize,
     /// The select list that is being written.
@@ -108,6 +110,7 @@ impl<'a> Translation<'a> {
             written: 0,
             column_types: HashMap::new(),
             output: None,
+            unchanged: None,
             depth: 0,
             listing: Listing::default(),
             asked: Vec::new(),
