@@ -98,6 +98,7 @@ _SYSTEM = (
     "constraints",
     "modules",
     "names",
+    "checkident",
     "properties",
     "information_schema",
     "calling",

@@ -3,6 +3,7 @@
 mod change;
 mod column;
 mod cursor;
+mod dbcc;
 mod definition;
 mod expression;
 mod function;

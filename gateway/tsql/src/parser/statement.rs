@@ -7,11 +7,10 @@ use crate::lexer::{Token, TokenKind};
 use crate::tree::{Raise, Statement, StatementKind, Throw};
 
 /// Statements that are not ours to run, and why.
-const REFUSED: [(&str, &str); 14] = [
+const REFUSED: [(&str, &str); 13] = [
     ("backup", "backups are the operator's, with PostgreSQL's tools"),
     ("bulk", "load with insert, or with freebcp"),
     ("checkpoint", "PostgreSQL has its own rhythm"),
-    ("dbcc", "there is nothing of that kind to check"),
     ("deny", "rights are granted and revoked"),
     ("dump", "backups are the operator's, with PostgreSQL's tools"),
     ("kill", "sessions are the operator's to end"),
@@ -86,6 +85,7 @@ impl<'t> Parser<'t> {
             "continue" => Self::continue_,
             "create" => Self::create,
             "deallocate" => Self::deallocate,
+            "dbcc" => Self::dbcc,
             "declare" => Self::declare,
             "delete" => |parser| parser.delete(Vec::new()),
             "disable" | "enable" if self.ahead_is(1, "trigger") => Self::switch_trigger,

@@ -1,9 +1,9 @@
 use super::{list, Enclosed, Lines, Optional, Quoted};
 use crate::tree::{
-    AlterDatabase, AlterTable, ColumnDefinition, ColumnKind, Constraint, ConstraintKind, CreateFunction,
-    CreateIndex, CreateProcedure, CreateTable, CreateTrigger, CreateView, DropIndex, DropObjects, Dropped,
-    Grant, Identity, KeyAction, Mode, Name, ObjectKind, Parameter, References, Returns, TableElement,
-    TriggerEvent, TriggerTime,
+    AlterDatabase, AlterTable, CheckIdentity, ColumnDefinition, ColumnKind, Constraint, ConstraintKind,
+    CreateFunction, CreateIndex, CreateProcedure, CreateTable, CreateTrigger, CreateView, DropIndex,
+    DropObjects, Dropped, Grant, Identity, KeyAction, Mode, Name, ObjectKind, Parameter, References, Reseed,
+    Returns, TableElement, TriggerEvent, TriggerTime,
 };
 use std::fmt::{self, Display, Formatter};
 
@@ -213,6 +213,18 @@ impl Display for AlterDatabase {
             None => f.write_str("current")?,
         }
         write!(f, " set {}", list(&self.options))
+    }
+}
+
+impl Display for CheckIdentity {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "dbcc checkident ('{}'", self.table.replace('\'', "''"))?;
+        match self.reseed {
+            Reseed::No => f.write_str(", noreseed)")?,
+            Reseed::Raise => f.write_str(")")?,
+            Reseed::To(value) => write!(f, ", reseed, {value})")?,
+        }
+        f.write_str(if self.silent { " with no_infomsgs" } else { "" })
     }
 }
 

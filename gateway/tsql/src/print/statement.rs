@@ -91,6 +91,7 @@ impl Display for StatementKind {
             }
             Kind::Grant(grant) => grant.fmt(f),
             Kind::AlterDatabase(alter) => alter.fmt(f),
+            Kind::CheckIdentity(check) => check.fmt(f),
             Kind::Readtext(text) => {
                 write!(f, "readtext {} {} {} {}", text.column, text.pointer, text.offset, text.size)?;
                 f.write_str(if text.by_characters { " using chars" } else { "" })

@@ -186,6 +186,7 @@ pub fn refused(kind: &Tree, line: u32) -> Error {
         Tree::Drop(_) => ("drop", NOT_INSIDE),
         Tree::Grant(_) => ("grant", NOT_INSIDE),
         Tree::AlterDatabase(_) => ("alter database", NOT_INSIDE),
+        Tree::CheckIdentity(_) => ("dbcc", NOT_INSIDE),
         Tree::SetIdentityInsert { .. } => ("set identity_insert", NOT_INSIDE),
         Tree::Readtext(_) => ("readtext", NOT_INSIDE),
         Tree::Writetext(_) | Tree::WritetextBulk(_) => ("writetext", NOT_INSIDE),

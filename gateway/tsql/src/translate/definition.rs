@@ -13,8 +13,8 @@ use crate::resolve::names::{
 };
 use crate::resolve::Scope;
 use crate::tree::{
-    AlterDatabase, CreateIndex, CreateView, DropIndex, Grant, Mode, Name, ObjectKind, ObjectName,
-    StatementKind,
+    AlterDatabase, CheckIdentity, CreateIndex, CreateView, DropIndex, Grant, Mode, Name, ObjectKind,
+    ObjectName, Reseed, StatementKind,
 };
 use std::iter::repeat;
 
@@ -41,6 +41,7 @@ pub fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<Str
         }
         StatementKind::Grant(grant) => self::grant(grant)?,
         StatementKind::AlterDatabase(alter) => alter_database(alter)?,
+        StatementKind::CheckIdentity(check) => check_identity(check, scope)?,
         _ => return Ok(None),
     }))
 }
@@ -228,6 +229,19 @@ fn grant(grant: &Grant) -> Result<String, Error> {
         literal(&table(&grant.object)?),
         array(roles, "text")
     ))
+}
+
+fn check_identity(check: &CheckIdentity, scope: &Scope) -> Result<String, Error> {
+    if scope.sybase {
+        return Err(Error::refused("dbcc checkident", "ASE has none", check.at));
+    }
+    let (raises, value) = match check.reseed {
+        Reseed::No => (false, String::from("null")),
+        Reseed::Raise => (true, String::from("null")),
+        Reseed::To(value) => (false, value.to_string()),
+    };
+    let table = literal(&check.table);
+    Ok(format!("call sys.check_identity({table}, {raises}, {value}, {}, {})", check.silent, check.at.line))
 }
 
 fn alter_database(alter: &AlterDatabase) -> Result<String, Error> {

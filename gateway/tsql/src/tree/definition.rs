@@ -212,6 +212,25 @@ pub struct Grant {
     pub roles: Vec<Name>,
 }
 
+/// `dbcc checkident (table, reseed, value) with no_infomsgs`
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckIdentity {
+    /// Its name as a text, with its database.
+    pub table: String,
+    pub reseed: Reseed,
+    pub silent: bool,
+    pub at: Position,
+}
+
+/// What becomes of the current identity value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reseed {
+    No,
+    /// The greatest value of the column, if that is beyond it.
+    Raise,
+    To(i64),
+}
+
 /// `alter database name set option value, …`
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlterDatabase {

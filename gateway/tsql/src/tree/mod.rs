@@ -20,9 +20,9 @@ pub use change::{
 };
 pub use cursor::{Access, CursorName, CursorOption, DeclareCursor, Direction, Fetch};
 pub use definition::{
-    AlterDatabase, AlterTable, ColumnDefinition, ColumnKind, Constraint, ConstraintKind, CreateIndex,
-    CreateTable, CreateView, DropIndex, DropObjects, Dropped, Grant, Identity, KeyAction, Mode, ObjectKind,
-    References, TableElement,
+    AlterDatabase, AlterTable, CheckIdentity, ColumnDefinition, ColumnKind, Constraint, ConstraintKind,
+    CreateIndex, CreateTable, CreateView, DropIndex, DropObjects, Dropped, Grant, Identity, KeyAction, Mode,
+    ObjectKind, References, Reseed, TableElement,
 };
 pub use expression::{
     Arguments, BinaryOperator, Case, Cast, CastKind, ColumnName, Expression, Frame, FrameBound, FrameUnit,

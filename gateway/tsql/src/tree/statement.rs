@@ -1,10 +1,10 @@
 //! Statements.
 
 use super::{
-    AlterDatabase, AlterTable, BinaryOperator, ColumnName, CreateFunction, CreateIndex, CreateProcedure,
-    CreateTable, CreateTrigger, CreateView, CursorName, DeclareCursor, Delete, DropIndex, DropObjects,
-    Execute, ExecuteText, Expression, Fetch, Grant, Insert, InsertBulk, Merge, Name, ObjectName, Position,
-    Query, TableElement, TypeName, Update, Variable,
+    AlterDatabase, AlterTable, BinaryOperator, CheckIdentity, ColumnName, CreateFunction, CreateIndex,
+    CreateProcedure, CreateTable, CreateTrigger, CreateView, CursorName, DeclareCursor, Delete, DropIndex,
+    DropObjects, Execute, ExecuteText, Expression, Fetch, Grant, Insert, InsertBulk, Merge, Name, ObjectName,
+    Position, Query, TableElement, TypeName, Update, Variable,
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -123,6 +123,7 @@ pub enum StatementKind {
     DropIndexes(Vec<DropIndex>),
     Grant(Grant),
     AlterDatabase(AlterDatabase),
+    CheckIdentity(CheckIdentity),
 
     Readtext(Box<Readtext>),
     Writetext(Box<Writetext>),
