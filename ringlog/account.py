@@ -1,5 +1,6 @@
 """The account PostgreSQL runs under, since it refuses to run as root."""
 
+import fcntl
 import logging
 import os
 import pwd
@@ -15,6 +16,8 @@ from ringlog.errors import ServerError
 log = logging.getLogger(__name__)
 
 SYSTEM_ACCOUNT = "ringlog"
+_ACCOUNTS = Path("/etc")
+"""where the accounts' files are"""
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,26 @@ def _system_account() -> Account:
         return _account(pwd.getpwnam(SYSTEM_ACCOUNT))
     except KeyError:
         pass
+    # The later of two useradd at once changes the account's number: files made meanwhile are nobody's.
+    with _alone(_ACCOUNTS):
+        try:
+            return _account(pwd.getpwnam(SYSTEM_ACCOUNT))
+        except KeyError:
+            return _make_system_account()
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Waits until no other process is in here with the same folder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _make_system_account() -> Account:
     command = ["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
     command += ["--shell", "/usr/sbin/nologin", SYSTEM_ACCOUNT]
     try:
