@@ -5,6 +5,7 @@ are output parameters, an integer is a status.
 """
 
 import json
+import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -20,19 +21,28 @@ from ringlog.clients.address import Address
 from ringlog.clients.drivers.psycopg_arrays import Sent, adapt, is_packed, sent
 from ringlog.clients.procedure import Answer, Argument, LoginRefused, Refused, Unanswered, Value, output
 
-# SQLSTATE to the number that the gateway gives it (gateway/src/postgres/error.rs): one's own program tests
-# for the same numbers whatever the driver.
-_NUMBERS = {
+# SQLSTATE to the number that the gateway gives it: one's own program tests for the same numbers whatever the
+# driver. Those of gateway/tsql/src/facts/errors.rs (tests/loader/test_drivers.py compares them).
+NUMBERS = {
     **dict.fromkeys(("23503", "23514", "23P01"), 547),
     **dict.fromkeys(("40P01", "40001"), 1205),
     **dict.fromkeys(("28000", "28P01"), 18456),
     **dict.fromkeys(("22P02", "22007", "22008", "22P03", "22023"), 8114),
     **dict.fromkeys(("42804", "42846"), 257),
+    **dict.fromkeys(("22003", "2200H"), 8115),
+    **dict.fromkeys(("3D000", "3F000"), 911),
+    **dict.fromkeys(("42710", "42723", "42P07"), 2714),
     **{"23505": 2601, "23502": 515, "42501": 229, "42P01": 208, "42703": 207, "42883": 2812, "42601": 102},
-    **{"22001": 8152, "22003": 8115, "22012": 8134, "55P03": 1222, "57014": 3617},
-    **{"53300": 17809, "53100": 1105, "25006": 3906},
+    **{"22001": 8152, "22012": 8134, "55P03": 1222, "57014": 3617, "53300": 17809, "53100": 1105},
+    **{"25006": 3906, "21000": 512, "34000": 16916, "428C9": 544, "42P03": 16905, "42702": 209},
+    **{"42803": 8120, "54001": 217, "57P01": 6005},
 }
 _OTHER = 50000
+# Errors with a number of T-SQL's own: in the SQLSTATE, or as the first word of the detail.
+_OWN = re.compile(r"S(\d{4})")
+_RAISED = "TS001"
+# A duplicate of a key or UNIQUE constraint, which is not one of a unique index.
+_DUPLICATE, _DUPLICATE_OF_CONSTRAINT = "23505", 2627
 # No such procedure; parameters: named twice, too many, unknown.
 _CONVERSION = 8114
 _NO_PROCEDURE, _TWICE, _TOO_MANY, _UNKNOWN = 2812, 8143, 8144, 8145
@@ -166,14 +176,26 @@ def call(
         message = " ".join(str(error).split())
         if error.sqlstate is None or connection.closed:
             raise Unanswered(message) from None
-        raise Refused(
-            _NUMBERS.get(error.sqlstate, _OTHER), f"{message} (SQLSTATE {error.sqlstate})"
-        ) from None
+        raise Refused(_number(error), f"{message} (SQLSTATE {error.sqlstate})") from None
     if signature.gives_rows:
         return Answer(0, (), columns, rows)
     row = rows[0] if rows else None
     status = int(str(row[0])) if signature.gives_status and row else 0
     return Answer(status, tuple(_outputs(given, row)), (), [])
+
+
+def _number(error: psycopg.Error) -> int:
+    """The number that the gateway gives an error at TDS 7.x."""
+    state, diag = error.sqlstate or "", error.diag
+    if own := _OWN.fullmatch(state):
+        return int(own[1])
+    if state == _RAISED:
+        return int((diag.message_detail or str(_OTHER)).split(" ", 1)[0])
+    # indexes that T-SQL has made are named by their table first
+    constraint = diag.constraint_name
+    if state == _DUPLICATE and constraint and not constraint.startswith(f"{diag.table_name}."):
+        return _DUPLICATE_OF_CONSTRAINT
+    return NUMBERS.get(state, _OTHER)
 
 
 def _signature(connection: psycopg.Connection[Any], procedure: str) -> _Signature:

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 import ringlog
 from ringlog.clients import AddressError, Connection, LoginRefused, Refused, Unanswered, call, output
+from ringlog.clients.drivers.psycopg import NUMBERS
 from ringlog.clients.tables import engine, tables
 from servers import Login, RunningServer
 
@@ -127,6 +128,38 @@ def test_errors_have_the_same_numbers(
         ringlog.connect(url(scheme, quick_server, quick_server.writer), "wrong")
     with pytest.raises(Unanswered):
         ringlog.connect(f"{scheme}://writer@127.0.0.1:1/ringlog", "wrong")
+
+
+def test_errors_of_postgresql_have_the_numbers_of_the_gateway(quick_server: RunningServer) -> None:
+    """Of every SQLSTATE: the installer has made `tsql.error_number` from the gateway's table."""
+    found = (getattr(error, "sqlstate", None) for error in vars(psycopg.errors).values())
+    states = [state for state in found if isinstance(state, str)]
+    with psycopg.connect(quick_server.dsn) as admin:
+        query = "select state, tsql.error_number(state) from unnest(%s::text[]) as state"
+        numbers = dict(admin.execute(query, [states]).fetchall())
+    assert {state: number for state, number in numbers.items() if number != 50000} == NUMBERS
+
+
+def test_errors_of_tsql_have_their_numbers(scheme: str, quick_server: RunningServer) -> None:
+    login = quick_server.writer
+    with psycopg.connect(quick_server.dsn, autocommit=True) as admin:
+        admin.execute(
+            "create table log.twice (a int primary key, b int, constraint checked check (b > 0));"
+            'create unique index "twice.i" on log.twice (b);'
+            "create function log.twice(a int, b int) returns int language plpgsql security definer as $$"
+            " begin if b is null then perform tsql.fail(245, 'x'); end if;"
+            " insert into log.twice values (a, b); return 0; end $$;"
+            "notify ringlog_catalogue"
+        )
+        try:
+            with closing(ringlog.connect(url(scheme, quick_server, login), login.password)) as connection:
+                call(connection, "log.twice", 1, 1)
+                for values, number in (((1, 2), 2627), ((2, 1), 2601), ((3, 0), 547), ((3, None), 245)):
+                    with pytest.raises(Refused) as refusal:
+                        call(connection, "log.twice", *values)
+                    assert refusal.value.number == number, refusal.value
+        finally:
+            admin.execute("drop function log.twice; drop table log.twice; notify ringlog_catalogue")
 
 
 def test_cursors_are_those_of_pep_249(scheme: str, quick_server: RunningServer, reader: Connection) -> None:
