@@ -387,7 +387,7 @@ as $$
     or number between 8116 and 8117
     or number between 8120 and 8127
     or number = 8169
-    or number = 8623
+    or number between 8623 and 8624
 $$;
 
 comment on function tsql.ends_more(integer) is

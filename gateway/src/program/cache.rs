@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use quick_cache::unsync::Cache;
 use quick_cache::Weighter;
 use std::fmt::Write;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Instant;
 use tsql::program::{Program, Settings};
@@ -86,13 +87,11 @@ impl Programs {
         }
         let (programs, text, settings) = (self.clone(), text.to_owned(), settings.clone());
         let compiling = tokio::task::spawn_blocking(move || programs.compile_here(&text, &settings, lifts));
-        compiling.await.unwrap_or_else(|error| {
-            Err(ServerMessage::error(8623, 16, format!("The batch could not be compiled: {error}.")))
-        })
+        compiling.await.unwrap_or_else(|_| Err(no_compiler()))
     }
 
     fn compile_here(&self, text: &str, settings: &Settings, lifts: bool) -> Result<Compiled, ServerMessage> {
-        let reading = Reading::new(text, settings).map_err(|error| literal::refusal(&error))?;
+        let reading = unless_it_panics(|| Reading::new(text, settings))?;
         let key = key(settings, lifts, &reading);
         let known = find(&self.kept.lock(), &key, &reading);
         let program = match known {
@@ -102,9 +101,9 @@ impl Programs {
             }
             None => {
                 let start = Instant::now();
-                let compiled = reading.compile(settings, lifts);
+                let compiled = unless_it_panics(|| reading.compile(settings, lifts));
                 self.metrics.compilations.observe(start.elapsed().as_secs_f64());
-                let program = Arc::new(compiled.map_err(|error| literal::refusal(&error))?);
+                let program = Arc::new(compiled?);
                 let variant = Variant::new(&program, &reading);
                 keep(&mut self.kept.lock(), key, variant);
                 program
@@ -122,6 +121,22 @@ impl Programs {
         let literals = given.collect();
         Ok(Compiled { program, literals })
     }
+}
+
+/// What the compiler makes. Its panic, which is ringlog's fault and logged with its trace (log.rs), is an error of the text
+/// and not the end of the session.
+fn unless_it_panics<T>(work: impl FnOnce() -> Result<T, tsql::Error>) -> Result<T, ServerMessage> {
+    match panic::catch_unwind(AssertUnwindSafe(work)) {
+        Ok(made) => made.map_err(|error| literal::refusal(&error)),
+        Err(_) => Err(no_compiler()),
+    }
+}
+
+/// 8624: "Internal Query Processor Error".
+fn no_compiler() -> ServerMessage {
+    let text = "Internal error of ringlog's compiler: the text may be right, and nothing of it has run. Report the text \
+                with the panic in the gateway's log.";
+    ServerMessage::error(8624, 16, text)
 }
 
 /// The settings that a program depends on, beside the literals of its text.
@@ -326,6 +341,14 @@ mod tests {
             let other = programs.compile_here(text, &settings, lifts).unwrap();
             assert!(!Arc::ptr_eq(&one.program, &other.program), "{settings:?} {lifts}");
         }
+    }
+
+    #[test]
+    fn a_panic_of_the_compiler_is_an_error_of_the_text() {
+        let error =
+            unless_it_panics::<()>(|| panic!("the compiler's, which is part of this test")).unwrap_err();
+        assert_eq!((error.number, error.severity), (8624, 16));
+        assert_eq!(unless_it_panics(|| Ok(1)).unwrap(), 1);
     }
 
     #[test]

@@ -86,7 +86,7 @@ const OF_TSQL: &[(i32, i32, Ends)] = &[
     // a text that is no uniqueidentifier
     (8169, 8169, Ends::Transaction),
     // the compiler
-    (8623, 8623, Ends::Text),
+    (8623, 8624, Ends::Text),
 ];
 
 /// What has no number of its own: numbers from 50000 on are an application's.
