@@ -76,6 +76,24 @@ begin
   end if;
 end
 $$;
+create or replace function tsql.status_of_failed(sqlstate text, detail text, context text)
+returns integer
+language sql
+stable
+as $$
+  select 10 - least(24, case
+    when sqlstate = 'TS001' then split_part(detail, ' ', 2)::integer
+    else tsql.error_severity(tsql.error_number(sqlstate))
+  end)
+  -- the functions in which the error was raised, innermost first
+  where split_part(context, 'PL/pgSQL function tsql.execute(', 1) ~ 'PL/pgSQL function (?!tsql\.)'
+$$;
+
+comment on function tsql.status_of_failed(text, text, text) is
+$$The return status of a called procedure that an error has ended: 10 less the severity (SQL Server 6.5, "Return Status
+Values"; ASE Reference Manual, "return"). NULL: it was not begun.$$;
+
+
 -- of an older version
 drop function if exists tsql.execute(text, text, text, text[], boolean[], text[], text[]);
 create or replace function tsql.execute(

@@ -21,6 +21,8 @@ pub struct Failure {
     pub message: ServerMessage,
     pub ends: Ends,
     pub stage: Stage,
+    /// The return status of the procedure that it has ended.
+    pub status: Option<i32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +36,7 @@ pub enum Stage {
 
 impl Failure {
     fn new(message: ServerMessage, ends: Ends) -> Failure {
-        Failure { message, ends, stage: Stage::Raised }
+        Failure { message, ends, stage: Stage::Raised, status: None }
     }
 
     pub fn of_statement(message: ServerMessage) -> Failure {
@@ -66,8 +68,16 @@ impl Failure {
     pub fn of_call(error: &PgError) -> Failure {
         let failure = Failure::from(error);
         let ends = if failure.ends == Ends::Text { Ends::Statement } else { failure.ends };
-        Failure { ends, ..failure }
+        let has_run = !failure.message.procedure.is_empty();
+        let status = has_run.then(|| status_after(failure.message.severity));
+        Failure { ends, status, ..failure }
     }
+}
+
+/// The return status of a procedure that gives none after an error of this severity: 10 less it, from -1 to -14 (SQL
+/// Server 6.5, "Return Status Values"; ASE Reference Manual, "return").
+pub fn status_after(severity: u8) -> i32 {
+    10 - i32::from(severity.min(24))
 }
 
 impl From<ServerMessage> for Failure {

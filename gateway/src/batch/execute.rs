@@ -70,15 +70,22 @@ impl Interpreter {
         };
         let for_value = execute.status.is_some();
         let mut called = self.call(client, &named, &params, Form::Text, true, for_value).await;
-        if let Ok(Some(returned)) = &mut called {
+        if let Ok(returned) = &mut called {
             if let Err(interrupt) = self.take_outputs(client, execute, returned).await {
                 called = Err(interrupt);
             }
         }
-        if let Ok(Some(returned)) = &called {
-            if let Err(message) = assign(execute, variables, returned, &self.gateway.zone()) {
-                called = Err(Failure::of_statement(message).into());
+        let zone = self.gateway.zone();
+        let assigned = match &called {
+            Ok(returned) => assign(execute, variables, returned, &zone),
+            // what a CATCH gets has assigned nothing
+            Err(Interrupt::Failed(Failure { status: Some(status), .. })) if !self.tries.are_open() => {
+                assign(execute, variables, &Returned::status(*status), &zone)
             }
+            Err(_) => Ok(()),
+        };
+        if let (Ok(_), Err(message)) = (&called, assigned) {
+            called = Err(Failure::of_statement(message).into());
         }
         self.end_call(client, called, &params, Form::Text).await
     }
@@ -106,8 +113,8 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Calls a procedure. None: it has failed inside, and the call was ended. `described`: the client requests the
-    /// description of the columns of a server cursor. `for_value`: the value of a function is asked for.
+    /// Calls a procedure. `described`: the client requests the description of the columns of a server cursor. `for_value`:
+    /// the value of a function is asked for.
     async fn call(
         &mut self,
         client: &mut Client,
@@ -116,7 +123,7 @@ impl Interpreter {
         form: Form,
         described: bool,
         for_value: bool,
-    ) -> Result<Option<Returned>, Interrupt> {
+    ) -> Result<Returned, Interrupt> {
         if let Some(system) = SystemProcedure::named(split_name(name).1) {
             if client.reply.gathering.is_some() && system != SystemProcedure::ExecuteSql {
                 let text = format!("'insert … execute' of {name} is not supported.");
@@ -133,23 +140,23 @@ impl Interpreter {
         let gives_value = function.value_type.is_some() && client.dialect().is_tds7();
         let function = if for_value || gives_value { function.for_value() } else { function };
         let in_try = self.tries.are_open();
-        self.procedures.call(client, name, function, params, in_try).await.map(Some)
+        self.procedures.call(client, name, function, params, in_try).await
     }
 
     /// Ends a call in the reply. Whether it has succeeded.
     async fn end_call(
         &mut self,
         client: &mut Client,
-        called: Result<Option<Returned>, Interrupt>,
+        called: Result<Returned, Interrupt>,
         params: &[Param<'_>],
         form: Form,
     ) -> Result<bool, Interrupt> {
         let failure = match called {
-            Ok(Some(returned)) => {
+            Ok(returned) => {
+                let has_failed = returned.has_failed;
                 returned.end(&mut client.reply, params, form, &self.gateway.zone());
-                return Ok(true);
+                return Ok(!has_failed);
             }
-            Ok(None) => return Ok(false),
             Err(Interrupt::Failed(failure)) if failure.stage == Stage::Raised && !self.tries.are_open() => {
                 failure
             }

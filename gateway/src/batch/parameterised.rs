@@ -9,7 +9,7 @@ use crate::backend::put_description;
 use crate::calls::{end_failed_inside, Form, OutputValue, Returned};
 use crate::client::Client;
 use crate::convert::{PgType, SqlType};
-use crate::interrupt::{Failure, Interrupt, Stage};
+use crate::interrupt::{Ends, Failure, Interrupt, Stage};
 use crate::program::{refusal, sql_type, Action, Compiled, Declaration, Settings, Statement};
 use crate::tds::call::Param;
 use crate::tds::tokens::done::{Scope, Status};
@@ -26,7 +26,7 @@ impl Interpreter {
         params: &[Param<'_>],
         form: Form,
         described: bool,
-    ) -> Result<Option<Returned>, Interrupt> {
+    ) -> Result<Returned, Interrupt> {
         let returned = match system {
             SystemProcedure::ExecuteSql => match self.prepared_from(client, params, 1, 0, true).await {
                 Ok(prepared) => return self.execute(client, &prepared, params, 2, Vec::new(), form).await,
@@ -62,7 +62,7 @@ impl Interpreter {
             SystemProcedure::DescribeFirstResultSet => self.describe_first_of(client, params).await,
             SystemProcedure::DescribeUndeclaredParameters => self.describe_undeclared(client, params).await,
         };
-        Ok(Some(returned.map_err(Failure::of_statement)?))
+        Ok(returned.map_err(Failure::of_statement)?)
     }
 
     /// sp_describe_first_result_set: text, declarations, mode.
@@ -177,7 +177,7 @@ impl Interpreter {
     }
 
     /// Runs a statement with what the parameters from number `first` on give to its variables. `outputs`: what is given
-    /// back beside. None: it has failed inside, and the call was ended.
+    /// back beside.
     pub(super) async fn execute(
         &mut self,
         client: &mut Client,
@@ -186,7 +186,7 @@ impl Interpreter {
         first: usize,
         mut outputs: Vec<OutputValue>,
         form: Form,
-    ) -> Result<Option<Returned>, Interrupt> {
+    ) -> Result<Returned, Interrupt> {
         let dialect = client.dialect();
         let rest = params.get(first..).unwrap_or(&[]);
         let mut variables =
@@ -205,17 +205,20 @@ impl Interpreter {
         client.reply.nesting -= 1;
         outputs.extend(variables.returned());
         match ran {
-            Ok(()) if client.reply.error == 0 => {
-                let row_count = Some(client.reply.row_count);
-                return Ok(Some(Returned { row_count, ..Returned::outputs(0, outputs) }));
-            }
             Ok(()) => {}
-            Err(Interrupt::Failed(ref failure)) if failure.stage == Stage::Reported => {}
+            Err(Interrupt::Failed(failure)) if failure.stage == Stage::Reported => {
+                // what has ended is this text
+                if failure.ends != Ends::Text {
+                    // the handle is sent nevertheless: the client has to close it
+                    end_failed_inside(&mut client.reply, &outputs, params, form, &self.gateway.zone());
+                    return Err(failure.into());
+                }
+            }
             Err(interrupt) => return Err(interrupt),
         }
-        // the handle is sent nevertheless: the client has to close it
-        end_failed_inside(&mut client.reply, &outputs, params, form, &self.gateway.zone());
-        ran.map(|()| None)
+        let (error, row_count) = (client.reply.error, Some(client.reply.row_count));
+        let has_failed = error != 0;
+        Ok(Returned { error, has_failed, row_count, ..Returned::outputs(error, outputs) })
     }
 }
 

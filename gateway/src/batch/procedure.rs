@@ -33,7 +33,7 @@ impl Interpreter {
         function: &Arc<Function>,
         params: &[Param<'_>],
         form: Form,
-    ) -> Result<Option<Returned>, Interrupt> {
+    ) -> Result<Returned, Interrupt> {
         if self.depth > DEEPEST {
             return Err(too_deep().into());
         }
@@ -68,7 +68,7 @@ impl Interpreter {
         self.procedures.backend.database = caller;
         self.procedures.answered(&function, start, &ran);
         match ran {
-            Ok(returned) => Ok(Some(returned)),
+            Ok(returned) => Ok(returned),
             Err(interrupt) => {
                 if matches!(&interrupt, Interrupt::Failed(failure) if failure.stage == Stage::Reported) {
                     end_failed_inside(&mut client.reply, &[], params, form, &self.gateway.zone());
@@ -159,13 +159,11 @@ impl Interpreter {
                 pg_type: PgType::from_oid(variable.sql_type.oid),
             })
         };
+        let status = running.map_or(0, |running| running.status(worst));
         Ok(Returned {
-            value: None,
-            status: running.map_or(0, |running| running.status(worst)),
-            outputs: asked.iter().filter_map(output).collect(),
-            rows: None,
             error: client.reply.error,
             row_count: Some(client.reply.row_count),
+            ..Returned::outputs(status, asked.iter().filter_map(output).collect())
         })
     }
 

@@ -1,5 +1,6 @@
 //! The procedure whose statements run, and how deeply procedures and texts may nest.
 
+use crate::interrupt::status_after;
 use crate::tds::tokens::message::ServerMessage;
 
 /// The nesting limit of texts and procedures, as in T-SQL.
@@ -23,13 +24,12 @@ impl Running {
         self.status = Some(status);
     }
 
-    /// The return status. Where the procedure gives none it is 0, or 10 less the severity of its worst error, from -1 to
-    /// -14 (SQL Server 6.5, "Return Status Values"; ASE Reference Manual, "return").
+    /// The return status. Where the procedure gives none it is 0, or what follows from its worst error.
     pub fn status(&self, worst: u8) -> i32 {
         match (self.status, worst) {
             (Some(status), _) => status,
             (None, 0) => 0,
-            (None, worst) => 10 - i32::from(worst.min(24)),
+            (None, worst) => status_after(worst),
         }
     }
 }

@@ -28,6 +28,8 @@ pub struct Returned {
     pub rows: Option<u64>,
     /// @@error that the procedure has left.
     pub error: i32,
+    /// A text that failed at its end, of which the client knows.
+    pub has_failed: bool,
     /// @@rowcount likewise; None: the number of its rows.
     pub row_count: Option<i64>,
 }
@@ -61,7 +63,15 @@ pub enum Form {
 
 impl Returned {
     pub fn status(status: i32) -> Returned {
-        Returned { status, value: None, outputs: Vec::new(), rows: None, error: 0, row_count: None }
+        Returned {
+            status,
+            value: None,
+            outputs: Vec::new(),
+            rows: None,
+            error: 0,
+            has_failed: false,
+            row_count: None,
+        }
     }
 
     pub fn rows(rows: Option<u64>) -> Returned {
@@ -127,7 +137,8 @@ impl Returned {
             reply.done(Scope::InProcedure, Status::empty(), self.rows);
         }
         put_returned(reply, status, &outputs, form);
-        end_procedure(reply, Status::empty(), form);
+        let how = if self.has_failed { Status::ERROR } else { Status::empty() };
+        end_procedure(reply, how, form);
     }
 }
 

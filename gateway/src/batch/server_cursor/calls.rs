@@ -47,7 +47,7 @@ impl Interpreter {
         params: &[Param<'_>],
         form: Form,
         described: bool,
-    ) -> Result<Option<Returned>, Interrupt> {
+    ) -> Result<Returned, Interrupt> {
         match procedure {
             CursorProcedure::Open => {
                 let scroll = integer(client, params, 2, "sp_cursoropen", "scrollopt")?.unwrap_or(0);
@@ -75,22 +75,22 @@ impl Interpreter {
                 let mut returned = self.prepare(client, params).await.map_err(Failure::of_statement)?;
                 returned.outputs.extend(given_outputs(given, 4));
                 returned.outputs.retain(|output| is_output(params, output));
-                Ok(Some(returned))
+                Ok(returned)
             }
             CursorProcedure::Unprepare => {
                 let handle = handle(client, params).map_err(Failure::of_statement)?;
                 match self.prepared.close(handle) {
-                    true => Ok(Some(Returned::status(0))),
+                    true => Ok(Returned::status(0)),
                     false => Err(Failure::of_statement(no_such_handle(handle)).into()),
                 }
             }
-            CursorProcedure::Fetch => self.fetch_server_cursor(client, params, described).await.map(Some),
-            CursorProcedure::Close => self.close_server_cursors(client, params).await.map(Some),
+            CursorProcedure::Fetch => self.fetch_server_cursor(client, params, described).await,
+            CursorProcedure::Close => self.close_server_cursors(client, params).await,
             CursorProcedure::Option => {
-                self.cursor_option(client, params).map(Some).map_err(|m| Failure::of_statement(m).into())
+                self.cursor_option(client, params).map_err(|m| Failure::of_statement(m).into())
             }
             CursorProcedure::Change => {
-                self.change_by_cursor(client, params).await.map(|()| Some(Returned::status(0)))
+                self.change_by_cursor(client, params).await.map(|()| Returned::status(0))
             }
         }
     }
@@ -124,7 +124,7 @@ impl Interpreter {
         places: Places,
         form: Form,
         described: bool,
-    ) -> Result<Option<Returned>, Interrupt> {
+    ) -> Result<Returned, Interrupt> {
         const PROCEDURE: &str = "sp_cursoropen";
         let concurrency = integer(client, params, places.scroll + 1, PROCEDURE, "ccopt")?;
         let Some(selection) = Selection::of(&prepared.program) else {
@@ -181,7 +181,7 @@ impl Interpreter {
             self.server_cursors.open.insert(number, cursor);
         }
         let rows = u64::try_from(sent).ok();
-        Ok(Some(Returned { rows, ..Returned::outputs(status, outputs) }))
+        Ok(Returned { rows, ..Returned::outputs(status, outputs) })
     }
 
     async fn fetch_server_cursor(

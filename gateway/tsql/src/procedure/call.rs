@@ -3,7 +3,7 @@
 use super::place::Place;
 use super::run::Run;
 use super::statement::OWNERS_RIGHTS;
-use super::variable::CALL;
+use super::variable::{CALL, CONTEXT, DETAIL};
 use super::writer::{quoted, BodyWriter, Rows, SENT};
 use crate::error::Error;
 use crate::resolve::names::{array, literal, schema_of};
@@ -71,6 +71,10 @@ impl<'t> BodyWriter<'t> {
         ];
         parts.extend(status.iter().map(|(_, of)| literal(of)));
         let mut lines = vec![format!("{call} := tsql.execute({});", parts.join(", "))];
+        let status_of_failed = status.as_ref().map(|(name, of)| {
+            let failed = format!("tsql.status_of_failed(sqlstate, {}, {})", quoted(DETAIL), quoted(CONTEXT));
+            format!("{name} := coalesce({failed}::{of}, {name});")
+        });
         lines.extend(status.map(|(name, of)| format!("{name} := {call}.value::{of};")));
         lines.extend(taken);
         if self.tracks_errors {
@@ -80,7 +84,7 @@ impl<'t> BodyWriter<'t> {
             Rows::Asked => Some(format!("{call}.rows")),
             _ => Some(String::from(SENT)),
         };
-        self.run(place, line, Run { rows, calls: true, ..Run::new(lines) });
+        self.run(place, line, Run { rows, calls: true, sent: status_of_failed, ..Run::new(lines) });
         Ok(())
     }
 }

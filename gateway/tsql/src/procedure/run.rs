@@ -25,11 +25,13 @@ pub struct Run {
     pub calls: bool,
     /// What a statement whose error a CATCH block gets does in the end.
     pub caught: Option<String>,
+    /// What one whose error is only sent does beside.
+    pub sent: Option<String>,
 }
 
 impl Run {
     pub fn new(lines: Vec<String>) -> Run {
-        Run { lines, rows: Some(String::from("0")), calls: false, caught: None }
+        Run { lines, rows: Some(String::from("0")), calls: false, caught: None, sent: None }
     }
 
     pub fn leaving(lines: Vec<String>, rows: impl Into<String>) -> Run {
@@ -118,6 +120,9 @@ impl<'t> BodyWriter<'t> {
                     true => format!("\"@@error\" := {number};"),
                     false => format!("perform {number};"),
                 });
+                if let Some(line) = run.sent {
+                    self.add(line);
+                }
                 if let Some(line) = self.told_end("'failed'") {
                     self.add(line);
                 }
