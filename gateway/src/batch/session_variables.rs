@@ -120,3 +120,17 @@ fn version(dialect: &Dialect) -> String {
     };
     format!("{as_if} (ringlog {}, PostgreSQL behind a TDS gateway)", env!("CARGO_PKG_VERSION"))
 }
+
+#[cfg(test)]
+mod tests {
+    use tsql::facts::session::{FUNCTIONS, VARIABLES};
+
+    #[test]
+    fn every_variable_of_the_table_is_answered() {
+        let answered = [include_str!("session_variables.rs"), include_str!("expression.rs")].concat();
+        let functions = FUNCTIONS.iter().map(|(_, variable, _)| variable);
+        for name in VARIABLES.iter().map(|(name, _)| name).chain(functions) {
+            assert!(answered.contains(&format!("\"{name}\"")), "{name}");
+        }
+    }
+}

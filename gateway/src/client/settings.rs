@@ -3,6 +3,7 @@
 use crate::tds::dialect::Dialect;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
+use tsql::facts::session;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -205,21 +206,6 @@ impl Settings {
     }
 }
 
-/// Options that only state what holds anyway, with the values for which it does.
-const HOLDS: &[(&str, &[&str])] = &[
-    ("ansi_null_dflt_on", &["on"]),
-    ("ansi_warnings", &["on"]),
-    ("arithabort", &["on"]),
-    ("arithignore", &["off"]),
-    ("concat_null_yields_null", &["on"]),
-    ("flushmessage", &["on", "off"]),
-    ("noexec", &["off"]),
-    ("numeric_roundabort", &["off"]),
-    ("parseonly", &["off"]),
-    ("showplan_text", &["off"]),
-    ("string_rtruncation", &["on"]),
-];
-
 impl Settings {
     /// Applies `set` with these words.
     pub fn apply(&mut self, words: &[String]) -> Result<(), ServerMessage> {
@@ -282,13 +268,7 @@ impl Settings {
                 }
                 *self = changed;
             }
-            [options @ .., value] if !options.is_empty() => {
-                for option in options.iter().filter(|option| **option != ",") {
-                    if !HOLDS.iter().any(|(name, values)| name == option && values.contains(value)) {
-                        return refused();
-                    }
-                }
-            }
+            words if session::holds(words) => {}
             _ => return refused(),
         }
         Ok(())

@@ -69,6 +69,28 @@ pub const NILADIC: &[(&str, &str)] = &[
     ("user", "user_name"),
 ];
 
+/// Options of SET that only state what holds anyway, with the values for which it does.
+const HOLDS: &[(&str, &[&str])] = &[
+    ("ansi_null_dflt_on", &["on"]),
+    ("ansi_warnings", &["on"]),
+    ("arithabort", &["on"]),
+    ("arithignore", &["off"]),
+    ("concat_null_yields_null", &["on"]),
+    ("flushmessage", &["on", "off"]),
+    ("noexec", &["off"]),
+    ("numeric_roundabort", &["off"]),
+    ("parseonly", &["off"]),
+    ("showplan_text", &["off"]),
+    ("string_rtruncation", &["on"]),
+];
+
+/// Whether SET with these words changes nothing: `arithabort , ansi_warnings on`.
+pub fn holds(words: &[&str]) -> bool {
+    let Some((value, options)) = words.split_last() else { return false };
+    let is_so = |option: &&str| HOLDS.iter().any(|(name, values)| name == option && values.contains(value));
+    !options.is_empty() && options.iter().filter(|option| **option != ",").all(is_so)
+}
+
 /// The variable of a function of the session, and its type.
 pub fn function(name: &str) -> Option<(&'static str, Type)> {
     let place = FUNCTIONS.binary_search_by(|(known, ..)| (*known).cmp(name)).ok()?;
@@ -91,6 +113,13 @@ pub fn niladic(word: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_that_change_nothing() {
+        let said = |text: &str| holds(&text.split(' ').collect::<Vec<_>>());
+        assert!(said("arithabort on") && said("arithabort , ansi_warnings on") && said("flushmessage off"));
+        assert!(!said("arithabort off") && !said("arithabort , nocount on") && !said("on") && !said(""));
+    }
 
     #[test]
     fn tables_are_in_order() {

@@ -2,15 +2,13 @@
 
 use super::writer::BodyWriter;
 use crate::error::Error;
+use crate::facts::session::holds;
 use crate::tree::{nulls_equal, set_words, SetWord};
 
-/// Options that say what is so here anyway.
-const HOLDS: &[&[&str]] = &[
+/// Options that say what is so in a session that has changed nothing.
+const AT_FIRST: &[&[&str]] = &[
     &["ansi_padding", "on"],
-    &["ansi_warnings", "on"],
-    &["arithabort", "on"],
     &["chained", "off"],
-    &["concat_null_yields_null", "on"],
     &["implicit_transactions", "off"],
     &["quoted_identifier", "on"],
     &["rowcount", "0"],
@@ -31,7 +29,7 @@ impl BodyWriter<'_> {
             ["nocount", rest @ ..] => self.sends_counts = *rest != ["on"],
             ["xact_abort", ..] => {}
             _ if nulls_stay => {}
-            words if HOLDS.contains(&words) => {}
+            words if AT_FIRST.contains(&words) || holds(words) => {}
             words => {
                 let why = "it would hold in the procedure only";
                 return Err(Error::refused(&format!("set {}", words.join(" ")), why, line));
