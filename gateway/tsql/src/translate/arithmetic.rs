@@ -17,7 +17,7 @@ pub fn arithmetic(
     line: u32,
     sybase: bool,
 ) -> Result<Value, Error> {
-    let [left, right] = whole_numbers(operator, left, right, line, sybase)?;
+    let [left, right] = of_one_kind(operator, left, right, line, sybase)?;
     if let (Some(of_left), Some(of_right)) = (left.of, right.of) {
         refuse(operator, &left, &right, line, sybase)?;
         if let Some(known) = known_arithmetic(operator, [&left, &right], [of_left, of_right], line, sybase)? {
@@ -54,9 +54,9 @@ pub fn refuse(operator: &str, left: &Value, right: &Value, line: u32, sybase: bo
     }
 }
 
-/// Bytes beside a whole number are one ("Data type precedence"), and so are those beside a column in an operation on
-/// bits, of which only one operand can be bytes ("& (Bitwise AND)").
-fn whole_numbers(
+/// Bytes beside a whole number are one, and a text beside money is money ("Data type precedence"). Bytes beside a column are
+/// a whole number in an operation on bits, of which only one operand can be bytes ("& (Bitwise AND)").
+fn of_one_kind(
     operator: &str,
     left: Value,
     right: Value,
@@ -81,6 +81,13 @@ fn whole_numbers(
         [Some(Family::Integer), Some(Family::Binary)] => {
             let of = left.of.unwrap_or(INT);
             [left, converted(right, of, line, sybase)?]
+        }
+        [Some(Family::Money), Some(Family::Text)] => {
+            let of = left.of.unwrap_or(MONEY);
+            [left, converted(right, of, line, sybase)?]
+        }
+        [Some(Family::Text), Some(Family::Money)] => {
+            [converted(left, right.of.unwrap_or(MONEY), line, sybase)?, right]
         }
         _ => [left, right],
     })
