@@ -46,7 +46,14 @@ impl Said {
                 counted: notice.hint.is_empty(),
             }),
             notices::ROW_COUNT => notice.message.parse().ok().map(|rows| {
-                let command = if says("select") { Command::Select } else { Command::Update };
+                let known = [
+                    ("select", Command::Select),
+                    ("insert", Command::Insert),
+                    ("delete", Command::Delete),
+                    ("merge", Command::Merge),
+                ];
+                let command = known.iter().find(|(word, _)| says(word));
+                let command = command.map_or(Command::Update, |(_, command)| *command);
                 Said::Count(Counted { rows, command, in_trigger: says("trigger") })
             }),
             notices::ENDED => Some(Said::Ended { failed: says("failed") }),

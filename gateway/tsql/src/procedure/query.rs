@@ -12,6 +12,16 @@ use crate::resolve::names::{array, literal, table, table_variable};
 use crate::translate::{self, ResultType, Title, Translated, Verb};
 use crate::tree::{self, QueryBody, StatementKind as Tree, TableVariable};
 
+/// What the notice of its number of rows says a change is; "" for an update.
+fn kind_of(change: Verb) -> &'static str {
+    match change {
+        Verb::Insert => "insert",
+        Verb::Delete => "delete",
+        Verb::Merge => "merge",
+        Verb::Update | Verb::Select | Verb::SelectInto => "",
+    }
+}
+
 impl<'t> BodyWriter<'t> {
     pub(super) fn query(&mut self, statement: &Tree, line: u32, place: &Place<'t>) -> Result<(), Error> {
         let (scope, mut named) = self.named();
@@ -48,7 +58,8 @@ impl<'t> BodyWriter<'t> {
                 Some(current) => self.change_current(current, &query.sql, line)?,
                 None => vec![format!("{};", query.sql)],
             };
-            lines.extend(self.send_count());
+            let kind = kind_of(query.kind);
+            lines.extend(self.send_count(kind));
             let identity = query.into.as_deref().and_then(|into| self.keep_identity(into));
             let is_counted = self.sends_counts || identity.is_some();
             lines.extend(identity.into_iter().flatten());
@@ -59,19 +70,19 @@ impl<'t> BodyWriter<'t> {
                 (true, _) => quoted(N),
             };
             // SQL Server's "(0 row(s) affected)"
-            let caught = self.sends_counts.then(|| self.count_of("0", ""));
+            let caught = self.sends_counts.then(|| self.count_of("0", kind));
             self.run(place, line, Run { caught, ..Run::leaving(lines, rows) });
         }
         Ok(())
     }
 
-    fn send_count(&mut self) -> Vec<String> {
+    fn send_count(&mut self, kind: &str) -> Vec<String> {
         if !self.sends_counts {
             return Vec::new();
         }
         self.declare(N, "bigint");
         let n = quoted(N);
-        vec![format!("get diagnostics {n} = row_count;"), self.count_of(&n, "")]
+        vec![format!("get diagnostics {n} = row_count;"), self.count_of(&n, kind)]
     }
 
     /// After an insert into a table, where scope_identity() is asked for: the number that its rows were given.
