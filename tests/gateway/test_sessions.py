@@ -316,3 +316,19 @@ def test_what_a_text_sets_holds_to_its_end(clients: Clients) -> None:
         cursor.callproc("sp_executesql", ("set fmtonly on",))
         cursor.execute("select 2 as n union select 3 order by n")
         assert cursor.fetchall() == [(2,), (3,)]
+
+
+@pytest.mark.parametrize("version", ["7.1", "7.4"])
+def test_rowcount_limits_what_later_batches_change(clients: Clients, version: str) -> None:
+    """SET ROWCOUNT (SQL Server): in effect until it is set otherwise."""
+    with (
+        clients.pymssql(clients.server.reader, version=version) as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("create table #t (a int) insert #t values (1), (2), (3)")
+        cursor.execute("set rowcount 1")
+        cursor.execute("delete #t where a > 0")
+        assert cursor.rowcount == 1
+        cursor.execute("set rowcount 0")
+        cursor.execute("delete #t where a > 0")
+        assert cursor.rowcount == 2

@@ -107,6 +107,7 @@ impl Interpreter {
             quoted_identifiers: client.settings().quoted_identifiers,
             sybase: !client.dialect().is_tds7(),
             nulls_equal: client.settings().nulls_equal,
+            limits_rows: client.settings().row_limit > 0,
             identity_insert: client.settings().identity_insert.clone(),
             ..Settings::default()
         }

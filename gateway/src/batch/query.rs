@@ -40,16 +40,37 @@ impl Interpreter {
         ran
     }
 
+    /// `set rowcount` limits the statements of triggers too (SQL Server: SET ROWCOUNT), which PostgreSQL runs.
+    async fn check_limited(&mut self, client: &mut Client, query: &Query) -> Result<(), Interrupt> {
+        let refused = |what: &str| -> Interrupt {
+            ServerMessage::error(195, 15, format!("Under SET ROWCOUNT {what} refused.")).into()
+        };
+        let Some(table) = &query.limited else {
+            return Err(refused("changes with FROM, MERGE, and SELECT INTO with TOP are"));
+        };
+        if query.makes_a_table() {
+            return Ok(());
+        }
+        let asked = format!(
+            "select 1 from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass({}) \
+                and (c.relkind = 'v' or exists (select from pg_catalog.pg_trigger t \
+                  where t.tgrelid = c.oid and not t.tgisinternal and t.tgname <> 'T-SQL binaries'))",
+            literal(table)
+        );
+        match self.ask(client, &asked).await?.is_empty() {
+            true => Ok(()),
+            false => Err(refused("a change of a view, or of a table with triggers, is")),
+        }
+    }
+
     async fn run_plain(
         &mut self,
         client: &mut Client,
         query: &Query,
         variables: &mut Variables<'_>,
     ) -> Result<(), Interrupt> {
-        if client.settings().row_limit > 0 && query.kind == QueryKind::Change {
-            let text = "Under SET ROWCOUNT only rows that are selected are limited: \
-                        insert, update and delete are refused.";
-            return Err(ServerMessage::error(195, 15, text).into());
+        if client.settings().row_limit > 0 && (query.kind == QueryKind::Change || query.makes_a_table()) {
+            self.check_limited(client, query).await?;
         }
         if client.settings().cuts_padding {
             refuse_cut_columns(query)?;

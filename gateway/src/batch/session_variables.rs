@@ -8,6 +8,7 @@ use crate::tds::login::Login;
 use crate::tds::tokens::loginack;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
+use tsql::facts::session::ROW_LIMIT;
 
 /// The state from which the variables are read.
 pub struct SessionState<'a> {
@@ -44,6 +45,7 @@ pub fn variable(state: &SessionState<'_>, name: &str) -> Option<(SqlType, Value<
         "@@version_as_integer" | "@@version_number" => integer(ASE_VERSION),
         "@@microsoftversion" => integer(i64::from(u32::from_be_bytes(loginack::VERSION_7))),
         "@@rowcount" => integer(state.row_count),
+        ROW_LIMIT => integer(i64::from(state.settings.row_limit)),
         "@@error" => integer(i64::from(state.error)),
         "@@trancount" => integer(i64::from(state.transactions)),
         "@@tranchained" => integer(i64::from(state.settings.implicit_transactions)),

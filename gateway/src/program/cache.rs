@@ -146,6 +146,7 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
         quoted_identifiers,
         sybase,
         nulls_equal,
+        limits_rows,
         placeholders,
         variables,
         filled,
@@ -154,7 +155,7 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
         procedure,
     } = settings;
     let mut key = String::with_capacity(database.len() + 32 * variables.len() + 16);
-    let flags = [*quoted_identifiers, *sybase, *nulls_equal, *placeholders, *procedure, lifts];
+    let flags = [*quoted_identifiers, *sybase, *nulls_equal, *limits_rows, *placeholders, *procedure, lifts];
     key.extend(flags.map(|flag| if flag { '1' } else { '0' }));
     key.push_str(database);
     for (name, of) in variables {

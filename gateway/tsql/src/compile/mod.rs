@@ -75,6 +75,7 @@ fn program_of(
         variables,
         sybase: settings.sybase,
         nulls_equal: settings.nulls_equal,
+        limits_rows: settings.limits_rows || sets_rowcount(text),
         database: settings.database.clone(),
         filled: settings.filled.iter().map(|(table, of)| (table.clone(), Some(of.clone()))).collect(),
         variants: settings.variants.clone().into_iter().collect(),
@@ -123,6 +124,18 @@ fn program_of(
         makes_temporary,
         demanded,
     })
+}
+
+/// Whether `set rowcount` stands in a text, if with no more than blanks between its words.
+fn sets_rowcount(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    let mut words = text.split_ascii_whitespace().peekable();
+    while let Some(word) = words.next() {
+        if word.ends_with("set") && words.peek().is_some_and(|next| next.starts_with("rowcount")) {
+            return true;
+        }
+    }
+    false
 }
 
 impl Compiler<'_> {
@@ -340,6 +353,7 @@ impl Compiler<'_> {
             current: translated.current,
             columns: translated.columns,
             into: translated.into,
+            limited: translated.limited,
             made: translated.made,
             padded: None,
             filled: translated.filled,
@@ -498,6 +512,7 @@ fn defined(sql: String, kind: QueryKind) -> Action {
         current: None,
         columns: None,
         into: None,
+        limited: None,
         made: None,
         padded: None,
         filled: None,

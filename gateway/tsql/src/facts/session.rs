@@ -41,6 +41,9 @@ pub const VARIABLES: &[(&str, Type)] = &[
     ("@@version_number", INT),
 ];
 
+/// What the session fills with the number of `set rowcount`; no text can name it.
+pub const ROW_LIMIT: &str = "@@row limit";
+
 /// Functions without arguments, the variable that the session fills for each, and its type.
 pub const FUNCTIONS: &[(&str, &str, Type)] = &[
     ("app_name", "@@app_name", NAME),

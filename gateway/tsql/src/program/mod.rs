@@ -29,6 +29,8 @@ pub struct Settings {
     pub sybase: bool,
     /// `set ansi_nulls off`: a variable or literal that is null equals null.
     pub nulls_equal: bool,
+    /// `set rowcount` is in effect.
+    pub limits_rows: bool,
     /// `?` is a place for a parameter.
     pub placeholders: bool,
     /// What is declared already; None: of a type that is PostgreSQL's alone.
@@ -253,6 +255,8 @@ pub struct Query {
     pub columns: Option<Vec<Title>>,
     /// The table of an insert, as PostgreSQL reads it.
     pub into: Option<String>,
+    /// The table of which it changes, or makes, no more rows than `set rowcount` says. None: all rows, whatever it says.
+    pub limited: Option<String>,
     /// `select … into t`
     pub made: Option<Made>,
     /// A column that it makes, whose values `set ansi_padding off` would cut.

@@ -24,6 +24,8 @@ pub struct Scope {
     pub sybase: bool,
     /// A variable or literal that is null equals null.
     pub nulls_equal: bool,
+    /// `set rowcount` may be in effect.
+    pub limits_rows: bool,
     /// The default or the check of a column is being written.
     pub definition: bool,
     /// A value that is kept with its row is being written: nothing in it may hang on the session.

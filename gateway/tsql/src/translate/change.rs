@@ -212,12 +212,23 @@ impl Translation<'_> {
                 self.current = Some(current);
             }
         }
-        let Some(top) = top else { return Ok(()) };
-        if top.percent || top.with_ties || !from.is_empty() {
-            let why = "a number of rows of one table is what can be chosen";
-            return Err(Error::refused("top", why, top.at));
+        let one = table(target)?;
+        let top = match top {
+            Some(top) if top.percent || top.with_ties || !from.is_empty() => {
+                let why = "a number of rows of one table is what can be chosen";
+                return Err(Error::refused("top", why, top.at));
+            }
+            Some(top) => Some(self.changed_at_most(top)?),
+            None => None,
+        };
+        if !from.is_empty() {
+            return Ok(());
         }
-        let rows = self.changed_at_most(top)?;
+        if self.current.is_some() {
+            self.limited = self.scope.limits_rows.then_some(one);
+            return Ok(());
+        }
+        let Some(rows) = self.rows_within(top, &one, target.at.line)? else { return Ok(()) };
         let (of, table) = (&changed.qualifier, &changed.target);
         let inner =
             format!("select {of}.tableoid, {of}.ctid from {table}{} limit {rows}", changed.where_sql());

@@ -12,6 +12,12 @@ use crate::tree::{
     Expression, Insert, InsertSource, Name, ObjectName, Query, QueryBody, TableSource, Target,
 };
 
+/// Of rows of values, whether the last of them may be left out: one is never too many, and DEFAULT is no value of a query.
+fn may_be_cut(rows: &[Vec<Expression>]) -> bool {
+    let is_default = |value: &Expression| matches!(value, Expression::Default(_));
+    rows.len() > 1 && !rows.iter().flatten().any(is_default)
+}
+
 impl Translation<'_> {
     pub fn insert(&mut self, insert: &Insert) -> Result<String, Error> {
         let target = self.target(&insert.target)?;
@@ -33,13 +39,25 @@ impl Translation<'_> {
         }
         let width = columns.as_ref().map(Vec::len);
         let unlisted = insert.columns.is_empty();
-        let limit = match &insert.top {
-            None => String::new(),
+        let top = match &insert.top {
+            None => None,
             Some(top) if top.percent || top.with_ties => {
                 return Err(Error::refused("insert top … percent", "put the top into the select", top.at));
             }
-            Some(top) => format!(" limit {}", self.changed_at_most(top)?),
+            Some(top) => Some(self.changed_at_most(top)?),
         };
+        let rows = match &insert.source {
+            InsertSource::Values(rows) if top.is_none() && !may_be_cut(rows) => {
+                self.limited = (self.scope.limits_rows && rows.len() == 1).then(|| into.clone());
+                None
+            }
+            InsertSource::DefaultValues if top.is_none() => {
+                self.limited = self.scope.limits_rows.then(|| into.clone());
+                None
+            }
+            _ => self.rows_within(top, &into, line)?,
+        };
+        let limit = rows.map_or_else(String::new, |rows| format!(" limit {rows}"));
         // what names no columns fills all of them
         let guard = |number: usize| match &columns {
             Some(_) => None,

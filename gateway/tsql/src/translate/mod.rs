@@ -78,6 +78,8 @@ pub struct Translated {
     pub current: Option<Current>,
     /// The table that an insert fills, in SQL.
     pub into: Option<String>,
+    /// The table of which it changes, or makes, no more rows than `set rowcount` says.
+    pub limited: Option<String>,
     /// The table that `select … into` makes.
     pub made: Option<Made>,
     /// That table again, when the insert names no columns and the scope does not know which take values.
@@ -125,6 +127,7 @@ pub fn statement_over(
         assigns,
         current,
         into,
+        limited,
         made,
         unlisted,
         listed,
@@ -142,6 +145,7 @@ pub fn statement_over(
         assigns,
         current,
         into,
+        limited,
         made,
         unlisted,
         over,

@@ -84,7 +84,14 @@ impl Translation<'_> {
         };
         self.columns = titles(items).or_else(|| stars::titles(query, &[]));
         let made = format!("create {created} {name} as ");
-        let sql = made.clone() + &sql;
+        let has_limit = match &query.body {
+            QueryBody::Select(select) => select.top.is_some() || query.offset.is_some(),
+            QueryBody::Combined { .. } => query.offset.is_some(),
+            QueryBody::Values(_) | QueryBody::Parenthesised(_) => true,
+        };
+        let limit = if has_limit { None } else { self.rows_within(None, &name, line)? };
+        let limit = limit.map_or_else(String::new, |rows| format!(" limit {rows}"));
+        let sql = format!("{made}{sql}{limit}");
         self.made = Some(Made { table: name, head: made.len() });
         Ok((Verb::SelectInto, sql))
     }

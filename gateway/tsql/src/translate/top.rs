@@ -7,6 +7,7 @@ use super::sources::Sources;
 use super::translation::Translation;
 use super::value::converted;
 use crate::error::Error;
+use crate::facts::session::ROW_LIMIT;
 use crate::facts::types::FLOAT;
 use crate::resolve::names::literal;
 use crate::tree::{Expression, Ordering, Query, Select, TableSource, Top};
@@ -96,6 +97,21 @@ impl Translation<'_> {
             return Err(Error::syntax(&top.count.to_string(), top.at));
         }
         self.row_count(&top.count, top.at.line)
+    }
+
+    /// The number of rows that a change of this table takes at most: that of its TOP, and of `set rowcount`.
+    pub fn rows_within(
+        &mut self,
+        top: Option<String>,
+        table: &str,
+        line: u32,
+    ) -> Result<Option<String>, Error> {
+        if !self.scope.limits_rows {
+            return Ok(top);
+        }
+        self.limited = Some(table.to_owned());
+        let set = format!("nullif({}, 0)", self.variables.write(ROW_LIMIT, line)?);
+        Ok(Some(top.map_or(set.clone(), |top| format!("least({top}, {set})"))))
     }
 
     /// `offset n rows fetch next m rows only`

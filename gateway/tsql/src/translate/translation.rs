@@ -52,6 +52,8 @@ pub struct Translation<'a> {
     pub assigns: Vec<String>,
     pub current: Option<Current>,
     pub into: Option<String>,
+    /// The table of which no more rows are changed, or made, than `set rowcount` says.
+    pub limited: Option<String>,
     pub made: Option<Made>,
     pub unlisted: Option<String>,
     pub filled: Option<FilledBy>,
@@ -102,6 +104,7 @@ impl<'a> Translation<'a> {
             assigns: Vec::new(),
             current: None,
             into: None,
+            limited: None,
             made: None,
             unlisted: None,
             filled: None,
