@@ -88,7 +88,7 @@ def test_savepoints(clients: Clients, admin: Admin, version: str) -> None:
         gone = client.language("rollback tran two")
         assert gone.error[:2] == (6401, 16)
         assert "Cannot roll back two" in gone.error.text
-        assert client.language("exec enter 'e' rollback tran ONE exec enter 'f' select @@trancount").rows == [
+        assert client.language("exec enter 'e' rollback tran one exec enter 'f' select @@trancount").rows == [
             ["1"]
         ]
         for name in long_names:

@@ -41,14 +41,15 @@ impl Transaction {
         *self = Transaction::default();
     }
 
-    /// Whether a rollback to `name` means all of it.
+    /// Whether a rollback to `name` means all of it. Names are always case-sensitive (SQL Server: BEGIN TRANSACTION).
     pub fn is_named(&self, name: &str) -> bool {
-        name.is_empty() || self.name.eq_ignore_ascii_case(name)
+        name.is_empty() || self.name == name
     }
 
-    /// The number of the client's latest savepoint of this name.
+    /// The number of the client's latest savepoint of this name, which is always case-sensitive (SQL Server: SAVE
+    /// TRANSACTION).
     pub fn savepoint(&self, name: &str) -> Option<usize> {
-        self.savepoints.iter().rposition(|known| known.eq_ignore_ascii_case(name))
+        self.savepoints.iter().rposition(|known| known == name)
     }
 
     /// The number that the next savepoint will have.
@@ -75,11 +76,11 @@ mod tests {
     fn of_savepoints_with_one_name_the_latest_counts() {
         let mut transaction = Transaction::default();
         transaction.begin("all");
-        for name in ["a", "b", "A"] {
+        for name in ["a", "b", "a", "A"] {
             transaction.saved(name);
         }
         assert_eq!(transaction.savepoint("a"), Some(2));
-        assert_eq!((transaction.savepoint("B"), transaction.savepoint("c")), (Some(1), None));
+        assert_eq!((transaction.savepoint("A"), transaction.savepoint("B")), (Some(3), None));
         transaction.went_back_to(1);
         assert_eq!((transaction.savepoint("a"), transaction.next_savepoint()), (Some(0), 2));
     }
@@ -89,7 +90,8 @@ mod tests {
         let mut transaction = Transaction::default();
         transaction.begin("all");
         transaction.begin("inner");
-        assert!(transaction.is_named("ALL") && transaction.is_named("") && !transaction.is_named("inner"));
+        assert!(transaction.is_named("all") && transaction.is_named(""));
+        assert!(!transaction.is_named("ALL") && !transaction.is_named("inner"));
         transaction.end();
         assert!(!transaction.is_open() && transaction.is_named("") && !transaction.is_named("all"));
     }

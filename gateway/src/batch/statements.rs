@@ -312,13 +312,13 @@ impl Interpreter {
             {
                 failure.message
             }
-            ran => return ran,
+            ran => return tried(client, ran),
         };
         client.reply.error = thrown.number;
         self.tries.caught.push(thrown);
         let ran = self.run_block(client, catch, variables).await;
         self.tries.caught.pop();
-        ran
+        tried(client, ran)
     }
 
     /// A statement has failed. Ok: the next one follows.
@@ -360,7 +360,7 @@ impl Interpreter {
                 client.reply.command = Command::Select;
                 client.reply.end(Status::empty(), Some(rows));
             }
-            if failure.message.number == ENDED_IN_TRIGGER {
+            if ENDED_IN_TRIGGER.contains(&failure.message.number) {
                 self.undo_transaction(client).await;
             } else if failure.ends == Ends::Transaction {
                 self.procedures.backend.doom(client).await?;
@@ -437,8 +437,8 @@ impl Interpreter {
     }
 }
 
-/// "The transaction ended in the trigger."
-const ENDED_IN_TRIGGER: i32 = 3609;
+/// "The transaction ended in the trigger.", "An error was raised during trigger execution."
+const ENDED_IN_TRIGGER: [i32; 2] = [3609, 3616];
 
 /// The name of a transaction or savepoint, which a variable may have: its first 32 characters count ("BEGIN
 /// TRANSACTION").
@@ -447,6 +447,14 @@ fn transaction_name(name: &str, variables: &Variables<'_>) -> Result<String, Fai
         Some(variable) => Ok(printed(&variable.value)?.chars().take(LONGEST_TRANSACTION_NAME).collect()),
         None => Ok(name.to_owned()),
     }
+}
+
+/// END CATCH leaves 0 in @@rowcount, whether there was an error or not.
+fn tried(client: &mut Client, ran: Result<Flow, Interrupt>) -> Result<Flow, Interrupt> {
+    if matches!(ran, Ok(Flow::Next)) {
+        client.reply.row_count = 0;
+    }
+    ran
 }
 
 /// The index of a label among `statements`.

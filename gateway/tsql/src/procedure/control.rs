@@ -166,7 +166,11 @@ impl<'t> BodyWriter<'t> {
         }
         self.block(&format!("if {caught}.number is not null then"), "end if;", |writer| {
             writer.body(&Body::of(guard.catch), &Place { caught: Some(number), ..place.clone() })
-        })
+        })?;
+        if let Some(line) = self.kept_rows("0") {
+            self.add(line);
+        }
+        Ok(())
     }
 
     pub(super) fn set_try(&mut self, value: &str) {

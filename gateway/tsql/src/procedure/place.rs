@@ -1,6 +1,6 @@
 //! The statements that enclose a statement of a procedure.
 
-use crate::tree::{Statement, StatementKind};
+use crate::tree::{Statement, StatementKind, TransactionName};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -166,8 +166,7 @@ pub struct Site<'t> {
 pub struct Region<'t> {
     pub number: u32,
     pub line: u32,
-    /// In lower case.
-    pub name: Option<String>,
+    pub name: Option<TransactionName>,
     pub loops: u32,
     pub sites: RefCell<Vec<Site<'t>>>,
     /// The line of a result set inside.

@@ -24,7 +24,7 @@ impl<'t> BodyWriter<'t> {
             number,
             line,
             name: match &begin.kind {
-                Tree::BeginTransaction(name) => name.as_ref().map(|name| name.text().to_lowercase()),
+                Tree::BeginTransaction(name) => name.clone(),
                 _ => None,
             },
             loops: place.loops,
@@ -170,7 +170,7 @@ impl<'t> BodyWriter<'t> {
             self.run(place, line, Run::new(lines));
             return Ok(());
         };
-        let is_it = |name: &TransactionName| Some(name.text().to_lowercase()) == region.name;
+        let is_it = |name: &TransactionName| region.name.as_ref().is_some_and(|own| own.is(name));
         if name.is_some_and(|name| !is_it(name)) {
             let why = format!("the transaction begun in line {} has another name", region.line);
             return Err(Error::refused("rollback", &why, line));

@@ -28,6 +28,14 @@ impl TransactionName {
             TransactionName::Variable(variable) => &variable.name,
         }
     }
+
+    /// Whether it is the same name, or the same variable: only names are case-sensitive.
+    pub fn is(&self, other: &TransactionName) -> bool {
+        match self {
+            TransactionName::Name(_) => self.text() == other.text(),
+            TransactionName::Variable(_) => self.text().eq_ignore_ascii_case(other.text()),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
