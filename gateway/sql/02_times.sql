@@ -222,21 +222,72 @@ begin
 end
 $$;
 
+create or replace function tsql.year_first(text_ text, style integer, older boolean) returns text
+language plpgsql immutable strict parallel safe
+as $$
+declare
+  order_ text := case
+    when style in (1, 10, 101, 110) or style = 22 and not older then 'mdy'
+    when style in (3, 4, 5, 103, 104, 105) then 'dmy'
+    when style in (2, 11, 20, 21, 102, 111, 120, 121, 126, 127) or style in (23, 25) and not older then 'ymd'
+  end;
+  has_century boolean := style >= 20 and style <> 22;
+  part text[] := regexp_match(text_, '^(\d{1,4})\s*([-/.])\s*(\d{1,4})\s*\2\s*(\d{1,4})(?!\d)(.*)$');
+  year integer;
+begin
+  if part is null then
+    return text_;
+  end if;
+  if older and style in (126, 127) then
+    return case when text_ ~ '^\d{4}-\d\d-\d\d$' then text_ end;
+  end if;
+  part := array[part[1], part[3], part[4], part[5]];
+  year := strpos(order_, 'y');
+  if older and has_century then
+    -- four digits are the year, and the others keep their order
+    year := array_position(array[length(part[1]) = 4, length(part[2]) = 4, length(part[3]) = 4], true);
+    order_ := overlay(replace(order_, 'y', '') placing 'y' from year for 0);
+  end if;
+  if order_ is null or (length(part[year]) = 4) <> has_century then
+    return null;
+  end if;
+  return concat_ws('-', case when has_century then part[year] else to_char(tsql.century(part[year]), 'FM0000') end,
+    part[strpos(order_, 'm')], part[strpos(order_, 'd')]) || part[4];
+end
+$$;
+comment on function tsql.year_first(text, integer, boolean) is
+$$A text whose date is written in a style of CONVERT, with the year first; null where the style has no such date. Styles
+below 100 have years of two digits, except 20, 21, 23 and 25. In the older types, datetime and smalldatetime, a year of four
+digits may stand anywhere: '2026-05-06' is in June in style 103.$$;
+
+create or replace function tsql.read_moment(text_ text, style integer, older boolean) returns timestamp
+language plpgsql immutable strict parallel safe
+as $$
+begin
+  if style = 0 then
+    return tsql.read_moment(text_, tsql.date_order());
+  elsif style < 0 then
+    return tsql.read_moment(text_, case when -style % 100 in (3, 4, 5) then 'dmy' when -style % 100 in (2, 11) then 'ymd'
+      when -style % 100 = 0 then tsql.date_order() else 'mdy' end);
+  elsif text_ ~ '^\s*\d{4}-\d\d-\d\dT' then
+    return case when not older or style in (126, 127) then tsql.read_moment(text_, 'ymd') end;
+  end if;
+  return tsql.read_moment(tsql.year_first(btrim(text_, E' \t\n\r'), style, older), 'ymd');
+end
+$$;
+comment on function tsql.read_moment(text, integer, boolean) is
+$$The moment that a text names in a style of CONVERT, for datetime and smalldatetime or for a newer type; null and infinity
+as in tsql.read_date. Below 0 for Sybase clients: the style gives the order of day, month and year alone.$$;
+
 create or replace function tsql.read_moment(text_ text, style integer) returns timestamp
 language sql immutable strict parallel safe
-return tsql.read_moment(
-  text_,
-  case style % 100 when 3 then 'dmy' when 4 then 'dmy' when 5 then 'dmy' when 2 then 'ymd'
-    when 11 then 'ymd' when 0 then tsql.date_order() else 'mdy' end
-);
-comment on function tsql.read_moment(text, integer) is
-  'The moment that a text names in a style of CONVERT; null and infinity as in tsql.read_date.';
+return tsql.read_moment(text_, style, false);
 
 create or replace function tsql.read_datetime(text_ text, style integer) returns timestamp
 language plpgsql immutable strict parallel safe
 as $$
 declare
-  moment timestamp := tsql.read_moment(text_, style);
+  moment timestamp := tsql.read_moment(text_, style, false);
 begin
   if moment is null or not isfinite(moment) then
     perform tsql.fail(241, 'Conversion failed when converting date and/or time from character string.');
@@ -251,7 +302,7 @@ create or replace function tsql.read_datetime(text_ text, style integer, type_ t
 language plpgsql immutable strict parallel safe
 as $$
 declare
-  moment timestamp := tsql.read_moment(text_, style);
+  moment timestamp := tsql.read_moment(text_, style, true);
 begin
   if text_ ~ ':\d{1,2}\.\d{4,}' then
     -- a datetime in a text has three digits behind the second

@@ -198,10 +198,10 @@ language plpgsql immutable strict parallel safe
 as $$
 begin
   return case style
-    when 0 then round(value, 2)::text
     when 1 then ltrim(to_char(round(value, 2), 'FM999G999G999G999G990D00'))
     when 2 then round(value, 4)::text
     when 126 then round(value, 4)::text
+    else round(value, 2)::text
   end;
 end
 $$;

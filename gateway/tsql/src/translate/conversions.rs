@@ -117,6 +117,7 @@ impl Translation<'_> {
                 _ => ("read_datetime", DATETIME2),
             };
             let tries = if verb == "try" { "try_" } else { "" };
+            let style = if sybase { -style } else { style };
             // the errors of these are others
             let named = match target.name {
                 "datetime" | "smalldatetime" => format!(", '{}'", target.name),
@@ -161,12 +162,15 @@ pub fn wide_bytes(text: &Value) -> Value {
     Value::new(sql, VARBINARY)
 }
 
-/// Style 1: `0x` and the digits, style 2: the digits alone.
+/// Style 1: `0x` and the digits, style 2: the digits alone; of whole bytes where the text is shorter.
 fn bytes_as_digits(value: &Value, target: Type, style: i64) -> Value {
     let prefix = if style == 1 { "'0x' || " } else { "" };
     let sql = format!("({prefix}upper(encode({}, 'hex')))", value.sql);
     match target.length {
         None => Value::new(sql, target),
+        Some(length) if length % 2 == 1 => {
+            Value::new(format!("pg_catalog.left({sql}, {})::{}", length - 1, target.sql()), target)
+        }
         Some(_) => Value::new(format!("{sql}::{}", target.sql()), target),
     }
 }
