@@ -5,6 +5,13 @@ language sql immutable strict parallel safe
 return pg_catalog.round(div(dividend * power(10::numeric, scale), divisor) * power(10::numeric, -scale), scale);
 comment on function tsql.quotient(numeric, numeric, integer) is 'To so many decimals, the rest cut off.';
 
+create or replace function tsql.truncated(value numeric, scale integer) returns numeric
+language sql immutable strict parallel safe return pg_catalog.trunc(value, scale);
+create or replace function tsql.truncated(value anyelement, scale integer) returns anyelement
+language sql immutable strict parallel safe as $$ select value $$;
+comment on function tsql.truncated(numeric, integer) is 'A decimal that is converted to another scale in ASE.';
+comment on function tsql.truncated(anyelement, integer) is 'The same of what is no decimal: its conversion says.';
+
 -- volatile: what is immutable without arguments is called before it is known whether it will be needed
 create or replace function tsql.no_domain() returns double precision
 language plpgsql volatile

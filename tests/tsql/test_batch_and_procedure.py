@@ -43,7 +43,7 @@ BODIES = {
         select @@error
         raiserror ('only said', 10, 1)
         select @@error
-        update both_t set v = 1 / (id - id)
+        update both_t set v = (select 1 union select 2)
         print 'after'
         select @@error
         select count(*), @@error from both_t""",
@@ -53,7 +53,7 @@ BODIES = {
         insert both_t values (null, 'x', 0)
         insert both_t values (7, 'much too long for it', 0)
         insert both_t values (8, 'kept', 0)
-        select 1 / 0
+        select (select 1 union select 2)
         select id from both_t""",
     "try and catch": """
         declare @n int
@@ -185,6 +185,9 @@ def outcome(
 @pytest.mark.parametrize("section", ["5.0", "7.4"])
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_batch_and_procedure(clients: Clients, body: str, section: str) -> None:
+    if section == "5.0":
+        # an overflow ends the batch in ASE, and takes back what a compiled procedure has selected
+        body = body.replace("set @t = 256", "insert both_t values (1, 'again', 0)")
     rows, messages = outcome(clients, section, body)
     assert rows
     drop = "if object_id('both_p') is not null drop procedure both_p"

@@ -196,3 +196,45 @@ def test_try_inside_try_and_in_loops(site: Site) -> None:
         print @log"""
     )
     assert site.call("nested").prints == ["abfrom catch"]
+
+
+def test_the_status_of_a_procedure_with_errors(site: Site, points: None) -> None:
+    """ASE Reference Manual: Procedures, "Procedure return status": -6 is a user error, -4 one of severity 14. "If more
+    than one error occurs during execution, the code with the highest absolute value is returned. User-defined return
+    values take precedence over system-defined values."""
+    site.define(
+        """create procedure fails @how int as
+        if @how = 0 return
+        insert points values (1, 'a', 0)
+        insert points values (1, 'again', 0)
+        select @@error
+        if @how = 1 return
+        raiserror 20001 'worse'
+        if @how = 2 return 0
+        if @how = 3 return 7""",
+        sybase=True,
+    )
+    for how, status in ((0, 0), (1, -4), (2, 0), (3, 7), (4, -6)):
+        assert site.call("fails", how).status == status, how
+        site.run("truncate site.points")
+
+
+@pytest.mark.parametrize(("sybase", "kept"), [(True, []), (False, [(1,), (2,)])])
+def test_an_arithmetic_error_ends_the_transaction_in_ase(
+    site: Site, points: None, sybase: bool, kept: list[tuple[int]]
+) -> None:
+    """ "The default setting, arithabort arith_overflow on, rolls back the entire transaction in which the error occurs"
+    (ASE Reference Manual: Building Blocks, "Arithmetic errors")."""
+    site.define(
+        f"""create procedure divides_{sybase} @by int as
+        declare @n int
+        insert points values (1, 'a', 0)
+        select @n = 1 / @by
+        if @@error <> 0 insert points values (2, 'b', 0)""",
+        sybase=sybase,
+    )
+    try:
+        site.call(f"divides_{sybase}", 0)
+    except psycopg.errors.DivisionByZero:
+        assert sybase
+    assert site.rows("select id from site.points order by id") == kept

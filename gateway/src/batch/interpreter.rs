@@ -19,6 +19,7 @@ use crate::tds::tokens::envchange;
 use crate::tds::tokens::message::ServerMessage;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tsql::facts::errors::is_arithmetic;
 use tsql::quoting::literal;
 
 pub struct Interpreter {
@@ -246,6 +247,9 @@ impl Interpreter {
         let ends = match failure.ends {
             Ends::Text => Ends::Text,
             _ if client.settings().abort_on_error => Ends::Transaction,
+            Ends::Statement if !client.dialect().is_tds7() && is_arithmetic(failure.message.number) => {
+                Ends::Transaction
+            }
             ends => ends,
         };
         Failure { ends, ..failure }

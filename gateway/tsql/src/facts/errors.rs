@@ -89,6 +89,11 @@ const OF_TSQL: &[(i32, i32, Ends)] = &[
     (8623, 8624, Ends::Text),
 ];
 
+/// ASE's arithmetic errors: what does not fit a number, a division by zero, an argument outside of a function's domain.
+/// They roll back the transaction and end the batch, since arithabort arith_overflow is on (Reference Manual: Building
+/// Blocks, "Arithmetic errors"; Reference Manual: Commands, "set").
+const ARITHMETIC: [i32; 5] = [220, 247, 3623, 8115, 8134];
+
 /// What has no number of its own: numbers from 50000 on are an application's.
 const NO_NUMBER: (i32, u8) = (50000, 16);
 
@@ -421,6 +426,11 @@ pub fn ends(number: i32) -> Ends {
     found.map_or(Ends::Statement, |(.., ends)| *ends)
 }
 
+/// Whether an error ends the transaction in ASE, though its statement only in SQL Server.
+pub fn is_arithmetic(number: i32) -> bool {
+    ARITHMETIC.contains(&number)
+}
+
 /// What an error of PostgreSQL's ends. Errors of class 42 are of names and syntax.
 pub fn sqlstate_ends(sqlstate: &str) -> Ends {
     match known(sqlstate) {
@@ -522,6 +532,7 @@ pub fn sql() -> String {
         .replace("{severity}", &NO_NUMBER.1.to_string())
         .replace("{ranges}", &ranges_that(|_| true))
         .replace("{dooming}", &ranges_that(dooming))
+        .replace("{arithmetic}", &ARITHMETIC.map(|number| number.to_string()).join(", "))
         .replace("{only}", &states_that(true))
         .replace("{more}", &states_that(false))
 }

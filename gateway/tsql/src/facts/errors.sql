@@ -131,6 +131,18 @@ numbers and texts that do not fit, division by zero, missing rights, errors that
 (no such object, a text that is no number, a deadlock, THROW) end the batch, in T-SQL as here. detail: of TS001.$$;
 
 
+create or replace function tsql.is_arithmetic(sqlstate text, message text, table_ text, constraint_ text)
+returns boolean
+language sql
+immutable
+as $$
+  select tsql.error_number(tsql.own_state(sqlstate, message, table_, constraint_, true)) in ({arithmetic})
+$$;
+
+comment on function tsql.is_arithmetic(text, text, text, text) is
+$$Whether an error is an overflow, a division by zero or a domain error, which in ASE ends the batch and its transaction.$$;
+
+
 create or replace function tsql.ends_its_batch(sqlstate text)
 returns boolean
 language sql

@@ -42,6 +42,7 @@ impl<'t> BodyWriter<'t> {
         let failed = format!("case when {message}.severity > 10 then 'failed' else '' end");
         lines.extend(self.told_end(&failed));
         self.run(&Place { handler, ..place.clone() }, line, Run::new(lines));
+        self.lower_status();
         if self.tracks_errors {
             let sets = match raise {
                 Raise::Severity { set_error: true, .. } => String::from("true"),

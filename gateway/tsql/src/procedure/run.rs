@@ -1,7 +1,7 @@
 //! Lines of PL/pgSQL that can fail, and the handling of their errors.
 
 use super::place::Place;
-use super::variable::{caught_name, CONTEXT, DETAIL, INDEX, SCHEMA, TABLE, TEXT};
+use super::variable::{caught_name, CONTEXT, DETAIL, INDEX, MESSAGE, SCHEMA, STATUS, TABLE, TEXT};
 use super::writer::{quoted, BodyWriter, Purpose};
 use crate::facts::notices::ENDED;
 use crate::resolve::names::literal;
@@ -92,6 +92,10 @@ impl<'t> BodyWriter<'t> {
         let diagnostics = DIAGNOSTICS.map(|(part, item)| format!("{} = {item}", quoted(part)));
         self.add(format!("get stacked diagnostics {};", diagnostics.join(", ")));
         self.add(match (place.handler.as_try(), run.calls) {
+            (None, _) if self.scope.sybase => format!(
+                "if not tsql.ends_its_statement(sqlstate, {detail}) \
+                 or tsql.is_arithmetic(sqlstate, {text}, {table}, {index}) then raise; end if;"
+            ),
             (None, _) => format!("if not tsql.ends_its_statement(sqlstate, {detail}) then raise; end if;"),
             (Some(_), true) => String::from("if sqlstate in ('40001', '40P01') then raise; end if;"),
             (Some(_), false) => String::from("if tsql.ends_its_batch(sqlstate) then raise; end if;"),
@@ -115,7 +119,10 @@ impl<'t> BodyWriter<'t> {
                 self.add(format!("exit {};", quoted(&block.label)));
             }
             None => {
-                let number = format!("tsql.tell_caught({error})");
+                let told = quoted(MESSAGE);
+                self.declare(MESSAGE, "tsql.error");
+                self.add(format!("{told} := {error};"));
+                let number = format!("tsql.tell_caught({told})");
                 self.add(match self.tracks_errors {
                     true => format!("\"@@error\" := {number};"),
                     false => format!("perform {number};"),
@@ -123,6 +130,7 @@ impl<'t> BodyWriter<'t> {
                 if let Some(line) = run.sent {
                     self.add(line);
                 }
+                self.lower_status();
                 if let Some(line) = self.told_end("'failed'") {
                     self.add(line);
                 }
@@ -133,6 +141,15 @@ impl<'t> BodyWriter<'t> {
         }
         self.indent -= 1;
         self.add("end;");
+    }
+
+    /// An error that the client has been told of, in MESSAGE, makes the return status 10 less its severity, unless an
+    /// earlier one was worse or RETURN gives another (ASE Reference Manual: Procedures, "Procedure return status").
+    pub(super) fn lower_status(&mut self) {
+        if self.purpose == Purpose::Procedure {
+            let (status, told) = (quoted(STATUS), quoted(MESSAGE));
+            self.add(format!("{status} := least({status}, 10 - {told}.severity);"));
+        }
     }
 
     /// A statement that cannot fail and leaves this in @@rowcount.

@@ -11,6 +11,17 @@ use crate::tree::{Cast, CastKind, Expression, LiteralValue};
 /// Characters and bytes of char, varchar, binary and varbinary that say no length, in a conversion.
 const DEFAULT_LENGTH: u32 = 30;
 
+/// A value that becomes a decimal: "When an explicit conversion results in a loss of scale, the results are truncated
+/// without warning" (ASE Reference Manual: Building Blocks, "Scale errors").
+fn truncated(value: Value, target: Type) -> Value {
+    let loses = |of: Type| matches!(of.family, Family::Decimal | Family::Money);
+    if value.is_null() || target.family != Family::Decimal || !value.of.is_none_or(loses) {
+        return value;
+    }
+    let scale = target.scale.unwrap_or(0);
+    Value { sql: format!("tsql.truncated({}, {scale})", value.sql), ..value }
+}
+
 impl Translation<'_> {
     pub fn cast(&mut self, cast: &Cast) -> Result<Value, Error> {
         let line = cast.at.line;
@@ -42,6 +53,7 @@ impl Translation<'_> {
 
     fn cast_of(&mut self, value: Value, cast: &Cast, target: Type, tries: bool) -> Result<Value, Error> {
         let (line, sybase) = (cast.at.line, self.sybase());
+        let value = if sybase { truncated(value, target) } else { value };
         // characters of any kind stay such: they are not written in a code page
         let is_narrow = value.text().is_some_and(str::is_ascii) || !value.is_national();
         let twin = target.twin || (target.is_text() && !is_narrow);

@@ -58,7 +58,12 @@ impl Translation<'_> {
             let apart = if call.name.is_bare() || self.sybase() { "" } else { OWNED };
             return self.passed_on(&call.name, arguments, apart);
         };
-        CallTranslation { translation: self, name: &name, of: call, arguments, over, line }.written(rule)
+        let call = CallTranslation { translation: self, name: &name, of: call, arguments, over, line };
+        let value = call.written(rule)?;
+        Ok(match self.sybase() && MAY_BE_EMPTY.contains(&&*name) {
+            true => Value { sql: format!("nullif({}, '')", value.sql), ..value },
+            false => value,
+        })
     }
 
     /// A function of the site's own, or of PostgreSQL. The arguments of one with a schema become of the types of its
@@ -120,8 +125,13 @@ impl Translation<'_> {
     }
 }
 
+/// Functions whose result may be a text without characters, which is NULL in ASE ("Adaptive Server Enterprise treats
+/// zero-length strings as the null value": SAP Sybase IQ, "Character data types" of other Sybase databases).
+const MAY_BE_EMPTY: [&str; 10] =
+    ["left", "ltrim", "replicate", "right", "rtrim", "space", "str_replace", "stuff", "substring", "trim"];
+
 impl CallTranslation<'_, '_, '_> {
-    fn written(&mut self, rule: Rule) -> Result<Value, Error> {
+    fn written(mut self, rule: Rule) -> Result<Value, Error> {
         match rule {
             Rule::Plain { function, takes, least, gives } => self.plain(function, takes, least, gives),
             Rule::SameLength => self.same_length(),
