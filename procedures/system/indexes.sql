@@ -4,12 +4,7 @@ select
   relations.oid as relation,
   relations.name as table_name,
   indexes.indexrelid as oid,
-  -- those of `create index` have their table's name in front: in PostgreSQL an index stands beside the tables
-  case
-    when constraints.oid is not null then sys.shown_name(constraints.oid, 'pg_constraint', constraints.conname)
-    when starts_with(classes.relname, tables.relname || '.') then substr(classes.relname, length(tables.relname) + 2)
-    else classes.relname::text
-  end::name as name,
+  sys.shown_index(constraints.oid, constraints.conname, classes.relname, tables.relname)::name as name,
   (1 + row_number() over (
     -- by the column that is shown, so that a query for one relation numbers no others'
     partition by relations.oid order by indexes.indisprimary desc, indexes.indexrelid
@@ -36,7 +31,7 @@ select
   indexes.number,
   places.place::integer as place,
   places.column,
-  columns.attname as name,
+  sys.shown_column(indexes.relation, columns.attnum, columns.attname)::name as name,
   places.place <= indexes.key_columns as is_key,
   indexes.options[places.place - 1] & 1 = 1 as is_descending
 from sys.every_index as indexes

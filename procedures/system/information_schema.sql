@@ -83,7 +83,7 @@ select
   sys.db_name() as table_catalog,
   'dbo'::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
-  columns.attname::sys.sysname as column_name,
+  sys.shown_column(columns.attrelid, columns.attnum, columns.attname)::sys.sysname as column_name,
   places.place::integer as ordinal_position
 from sys.every_constraint as constraints
 join sys.every_relation as relations on relations.oid = constraints.relation
@@ -97,7 +97,7 @@ select
   sys.db_name() as table_catalog,
   'dbo'::sys.sysname as table_schema,
   relations.name::sys.sysname as table_name,
-  columns.attname::sys.sysname as column_name,
+  sys.shown_column(columns.attrelid, columns.attnum, columns.attname)::sys.sysname as column_name,
   sys.db_name() as constraint_catalog,
   'dbo'::sys.sysname as constraint_schema,
   constraints.name::sys.sysname as constraint_name
@@ -124,12 +124,13 @@ select
   constraints.name::sys.sysname as constraint_name,
   sys.db_name() as unique_constraint_catalog,
   'dbo'::sys.sysname as unique_constraint_schema,
-  coalesce(keys.conname, indexes.relname)::sys.sysname as unique_constraint_name,
+  sys.shown_index(keys.oid, keys.conname, indexes.relname, tables.relname)::sys.sysname as unique_constraint_name,
   'SIMPLE'::character varying(7) as match_option,
   replace(foreign_keys.update_referential_action_desc, '_', ' ')::character varying(11) as update_rule,
   replace(foreign_keys.delete_referential_action_desc, '_', ' ')::character varying(11) as delete_rule
 from sys.every_constraint as constraints
 join sys.foreign_keys as foreign_keys on foreign_keys.object_id = constraints.oid::integer
+join pg_catalog.pg_class as tables on tables.oid = constraints.referenced
 join pg_catalog.pg_class as indexes on indexes.oid = constraints.index
 left join pg_catalog.pg_constraint as keys on keys.conindid = constraints.index and keys.contype in ('p', 'u')
 where constraints.type = 'F';

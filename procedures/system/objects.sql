@@ -18,6 +18,29 @@ as $$
   select coalesce(said.shown, name::text) from sys.declaration(pg_catalog.obj_description(id, catalogue)) as said
 $$;
 
+create function sys.shown_column(relation oid, number integer, name name)
+returns text
+language sql
+stable
+as $$
+  select coalesce(said.shown, name::text)
+  from sys.declaration(pg_catalog.col_description(relation, number)) as said
+$$;
+
+-- An index of a key has the constraint's name. One of `create index` has its table's name in front: in PostgreSQL an index
+-- stands beside the tables.
+create function sys.shown_index(constraint_id oid, constraint_name name, index_name name, table_name name)
+returns text
+language sql
+stable
+as $$
+  select case
+    when constraint_id is not null then sys.shown_name(constraint_id, 'pg_constraint', constraint_name)
+    when starts_with(index_name::text, table_name || '.') then substr(index_name::text, length(table_name) + 2)
+    else index_name::text
+  end
+$$;
+
 create function sys.is_global(relation oid)
 returns boolean
 language plpgsql

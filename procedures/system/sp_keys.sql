@@ -24,7 +24,7 @@ begin
     current_schema()::sys.sysname,
     'dbo'::sys.sysname,
     relations.name::sys.sysname,
-    columns.attname::sys.sysname,
+    sys.shown_column(relations.oid, columns.attnum, columns.attname)::sys.sysname,
     places.place::smallint,
     keys.name::sys.sysname
   from sys.every_relation as relations
@@ -78,18 +78,18 @@ begin
   select
     target_schemas.nspname::sys.sysname,
     'dbo'::sys.sysname,
-    targets.relname::sys.sysname,
-    target_columns.attname::sys.sysname,
+    sys.shown_name(targets.oid, 'pg_class', targets.relname)::sys.sysname,
+    sys.shown_column(targets.oid, target_columns.attnum, target_columns.attname)::sys.sysname,
     current_schema()::sys.sysname,
     'dbo'::sys.sysname,
     relations.name::sys.sysname,
-    columns.attname::sys.sysname,
+    sys.shown_column(relations.oid, columns.attnum, columns.attname)::sys.sysname,
     places.place::smallint,
     -- ODBC: 0 cascade, 1 no action, 2 set null, 3 set default
     (strpos('cand', replace(keys.update_action::text, 'r', 'a')) - 1)::smallint,
     (strpos('cand', replace(keys.delete_action::text, 'r', 'a')) - 1)::smallint,
     keys.name::sys.sysname,
-    coalesce(referenced_keys.conname, target_indexes.relname)::sys.sysname,
+    sys.shown_index(referenced_keys.oid, referenced_keys.conname, target_indexes.relname, targets.relname)::sys.sysname,
     -- not deferrable
     7::smallint
   from sys.every_constraint as keys

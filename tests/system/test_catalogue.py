@@ -305,6 +305,45 @@ def test_what_refers_to_what(admin: Connection) -> None:
         assert value(admin, "select definition from sys.check_constraints") == "(n > 0)"
 
 
+def test_names_of_keys_are_those_of_the_tables(admin: Connection) -> None:
+    """SQL Server, "sp_pkeys", "sp_fkeys", "REFERENTIAL_CONSTRAINTS": the names of tables, columns and
+    constraints, as all other views have them; for a unique index its name."""
+    with admin.transaction(force_rollback=True):
+        admin.execute(
+            "create table online.parent (a integer, b integer, constraint pk_parent primary key (a));"
+            'create unique index "parent.ix_b" on online.parent (b);'
+            "create table online.child (x integer, y integer,"
+            " constraint one foreign key (x) references online.parent (a),"
+            " constraint two foreign key (y) references online.parent (b));"
+            "comment on table online.parent is 'T-SQL \"Parent\"';"
+            "comment on column online.parent.a is 'T-SQL \"A\"';"
+            "comment on column online.parent.b is 'T-SQL \"B\"';"
+            "comment on column online.child.x is 'T-SQL \"X\"';"
+            "comment on constraint pk_parent on online.parent is 'T-SQL \"PK_Parent\"'"
+        )
+        primary = """select "TABLE_NAME", "COLUMN_NAME", "PK_NAME" from sys.sp_pkeys('parent')"""
+        assert rows(admin, primary) == [("Parent", "A", "PK_Parent")]
+        foreign = """
+            select "PKTABLE_NAME", "PKCOLUMN_NAME", "FKCOLUMN_NAME", "PK_NAME" from sys.sp_fkeys('parent')"""
+        assert rows(admin, foreign) == [("Parent", "A", "X", "PK_Parent"), ("Parent", "B", "y", "ix_b")]
+        assert rows(
+            admin,
+            "select constraint_name, unique_constraint_name"
+            " from tsql_information_schema.referential_constraints order by 1",
+        ) == [("one", "PK_Parent"), ("two", "ix_b")]
+        assert rows(
+            admin,
+            "select used.column_name, named.column_name from tsql_information_schema.key_column_usage used"
+            " join tsql_information_schema.constraint_column_usage named using (constraint_name)"
+            " where constraint_name in ('PK_Parent', 'one', 'two') order by constraint_name",
+        ) == [("A", "A"), ("X", "X"), ("y", "y")]
+        assert value(admin, "select sys.index_col('parent', 3, 1)") == "B"
+        assert rows(admin, "select index_name, index_keys from sys.sp_helpindex('parent')") == [
+            ("PK_Parent", "A"),
+            ("ix_b", "B"),
+        ]
+
+
 def test_operators_of_t_sql_are_shown_as_they_are_written(admin: Connection) -> None:
     """SQL Server, "sys.computed_columns": the SQL text that defines the column."""
     with admin.transaction(force_rollback=True):
