@@ -223,6 +223,62 @@ return case
     38 - tsql.full_precision(sign, sybase, p1, s1, p2, s2) + tsql.full_scale(sign, sybase, p1, s1, p2, s2)))
 end;
 
+-- the same as one number: 1802 for a decimal(18, 2), -1802 for what has these if it is a decimal
+do $$
+declare
+  of record;
+begin
+  for of in select * from (values ('boolean', '100'), ('tsql.tinyint', '300'), ('smallint', '500'), ('integer', '1000'),
+    ('bigint', '1900'), ('real', '0'), ('double precision', '0'), ('tsql.money', '1904'), ('tsql.smallmoney', '1004'),
+    ('numeric', 'abs(otherwise)'), ('text', 'null'), ('anyelement', 'null')
+  ) as types (type, digits) loop
+    execute format('create or replace function tsql.digits_in(value %s, otherwise integer) returns integer'
+      ' language sql immutable parallel safe as %L', of.type, 'select ' || of.digits || '::integer');
+  end loop;
+end
+$$;
+
+create or replace function tsql.result_digits(sign text, sybase boolean, l integer, r integer) returns integer
+language sql immutable strict parallel safe
+return case when l >= 0 and r >= 0 then tsql.result_precision(sign, sybase, l / 100, l % 100, r / 100, r % 100) * 100
+  + tsql.result_scale(sign, sybase, l / 100, l % 100, r / 100, r % 100) end;
+create or replace function tsql.widest_digits(l integer, r integer) returns integer
+language sql immutable strict parallel safe
+return case when l >= 0 and r >= 0 then
+  least(38, greatest(l / 100 - l % 100, r / 100 - r % 100) + greatest(l % 100, r % 100)) * 100
+  + greatest(l % 100, r % 100) end;
+comment on function tsql.widest_digits(integer, integer) is 'Of CASE, COALESCE and UNION.';
+create or replace function tsql.sum_digits(digits integer) returns integer
+language sql immutable strict parallel safe
+return - (3800 + abs(digits) % 100);
+create or replace function tsql.average_digits(digits integer) returns integer
+language sql immutable strict parallel safe
+return - (3800 + greatest(6, abs(digits) % 100));
+
+create or replace function tsql.declared_digits(tables regclass[], named name) returns integer
+language sql stable parallel safe
+return (
+  select case type
+    when 'boolean'::regtype then 100
+    when 'tsql.tinyint'::regtype then 300
+    when 'smallint'::regtype then 500
+    when 'integer'::regtype then 1000
+    when 'bigint'::regtype then 1900
+    when 'numeric'::regtype then
+      case when typmod >= 4 then ((typmod - 4) >> 16 & 65535) * 100 + ((typmod - 4) & 2047) end
+    end
+  from unnest(tables) with ordinality as sources (source, place)
+  join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped
+  join pg_type as of on of.oid = atttypid,
+    lateral (select
+      case when typtype = 'd' and of.oid <> 'tsql.tinyint'::regtype then typbasetype else of.oid end,
+      case when typtype = 'd' then typtypmod else atttypmod end) as base (type, typmod)
+  order by place
+  limit 1
+);
+comment on function tsql.declared_digits(regclass[], name) is
+  'Precision and scale of a column of the first of these tables that has it, if it is an exact number.';
+
 create or replace function tsql.deeper(depth integer, most integer) returns integer
 language plpgsql immutable parallel safe
 as $$

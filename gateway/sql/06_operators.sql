@@ -331,7 +331,7 @@ begin
 end
 $$;
 
--- a quotient, with the digits of both sides: null where they are not known
+-- a quotient, with the digits of both sides: null where they are not known; what older procedures call
 create or replace function tsql.divided(
   l numeric, r numeric, p1 integer, s1 integer, p2 integer, s2 integer, sybase boolean
 ) returns numeric

@@ -310,6 +310,8 @@ const TOLD: &[Told] = &[
         Some(no_key!("'%'", "HAVING clause"))),
     told("42883", ["function tsql.8127 ", "("], Some(8127),
         Some(no_key!("\"%\"", "ORDER BY clause"))),
+    told("42883", ["function tsql.divided(", ""], Some(402),
+        Some("The data types of the operands are incompatible in the divide operator.")),
     told("42883", ["function tsql.", "("], Some(8116),
         Some("An argument of the % function has a data type that is invalid for it.")),
     told("42883", ["operator does not exist: - ", ""], Some(8117), Some(NO_MINUS)),

@@ -1,6 +1,8 @@
 //! Aggregates and window functions.
 
 use super::calls::CallTranslation;
+use super::digits::apart;
+use super::precision::Digits;
 use super::translation::Translation;
 use super::value::{converted, Value};
 use super::walk;
@@ -126,7 +128,9 @@ impl CallTranslation<'_, '_, '_> {
             Some(of) => (String::new(), Some(if of.family == Family::Money { MONEY } else { of })),
         };
         let sql = format!("tsql.{}({over})", self.name);
-        Ok(self.aggregate(&sql, &cast, of))
+        let verb = if self.name == "avg" { "average" } else { "sum" };
+        let digits = apart(&value).map(|digits| Digits::declared(format!("tsql.{verb}_digits({digits})")));
+        Ok(self.aggregate(&sql, &cast, of).with_decimal(digits))
     }
 
     fn decimal_average(&mut self, over: &str, of: Type) -> Value {
@@ -148,7 +152,11 @@ impl CallTranslation<'_, '_, '_> {
         let schema = if value.of.is_none_or(is_own) { "tsql." } else { "" };
         let over = format!("{schema}{}({}{})", self.name, self.distinct(), value.sql);
         let Some(of) = value.of else {
-            return Ok(self.aggregate(&over, "", None).with_digits(value.declared_digits));
+            let digits = apart(&value).map(Digits::declared);
+            return Ok(self
+                .aggregate(&over, "", None)
+                .with_digits(value.declared_digits)
+                .with_decimal(digits));
         };
         self.refuse_operand(of, false)?;
         if of.is_text() {
@@ -212,7 +220,7 @@ impl CallTranslation<'_, '_, '_> {
         self.count(1, 1)?;
         let value = self.value(0)?;
         let sql = format!("{}({})", self.name, value.sql);
-        Ok(self.aggregate(&sql, "", value.of).with_digits(value.declared_digits))
+        Ok(self.aggregate(&sql, "", value.of).with_digits_of(&value))
     }
 
     /// percent_rank and cume_dist
@@ -255,6 +263,6 @@ impl CallTranslation<'_, '_, '_> {
             others.push_str(&format!(", {}", default.sql));
         }
         let sql = format!("{}({}{others})", self.name, value.sql);
-        Ok(self.aggregate(&sql, "", value.of).with_digits(value.declared_digits))
+        Ok(self.aggregate(&sql, "", value.of).with_digits_of(&value))
     }
 }

@@ -1,6 +1,6 @@
 //! Operators between values: `+ - * / % & | ^`.
 
-use super::digits::{combined, may_be_decimal, of_operand, of_result};
+use super::digits::{combined, may_be_decimal, of_result};
 use super::value::{converted, digits_of, numeric, Value};
 use crate::error::Error;
 use crate::facts::conversions;
@@ -25,13 +25,15 @@ pub fn arithmetic(
         }
     }
     let is_decimal = "+-*/%".contains(operator) && (may_be_decimal(&left) || may_be_decimal(&right));
-    if !is_decimal {
+    if !is_decimal || left.is_null() || right.is_null() {
         return Ok(Value::unknown(plain(operator, &left, &right, sybase)));
     }
     let digits = combined(operator, &left, &right, sybase);
     let sql = if operator == "/" {
-        let ((p1, s1), (p2, s2)) = (of_operand(&left), of_operand(&right));
-        format!("tsql.divided({}, {}, {p1}, {s1}, {p2}, {s2}, {sybase})", left.sql, right.sql)
+        let written = digits.written();
+        // once for a query; a definition, which asks for nothing, is no place for a select
+        let written = if digits.is_asked() { format!("(select {written})") } else { written };
+        format!("tsql.divided({}, {}, {written})", left.sql, right.sql)
     } else {
         plain(operator, &left, &right, sybase)
     };

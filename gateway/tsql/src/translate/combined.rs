@@ -1,6 +1,7 @@
 //! UNION, INTERSECT and EXCEPT.
 
 use super::item::{numbered, Item};
+use super::precision::widest;
 use super::select::{first_select, Stands, Written};
 use super::title::ResultType;
 use super::translation::Translation;
@@ -74,6 +75,7 @@ impl Translation<'_> {
 /// The types of the columns of several selects: the one that both have.
 fn together(items: &mut [Item], others: &[Item]) {
     let are_aligned = items.len() == others.len();
+    let has_star = items.iter().chain(others).any(|item| item.name.is_none());
     for (place, item) in items.iter_mut().enumerate() {
         if let Some(other) = others.get(place) {
             item.width = item.width.clone().or(other.width.clone());
@@ -83,6 +85,9 @@ fn together(items: &mut [Item], others: &[Item]) {
                 (one, other) => one.or(other),
             };
         }
+        let decimals = item.decimal.take().zip(others.get(place).and_then(|other| other.decimal.clone()));
+        item.decimal = decimals.filter(|_| !has_star).map(|(one, other)| widest([one, other].into_iter()));
+        item.all_of.iter_mut().for_each(|of| of.is_combined = true);
         item.kind = others.get(place).map_or(item.kind, |other| item.kind.and(other.kind));
         let known = |item: &Item| item.result_type.filter(|_| are_aligned);
         item.result_type = match (known(item), others.get(place).and_then(known)) {

@@ -1,5 +1,5 @@
-//! What the declaration of a column says and PostgreSQL's type does not: the digits of datetime2 and time, whether a text is
-//! national (`width`), whether it has no greatest length. A table may be altered after a procedure has been made: it is asked
+//! What the declaration of a column says and PostgreSQL's type does not: the digits of datetime2, time and decimals, whether a
+//! text is national (`width`), whether it has no greatest length. A table may be altered after a procedure has been made: it is asked
 //! for when the statement runs, once.
 
 use super::item::Item;
@@ -20,11 +20,14 @@ pub struct Declared {
     pub width: Width,
     /// What gives the digits of a datetime2 or time.
     pub digits: Option<String>,
+    /// What gives precision and scale, if it is a decimal.
+    pub decimal: Option<String>,
 }
 
 impl Declared {
     fn of(item: &Item) -> Declared {
-        Declared { width: item.width.clone(), digits: item.digits.clone() }
+        let (digits, decimal) = (item.digits.clone(), item.decimal.clone());
+        Declared { width: item.width.clone(), digits, decimal }
     }
 }
 
@@ -39,6 +42,8 @@ pub struct Named {
     pub columns: HashMap<String, Declared>,
     /// It may have other columns.
     pub is_open: bool,
+    /// Rows of other tables are among those of these.
+    pub is_combined: bool,
 }
 
 /// Where a column is from.
@@ -79,6 +84,7 @@ impl Named {
         self.tables.extend(other.tables.iter().cloned());
         self.columns.extend(other.columns.iter().map(|(name, of)| (name.clone(), of.clone())));
         self.is_open |= other.is_open;
+        self.is_combined |= other.is_combined;
     }
 }
 
@@ -188,6 +194,19 @@ impl Translation<'_> {
             }
             Origin::Query(of) if !self.sybase() => Ok(of.digits),
             _ => Ok(None),
+        }
+    }
+
+    /// Precision and scale of a column that is an exact number, in SQL; None where its table is not known.
+    pub fn declared_decimal(&self, column: &ColumnName) -> Result<Option<String>, Error> {
+        let qualifier = column.table.as_ref().map(|table| table.name.to_lowercase());
+        let is_meant = |one: &Named| qualifier.as_ref().is_none_or(|name| *name == one.name);
+        if self.named.iter().flatten().any(|one| one.is_combined && is_meant(one)) {
+            return Ok(None);
+        }
+        match self.origin(column)? {
+            Origin::Tables(tables) => self.asked_of_declaration("declared_digits", tables, column),
+            Origin::Query(of) => Ok(of.decimal),
         }
     }
 

@@ -1,33 +1,43 @@
 //! Precision and scale of decimals whose operands only PostgreSQL knows, as expressions of its SQL.
 //!
 //! The scale of a quotient depends on the precision of both sides (SQL Server, "Precision, scale, and length"). A
-//! column may be an int, whose digits are known only to PostgreSQL: tsql.precision_of(value, n) returns those of
-//! whole numbers by their type, and n for a decimal.
+//! column may be an int, whose digits follow from its type, or a decimal, whose digits its declaration says:
+//! tsql.digits_in(value, n) returns those of whole numbers by their type, and n for a decimal.
 
-use super::precision::{Digits, Of, Side};
+use super::precision::{packed, Digits, Operand, Side};
 use super::value::Value;
 use crate::facts::types::{Family, MOST_DIGITS};
 
 /// Precision and scale of `left operator right`.
 pub fn combined(operator: &'static str, left: &Value, right: &Value, sybase: bool) -> Digits {
-    Digits::of(Of { operator, sides: [side(left), side(right)], sybase })
-}
-
-/// Precision and scale of a value, for the arguments of tsql.divided.
-pub fn of_operand(value: &Value) -> (String, String) {
-    side(value).written()
+    Digits::of_operation(operator, [side(left), side(right)], sybase)
 }
 
 fn side(value: &Value) -> Side {
-    match (value.of, &value.digits) {
+    let of = match (value.of, &value.digits) {
         (Some(of), _) if of.is_exact() => {
             let (precision, scale) = super::value::digits_of(value, of);
-            Side::Known(precision, scale)
+            Operand::Known(precision, scale)
         }
-        (Some(_), _) => Side::Known(0, 0),
-        (None, _) if value.is_null() => Side::Known(0, 0),
-        (None, None) => Side::Column(value.sql.as_str().into()),
-        (None, Some(digits)) => Side::Result(value.sql.as_str().into(), digits.clone()),
+        (Some(_), _) => Operand::Known(0, 0),
+        (None, _) if value.is_null() => Operand::Known(0, 0),
+        (None, None) => Operand::Unknown,
+        (None, Some(digits)) => Operand::Of(digits.clone()),
+    };
+    Side::new(&value.sql, of)
+}
+
+/// Those of the one of these values that is chosen; None where none is a decimal.
+pub fn widest_decimal(values: &[Value]) -> Option<Digits> {
+    let sides = values.iter().filter(|value| !value.is_null()).map(side);
+    values.iter().any(may_be_decimal).then(|| Digits::widest(sides.collect()))
+}
+
+/// The digits of a value for who does not see its columns, as SQL.
+pub fn apart(value: &Value) -> Option<String> {
+    match value.of {
+        Some(of) => of.digits().map(|(precision, scale)| packed(precision, scale)),
+        None => value.digits.as_ref().and_then(Digits::apart),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Values.
 
 use super::arithmetic::arithmetic;
+use super::digits::widest_decimal;
+use super::precision::Digits;
 use super::select::Written;
 use super::translation::Translation;
 use super::value::{self, implicit, widest_digits, Constant, Value};
@@ -110,8 +112,11 @@ impl Translation<'_> {
         } else {
             self.listing.column(&sql)
         };
-        let declared_digits = if of.is_none() { self.declared_digits(column)? } else { None };
-        Ok(Value { declared_digits, ..Value::of(sql, of) })
+        if of.is_some() {
+            return Ok(Value::of(sql, of));
+        }
+        let decimal = self.declared_decimal(column)?.map(Digits::declared);
+        Ok(Value::unknown(sql).with_digits(self.declared_digits(column)?).with_decimal(decimal))
     }
 
     /// A column with what qualifies it.
@@ -172,7 +177,7 @@ impl Translation<'_> {
             // of money it is money, which only PostgreSQL may know
             _ => format!("(operator(tsql.-) {})", value.sql),
         };
-        Ok(Value::of(sql, value.of))
+        Ok(Value::of(sql, value.of).with_digits_of(&value))
     }
 
     /// Chains of operators may be of any length: no recursion along the left side.
@@ -238,7 +243,10 @@ impl Translation<'_> {
         let of = unified(values.iter().filter(|value| !value.is_null()).map(|value| value.of));
         let sybase = self.sybase();
         let model = if of.is_none() { model(&branches, otherwise, &values) } else { None };
-        let digits = if of.is_none() { widest_digits(&values, sybase) } else { None };
+        let (digits, decimal) = match of {
+            None => (widest_digits(&values, sybase), widest_decimal(&values)),
+            Some(_) => (None, None),
+        };
         let beside_text = of.is_none() && !sybase && values.iter().any(Value::is_text);
         let mut written = values.into_iter().map(|value| match of {
             None => Ok(match &model {
@@ -271,13 +279,14 @@ impl Translation<'_> {
             }
             _ => {}
         }
-        Ok(Value::of(sql, of).with_digits(digits))
+        Ok(Value::of(sql, of).with_digits(digits).with_decimal(decimal))
     }
 
     fn scalar(&mut self, query: &Query) -> Result<Value, Error> {
         let Written { sql, mut items } = self.subquery(query, Some(1))?;
-        let digits = items.pop().and_then(|item| item.digits);
-        Ok(Value::unknown(format!("({sql})")).with_digits(digits))
+        let (digits, decimal) = items.pop().map_or((None, None), |item| (item.digits, item.decimal));
+        let value = Value::unknown(format!("({sql})")).with_digits(digits);
+        Ok(value.with_decimal(decimal.map(Digits::declared)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Functions: each by its rule (`facts::functions`).
 
 use super::calls::CallTranslation;
+use super::digits::widest_decimal;
 use super::translation::Translation;
 use super::value::{carried, converted, implicit, widest_digits, Value};
 use super::walk;
@@ -231,7 +232,7 @@ impl CallTranslation<'_, '_, '_> {
                 return Ok(first);
             }
             let sql = self.within_column(&first.sql, second)?;
-            return Ok(Value::unknown(sql).with_digits(first.declared_digits));
+            return Ok(Value::unknown(sql).with_digits_of(&first));
         };
         // a variable's or literal's length is the result's
         let keeps_length = of.name == "varchar" && of.length.is_some();
@@ -273,13 +274,13 @@ impl CallTranslation<'_, '_, '_> {
             }
         }
         let Some(of) = unified(values.iter().map(|value| value.of)) else {
-            let digits = widest_digits(&values, self.sybase());
+            let (digits, decimal) = (widest_digits(&values, self.sybase()), widest_decimal(&values));
             return values
                 .into_iter()
                 .rev()
                 .map(|value| value.sql)
                 .reduce(|rest, value| format!("tsql.either({value}, {rest})"))
-                .map(|sql| Value::unknown(sql).with_digits(digits))
+                .map(|sql| Value::unknown(sql).with_digits(digits).with_decimal(decimal))
                 .ok_or_else(|| {
                     let text =
                         "At least one of the arguments to COALESCE must be an expression that is not NULL.";
@@ -335,7 +336,7 @@ impl CallTranslation<'_, '_, '_> {
             Some(_) => ("null".to_owned(), String::new()),
         };
         let sql = format!("(case when {own} operator(tsql.=) {other} then {null} else {own} end){cast}");
-        Ok(Value::of(sql, first.of).with_digits(first.declared_digits))
+        Ok(Value::of(sql, first.of).with_digits_of(&first))
     }
 
     /// `sql_variant_property(value, property)`: a value of another type becomes a sql_variant.

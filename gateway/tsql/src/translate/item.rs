@@ -32,6 +32,8 @@ pub struct Item {
     pub width: Width,
     /// What gives the digits of a datetime2 or time.
     pub digits: Option<String>,
+    /// What gives precision and scale, if it is a decimal, where its columns are not seen.
+    pub decimal: Option<String>,
     /// Of a star: what it is of.
     pub all_of: Vec<Named>,
 }
@@ -53,6 +55,7 @@ impl Item {
             result_type: None,
             width: Width::Narrow,
             digits: None,
+            decimal: None,
             all_of: Vec::new(),
         }
     }

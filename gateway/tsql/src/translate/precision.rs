@@ -1,53 +1,141 @@
-//! Precision and scale of arithmetic, as far as they are known without PostgreSQL.
+//! Digits of decimals, as far as they are known without PostgreSQL.
+//!
+//! Precision and scale are one number in PostgreSQL's SQL: 1802 for a decimal(18, 2).
 
 use std::rc::Rc;
 
-/// Of arithmetic of unknown type, were it a decimal. Written only where a quotient needs it: it grows with what
-/// it is of.
+/// Of a value of unknown type, were it a decimal. Written only where a quotient needs it: it grows with what it is of.
 #[derive(Clone, Debug)]
 pub struct Digits(Rc<Of>);
 
 #[derive(Debug)]
-pub struct Of {
-    pub operator: &'static str,
-    pub sides: [Side; 2],
-    pub sybase: bool,
+enum Of {
+    /// `probe`: SQL of the type of the result.
+    Operation { operator: &'static str, sides: [Side; 2], sybase: bool, probe: Rc<str> },
+    /// A column's, or an aggregate's, whose columns are not seen beside it: what asks for the declarations.
+    Declared(String),
+    /// Of values of which one is chosen.
+    Widest(Vec<Side>),
+}
+
+/// An operand.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// SQL of its type.
+    probe: Rc<str>,
+    of: Operand,
 }
 
 #[derive(Clone, Debug)]
-pub enum Side {
+pub enum Operand {
     Known(u8, u8),
-    /// A value of unknown type: null when it turns out to be a decimal.
-    Column(Rc<str>),
-    Result(Rc<str>, Digits),
+    /// Not known when it turns out to be a decimal.
+    Unknown,
+    Of(Digits),
 }
 
 impl Side {
-    /// As expressions of PostgreSQL's SQL.
-    pub fn written(&self) -> (String, String) {
-        let asked = |sql: &str, precision: &str, scale: &str| {
-            (format!("tsql.precision_of({sql}, {precision})"), format!("tsql.scale_of({sql}, {scale})"))
+    pub fn new(sql: &str, of: Operand) -> Side {
+        let probe = match &of {
+            Operand::Of(digits) => digits.probe(),
+            _ => None,
         };
-        match self {
-            Side::Known(precision, scale) => (precision.to_string(), scale.to_string()),
-            Side::Column(sql) => asked(sql, "null", "null"),
-            Side::Result(sql, digits) => {
-                let (precision, scale) = digits.written();
-                asked(sql, &precision, &scale)
-            }
+        Side { probe: probe.unwrap_or_else(|| sql.into()), of }
+    }
+
+    fn is_asked(&self) -> bool {
+        matches!(&self.of, Operand::Of(digits) if digits.is_asked())
+    }
+
+    fn written(&self) -> String {
+        let otherwise = match &self.of {
+            Operand::Known(precision, scale) => return packed(*precision, *scale),
+            Operand::Unknown => "null".to_owned(),
+            Operand::Of(digits) => digits.written(),
+        };
+        format!("tsql.digits_in({}, {otherwise})", self.probe)
+    }
+
+    /// As `Digits::apart`.
+    fn apart(&self) -> Option<String> {
+        match &self.of {
+            Operand::Known(precision, scale) => Some(packed(*precision, *scale)),
+            Operand::Unknown => None,
+            Operand::Of(digits) => digits.apart(),
         }
     }
 }
 
+/// In PostgreSQL's SQL.
+pub fn packed(precision: u8, scale: u8) -> String {
+    (u32::from(precision) * 100 + u32::from(scale)).to_string()
+}
+
 impl Digits {
-    pub fn of(of: Of) -> Digits {
-        Digits(Rc::new(of))
+    /// Of `left operator right`.
+    pub fn of_operation(operator: &'static str, sides: [Side; 2], sybase: bool) -> Digits {
+        // a product has the type of the quotient, and none of its digits
+        let sign = if operator == "/" { "*" } else { operator };
+        let probe = format!("({} operator(tsql.{sign}) {})", sides[0].probe, sides[1].probe).into();
+        Digits(Rc::new(Of::Operation { operator, sides, sybase, probe }))
     }
 
-    fn written(&self) -> (String, String) {
-        let Of { operator, sides: [left, right], sybase } = &*self.0;
-        let ((p1, s1), (p2, s2)) = (left.written(), right.written());
-        let arguments = format!("'{operator}', {sybase}, {p1}, {s1}, {p2}, {s2}");
-        (format!("tsql.result_precision({arguments})"), format!("tsql.result_scale({arguments})"))
+    pub fn declared(asked: String) -> Digits {
+        Digits(Rc::new(Of::Declared(asked)))
     }
+
+    pub fn widest(of: Vec<Side>) -> Digits {
+        Digits(Rc::new(Of::Widest(of)))
+    }
+
+    /// Whether PostgreSQL's catalogue is asked: once for a query, if it stands in a select of its own.
+    pub fn is_asked(&self) -> bool {
+        match &*self.0 {
+            Of::Operation { sides, .. } => sides.iter().any(Side::is_asked),
+            Of::Declared(_) => true,
+            Of::Widest(sides) => sides.iter().any(Side::is_asked),
+        }
+    }
+
+    fn probe(&self) -> Option<Rc<str>> {
+        match &*self.0 {
+            Of::Operation { probe, .. } => Some(probe.clone()),
+            _ => None,
+        }
+    }
+
+    /// As an expression beside the value.
+    pub fn written(&self) -> String {
+        match &*self.0 {
+            Of::Operation { operator, sides: [left, right], sybase, .. } => {
+                result(operator, *sybase, &left.written(), &right.written())
+            }
+            Of::Declared(asked) => asked.clone(),
+            Of::Widest(sides) => widest(sides.iter().map(Side::written)),
+        }
+    }
+
+    /// As an expression where the columns of the value are not seen; None where that cannot be said. Negative where it is
+    /// right of decimals only.
+    pub fn apart(&self) -> Option<String> {
+        Some(match &*self.0 {
+            Of::Operation { operator, sides: [left, right], sybase, .. } => {
+                format!("-{}", result(operator, *sybase, &left.apart()?, &right.apart()?))
+            }
+            Of::Declared(asked) => asked.clone(),
+            Of::Widest(sides) => {
+                let sides: Option<Vec<_>> = sides.iter().map(Side::apart).collect();
+                widest(sides?.into_iter())
+            }
+        })
+    }
+}
+
+fn result(operator: &str, sybase: bool, left: &str, right: &str) -> String {
+    format!("tsql.result_digits('{operator}', {sybase}, {left}, {right})")
+}
+
+/// Digits that the values of each have room in.
+pub fn widest(sides: impl Iterator<Item = String>) -> String {
+    sides.reduce(|one, other| format!("tsql.widest_digits({one}, {other})")).unwrap_or_default()
 }

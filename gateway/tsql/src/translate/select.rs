@@ -1,6 +1,7 @@
 //! Selects: the list and the clauses.
 
 use super::arithmetic::arithmetic;
+use super::digits::apart;
 use super::expressions::sign;
 use super::item::{named_twice, titles, Item, NAMELESS};
 use super::kind::Kind;
@@ -256,12 +257,13 @@ impl Translation<'_> {
                 let kind = Kind::of(value.without_collation(), &written);
                 let known = written.of.or(is_int.then_some(INT));
                 let result_type = known.map(|of| ResultType { of, not_null: never_null(value) });
-                let sql = if is_int { "null::integer".to_owned() } else { written.sql };
+                let sql = if is_int { "null::integer".to_owned() } else { written.sql.clone() };
                 let fills = select.into.is_some();
                 let sql = match known.filter(|_| fills && !matches!(value, Expression::Column(_))) {
                     Some(of) => format!("({sql})::{}", column_type(of, select.at.line)?),
                     None => sql,
                 };
+                let decimal = if stands == Stands::Inside { apart(&written) } else { None };
                 let fine = known.filter(|of| matches!(of.name, "datetime2" | "time"));
                 let digits = match fine.filter(|_| !self.sybase()) {
                     Some(of) => Some(of.fraction.unwrap_or(MOST_FRACTION).to_string()),
@@ -291,6 +293,7 @@ impl Translation<'_> {
                     result_type,
                     width,
                     digits,
+                    decimal,
                     ..Item::new(sql, Some(name), kind)
                 })
             }

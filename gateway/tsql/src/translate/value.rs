@@ -16,7 +16,7 @@ pub struct Value {
     /// T-SQL's type; None where only PostgreSQL knows it.
     pub of: Option<Type>,
     pub constant: Constant,
-    /// Of arithmetic of unknown type, were it a decimal.
+    /// Of a value of unknown type, were it a decimal.
     pub digits: Option<Digits>,
     /// Of a value of unknown type: what gives the digits that are declared of it, if it is a datetime2 or time.
     pub declared_digits: Option<String>,
@@ -37,6 +37,17 @@ impl Value {
     /// The value with the digits of another, where its type is not known.
     pub fn with_digits(self, declared_digits: Option<String>) -> Value {
         Value { declared_digits: declared_digits.filter(|_| self.of.is_none()), ..self }
+    }
+
+    /// The value with all digits of another, which has its type.
+    pub fn with_digits_of(self, other: &Value) -> Value {
+        let digits = other.digits.clone().filter(|_| self.of.is_none());
+        Value { digits, ..self.with_digits(other.declared_digits.clone()) }
+    }
+
+    /// The value with these precision and scale, if it is a decimal.
+    pub fn with_decimal(self, digits: Option<Digits>) -> Value {
+        Value { digits: digits.filter(|_| self.of.is_none()), ..self }
     }
 
     pub fn new(sql: impl Into<String>, of: Type) -> Value {
