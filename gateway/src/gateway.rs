@@ -11,13 +11,13 @@ use crate::postgres::{Address, PgError};
 use crate::program::Programs;
 use crate::room::Room;
 use crate::threads::Pool;
-use crate::tls::{LoginKey, Tls};
+use crate::tls::{KeyError, LoginKey, OwnKey, Tls};
 use crate::turns::Turns;
 use arc_swap::ArcSwap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, OnceCell, Semaphore};
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 /// Connections of group commit.
@@ -62,7 +62,7 @@ pub struct Gateway {
     pub turns: Arc<Turns>,
     /// None: everything goes in the clear.
     pub tls: Option<Tls>,
-    login_key: OnceCell<Arc<LoginKey>>,
+    login_key: OwnKey,
 }
 
 impl Gateway {
@@ -142,7 +142,7 @@ impl Gateway {
             admission: Admission::default(),
             room: Room::new(),
             tls,
-            login_key: OnceCell::new(),
+            login_key: OwnKey::default(),
         }))
     }
 
@@ -185,11 +185,7 @@ impl Gateway {
     }
 
     /// The key for encrypted passwords of TDS 5.0, made when it is first wanted.
-    pub async fn login_key(&self) -> Result<Arc<LoginKey>, Box<dyn std::error::Error + Send + Sync>> {
-        let make = || async {
-            let key = tokio::task::spawn_blocking(LoginKey::generate).await??;
-            Ok::<_, Box<dyn std::error::Error + Send + Sync>>(Arc::new(key))
-        };
-        self.login_key.get_or_try_init(make).await.cloned()
+    pub async fn login_key(&self) -> Result<Arc<LoginKey>, KeyError> {
+        self.login_key.get().await
     }
 }

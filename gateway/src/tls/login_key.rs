@@ -6,6 +6,9 @@ use rsa::pkcs1::{EncodeRsaPublicKey, LineEnding};
 use rsa::rand_core::{OsRng, RngCore};
 use rsa::{Oaep, RsaPrivateKey};
 use sha1::Sha1;
+use std::sync::Arc;
+use tokio::sync::OnceCell;
+use tokio::task::{spawn, spawn_blocking};
 
 const BITS: usize = 2048;
 pub const NONCE: usize = 32;
@@ -31,6 +34,21 @@ impl LoginKey {
     }
 }
 
+pub type KeyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The process's key, made when it is first wanted.
+#[derive(Clone, Default)]
+pub struct OwnKey(Arc<OnceCell<Arc<LoginKey>>>);
+
+impl OwnKey {
+    /// The making goes on when the login that began it has ended: on a busy machine it takes longer than a login may.
+    pub async fn get(&self) -> Result<Arc<LoginKey>, KeyError> {
+        let own = self.clone();
+        let make = || async { Ok::<_, KeyError>(Arc::new(spawn_blocking(LoginKey::generate).await??)) };
+        spawn(async move { own.0.get_or_try_init(make).await.cloned() }).await?
+    }
+}
+
 pub fn nonce() -> [u8; NONCE] {
     let mut nonce = [0; NONCE];
     OsRng.fill_bytes(&mut nonce);
@@ -40,6 +58,18 @@ pub fn nonce() -> [u8; NONCE] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+    use tokio::time::{sleep, timeout};
+
+    #[tokio::test]
+    async fn a_key_is_made_though_the_login_that_wanted_it_has_ended() {
+        let own = OwnKey::default();
+        assert!(timeout(Duration::ZERO, own.get()).await.is_err());
+        while !own.0.initialized() {
+            sleep(Duration::from_millis(10)).await;
+        }
+        assert!(Arc::ptr_eq(&own.get().await.unwrap(), &own.get().await.unwrap()));
+    }
 
     #[test]
     fn only_what_stands_behind_the_nonce_is_a_password() {

@@ -7,7 +7,7 @@ mod transport;
 mod tunnel;
 
 pub use certificate::self_signed;
-pub use login_key::{nonce, LoginKey};
+pub use login_key::{nonce, KeyError, LoginKey, OwnKey};
 pub use transport::Transport;
 
 use rustls::pki_types::pem::PemObject;
