@@ -107,7 +107,7 @@ TRANSACTIONS = {
     [
         ("commit", 1, [1, 2], [], [], 0),
         ("branches", 1, [1, 2], ["end"], [], 0),
-        ("branches", 2, [], ["undone", "end"], [2627], 0),
+        ("branches", 2, [], ["undone", "end"], [2627], -4),
         ("return", 1, [1, 2], ["end"], [], 0),
         ("return", 2, [], [], [50000], -1),
         ("inside_try", 2, [1, 2], ["committed", "end"], [], 0),
