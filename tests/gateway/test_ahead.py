@@ -50,8 +50,8 @@ def test_rows_come_in_the_order_of_the_text(clients: Clients, version: str) -> N
 
 @VERSIONS
 def test_an_error_is_that_of_its_own_query(clients: Clients, version: str) -> None:
-    """The queries after one that fails run, unless xact_abort is on or a CATCH has the error; in ASE an arithmetic
-    error ends the batch (Reference Manual: Building Blocks, "Arithmetic errors")."""
+    """The queries after one that fails run, unless xact_abort is on or a CATCH has the error; in ASE an
+    arithmetic error ends the batch (Reference Manual: Building Blocks, "Arithmetic errors")."""
     with clients.ct(clients.server.reader, version) as client:
         text = select(1) + select(2) + FAILS + select(3) + select(4)
         everything = [["1"], ["2"], ["3"], ["4"]]

@@ -75,7 +75,9 @@ def texts() -> list[Text]:
             qualified = re.sub(r"\b(status|enter_myself)\b", r"gateway_test..\1", text)
             found.append(Text(f"{table}-{number}", qualified, fails=table == "error"))
     # an overflow ends the batch in ASE, and takes back what a compiled procedure has selected
-    bodies = (body.replace("set @t = 256", "insert both_t values (1, 'again', 0)") for body in BODIES.values())
+    bodies = (
+        body.replace("set @t = 256", "insert both_t values (1, 'again', 0)") for body in BODIES.values()
+    )
     bodies = (re.sub(r"\bboth_t\b", "#both_t", body) for body in bodies)
     found += [Text(f"body-{number}", body, BOTH_T) for number, body in enumerate(bodies, 1)]
     return found

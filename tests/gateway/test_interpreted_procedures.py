@@ -217,7 +217,8 @@ def test_what_an_error_ends(make: Make, points: None, ct: CtClient) -> None:
     "Return Status Values"; ASE Reference Manual, "return"). An error that ends it does not end the batch.
     233 is ASE's number of a null that a column does not take."""
     make(
-        "create procedure goes_on as exec ('select (select 1 union select 2)') insert points values (null) print 'on'",
+        "create procedure goes_on as exec ('select (select 1 union select 2)')"
+        " insert points values (null) print 'on'",
         sybase=True,
     )
     make(

@@ -199,9 +199,11 @@ def test_try_inside_try_and_in_loops(site: Site) -> None:
 
 
 def test_the_status_of_a_procedure_with_errors(site: Site, points: None) -> None:
-    """ASE Reference Manual: Procedures, "Procedure return status": -6 is a user error, -4 one of severity 14. "If more
-    than one error occurs during execution, the code with the highest absolute value is returned. User-defined return
-    values take precedence over system-defined values."""
+    """ASE Reference Manual: Procedures, "Procedure return status": -6 is a user error, -4 one of severity 14.
+
+    "If more than one error occurs during execution, the code with the highest absolute value is returned.
+    User-defined return values take precedence over system-defined values."
+    """
     site.define(
         """create procedure fails @how int as
         if @how = 0 return
@@ -223,8 +225,8 @@ def test_the_status_of_a_procedure_with_errors(site: Site, points: None) -> None
 def test_an_arithmetic_error_ends_the_transaction_in_ase(
     site: Site, points: None, sybase: bool, kept: list[tuple[int]]
 ) -> None:
-    """ "The default setting, arithabort arith_overflow on, rolls back the entire transaction in which the error occurs"
-    (ASE Reference Manual: Building Blocks, "Arithmetic errors")."""
+    """ASE Reference Manual: Building Blocks, "Arithmetic errors": "The default setting, arithabort
+    arith_overflow on, rolls back the entire transaction in which the error occurs"."""
     name = "divides_in_ase" if sybase else "divides"
     site.define(
         f"""create procedure {name} @by int as
