@@ -99,6 +99,7 @@ as $$
     when sqlstate = '42883' and starts_with(message, 'function tsql.8120 ') and strpos(substr(message, 20), '(') > 0 then 'S8120'
     when sqlstate = '42883' and starts_with(message, 'function tsql.8121 ') and strpos(substr(message, 20), '(') > 0 then 'S8121'
     when sqlstate = '42883' and starts_with(message, 'function tsql.8127 ') and strpos(substr(message, 20), '(') > 0 then 'S8127'
+    when sqlstate = '42883' and starts_with(message, 'function tsql.divided(') then 'S0402'
     when sqlstate = '42883' and starts_with(message, 'function tsql.') and strpos(substr(message, 15), '(') > 0 then 'S8116'
     when sqlstate = '42883' and starts_with(message, 'operator does not exist: - ') then 'S8117'
     when sqlstate = '42883' and starts_with(message, 'operator does not exist: tsql.- ') then 'S8117'
@@ -279,6 +280,8 @@ as $$
       then replace('Column ''%'' is invalid in the HAVING clause because it is not contained in either an aggregate function or the GROUP BY clause.', '%', split_part(substr(message, 20), '(', 1))
     when sqlstate in ('42883', own) and starts_with(message, 'function tsql.8127 ') and strpos(substr(message, 20), '(') > 0
       then replace('Column "%" is invalid in the ORDER BY clause because it is not contained in either an aggregate function or the GROUP BY clause.', '%', split_part(substr(message, 20), '(', 1))
+    when sqlstate in ('42883', own) and starts_with(message, 'function tsql.divided(')
+      then replace('The data types of the operands are incompatible in the divide operator.', '%', '')
     when sqlstate in ('42883', own) and starts_with(message, 'function tsql.') and strpos(substr(message, 15), '(') > 0
       then replace('An argument of the % function has a data type that is invalid for it.', '%', split_part(substr(message, 15), '(', 1))
     when sqlstate in ('42883', own) and starts_with(message, 'operator does not exist: - ')
