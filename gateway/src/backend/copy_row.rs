@@ -1,6 +1,6 @@
 //! Checks and converts the values of a bulk copy's row for a COPY.
 
-use crate::convert::{to_pg, Capacity, ConvertError, Declared, PgType, SqlType, Value, Zone};
+use crate::convert::{declared, to_pg, Capacity, ConvertError, PgType, SqlType, Value, Zone};
 use crate::postgres::message::{put_value, PgColumn};
 use crate::postgres::PgError;
 use crate::tds::bulk::{Column, Row};
@@ -69,7 +69,7 @@ pub fn put_row(
                     "that default",
                 )),
                 Value::Null => Ok(IsNull::Yes),
-                Value::Binary(bytes) if column.declared.of.and_then(Declared::bytes).is_some() => {
+                Value::Binary(bytes) if column.declared.of.and_then(declared::bytes).is_some() => {
                     out.put_slice(bytes_of(bytes, column)?.as_ref());
                     Ok(IsNull::No)
                 }
@@ -104,7 +104,7 @@ fn put_fitted(
 
 /// The bytes as a column of binary(n) or varbinary(n) holds them: filled with zeros, never cut.
 fn bytes_of<'v>(bytes: &'v [u8], column: &PgColumn) -> Result<Cow<'v, [u8]>, ConvertError> {
-    let limit = column.declared.of.and_then(Declared::bytes);
+    let limit = column.declared.of.and_then(declared::bytes);
     match limit {
         Some((length, _)) if bytes.len() > length => Err(ConvertError::truncation("binary", "the column")),
         Some((length, true)) if bytes.len() < length => {
@@ -161,6 +161,7 @@ fn place(context: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tsql::facts::types::{self, Type};
 
     #[test]
     fn where_a_copy_failed() {
@@ -179,10 +180,10 @@ mod tests {
             origin: (0, 0),
             declared: crate::convert::Declaration { of, ..Default::default() },
         };
-        let fixed = column(Some(Declared::Binary(4)));
+        let fixed = column(Some(Type { length: Some(4), ..types::BINARY }));
         assert_eq!(bytes_of(&[1], &fixed).as_deref(), Ok(&[1, 0, 0, 0][..]));
         assert!(bytes_of(&[0; 5], &fixed).is_err());
-        let varying = column(Some(Declared::VarBinary(Some(4))));
+        let varying = column(Some(Type { length: Some(4), ..types::VARBINARY }));
         assert_eq!(bytes_of(&[1], &varying).as_deref(), Ok(&[1][..]));
         assert!(bytes_of(&[0; 5], &varying).is_err());
         assert!(bytes_of(&[0; 50], &column(None)).is_ok());

@@ -1,6 +1,6 @@
 //! The T-SQL declarations of columns, as far as PostgreSQL does not keep them.
 
-use crate::convert::{Declaration, Declared, SqlType};
+use crate::convert::{declared, Declaration, SqlType};
 use crate::postgres::message::PgColumn;
 use crate::tds::tokens::columns::Traits;
 use std::collections::{HashMap, HashSet};
@@ -68,7 +68,7 @@ impl Declarations {
             if let (Ok(table), Ok(number)) = (table.parse(), number.parse()) {
                 let declaration = Declaration {
                     shown: shown.as_deref().map(Arc::from),
-                    of: of.as_deref().and_then(Declared::named),
+                    of: of.as_deref().and_then(declared::of_comment),
                     traits: Traits {
                         not_null: is(not_null),
                         identity: is(identity),

@@ -6,7 +6,7 @@ use super::declarations::FIRST_OF_USERS;
 use super::described::Prepared;
 use super::open::Open;
 use super::parameters::{self, Typing};
-use crate::convert::{Declared, Pointer, SqlType};
+use crate::convert::{Pointer, SqlType};
 use crate::postgres::message::PgColumn;
 use crate::postgres::PgError;
 use crate::program::{RowSource, Sql};
@@ -52,8 +52,7 @@ impl Open {
 }
 
 fn may_point(column: &PgColumn) -> bool {
-    let is_long = matches!(column.declared.of, Some(Declared::Text | Declared::NText | Declared::Image));
-    is_long && column.origin.0 >= FIRST_OF_USERS
+    column.declared.of.is_some_and(|of| of.is_large()) && column.origin.0 >= FIRST_OF_USERS
 }
 
 /// `versions`: the place and the writer of the row of each source. A table that is there twice has none: which of its rows

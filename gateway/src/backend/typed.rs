@@ -4,7 +4,7 @@
 use super::described::{Described, Prepared};
 use super::open::Open;
 use super::parameters::{self, Typing};
-use crate::convert::{Declared, PgType, SqlType};
+use crate::convert::{declared, PgType, SqlType};
 use crate::postgres::message::PgColumn;
 use crate::postgres::PgError;
 use crate::program::{ListItem, OverColumns, ResultType, Sql, Typed};
@@ -99,10 +99,10 @@ const MONEYS: [Option<Type>; 2] = [Some(types::numeric(19, 4)), Some(types::nume
 fn type_of(column: &PgColumn) -> Option<Type> {
     match column.declared.of {
         // of a char that may be null, in a table of ASE's
-        Some(Declared::Char(length)) if column.oid == types::VARCHAR.oid => {
-            Some(types::varchar(Some(length)))
+        Some(of) if of.name == types::CHAR.name && column.oid == types::VARCHAR.oid => {
+            Some(types::varchar(of.length))
         }
-        Some(declared) => declared.of_column(column.typmod),
+        Some(of) => declared::of_column(of, column.typmod),
         // PostgreSQL reports the digits of money alone, and of no table's column says whether it is money
         None if column.origin.0 == 0 && MONEYS.contains(&types::of_oid(column.oid, column.typmod)) => None,
         // nor are the digits of a time known, unless PostgreSQL keeps them

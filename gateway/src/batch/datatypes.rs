@@ -330,3 +330,22 @@ fn row(of: &DataType, code: i64) -> [Value<'static>; 20] {
         Value::Int(of.user_type),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use tsql::facts::types;
+
+    #[test]
+    fn the_types_are_those_that_a_text_may_declare() {
+        // longsysname and the unsigned types are ASE's alone
+        let declared: BTreeSet<_> = types::names()
+            .map(|name| types::named(name, &[], 0, 1).unwrap())
+            .filter(|of| !of.unsigned)
+            .map(|of| of.display_name())
+            .collect();
+        let told: BTreeSet<_> = TYPES.iter().filter(|of| !of.counts).map(|of| of.name).collect();
+        assert_eq!(told, declared);
+    }
+}

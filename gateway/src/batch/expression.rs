@@ -1,7 +1,7 @@
 //! Evaluates the expressions and variables of a statement.
 
 use super::interpreter::Interpreter;
-use super::session_variables::{variable, SessionState};
+use super::session_variables::{type_of, variable, SessionState};
 use super::variables::Variables;
 use crate::backend::{Completed, Parameter, Rows, Source};
 use crate::client::Client;
@@ -25,7 +25,7 @@ impl Interpreter {
             Expression::Literal(literal) => Ok(value_of(literal)),
             Expression::Variable(name) => match variables.get(name) {
                 Some(variable) => Ok(variable.value.clone()),
-                None => Ok(self.session_value(client, name).await?.1),
+                None => self.session_value(client, name).await,
             },
             Expression::Sql(sql) => {
                 let values = self.evaluate(client, sql, variables).await?;
@@ -80,10 +80,7 @@ impl Interpreter {
             }
             let (sql_type, value) = match variables.get(name) {
                 Some(variable) => (variable.sql_type, Cow::Borrowed(&variable.value)),
-                None => {
-                    let (sql_type, value) = self.session_value(client, name).await?;
-                    (sql_type, Cow::Owned(value))
-                }
+                None => (type_of(name), Cow::Owned(self.session_value(client, name).await?)),
             };
             parameters.push(Parameter { name, sql_type, value });
         }
@@ -118,20 +115,20 @@ impl Interpreter {
         Ok(params)
     }
 
-    /// The value of an `@@` variable and its type.
+    /// The value of an `@@` variable.
     pub(super) async fn session_value(
         &mut self,
         client: &mut Client,
         name: &str,
-    ) -> Result<(SqlType, Value<'static>), Interrupt> {
+    ) -> Result<Value<'static>, Interrupt> {
         if name == "@@identity" {
-            return Ok((SqlType::numeric(38, 0), self.identity(client).await?));
+            return self.identity(client).await;
         }
         if let Some(cursor) = name.strip_prefix(CURRENT) {
-            return Ok((SqlType::TEXT, self.cursors.place(cursor)));
+            return Ok(self.cursors.place(cursor));
         }
         if name == "@@scope_identity" {
-            return Ok((SqlType::numeric(38, 0), self.scope_identity(client).await?));
+            return self.scope_identity(client).await;
         }
         if name == "@@transtate" {
             let state = self.procedures.backend.transaction_state.number().ok_or_else(|| {
@@ -139,7 +136,7 @@ impl Interpreter {
                             transaction: test @@error.";
                 ServerMessage::error(102, 15, text)
             })?;
-            return Ok((SqlType::INT4, Value::Int(state)));
+            return Ok(Value::Int(state));
         }
         let state = SessionState {
             dialect: &client.reply.dialect,

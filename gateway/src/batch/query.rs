@@ -1,10 +1,11 @@
 //! Queries: their rows, their numbers of rows, and assignments to variables.
 
 use super::interpreter::Interpreter;
+use super::session_variables::type_of;
 use super::variables::Variables;
 use crate::backend::{declaring, put_description, uncommittable, Completed, Parameter, Rows, Source};
 use crate::client::Client;
-use crate::convert::{client_type, from_pg, Declared, PgType, SqlType};
+use crate::convert::{client_type, declared, from_pg, PgType};
 use crate::interrupt::{Ends, Failure, Interrupt};
 use crate::postgres::commit::Outcome;
 use crate::postgres::message::{row_values, PgColumn};
@@ -316,12 +317,9 @@ impl Interpreter {
                     variable.value.clone().into_owned(),
                     variable.declared.filter(|of| !of.is_text() || is_narrow(&variable.value)),
                 ),
-                None => match self.session_value(client, name).await? {
-                    (SqlType::TEXT, value) => (SqlType::varchar(Some(255)), value, None),
-                    (sql_type, value) => (sql_type, value, None),
-                },
+                None => (type_of(name), self.session_value(client, name).await?, None),
             };
-            let declared = declared.and_then(|of| Declared::of_expression(&of, &client.dialect()));
+            let declared = declared.and_then(|of| declared::of_expression(&of, &client.dialect()));
             let pg_type = PgType::from_oid(sql_type.oid);
             columns.push(Column {
                 name: alias.clone(),

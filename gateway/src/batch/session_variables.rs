@@ -8,7 +8,8 @@ use crate::tds::login::Login;
 use crate::tds::tokens::loginack;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
-use tsql::facts::session::ROW_LIMIT;
+use tsql::facts::session::{self, ROW_LIMIT};
+use tsql::facts::types::INT;
 
 /// The state from which the variables are read.
 pub struct SessionState<'a> {
@@ -31,16 +32,24 @@ pub struct SessionState<'a> {
     pub cursors: &'a Cursors,
 }
 
-/// The value of `@@name` and its type; None when there is no such variable. Functions of the session's state and of
-/// the error that a CATCH block has caught are variables too.
-pub fn variable(state: &SessionState<'_>, name: &str) -> Option<(SqlType, Value<'static>)> {
-    let integer = |value: i64| (SqlType::INT4, Value::Int(value));
-    let text = |value: &str| (SqlType::TEXT, Value::Text(value.to_owned().into()));
+/// The type of `@@name`, as PostgreSQL has it; of what is in no table, a text.
+pub fn type_of(name: &str) -> SqlType {
+    match session::variable(name).or_else(|| (name == ROW_LIMIT).then_some(INT)) {
+        Some(of) => SqlType { oid: of.oid, typmod: of.typmod() },
+        None => SqlType::TEXT,
+    }
+}
+
+/// The value of `@@name`; None when there is no such variable. Functions of the session's state and of the error that a
+/// CATCH block has caught are variables too.
+pub fn variable(state: &SessionState<'_>, name: &str) -> Option<Value<'static>> {
+    let integer = Value::Int;
+    let text = |value: &str| Value::Text(value.to_owned().into());
     let of_caught = |number: fn(&ServerMessage) -> i64| {
-        (SqlType::INT4, state.caught.map_or(Value::Null, |caught| Value::Int(number(caught))))
+        state.caught.map_or(Value::Null, |caught| Value::Int(number(caught)))
     };
     Some(match name {
-        "@@spid" => (SqlType::INT2, Value::Int(i64::from(state.spid))),
+        "@@spid" => integer(i64::from(state.spid)),
         "@@version" => text(&version(state.dialect)),
         "@@version_as_integer" | "@@version_number" => integer(ASE_VERSION),
         "@@microsoftversion" => integer(i64::from(u32::from_be_bytes(loginack::VERSION_7))),
@@ -81,11 +90,11 @@ pub fn variable(state: &SessionState<'_>, name: &str) -> Option<(SqlType, Value<
         "@@error_line" => of_caught(|caught| i64::from(caught.line)),
         "@@error_message" => match state.caught {
             Some(caught) => text(&caught.text),
-            None => (SqlType::TEXT, Value::Null),
+            None => Value::Null,
         },
         "@@error_procedure" => match state.caught {
             Some(caught) if !caught.procedure.is_empty() => text(&caught.procedure),
-            _ => (SqlType::TEXT, Value::Null),
+            _ => Value::Null,
         },
         _ => return None,
     })

@@ -3,7 +3,7 @@
 use crate::catalogue::{Function, Returns};
 use crate::client::{unsendable, Reply};
 use crate::convert::{
-    cast, client_type, from_pg, longer_type, output_type, ConvertError, Declared, ErrorKind, PgType, SqlType,
+    cast, client_type, declared, from_pg, longer_type, output_type, ConvertError, ErrorKind, PgType, SqlType,
     Zone,
 };
 use crate::postgres::commit::Outcome;
@@ -285,7 +285,7 @@ fn value_of_function(
         _ => -1,
     };
     let pg_type = PgType::from_oid(of.oid);
-    let shown = client_type(pg_type, typmod, Declared::of_expression(&of, dialect), dialect);
+    let shown = client_type(pg_type, typmod, declared::of_expression(&of, dialect), dialect);
     let type_info = match shown.token {
         // no parameter has one of these
         TypeToken::Text | TypeToken::NText | TypeToken::Image => output_type(pg_type, typmod, dialect),

@@ -38,13 +38,34 @@ fn functions_of_schema_tsql_are_there() {
     }
 }
 
+const DOMAINS: [&str; 5] = ["tinyint", "money", "smallmoney", "datetime", "smalldatetime"];
+
 #[test]
 fn domains_of_columns_are_there() {
     let sql = sql();
-    let names = ["tinyint", "money", "smallmoney", "datetime", "smalldatetime"];
-    for name in names {
+    for name in DOMAINS {
         assert!(sql.contains(&format!("create domain tsql.{name} ")), "{name}");
         assert!(types::names().any(|known| known == name), "{name}");
+    }
+}
+
+#[test]
+fn lists_of_types_in_sql_are_those_of_the_table() {
+    let read = |name: &str| std::fs::read_to_string(folder().join(name)).unwrap();
+    let (variants, carriers) = (read("05_variants.sql"), read("08_carriers.sql"));
+    for name in types::names() {
+        let of = types::named(name, &[], 0, 1).unwrap();
+        let class = conversions::name(conversions::class(of));
+        if let Some(base) = of.variant_base() {
+            let base = base.split('(').next().unwrap_or_default();
+            assert!(variants.contains(&format!("('{base}', '{class}', '")), "{name}: 05_variants.sql");
+        }
+        let held = match name {
+            _ if DOMAINS.contains(&name) => format!("tsql.{name}"),
+            _ if of.is_plain() && !of.is_text() => of.sql(),
+            _ => continue,
+        };
+        assert!(carriers.contains(&format!("when '{held}' then '{class}'")), "{name}: 08_carriers.sql");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The columns of a result set: the format in which PostgreSQL sends them, and their description for the client.
 
 use crate::client::{Reply, TextSize};
-use crate::convert::{client_type, copied, from_pg, Declared, PgType, SqlType, Zone};
+use crate::convert::{client_type, copied, declared, from_pg, PgType, SqlType, Zone};
 use crate::postgres::message::PgColumn;
 use crate::program::{ResultType, Title};
 use crate::tds::dialect::Dialect;
@@ -10,6 +10,7 @@ use crate::tds::types::{encode_value, put_number, ConvertError, TypeInfo, TypeTo
 use bytes::BytesMut;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use tsql::facts::types::Type;
 use tsql::quoting::{literal, quoted};
 use tsql::resolve::names::GLOBALS;
 
@@ -232,7 +233,7 @@ pub fn described_as(pg_columns: &[PgColumn], names: Option<&[Title]>, dialect: &
         traits.not_null |= result_type(column, title).is_some_and(|known| known.not_null);
         Column {
             name: shown(column, title),
-            type_info: client_type(pg_type, typmod, declared(column, title, dialect), dialect),
+            type_info: client_type(pg_type, typmod, own_type(column, title, dialect), dialect),
             traits,
             table: column.declared.pointer.as_ref().map(|pointer| pointer.table.clone()),
         }
@@ -259,13 +260,13 @@ fn sent_type(column: &PgColumn) -> (PgType, i32) {
 }
 
 /// The T-SQL type, where it does not follow from PostgreSQL's.
-fn declared(column: &PgColumn, title: Option<&Title>, dialect: &Dialect) -> Option<Declared> {
+fn own_type(column: &PgColumn, title: Option<&Title>, dialect: &Dialect) -> Option<Type> {
     match result_type(column, title) {
         None => column.declared.of,
         Some(ResultType { of, .. }) if of.is_text() && title.is_some_and(|title| title.is_wide) => {
-            Declared::of_expression(&of.twin(), dialect)
+            declared::of_expression(&of.twin(), dialect)
         }
-        Some(ResultType { of, .. }) => Declared::of_expression(&of, dialect),
+        Some(ResultType { of, .. }) => declared::of_expression(&of, dialect),
     }
 }
 
@@ -296,7 +297,7 @@ pub fn declaring(table: &str, columns: &[PgColumn], names: Option<&[Title]>, dia
     for (index, column) in columns.iter().enumerate() {
         let title = names.and_then(|names| names.get(index));
         let name = shown(column, title);
-        let of = declared(column, title, dialect).and_then(Declared::written).unwrap_or_default();
+        let of = own_type(column, title, dialect).and_then(declared::written).unwrap_or_default();
         named.push(literal(&column.name));
         said.push(literal(&format!("{} {of}", quoted(&name))));
     }

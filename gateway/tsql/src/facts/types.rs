@@ -195,7 +195,8 @@ const NAMES: &[(&str, Type, Takes)] = &[
 ];
 
 const LONGEST: u32 = 65_535;
-const MOST_FRACTION: u32 = 7;
+/// Digits behind the second that a type has which says none.
+pub const MOST_FRACTION: u8 = 7;
 
 /// The names of all types, in alphabetical order.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -242,8 +243,8 @@ pub fn named(name: &str, arguments: &[Option<u32>], line: u32, default_length: u
                 FLOAT
             }
         }
-        (Takes::Fraction, [Some(digits)]) if *digits <= MOST_FRACTION => {
-            Type { fraction: (*digits < MOST_FRACTION).then_some(*digits as u8), ..of }
+        (Takes::Fraction, [Some(digits)]) if *digits <= u32::from(MOST_FRACTION) => {
+            Type { fraction: (*digits < u32::from(MOST_FRACTION)).then_some(*digits as u8), ..of }
         }
         (Takes::Nothing, _) => {
             let text = format!(
@@ -274,7 +275,7 @@ pub fn of_name(name: &TypeName, default_length: u32, sybase: bool) -> Result<Typ
 /// The type of a variable. Error 2739: SQL Server's are none of text, ntext and image, as only parameters may be.
 pub fn of_variable(name: &TypeName, sybase: bool) -> Result<Type, Error> {
     let of = of_name(name, 1, sybase)?;
-    if !sybase && is_large(of) {
+    if !sybase && of.is_large() {
         let text = "The text, ntext, and image data types are invalid for local variables.";
         return Err(Error::new(2739, text, name.at.line).with_severity(16));
     }
@@ -284,15 +285,11 @@ pub fn of_variable(name: &TypeName, sybase: bool) -> Result<Type, Error> {
 /// The type of a function's value. Error 2733: SQL Server's functions return none of text, ntext and image.
 pub fn of_returned(name: &TypeName, sybase: bool) -> Result<Type, Error> {
     let of = of_name(name, 1, sybase)?;
-    if !sybase && is_large(of) {
+    if !sybase && of.is_large() {
         let text = format!("The {} data type is invalid for return values.", of.display_name());
         return Err(Error::new(2733, text, name.at.line).with_severity(16));
     }
     Ok(of)
-}
-
-fn is_large(of: Type) -> bool {
-    of.name == TEXT.name || of.name == IMAGE.name
 }
 
 /// "char and varchar", "nchar and nvarchar", "binary and varbinary": a type with a length has 8,000 bytes at most.
@@ -409,7 +406,7 @@ impl Type {
             _ if is_moment => String::from("datetime2(6)"),
             _ if self.name == SYSNAME.name => format!("nvarchar({})", self.length.unwrap_or(128)),
             Family::Time | Family::DateTime if !matches!(self.name, "datetime" | "smalldatetime") => {
-                format!("{}({})", self.name, self.fraction.unwrap_or(MOST_FRACTION as u8))
+                format!("{}({})", self.name, self.fraction.unwrap_or(MOST_FRACTION))
             }
             _ => self.declared(),
         })
@@ -505,6 +502,11 @@ impl Type {
             2950 => "uuid",
             _ => "text",
         }
+    }
+
+    /// text, ntext and image.
+    pub fn is_large(&self) -> bool {
+        self.name == TEXT.name || self.name == IMAGE.name
     }
 
     pub fn is_text(&self) -> bool {

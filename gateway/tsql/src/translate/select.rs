@@ -10,11 +10,11 @@ use super::order::refuse_order;
 use super::tables::column_type;
 use super::title::ResultType;
 use super::translation::{Made, Translation, Verb};
-use super::value::{assigned, MOST_FRACTION};
+use super::value::assigned;
 use super::width::Width;
 use super::{stars, walk};
 use crate::error::Error;
-use crate::facts::types::{GUID, INT};
+use crate::facts::types::{GUID, INT, MOST_FRACTION};
 use crate::resolve::names::{self, identifier, table};
 use crate::tree::{
     Arguments, AssignOperator, ColumnName, Expression, Grouping, LiteralValue, ObjectName, Ordering, Query,

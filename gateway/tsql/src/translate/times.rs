@@ -2,11 +2,11 @@
 
 use super::calls::CallTranslation;
 use super::translation::Translation;
-use super::value::{implicit, Value, MOST_FRACTION};
+use super::value::{implicit, Value};
 use crate::error::Error;
 use crate::facts::functions::TZOFFSET;
 use crate::facts::types::{
-    nvarchar, Family, Type, DATE, DATETIME, DATETIME2, DATETIMEOFFSET, INT, SMALLDATETIME,
+    nvarchar, Family, Type, DATE, DATETIME, DATETIME2, DATETIMEOFFSET, INT, MOST_FRACTION, SMALLDATETIME,
 };
 use crate::tree::Expression;
 

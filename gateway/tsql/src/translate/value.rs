@@ -4,7 +4,8 @@ use super::precision::Digits;
 use crate::error::Error;
 use crate::facts::conversions::{self, class, Class};
 use crate::facts::types::{
-    self, varchar, Family, Type, BIT, LONGEST_VARCHAR, MOST_DIGITS, SQL_VARIANT, VARBINARY, XML,
+    self, varchar, Family, Type, BIT, LONGEST_VARCHAR, MOST_DIGITS, MOST_FRACTION, SQL_VARIANT, VARBINARY,
+    XML,
 };
 use crate::resolve::names::literal;
 use crate::units::units;
@@ -343,8 +344,6 @@ pub fn declared_text(value: &Value, style: i64, text: String) -> String {
 const MOST_UNITS: u32 = (1 << 30) - 1;
 /// Of datetime2 and time: what PostgreSQL's type does not say, and ASE shows otherwise.
 const DEFAULT_STYLE: i64 = 121;
-/// Digits behind the second.
-pub const MOST_FRACTION: u8 = 7;
 
 fn has_own_text(value: &Value, sybase: bool) -> bool {
     !sybase && styled_text(value, DEFAULT_STYLE).is_some()
