@@ -37,7 +37,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if severity > 19 or (severity > 10 and current_setting('tsql.try', true) = 'on') then
+  if severity > 19 or (severity > 10 and current_setting('tsql.try', true) in ('on', 'told', 'returned')) then
     perform tsql.raise(number, severity, state, message, line, procedure);
   end if;
   raise notice using errcode = '01R03', message = coalesce(message, ''),
@@ -49,6 +49,79 @@ comment on function tsql.tell(integer, integer, integer, text, integer, text) is
 $$Sends an error or a message that ends nothing, as RAISERROR does: a notice of SQLSTATE 01R03 with
 the detail of tsql.raise. An error (severity above 10) is raised instead while a caller has a TRY block open, and
 so is one of severity 20 or more.$$;
+
+
+create or replace function tsql.hands_over(sqlstate text, detail text)
+returns boolean
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(current_setting('tsql.try', true) in ('told', 'returned'), false)
+    and sqlstate not in ('40001', '40P01')
+    and not (sqlstate = 'TS001' and split_part(detail, ' ', 2)::integer > 19)
+$$;
+
+comment on function tsql.hands_over(text, text) is
+$$Whether the error of a procedure goes to a TRY block around its call by way of its return, which undoes nothing. The setting
+tsql.try: `returned` where the caller is compiled and asks for the error (tsql.handed_over), `told` where it is the gateway,
+`on` where the error has to be raised.$$;
+
+
+create or replace function tsql.hand_over(error tsql.error)
+returns void
+language sql
+set search_path = pg_catalog, pg_temp
+as $$ select set_config('tsql.handed_over', error::text, true) $$;
+
+comment on function tsql.hand_over(tsql.error) is $$Keeps an error for the TRY block around the call.$$;
+
+
+create or replace function tsql.is_handed_over()
+returns boolean
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$ select coalesce(current_setting('tsql.handed_over', true), '') <> '' $$;
+
+comment on function tsql.is_handed_over() is $$Whether a call has ended with an error for the TRY block around it.$$;
+
+
+create or replace function tsql.handed_over()
+returns tsql.error
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  error tsql.error := current_setting('tsql.handed_over')::tsql.error;
+begin
+  perform set_config('tsql.handed_over', '', true);
+  return error;
+end
+$$;
+
+comment on function tsql.handed_over() is $$The error that a call has ended with, for the CATCH block that gets it.$$;
+
+
+create or replace function tsql.tell_handed_over()
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  error tsql.error;
+begin
+  if tsql.is_handed_over() and current_setting('tsql.try', true) = 'told' then
+    error := tsql.handed_over();
+    raise notice using errcode = '01R08', message = coalesce(error.message, ''),
+      detail = format('%s %s %s %s %s', error.number, error.severity, error.state, coalesce(error.line, 0), error.procedure);
+  end if;
+end
+$$;
+
+comment on function tsql.tell_handed_over() is
+$$At the end of a procedure: tells the gateway of an error that is for its TRY block, by a notice of SQLSTATE 01R08 with the
+detail of tsql.raise.$$;
 
 
 create or replace function tsql.caught(sqlstate text, message text, detail text, line integer, procedure text)

@@ -96,9 +96,10 @@ Values"; ASE Reference Manual, "return"). NULL: it was not begun.$$;
 
 -- of an older version
 drop function if exists tsql.execute(text, text, text, text[], boolean[], text[], text[]);
+drop function if exists tsql.execute(text, text, text, text[], boolean[], text[], text[], text);
 create or replace function tsql.execute(
   database text, schema text, procedure text, names text[], asked boolean[], "values" text[], types text[],
-  value_type text default null
+  value_type text default null, takes_over boolean default false
 )
 returns tsql.call_result
 language plpgsql
@@ -120,6 +121,7 @@ declare
   result jsonb := '{}';
   rows_ refcursor;
   answer tsql.call_result;
+  try_ text := current_setting('tsql.try', true);
 begin
   if found_ = '{}' then
     perform tsql.raise(2812, 16, 62, format('Could not find stored procedure ''%s''.', procedure));
@@ -224,6 +226,9 @@ begin
   sends_rows := not gives_value and (called.proretset or outputs = 0 and called.prokind = 'f'
     and called.prorettype not in ('smallint'::regtype, 'integer'::regtype, 'void'::regtype));
   perform set_config('tsql.error', '0', true), set_config('tsql.rowcount', '', true);
+  if try_ in ('told', 'returned') then
+    perform set_config('tsql.try', case when takes_over then 'returned' else 'on' end, true);
+  end if;
   if sends_rows then
     open rows_ for execute 'select * from ' || call using "values";
     raise notice using errcode = '01R01', message = rows_::text;
@@ -242,6 +247,9 @@ begin
     result := to_jsonb(gave);
     has_status := has_status or outputs = 0;
   end if;
+  if try_ in ('told', 'returned') then
+    perform set_config('tsql.try', try_, true);
+  end if;
   answer.status := case when has_status then coalesce(nullif(result ->> 'return_status', '')::integer, 0) else 0 end;
   if not gives_value then
     answer.value := answer.status::text;
@@ -257,10 +265,11 @@ begin
 end
 $$;
 
-comment on function tsql.execute(text, text, text, text[], boolean[], text[], text[], text) is
+comment on function tsql.execute(text, text, text, text[], boolean[], text[], text[], text, boolean) is
 $$EXECUTE in a compiled procedure: calls what a name means in a database. names ('' for an argument given by its
 place), asked (OUTPUT), values and types (PostgreSQL's) are those of the arguments; value_type is that of the variable which
-takes the return status, or the value of a function. A result set is announced by the
+takes the return status, or the value of a function; takes_over: the caller asks whether the call has ended with an error for
+a TRY block around it (tsql.is_handed_over). A result set is announced by the
 notice 01R01. The call has the rights of the procedure that calls.
 Errors: no such procedure, or several (2812), a parameter missing (201), unknown (8145), given twice (8143), too
 many (8144), no output (8162).$$;

@@ -28,6 +28,8 @@ pub struct Failure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     Raised,
+    /// Raised too, but no CATCH gets it: the gateway cannot do what the text says.
+    Refused,
     /// On its way to the CATCH around it.
     Thrown,
     /// The client has it, and what it ends is being left.

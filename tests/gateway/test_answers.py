@@ -83,16 +83,20 @@ def test_the_previous_database_is_sent(server: RunningServer) -> None:
         assert b"\x01" + text("log") + text("online") in client.receive()
 
 
-def test_rows_that_a_catch_takes_back_are_reported(clients: Clients, author: Login) -> None:
+def test_rows_that_a_rollback_takes_are_reported(clients: Clients, author: Login) -> None:
     with clients.pymssql(author, database="answers") as connection, connection.cursor() as cursor:
-        cursor.execute("create procedure fails as begin select 1 raiserror('x', 16, 1) end")
-        cursor.execute(
-            "create procedure catches as begin try exec fails end try begin catch select 2 end catch"
-        )
-        with pytest.raises(pymssql.Error, match="selected rows and then failed"):
-            cursor.execute("exec catches")
-        cursor.execute("select 3")
-        assert cursor.fetchall() == [(3,)]
+        cursor.execute("create procedure fails as select 1 raiserror('x', 16, 1)")
+        body = "begin tran begin try exec fails commit end try begin catch rollback select 2 end catch"
+        cursor.execute(f"create procedure catches as {body}")
+        for text in ("exec catches", "begin try exec catches end try begin catch select 'never' end catch"):
+            with pytest.raises(pymssql.Error, match="has selected rows, and a rollback has taken them"):
+                cursor.execute(text)
+            cursor.execute("select 3")
+            assert cursor.fetchall() == [(3,)]
+        cursor.execute(body)
+        assert cursor.fetchall() == [(1,)]
+        assert cursor.nextset()
+        assert cursor.fetchall() == [(2,)]
 
 
 def test_no_output_of_a_text_at_7(server: RunningServer) -> None:

@@ -29,6 +29,7 @@ pub use connection::Backend;
 pub use notices::{Counted, Said};
 pub use parameters::{Parameter, Typing};
 pub use result_set::columns::{declaring, described_as, put_description, Fetched, KeyedColumns};
+pub use result_set::cursors::rows_are_lost;
 pub use result_set::Rows;
 pub use role::privilege_to_act;
 pub use statement::Source;

@@ -34,6 +34,8 @@ pub enum Said {
     LeftRows(i64),
     /// The caller's transaction cannot be committed any more.
     Doomed,
+    /// The error of a call that is for the TRY block around it.
+    HandedOver,
 }
 
 impl Said {
@@ -60,6 +62,7 @@ impl Said {
             notices::LEFT_ERROR => notice.message.parse().ok().map(Said::LeftError),
             notices::LEFT_ROWS => notice.message.parse().ok().map(Said::LeftRows),
             notices::DOOMED => Some(Said::Doomed),
+            notices::HANDED_OVER => Some(Said::HandedOver),
             _ => None,
         };
         said.unwrap_or_else(|| Said::Message(notice.to_message()))

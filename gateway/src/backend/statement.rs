@@ -52,7 +52,7 @@ impl Source<'_> {
         if let Source::Call { only_reads, repeated, in_try, .. } = self {
             if *in_try && !only_reads {
                 // what compiled procedures do with an error that ends nothing by itself
-                settings.push(("set tsql.try = on".to_owned(), "set tsql.try = off"));
+                settings.push(("set tsql.try = told".to_owned(), "set tsql.try = off"));
             }
             if !repeated.is_empty() {
                 let set = format!("set tsql.repeated = {}", literal(repeated));

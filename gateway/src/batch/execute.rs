@@ -157,6 +157,7 @@ impl Interpreter {
                 returned.end(&mut client.reply, params, form, &self.gateway.zone());
                 return Ok(!has_failed);
             }
+            Err(Interrupt::Failed(failure)) if failure.stage == Stage::Refused => failure,
             Err(Interrupt::Failed(failure)) if failure.stage == Stage::Raised && !self.tries.are_open() => {
                 failure
             }

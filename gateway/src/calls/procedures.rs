@@ -2,7 +2,7 @@
 
 use super::name::split_name;
 use super::returned::Returned;
-use crate::backend::{Backend, Completed, Rows, Said, Source, Unfinished};
+use crate::backend::{rows_are_lost, Backend, Completed, Rows, Said, Source, Unfinished};
 use crate::callers::Caller;
 use crate::catalogue::{
     self, bind, Because, BindError, Catalogue, Function, Place, Plan, Returns, Unresolved, TEMPORARY,
@@ -10,7 +10,7 @@ use crate::catalogue::{
 use crate::client::{Calendar, Client, Locking};
 use crate::convert::Zone;
 use crate::gateway::Gateway;
-use crate::interrupt::{Failure, Interrupt};
+use crate::interrupt::{Ends, Failure, Interrupt, Stage};
 use crate::postgres::commit::{not_written, Claim, Outcome, TALKS_TOO_MUCH};
 use crate::postgres::{Notice, PgError};
 use crate::tds::call::Param;
@@ -18,6 +18,7 @@ use crate::tds::tokens::message::ServerMessage;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
+use tsql::facts::notices::{HANDED_OVER, RAISED};
 
 /// How often the catalogue is read again for one call: the procedure may change more than once meanwhile.
 const MOST_RELOADS: usize = 3;
@@ -309,7 +310,14 @@ impl Procedures {
         };
         let rows = if function.returns == Returns::Rows { Rows::ToClient(None) } else { Rows::Kept };
         let reply_so_far = client.reply.tokens.len();
-        match self.backend.run(client, source, rows).await {
+        let ran = match self.backend.run(client, source, rows).await {
+            Err(Unfinished::Failed(error)) if in_try && error.takes_rows() => {
+                let failure = Failure::of_call(&rows_are_lost());
+                return Err(Failure { ends: Ends::Batch, stage: Stage::Refused, ..failure }.into());
+            }
+            ran => ran,
+        };
+        match ran {
             Ok(Completed { outcome, .. }) => Ok(completed(function, &bound.outputs, &outcome, &zone)?),
             Err(Unfinished::Refused(error)) if function.only_reads && node_that_has(&error).is_some() => {
                 client.reply.tokens.truncate(reply_so_far);
@@ -356,6 +364,10 @@ pub(super) fn completed(
     outcome: &Outcome,
     zone: &Zone,
 ) -> Result<Returned, Failure> {
+    if let Some(error) = outcome.notices.iter().find(|notice| notice.sqlstate == HANDED_OVER) {
+        let error = Notice { sqlstate: RAISED.into(), ..error.clone() };
+        return Err(Failure::of_call(&PgError::Server(Box::new(error))));
+    }
     let said: Vec<Said> = outcome.notices.iter().rev().map(Said::of).collect();
     let error = |said: &Said| if let Said::LeftError(number) = said { Some(*number) } else { None };
     let error = said.iter().find_map(error).unwrap_or(0);
@@ -388,7 +400,7 @@ pub(super) fn put_notices(client: &mut Client, notices: &[Notice], function: &Fu
         match Said::of(notice) {
             Said::Count(counted) => client.reply.counted(counted),
             Said::Ended { failed } => client.reply.ended_inside(failed),
-            Said::LeftError(_) | Said::LeftRows(_) | Said::Doomed => {}
+            Said::LeftError(_) | Said::LeftRows(_) | Said::Doomed | Said::HandedOver => {}
             // its cursor is gone with the connection's transaction
             Said::ResultSet { .. } => client.reply.message(&notice.to_message().in_procedure(&function.name)),
             Said::Message(message) => client.reply.message(&message.in_procedure(&function.name)),

@@ -23,6 +23,8 @@ pub struct Notice {
     pub told: Option<(i32, u8, String)>,
     /// Notices that came before the error of a call, and have to be sent before it.
     pub before: Vec<Notice>,
+    /// Rows that were selected before it cannot be sent any more.
+    pub lost_rows: bool,
 }
 
 impl Notice {
@@ -196,6 +198,11 @@ impl PgError {
             PgError::Unconfirmed => false,
             _ => true,
         }
+    }
+
+    /// Whether rows that were selected before it are lost. A deadlock is repeated with all of the call.
+    pub fn takes_rows(&self) -> bool {
+        matches!(self, PgError::Server(notice) if notice.lost_rows && !notice.sqlstate.starts_with("40"))
     }
 
     /// A constraint that PostgreSQL found violated.

@@ -37,7 +37,7 @@ impl RowStream<'_> {
                     continue;
                 }
                 // heard when they came
-                Said::LeftError(_) | Said::Doomed => continue,
+                Said::LeftError(_) | Said::Doomed | Said::HandedOver => continue,
                 // its rows are not wanted any more
                 Said::ResultSet { .. } if self.end.is_some() => break,
                 Said::ResultSet { cursor, columns, counted } => {
@@ -81,7 +81,7 @@ impl RowStream<'_> {
                     self.connection.flush().await?;
                 }
                 Message::NoData => {
-                    // a CATCH has undone the cursor with the rows it was to give: so is the whole call
+                    // a rollback has taken the cursor with the rows it was to give: so is the whole call
                     is_gone = true;
                     self.connection.put_execute("", &[], &[], &[], 0);
                     self.connection.put_flush();
@@ -134,15 +134,16 @@ impl RowStream<'_> {
     }
 }
 
-/// The error for rows that a procedure selected before it failed.
-fn rows_are_lost() -> PgError {
+/// The error for rows that were selected in a transaction of a procedure, or in a procedure, that is rolled back.
+pub fn rows_are_lost() -> PgError {
     PgError::Server(Box::new(Notice {
         severity: "ERROR".into(),
         sqlstate: "0A000".into(),
-        message:
-            "A procedure called inside TRY has selected rows and then failed, which takes its rows back: \
-                  select outside of TRY. The whole call was undone."
-                .into(),
+        message: "A procedure called inside TRY has selected rows, and a rollback has taken them: select outside of \
+                  transactions that procedures begin, and alter procedures made by an earlier version of ringlog. \
+                  The whole call was undone."
+            .into(),
+        lost_rows: true,
         ..Notice::default()
     }))
 }

@@ -1,7 +1,7 @@
 //! Streams rows from PostgreSQL to the client.
 
 pub mod columns;
-mod cursors;
+pub(super) mod cursors;
 mod interruption;
 
 use super::declarations::Declarations;
@@ -223,9 +223,13 @@ impl<'a> RowStream<'a> {
                     self.flush_gathered().await?;
                 }
                 Message::ErrorResponse(body) => {
-                    let failure = server_error(&body)?;
+                    let mut failure = server_error(&body)?;
                     if failure.is_fatal() {
                         return Err(failure.into());
+                    }
+                    if let PgError::Server(notice) = &mut failure {
+                        notice.lost_rows =
+                            self.held.iter().any(|said| matches!(said, Said::ResultSet { .. }));
                     }
                     error = Some(failure);
                     // the cursors are gone
@@ -331,7 +335,7 @@ impl<'a> RowStream<'a> {
         match said {
             Some(Said::Message(_) | Said::Ended { .. }) if is_left => {}
             Some(Said::Doomed) => reply.dooms = true,
-            Some(Said::LeftError(_)) => self.outcome.notices.push(notice.clone()),
+            Some(Said::LeftError(_) | Said::HandedOver) => self.outcome.notices.push(notice.clone()),
             Some(Said::Message(message)) if self.held.is_empty() => reply.message(&message),
             Some(Said::Ended { failed }) if self.held.is_empty() => reply.ended_inside(failed),
             Some(said) => {

@@ -17,9 +17,12 @@ pub const LEFT_ROWS: &str = "01R05";
 pub const DOOMED: &str = "01R06";
 /// The end of a statement without a number of rows. The detail `failed`: of one whose error was sent.
 pub const ENDED: &str = "01R07";
+/// The error of a call for the TRY block around it, which has undone nothing. The detail is that of [`NUMBERED`].
+pub const HANDED_OVER: &str = "01R08";
 
 /// Those of notices.
-pub const NOTICES: [&str; 7] = [RESULT_SET, ROW_COUNT, NUMBERED, LEFT_ERROR, LEFT_ROWS, DOOMED, ENDED];
+pub const NOTICES: [&str; 8] =
+    [RESULT_SET, ROW_COUNT, NUMBERED, LEFT_ERROR, LEFT_ROWS, DOOMED, ENDED, HANDED_OVER];
 
 /// An error with the detail of [`NUMBERED`], which ends the procedure.
 pub const RAISED: &str = "TS001";

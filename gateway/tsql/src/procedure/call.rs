@@ -3,8 +3,8 @@
 use super::place::Place;
 use super::run::Run;
 use super::statement::OWNERS_RIGHTS;
-use super::variable::{CALL, CONTEXT, DETAIL};
-use super::writer::{quoted, BodyWriter, Rows, SENT};
+use super::variable::{BODY, CALL, CONTEXT, DETAIL};
+use super::writer::{quoted, BodyWriter, Purpose, Rows, SENT};
 use crate::error::Error;
 use crate::resolve::names::{array, literal, schema_of};
 use crate::translate;
@@ -69,8 +69,20 @@ impl<'t> BodyWriter<'t> {
             array(values, "text"),
             array(kinds, "text"),
         ];
-        parts.extend(status.iter().map(|(_, of)| literal(of)));
+        let block = place.handler.as_try().filter(|_| self.purpose == Purpose::Procedure);
+        let takes_over = block.is_some() || self.hands_over(place);
+        parts.push(status.as_ref().map_or_else(|| String::from("null"), |(_, of)| literal(of)));
+        parts.push(takes_over.to_string());
         let mut lines = vec![format!("{call} := tsql.execute({});", parts.join(", "))];
+        if takes_over {
+            lines.push(String::from("if tsql.is_handed_over() then"));
+            let leaving = match block {
+                Some(block) => self.to_catch(block, "tsql.handed_over()", None, place),
+                None => vec![format!("exit {};", quoted(BODY))],
+            };
+            lines.extend(leaving.iter().map(|line| format!("  {line}")));
+            lines.push(String::from("end if;"));
+        }
         let status_of_failed = status.as_ref().map(|(name, of)| {
             let failed = format!("tsql.status_of_failed(sqlstate, {}, {})", quoted(DETAIL), quoted(CONTEXT));
             format!("{name} := coalesce({failed}::{of}, {name});")
@@ -85,6 +97,7 @@ impl<'t> BodyWriter<'t> {
             _ => Some(String::from(SENT)),
         };
         self.run(place, line, Run { rows, calls: true, sent: status_of_failed, ..Run::new(lines) });
+        self.has_sent = true;
         Ok(())
     }
 }

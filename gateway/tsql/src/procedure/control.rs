@@ -1,6 +1,7 @@
 //! IF, WHILE, RETURN, TRY and CATCH.
 
 use super::place::{Body, Guard, Handler, Place, Rest, Try};
+use super::query::may_send;
 use super::run::Run;
 use super::transaction;
 use super::variable::{caught_name, BODY, CONDITION, STATUS, TRY, TRY_SETTING};
@@ -16,7 +17,8 @@ impl<'t> BodyWriter<'t> {
     fn condition(&mut self, condition: &Expression, place: &Place<'t>) -> Result<String, Error> {
         let (scope, mut named) = self.named();
         let text = format!("({})", translate::condition(condition, scope, &mut named)?);
-        if place.handler.is_none() && !self.tracks_errors && self.rows != Rows::Asked {
+        let hands_over = self.has_sent && self.hands_over(place);
+        if place.handler.is_none() && !hands_over && !self.tracks_errors && self.rows != Rows::Asked {
             self.none(Some("0"));
             return Ok(text);
         }
@@ -69,6 +71,8 @@ impl<'t> BodyWriter<'t> {
         body: &'t [Statement],
         place: &Place<'t>,
     ) -> Result<(), Error> {
+        // its first statement may come after its last one
+        self.has_sent |= tree::every(body).any(|statement| may_send(&statement.kind));
         self.block("loop", "end loop;", |writer| {
             let condition = writer.condition(condition, place)?;
             writer.add(format!("exit when {condition} is not true;"));
@@ -146,7 +150,7 @@ impl<'t> BodyWriter<'t> {
         self.add(format!("{caught} := null;"));
         if calls {
             self.marks_try = true;
-            self.set_try("'on'");
+            self.set_try(self.marked());
         }
         self.add(format!("<<{}>>", quoted(&block.label)));
         self.block("begin", "end;", |writer| {
@@ -173,6 +177,14 @@ impl<'t> BodyWriter<'t> {
         Ok(())
     }
 
+    /// What the setting is inside a TRY block: whether errors of calls come to it by a return.
+    fn marked(&self) -> &'static str {
+        match self.purpose {
+            Purpose::Procedure => "'returned'",
+            _ => "'on'",
+        }
+    }
+
     pub(super) fn set_try(&mut self, value: &str) {
         self.add(format!("perform set_config('{TRY_SETTING}', {value}, true);"));
     }
@@ -182,7 +194,7 @@ impl<'t> BodyWriter<'t> {
         let mut handler = handler;
         while let Some(block) = handler.as_try() {
             if block.calls {
-                return String::from("'on'");
+                return self.marked().to_owned();
             }
             handler = &block.outer;
         }

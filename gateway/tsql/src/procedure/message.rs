@@ -41,7 +41,8 @@ impl<'t> BodyWriter<'t> {
         lines.push(format!("perform tsql.tell({said});"));
         let failed = format!("case when {message}.severity > 10 then 'failed' else '' end");
         lines.extend(self.told_end(&failed));
-        self.run(&Place { handler, ..place.clone() }, line, Run::new(lines));
+        let run = Run { raises: true, ..Run::new(lines) };
+        self.run(&Place { handler, ..place.clone() }, line, run);
         self.lower_status();
         if self.tracks_errors {
             let sets = match raise {
@@ -74,7 +75,7 @@ impl<'t> BodyWriter<'t> {
         };
         // THROW always ends the procedure, also one that checks @@error
         let place = Place { handler: place.handler.only_try(), ..place.clone() };
-        self.run(&place, line, Run::keeping(vec![raise]));
+        self.run(&place, line, Run { raises: true, ..Run::keeping(vec![raise]) });
         Ok(())
     }
 }

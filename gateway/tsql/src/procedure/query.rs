@@ -10,7 +10,7 @@ use crate::facts::notices::{RESULT_SET, ROW_COUNT};
 use crate::program::keeps;
 use crate::resolve::names::{array, literal, table, table_variable};
 use crate::translate::{self, ResultType, Title, Translated, Verb};
-use crate::tree::{self, QueryBody, StatementKind as Tree, TableVariable};
+use crate::tree::{self, QueryBody, Select, SelectItem, StatementKind as Tree, TableVariable};
 
 /// What the notice of its number of rows says a change is; "" for an update.
 fn kind_of(change: Verb) -> &'static str {
@@ -174,6 +174,7 @@ impl<'t> BodyWriter<'t> {
         lines.push(format!("{notice};"));
         let rows = if self.rows == Rows::Asked { quoted(N) } else { String::from(SENT) };
         self.run(place, line, Run::leaving(lines, rows));
+        self.has_sent = true;
         Ok(())
     }
 
@@ -256,18 +257,33 @@ fn gives_rows(statement: &Tree) -> bool {
 
 /// The temporary table that a select makes with INTO.
 fn made_by(statement: &Tree) -> Option<String> {
+    let into = first_of(statement)?.into.as_ref().filter(|into| into.is_temporary());
+    into.map(|into| into.name.clone())
+}
+
+/// The first select of a query that is a statement.
+fn first_of(statement: &Tree) -> Option<&Select> {
     let Tree::Select(query) = statement else { return None };
     let mut body = &query.body;
     loop {
         match body {
-            QueryBody::Select(select) => {
-                let into = select.into.as_ref().filter(|into| into.is_temporary());
-                return into.map(|into| into.name.clone());
-            }
+            QueryBody::Select(select) => return Some(select),
             QueryBody::Combined { first, .. } => body = first,
             QueryBody::Parenthesised(query) => body = &query.body,
             QueryBody::Values(_) => return None,
         }
+    }
+}
+
+/// Whether a statement may send rows to the client.
+pub(super) fn may_send(statement: &Tree) -> bool {
+    let assigns = |select: &Select| matches!(select.items[..], [SelectItem::Assign { .. }, ..]);
+    match statement {
+        Tree::Execute(_) => true,
+        Tree::Select(_) => {
+            !first_of(statement).is_some_and(|select| select.into.is_some() || assigns(select))
+        }
+        _ => false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Lines of PL/pgSQL that can fail, and the handling of their errors.
 
-use super::place::Place;
-use super::variable::{caught_name, CONTEXT, DETAIL, INDEX, MESSAGE, SCHEMA, STATUS, TABLE, TEXT};
+use super::place::{Place, Try};
+use super::variable::{caught_name, BODY, CONTEXT, DETAIL, INDEX, MESSAGE, SCHEMA, STATUS, TABLE, TEXT};
 use super::writer::{quoted, BodyWriter, Purpose};
 use crate::facts::notices::ENDED;
 use crate::resolve::names::literal;
@@ -23,6 +23,8 @@ pub struct Run {
     pub rows: Option<String>,
     /// A procedure's, whose wrong names are errors for a CATCH block.
     pub calls: bool,
+    /// Its error is one that T-SQL raises, and leaves what the procedure has done.
+    pub raises: bool,
     /// What a statement whose error a CATCH block gets does in the end.
     pub caught: Option<String>,
     /// What one whose error is only sent does beside.
@@ -31,7 +33,8 @@ pub struct Run {
 
 impl Run {
     pub fn new(lines: Vec<String>) -> Run {
-        Run { lines, rows: Some(String::from("0")), calls: false, caught: None, sent: None }
+        let rows = Some(String::from("0"));
+        Run { lines, rows, calls: false, raises: false, caught: None, sent: None }
     }
 
     pub fn leaving(lines: Vec<String>, rows: impl Into<String>) -> Run {
@@ -71,7 +74,8 @@ impl<'t> BodyWriter<'t> {
         if self.tracks_errors && !run.calls {
             lines.push(String::from("\"@@error\" := 0;"));
         }
-        if place.handler.is_none() {
+        let hands_over = self.hands_over(place) && (self.has_sent || run.raises || !place.handler.is_none());
+        if place.handler.is_none() && !hands_over {
             for text in lines {
                 self.add(text);
             }
@@ -91,6 +95,26 @@ impl<'t> BodyWriter<'t> {
         self.indent += 1;
         let diagnostics = DIAGNOSTICS.map(|(part, item)| format!("{} = {item}", quoted(part)));
         self.add(format!("get stacked diagnostics {};", diagnostics.join(", ")));
+        let error = format!(
+            "tsql.caught(sqlstate, {text}, {detail}, {schema}, {table}, {index}, {context}, {}, {line}, {})",
+            self.scope.sybase,
+            literal(&self.name)
+        );
+        if hands_over {
+            self.add(format!("if tsql.hands_over(sqlstate, {detail}) then"));
+            self.add(format!("  perform tsql.hand_over({error});"));
+            if let Some(line) = &run.caught {
+                self.add(format!("  {line}"));
+            }
+            self.add(format!("  exit {};", quoted(BODY)));
+            self.add("end if;");
+        }
+        if place.handler.is_none() {
+            self.add("raise;");
+            self.indent -= 1;
+            self.add("end;");
+            return;
+        }
         self.add(match (place.handler.as_try(), run.calls) {
             (None, _) if self.scope.sybase => format!(
                 "if not tsql.ends_its_statement(sqlstate, {detail}) \
@@ -100,23 +124,11 @@ impl<'t> BodyWriter<'t> {
             (Some(_), true) => String::from("if sqlstate in ('40001', '40P01') then raise; end if;"),
             (Some(_), false) => String::from("if tsql.ends_its_batch(sqlstate) then raise; end if;"),
         });
-        let error = format!(
-            "tsql.caught(sqlstate, {text}, {detail}, {schema}, {table}, {index}, {context}, {}, {line}, {})",
-            self.scope.sybase,
-            literal(&self.name)
-        );
         match place.handler.as_try() {
             Some(block) => {
-                let caught = quoted(&caught_name(block.number));
-                self.add(format!("{caught} := {error};"));
-                self.add(format!("perform tsql.doom({caught}.\"number\", {});", place.region.is_some()));
-                if self.tracks_errors {
-                    self.add(format!("\"@@error\" := {caught}.\"number\";"));
+                for text in self.to_catch(block, &error, run.caught, place) {
+                    self.add(text);
                 }
-                if let Some(line) = run.caught {
-                    self.add(line);
-                }
-                self.add(format!("exit {};", quoted(&block.label)));
             }
             None => {
                 let told = quoted(MESSAGE);
@@ -141,6 +153,33 @@ impl<'t> BodyWriter<'t> {
         }
         self.indent -= 1;
         self.add("end;");
+    }
+
+    /// Whether an error may go to a TRY block around the call by way of a return, which undoes nothing: neither the rows that
+    /// have been selected nor what has been written. Not out of a transaction, which the block would find open.
+    pub(super) fn hands_over(&self, place: &Place<'t>) -> bool {
+        self.purpose == Purpose::Procedure && place.region.is_none() && place.handler.as_try().is_none()
+    }
+
+    /// The lines by which an error goes to the CATCH of a TRY block. `last`: what its statement does in the end.
+    pub(super) fn to_catch(
+        &self,
+        block: &Try<'t>,
+        error: &str,
+        last: Option<String>,
+        place: &Place<'t>,
+    ) -> Vec<String> {
+        let caught = quoted(&caught_name(block.number));
+        let mut lines = vec![
+            format!("{caught} := {error};"),
+            format!("perform tsql.doom({caught}.\"number\", {});", place.region.is_some()),
+        ];
+        if self.tracks_errors {
+            lines.push(format!("\"@@error\" := {caught}.\"number\";"));
+        }
+        lines.extend(last);
+        lines.push(format!("exit {};", quoted(&block.label)));
+        lines
     }
 
     /// An error that the client has been told of, in MESSAGE, makes the return status 10 less its severity, unless an

@@ -91,6 +91,8 @@ pub struct BodyWriter<'t> {
     pub(super) rows_follow: bool,
     pub(super) tracks_errors: bool,
     pub(super) marks_try: bool,
+    /// Rows may have been selected where the next statement runs.
+    pub(super) has_sent: bool,
     numbers: u32,
     /// Bytes so far.
     pub(super) written: usize,
@@ -142,6 +144,7 @@ impl<'t> BodyWriter<'t> {
             rows_follow: false,
             tracks_errors: false,
             marks_try: false,
+            has_sent: false,
             numbers: 0,
             written: 0,
         }
@@ -210,6 +213,9 @@ impl<'t> BodyWriter<'t> {
         }
         if is_trigger {
             self.add(format!("perform set_config('tsql.trigger', {}, true);", quoted(FIRED)));
+        }
+        if is_procedure {
+            self.add("perform tsql.tell_handed_over();");
         }
         if self.tracks_errors && is_procedure {
             self.add(format!("perform tsql.leave_error(\"@@error\", {});", self.calls));
