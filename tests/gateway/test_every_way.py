@@ -114,6 +114,7 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     "table (a int) as begin return 1 end": (PROCEDURES, IN_A_PROCEDURE),
     "table (a int) as begin insert @t values (1) end": (PROCEDURES, IN_A_PROCEDURE),
     "insert #t exec p select @@trancount select a from #t commit": (PROCEDURES, COUNTS_TRANSACTIONS),
+    "insert #r values (1) return 7": (PROCEDURES, "a procedure may return a status"),
     "selec 1": (PROCEDURES, "a procedure is called without EXECUTE at the beginning of a batch only"),
     "p as begin tran begin tran commit; exec p": (PROCEDURES, COUNTS_TRANSACTIONS),
     "insert @t values (1) exec ('rollback')": (PROCEDURES, COUNTS_TRANSACTIONS),

@@ -10,7 +10,7 @@ use super::tries::Tries;
 use super::variables::Variables;
 use crate::backend::uncommittable;
 use crate::calls::Procedures;
-use crate::client::{self, Client};
+use crate::client::{self, refuse_settings, Client};
 use crate::gateway::Gateway;
 use crate::interrupt::{Ends, Failure, Interrupt};
 use crate::program::{Compiled, Latest, Settings};
@@ -130,6 +130,7 @@ impl Interpreter {
         // a sql_variant keeps the type that a literal is written with
         let may_lift = lifts && !names_variants(text);
         let compiled = programs.compile(text, settings, may_lift).await?;
+        refuse_settings(&compiled.program.statements)?;
         let (mut filled, mut variants) = (BTreeMap::new(), BTreeMap::new());
         for table in &compiled.program.unlisted {
             if let Some([columns, of_variants]) = self.filled_columns(client, table).await? {

@@ -172,11 +172,9 @@ impl Interpreter {
             Action::Return(None) => return Ok(Flow::Return),
             Action::Return(Some(status)) => {
                 let status = self.value(client, status, variables).await?;
-                let Some(running) = &mut self.running else {
-                    let text = "A RETURN statement with a return value cannot be used in this context.";
-                    return Err(ServerMessage::error(178, 15, text).into());
-                };
-                running.returns(integer(&status));
+                if let Some(running) = &mut self.running {
+                    running.returns(integer(&status));
+                }
                 return Ok(Flow::Return);
             }
             Action::Query(query) => self.run_query(client, query, variables).await?,

@@ -1,9 +1,10 @@
 //! The settings of a client (`set …`).
 
-use crate::tds::dialect::Dialect;
+use crate::tds::dialect::{Dialect, Version};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use tsql::facts::session;
+use tsql::program::{Action, Statement};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -206,6 +207,26 @@ impl Settings {
     }
 }
 
+/// A setting that is refused has the text refused, before what stands before it runs. Settings at the beginning of a text
+/// are those that a client sends together when it begins: each is for itself.
+pub fn refuse_settings(statements: &[Statement]) -> Result<(), ServerMessage> {
+    let is_setting = |statement: &&Statement| matches!(statement.action, Action::Set(_));
+    statements.iter().skip_while(is_setting).try_for_each(check_statement)
+}
+
+fn check_statement(statement: &Statement) -> Result<(), ServerMessage> {
+    match &statement.action {
+        // whose value is not known before
+        Action::Set(words) if words.iter().any(|word| word.starts_with('@')) => Ok(()),
+        Action::Set(words) => {
+            let mut settings = Settings::new(&Dialect::new(Version::Tds74), true);
+            let applied = settings.apply(words);
+            applied.map_err(|error| ServerMessage { line: statement.line, ..error })
+        }
+        action => action.bodies().into_iter().flatten().try_for_each(check_statement),
+    }
+}
+
 impl Settings {
     /// Applies `set` with these words.
     pub fn apply(&mut self, words: &[String]) -> Result<(), ServerMessage> {
@@ -278,7 +299,6 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tds::dialect::Version;
 
     fn set(text: &str) -> Result<Settings, ServerMessage> {
         let mut settings = Settings::new(&Dialect::new(Version::Tds74), true);

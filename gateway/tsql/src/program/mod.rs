@@ -437,7 +437,7 @@ impl Action {
     }
 
     /// The lists of statements that it is made of.
-    fn bodies(&self) -> [&[Statement]; 2] {
+    pub fn bodies(&self) -> [&[Statement]; 2] {
         match self {
             Action::If { then, otherwise, .. } => [then, otherwise],
             Action::While { body, .. } => [body, &[]],
