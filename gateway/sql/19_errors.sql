@@ -384,6 +384,7 @@ as $$
     or number = 1205
     or number between 2715 and 2716
     or number = 3609
+    or number = 3616
     or number = 3930
     or number between 4104 and 4108
     or number = 8114
@@ -408,6 +409,7 @@ as $$
     or number = 295
     or number = 1205
     or number = 3609
+    or number = 3616
     or number = 8114
     or number = 8169
 $$;
@@ -425,6 +427,7 @@ as $$
     -- THROW ends everything; what is wrong with a call only the call
     when sqlstate = 'TS001' then split_part(detail, ' ', 1)::integer < 50000
       and split_part(detail, ' ', 2)::integer < 20
+      and not tsql.ends_its_transaction(split_part(detail, ' ', 1)::integer)
     when sqlstate ~ '^S\d{4,5}$' then not tsql.ends_more(substr(sqlstate, 2)::integer)
     when sqlstate in ('22007', '22008', '22023', '22P02', '22P03', '3D000', '3F000', '40001', '40P01', '42601', '42702', '42703', '42803', '42804', '42846', '42883', '42P01', '54001', '57014', '57P01') then false
     when sqlstate in ('21000', '22001', '22003', '2200H', '22012', '23502', '23503', '23514', '23P01', '23505', '25006', '28000', '28P01', '34000', '42501', '428C9', '42P03', '42710', '42723', '42P07', '53100', '53300', '55P03') then true

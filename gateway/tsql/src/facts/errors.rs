@@ -78,6 +78,8 @@ const OF_TSQL: &[(i32, i32, Ends)] = &[
     (1205, 1205, Ends::Transaction),
     (2715, 2716, Ends::Text),
     (3609, 3609, Ends::Transaction),
+    // the same of an error in a trigger
+    (3616, 3616, Ends::Transaction),
     (3930, 3930, Ends::Batch),
     (4104, 4108, Ends::Text),
     (8114, 8114, Ends::Transaction),

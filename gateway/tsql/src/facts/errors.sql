@@ -118,6 +118,7 @@ as $$
     -- THROW ends everything; what is wrong with a call only the call
     when sqlstate = 'TS001' then split_part(detail, ' ', 1)::integer < 50000
       and split_part(detail, ' ', 2)::integer < 20
+      and not tsql.ends_its_transaction(split_part(detail, ' ', 1)::integer)
     when sqlstate ~ '^S\d{4,5}$' then not tsql.ends_more(substr(sqlstate, 2)::integer)
     when sqlstate in ({more}) then false
     when sqlstate in ({only}) then true

@@ -2,7 +2,7 @@
 
 use super::place::Place;
 use super::run::Run;
-use super::variable::{caught_name, MESSAGE};
+use super::variable::{caught_name, DOOMED, MESSAGE};
 use super::writer::{quoted, BodyWriter};
 use crate::compile::no_rethrow;
 use crate::error::Error;
@@ -73,6 +73,9 @@ impl<'t> BodyWriter<'t> {
                 )
             }
         };
+        if self.dooms {
+            self.add(format!("{} := true;", quoted(DOOMED)));
+        }
         // THROW always ends the procedure, also one that checks @@error
         let place = Place { handler: place.handler.only_try(), ..place.clone() };
         self.run(&place, line, Run { raises: true, ..Run::keeping(vec![raise]) });

@@ -1,7 +1,7 @@
 //! Lines of PL/pgSQL that can fail, and the handling of their errors.
 
 use super::place::{Place, Try};
-use super::variable::{caught_name, BODY, CONTEXT, DETAIL, INDEX, MESSAGE, SCHEMA, STATUS, TABLE, TEXT};
+use super::variable::{caught_name, BODY, CONTEXT, DETAIL, DOOMED, INDEX, MESSAGE, SCHEMA, STATUS, TABLE, TEXT};
 use super::writer::{quoted, BodyWriter, Purpose};
 use crate::facts::notices::ENDED;
 use crate::resolve::names::literal;
@@ -174,6 +174,13 @@ impl<'t> BodyWriter<'t> {
             format!("{caught} := {error};"),
             format!("perform tsql.doom({caught}.\"number\", {});", place.region.is_some()),
         ];
+        if self.dooms {
+            // RAISERROR does not honor SET XACT_ABORT, and has no number of SQL Server's own
+            lines.push(format!("if sqlstate <> 'TS001' or {caught}.\"number\" < 13000 then"));
+            lines.push(format!("  {} := true;", quoted(DOOMED)));
+            lines.push(String::from("  perform set_config('tsql.doomed', 'on', true);"));
+            lines.push(String::from("end if;"));
+        }
         if self.tracks_errors {
             lines.push(format!("\"@@error\" := {caught}.\"number\";"));
         }

@@ -39,6 +39,8 @@ pub const STATUS: &str = "@@status";
 
 /// The trigger that has fired this one.
 pub const FIRED: &str = "@@fired";
+/// Whether a TRY block of a trigger has got an error after which nothing can be committed.
+pub const DOOMED: &str = "@@doomed";
 
 /// Variables and functions of the session that a procedure can ask PostgreSQL for.
 const ANSWERS: &[(&str, &str)] = &[

@@ -12,7 +12,7 @@ use super::current::changed_cursors;
 use super::declared::{Cursor, FETCH_STATUS};
 use super::digest;
 use super::place::{Handler, Label, Place};
-use super::variable::{Named, BODY, FIRED, LEFT, ROWCOUNT, SCOPE_IDENTITY, STATUS, TRY, TRY_SETTING};
+use super::variable::{Named, BODY, DOOMED, FIRED, LEFT, ROWCOUNT, SCOPE_IDENTITY, STATUS, TRY, TRY_SETTING};
 use crate::error::Error;
 use crate::facts::notices::LEFT_ROWS;
 use crate::facts::types::{Type, INT};
@@ -93,6 +93,8 @@ pub struct BodyWriter<'t> {
     pub(super) marks_try: bool,
     /// Rows may have been selected where the next statement runs.
     pub(super) has_sent: bool,
+    /// It is a trigger, where an error in a TRY block leaves nothing that can be committed.
+    pub(super) dooms: bool,
     numbers: u32,
     /// Bytes so far.
     pub(super) written: usize,
@@ -145,6 +147,7 @@ impl<'t> BodyWriter<'t> {
             tracks_errors: false,
             marks_try: false,
             has_sent: false,
+            dooms: false,
             numbers: 0,
             written: 0,
         }
@@ -164,6 +167,7 @@ impl<'t> BodyWriter<'t> {
             false if is_procedure => Rows::Left,
             false => Rows::Unknown,
         };
+        let sets_off = goes_on(body, false);
         let goes_on = goes_on(body, asks);
         self.tracks_errors = asks || ((raises || goes_on) && is_procedure);
         let mut rows = String::from("integer := 0");
@@ -181,6 +185,11 @@ impl<'t> BodyWriter<'t> {
         let own = literal(&format!("{}.{}", self.schema, self.name));
         let is_trigger = matches!(self.purpose, Purpose::Trigger { .. });
         self.sends_counts = is_procedure || is_trigger;
+        // SET XACT_ABORT is on in a trigger
+        self.dooms = is_trigger && !sets_off && holds(|kind| matches!(kind, Tree::TryCatch { .. }));
+        if self.dooms {
+            self.declare(DOOMED, "boolean := false");
+        }
         if is_trigger {
             self.declare(FIRED, "text := tsql.fired()");
             // a trigger that fires itself is not run again
@@ -213,6 +222,11 @@ impl<'t> BodyWriter<'t> {
         }
         if is_trigger {
             self.add(format!("perform set_config('tsql.trigger', {}, true);", quoted(FIRED)));
+        }
+        if self.dooms {
+            let (line, name) = (self.line, literal(&self.name));
+            let raise = format!("perform tsql.raise(3616, 16, 1, {}, {line}, {name})", literal(RAISED));
+            self.add(format!("if {} then {raise}; end if;", quoted(DOOMED)));
         }
         if is_procedure {
             self.add("perform tsql.tell_handed_over();");
@@ -330,6 +344,9 @@ impl<'t> BodyWriter<'t> {
         (&self.scope, named)
     }
 }
+
+const RAISED: &str = "An error was raised during trigger execution. The batch has been aborted and the user \
+                      transaction, if any, has been rolled back.";
 
 /// Whether the procedure goes on after an error; `asks`: for @@error.
 fn goes_on(body: &[Statement], asks: bool) -> bool {
