@@ -100,10 +100,8 @@ class Site:
                 case "01R07":
                     called.ended.append(notice.message_detail or "")
                 case "01R02":
-                    kinds = {"select": "assigned"} | dict.fromkeys(
-                        (None, "insert", "delete", "merge"), "count"
-                    )
-                    kind = kinds.get(notice.message_detail, "in trigger")
+                    kinds = {"select": "assigned"} | dict.fromkeys(("", "insert", "delete", "merge"), "count")
+                    kind = kinds.get(notice.message_detail or "", "in trigger")
                     called.events.append((kind, int(message)))
                 case "01R03":
                     number, severity, state, line, _ = (notice.message_detail or "").split(" ", 4)

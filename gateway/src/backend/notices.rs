@@ -13,6 +13,8 @@ pub struct Counted {
     /// The kind of the statement.
     pub command: Command,
     pub in_trigger: bool,
+    /// Its procedure, or one that has called it, has set nocount on.
+    pub is_silent: bool,
 }
 
 /// The meaning of a notice.
@@ -36,6 +38,8 @@ pub enum Said {
     Doomed,
     /// The error of a call that is for the TRY block around it.
     HandedOver,
+    /// The end of a statement under SET NOCOUNT ON.
+    Nothing,
 }
 
 impl Said {
@@ -56,8 +60,14 @@ impl Said {
                 ];
                 let command = known.iter().find(|(word, _)| says(word));
                 let command = command.map_or(Command::Update, |(_, command)| *command);
-                Said::Count(Counted { rows, command, in_trigger: says("trigger") })
+                Said::Count(Counted {
+                    rows,
+                    command,
+                    in_trigger: says("trigger"),
+                    is_silent: says("nocount"),
+                })
             }),
+            notices::ENDED if says("nocount") => Some(Said::Nothing),
             notices::ENDED => Some(Said::Ended { failed: says("failed") }),
             notices::LEFT_ERROR => notice.message.parse().ok().map(Said::LeftError),
             notices::LEFT_ROWS => notice.message.parse().ok().map(Said::LeftRows),
@@ -71,7 +81,7 @@ impl Said {
     /// The same outside of a call, where no cursor is fetched and no statement but the client's ends.
     pub fn outside_of_call(notice: &Notice) -> Option<Said> {
         match Said::of(notice) {
-            Said::Ended { .. } => None,
+            Said::Ended { .. } | Said::Nothing => None,
             Said::ResultSet { .. } | Said::Count(Counted { in_trigger: false, .. }) => {
                 Some(Said::Message(notice.to_message()))
             }

@@ -400,7 +400,7 @@ pub(super) fn put_notices(client: &mut Client, notices: &[Notice], function: &Fu
         match Said::of(notice) {
             Said::Count(counted) => client.reply.counted(counted),
             Said::Ended { failed } => client.reply.ended_inside(failed),
-            Said::LeftError(_) | Said::LeftRows(_) | Said::Doomed | Said::HandedOver => {}
+            Said::LeftError(_) | Said::LeftRows(_) | Said::Doomed | Said::HandedOver | Said::Nothing => {}
             // its cursor is gone with the connection's transaction
             Said::ResultSet { .. } => client.reply.message(&notice.to_message().in_procedure(&function.name)),
             Said::Message(message) => client.reply.message(&message.in_procedure(&function.name)),

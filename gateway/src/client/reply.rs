@@ -132,7 +132,7 @@ impl Reply {
     /// A statement of a procedure that PostgreSQL has run, or of a trigger: SQL Server sends the numbers of triggers'
     /// statements too (microsoft/go-mssqldb, #204).
     pub fn counted(&mut self, counted: Counted) {
-        if counted.in_trigger && !self.dialect.is_tds7() {
+        if counted.is_silent || counted.in_trigger && !self.dialect.is_tds7() {
             return;
         }
         self.command = counted.command;

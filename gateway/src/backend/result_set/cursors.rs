@@ -37,7 +37,7 @@ impl RowStream<'_> {
                     continue;
                 }
                 // heard when they came
-                Said::LeftError(_) | Said::Doomed | Said::HandedOver => continue,
+                Said::LeftError(_) | Said::Doomed | Said::HandedOver | Said::Nothing => continue,
                 // its rows are not wanted any more
                 Said::ResultSet { .. } if self.end.is_some() => break,
                 Said::ResultSet { cursor, columns, counted } => {

@@ -334,6 +334,7 @@ impl<'a> RowStream<'a> {
         let reply = &mut self.client.reply;
         match said {
             Some(Said::Message(_) | Said::Ended { .. }) if is_left => {}
+            Some(Said::Nothing) => {}
             Some(Said::Doomed) => reply.dooms = true,
             Some(Said::LeftError(_) | Said::HandedOver) => self.outcome.notices.push(notice.clone()),
             Some(Said::Message(message)) if self.held.is_empty() => reply.message(&message),

@@ -4,7 +4,7 @@
 /// in brackets of its own is that of a table's column. With a hint `nocount` its number of rows is not sent.
 pub const RESULT_SET: &str = "01R01";
 /// A number of rows: the message. The detail `select` says that they gave variables their values, `trigger` that a
-/// trigger's statement has changed them.
+/// trigger's statement has changed them, `nocount` that a caller has set nocount on.
 pub const ROW_COUNT: &str = "01R02";
 /// An error or message with a number of its own, after which the procedure continues. The detail has number, severity,
 /// state, line and procedure.
@@ -15,7 +15,8 @@ pub const LEFT_ERROR: &str = "01R04";
 pub const LEFT_ROWS: &str = "01R05";
 /// A procedure has caught an error that leaves the transaction of its caller uncommittable.
 pub const DOOMED: &str = "01R06";
-/// The end of a statement without a number of rows. The detail `failed`: of one whose error was sent.
+/// The end of a statement without a number of rows. The detail `failed`: of one whose error was sent; `nocount`: a caller has
+/// set nocount on.
 pub const ENDED: &str = "01R07";
 /// The error of a call for the TRY block around it, which has undone nothing. The detail is that of [`NUMBERED`].
 pub const HANDED_OVER: &str = "01R08";

@@ -1,8 +1,10 @@
 //! SET in a procedure.
 
+use super::variable::{NOCOUNT_SETTING, SILENTLY};
 use super::writer::BodyWriter;
 use crate::error::Error;
 use crate::facts::session::holds;
+use crate::resolve::names::literal;
 use crate::tree::{nulls_equal, set_words, SetWord};
 
 /// Options that say what is so in a session that has changed nothing.
@@ -26,7 +28,11 @@ impl BodyWriter<'_> {
                 let why = "it must be on the procedure's own level";
                 return Err(Error::refused(&format!("set {}", words[0]), why, line));
             }
-            ["nocount", rest @ ..] => self.sends_counts = *rest != ["on"],
+            ["nocount", rest @ ..] => {
+                self.sends_counts = *rest != ["on"];
+                self.sets_nocount = true;
+                self.set_nocount(&literal(if self.sends_counts { "" } else { SILENTLY }));
+            }
             ["xact_abort", ..] => {}
             _ if nulls_stay => {}
             words if AT_FIRST.contains(&words) || holds(words) => {}
@@ -37,5 +43,9 @@ impl BodyWriter<'_> {
         }
         self.none(Some("0"));
         Ok(())
+    }
+
+    pub(super) fn set_nocount(&mut self, value: &str) {
+        self.add(format!("perform set_config('{NOCOUNT_SETTING}', {value}, true);"));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::place::Place;
 use super::run::Run;
-use super::variable::{BEGAN, CURSOR, MADE, N, ROW, SCOPE_IDENTITY};
+use super::variable::{BEGAN, CURSOR, MADE, N, ROW, SCOPE_IDENTITY, SILENT, TRY_SETTING};
 use super::writer::{quoted, BodyWriter, Purpose, Rows, COUNTED, SENT};
 use crate::compile::defined_sql;
 use crate::error::Error;
@@ -104,14 +104,12 @@ impl<'t> BodyWriter<'t> {
 
     /// The notice of a number of rows. `kind`: of the statement.
     fn count_of(&self, rows: &str, kind: &str) -> String {
-        let detail = match (&self.purpose, kind) {
-            (Purpose::Trigger { .. }, kind) => {
-                format!(", detail = '{}'", format!("trigger {kind}").trim_end())
-            }
-            (_, "") => String::new(),
-            (_, kind) => format!(", detail = '{kind}'"),
+        let said = match (&self.purpose, kind) {
+            (Purpose::Trigger { .. }, kind) => format!("trigger {kind}").trim_end().to_owned(),
+            (_, kind) => kind.to_owned(),
         };
-        format!("raise notice using errcode = '{ROW_COUNT}', message = {rows}::text{detail};")
+        let detail = self.silently(literal(&said));
+        format!("raise notice using errcode = '{ROW_COUNT}', message = {rows}::text, detail = {detail};")
     }
 
     /// SELECT @a = …: the values of the last row, or what the variables were when there is none.
@@ -155,21 +153,34 @@ impl<'t> BodyWriter<'t> {
         self.declare(CURSOR, "refcursor");
         // its errors and number of rows are known only when it has run, and so are values of the clock
         let runs = !place.handler.is_none() || self.rows == Rows::Asked || !keeps(&query.sql);
-        let scrolls = if runs { "scroll" } else { "no scroll" };
-        let mut lines =
-            vec![format!("{cursor} := null;"), format!("open {cursor} {scrolls} for {};", query.sql)];
+        self.declare(N, "bigint");
+        let mut lines = vec![format!("{cursor} := null;")];
+        let run = [
+            format!("open {cursor} scroll for {};", query.sql),
+            format!("move forward all in {cursor};"),
+            format!("get diagnostics {} = row_count;", quoted(N)),
+            format!("move absolute 0 in {cursor};"),
+        ];
         if runs {
-            self.declare(N, "bigint");
-            lines.push(format!("move forward all in {cursor};"));
-            lines.push(format!("get diagnostics {} = row_count;", quoted(N)));
-            lines.push(format!("move absolute 0 in {cursor};"));
+            lines.extend(run);
+        } else {
+            // its error may be for the CATCH of a caller
+            lines.push(format!(
+                "if current_setting('{TRY_SETTING}', true) in ('on', 'told', 'returned') then"
+            ));
+            lines.extend(run.map(|line| format!("  {line}")));
+            lines.push(String::from("else"));
+            lines.push(format!("  open {cursor} no scroll for {};", query.sql));
+            lines.push(String::from("end if;"));
         }
         let mut notice = format!("raise notice using errcode = '{RESULT_SET}', message = {cursor}::text");
         if let Some(columns) = &query.columns {
             notice.push_str(&format!(", detail = {}", literal(&json(columns))));
         }
-        if !self.sends_counts {
-            notice.push_str(", hint = 'nocount'");
+        match (self.sends_counts, self.sets_nocount) {
+            (false, _) => notice.push_str(", hint = 'nocount'"),
+            (true, false) => notice.push_str(&format!(", hint = {}", quoted(SILENT))),
+            (true, true) => {}
         }
         lines.push(format!("{notice};"));
         let rows = if self.rows == Rows::Asked { quoted(N) } else { String::from(SENT) };

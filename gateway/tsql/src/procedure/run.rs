@@ -1,7 +1,9 @@
 //! Lines of PL/pgSQL that can fail, and the handling of their errors.
 
 use super::place::{Place, Try};
-use super::variable::{caught_name, BODY, CONTEXT, DETAIL, DOOMED, INDEX, MESSAGE, SCHEMA, STATUS, TABLE, TEXT};
+use super::variable::{
+    caught_name, BODY, CONTEXT, DETAIL, DOOMED, INDEX, MESSAGE, SCHEMA, STATUS, TABLE, TEXT,
+};
 use super::writer::{quoted, BodyWriter, Purpose};
 use crate::facts::notices::ENDED;
 use crate::resolve::names::literal;
@@ -61,6 +63,7 @@ impl<'t> BodyWriter<'t> {
     /// The notice of the end of a statement. `detail`: of the notice, an expression.
     pub(super) fn told_end(&self, detail: &str) -> Option<String> {
         let is_told = self.sends_counts && self.purpose == Purpose::Procedure;
+        let detail = self.silently(format!("({detail})"));
         is_told
             .then(|| format!("raise notice using errcode = '{ENDED}', message = 'end', detail = {detail};"))
     }

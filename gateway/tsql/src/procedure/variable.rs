@@ -27,9 +27,16 @@ pub const ROWCOUNT: &str = "@@rowcount";
 pub const SCHEMA: &str = "@@schema";
 /// scope_identity()
 pub const SCOPE_IDENTITY: &str = "@@scope_identity";
+/// What the notice of a number of rows says beside: whether a caller has set nocount on.
+pub const SILENT: &str = "@@silent";
 pub const TABLE: &str = "@@table";
 pub const TEXT: &str = "@@text";
 pub const TRY: &str = "@@try";
+
+/// The setting by which SET NOCOUNT ON holds for what a procedure calls and fires, too.
+pub const NOCOUNT_SETTING: &str = "tsql.nocount";
+/// Its value then: a word of the details of notices.
+pub const SILENTLY: &str = " nocount";
 
 /// The setting that says that a TRY block is open around a call.
 pub const TRY_SETTING: &str = "tsql.try";

@@ -12,7 +12,10 @@ use super::current::changed_cursors;
 use super::declared::{Cursor, FETCH_STATUS};
 use super::digest;
 use super::place::{Handler, Label, Place};
-use super::variable::{Named, BODY, DOOMED, FIRED, LEFT, ROWCOUNT, SCOPE_IDENTITY, STATUS, TRY, TRY_SETTING};
+use super::variable::{
+    Named, BODY, DOOMED, FIRED, LEFT, NOCOUNT_SETTING, ROWCOUNT, SCOPE_IDENTITY, SILENT, STATUS, TRY,
+    TRY_SETTING,
+};
 use crate::error::Error;
 use crate::facts::notices::LEFT_ROWS;
 use crate::facts::types::{Type, INT};
@@ -85,6 +88,8 @@ pub struct BodyWriter<'t> {
     pub(super) labels: Vec<Label>,
     pub(super) caught: Option<u32>,
     pub(super) sends_counts: bool,
+    /// It has said SET NOCOUNT itself: what its caller has set holds no longer.
+    pub(super) sets_nocount: bool,
     pub(super) calls: bool,
     pub(super) rows: Rows,
     /// The next statement leaves another number of rows.
@@ -141,6 +146,7 @@ impl<'t> BodyWriter<'t> {
             labels: Vec::new(),
             caught: None,
             sends_counts: true,
+            sets_nocount: false,
             calls: false,
             rows: Rows::Unknown,
             rows_follow: false,
@@ -185,6 +191,9 @@ impl<'t> BodyWriter<'t> {
         let own = literal(&format!("{}.{}", self.schema, self.name));
         let is_trigger = matches!(self.purpose, Purpose::Trigger { .. });
         self.sends_counts = is_procedure || is_trigger;
+        if self.sends_counts {
+            self.declare(SILENT, format!("text := coalesce(current_setting('{NOCOUNT_SETTING}', true), '')"));
+        }
         // SET XACT_ABORT is on in a trigger
         self.dooms = is_trigger && !sets_off && holds(|kind| matches!(kind, Tree::TryCatch { .. }));
         if self.dooms {
@@ -223,6 +232,9 @@ impl<'t> BodyWriter<'t> {
         if is_trigger {
             self.add(format!("perform set_config('tsql.trigger', {}, true);", quoted(FIRED)));
         }
+        if self.sets_nocount {
+            self.set_nocount(&quoted(SILENT));
+        }
         if self.dooms {
             let (line, name) = (self.line, literal(&self.name));
             let raise = format!("perform tsql.raise(3616, 16, 1, {}, {line}, {name})", literal(RAISED));
@@ -258,6 +270,14 @@ impl<'t> BodyWriter<'t> {
             Rows::Asked => Some(quoted(ROWCOUNT)),
             Rows::Left => Some(quoted(LEFT)),
             Rows::Unknown => None,
+        }
+    }
+
+    /// The detail of a notice of the end of a statement, an expression. `said`: its words.
+    pub(super) fn silently(&self, said: String) -> String {
+        match self.sets_nocount {
+            true => said,
+            false => format!("{said} || {}", quoted(SILENT)),
         }
     }
 
