@@ -5,6 +5,7 @@ use super::messages::printed;
 use super::system_procedures::SystemProcedure;
 use super::variables::Variables;
 use crate::calls::{end_failed, split_name, Form, Returned};
+use crate::catalogue::go_to_texts;
 use crate::client::Client;
 use crate::convert::{SqlType, Zone};
 use crate::interrupt::{Ends, Failure, Interrupt, Stage};
@@ -63,11 +64,12 @@ impl Interpreter {
                         when it runs.";
             return Err(ServerMessage::error(102, 15, text).into());
         }
-        let params = self.params(client, &execute.arguments, variables).await?;
+        let mut params = self.params(client, &execute.arguments, variables).await?;
         let named = match variables.get(&execute.procedure) {
             Some(variable) => printed(&variable.value)?,
             None => execute.procedure.clone(),
         };
+        self.set_texts(client, execute, &named, &mut params, variables).await?;
         let for_value = execute.status.is_some();
         let mut called = self.call(client, &named, &params, Form::Text, true, for_value).await;
         if let Ok(returned) = &mut called {
@@ -88,6 +90,36 @@ impl Interpreter {
             called = Err(Failure::of_statement(message).into());
         }
         self.end_call(client, called, &params, Form::Text).await
+    }
+
+    /// Gives T-SQL's texts of their values to the arguments whose parameters are texts.
+    async fn set_texts<'a>(
+        &mut self,
+        client: &mut Client,
+        execute: &Execute,
+        named: &str,
+        params: &mut [Param<'a>],
+        variables: &Variables<'a>,
+    ) -> Result<(), Interrupt> {
+        if execute.arguments.iter().all(|argument| argument.as_text.is_none()) {
+            return Ok(());
+        }
+        let taking = match SystemProcedure::named(split_name(named).1) {
+            // its text says what its parameters are
+            Some(SystemProcedure::ExecuteSql) => vec![true; params.len()],
+            Some(_) => return Ok(()),
+            // what has no such procedure, or no place for them, is reported by the call
+            None => match self.procedures.called(client, named, params).await {
+                Ok(function) => go_to_texts(&function, params, &client.dialect()),
+                Err(_) => return Ok(()),
+            },
+        };
+        for ((argument, param), is_taken) in execute.arguments.iter().zip(params).zip(taking) {
+            if let (Some(as_text), true) = (&argument.as_text, is_taken) {
+                param.set_text(self.value(client, as_text, variables).await?);
+            }
+        }
+        Ok(())
     }
 
     /// Makes of the value of a function and the outputs of a call what the variables that take them are.

@@ -183,7 +183,7 @@ impl Interpreter {
         for (place, declaration) in program.parameters.iter().enumerate() {
             let given = slots.get(place).copied().flatten().and_then(|index| params.get(index));
             let value = match (given, &declaration.value) {
-                (Some(param), _) => parameter_value(param, &declaration.name, &dialect)
+                (Some(param), _) => parameter_value(param, declaration, &dialect)
                     .map(|value| value.into_owned())
                     .map_err(Failure::of_statement)?,
                 (None, Some(default)) => self.value(client, default, &Variables::default()).await?,

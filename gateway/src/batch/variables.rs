@@ -103,7 +103,7 @@ impl<'a> Variables<'a> {
             };
             variables.list.push(Variable {
                 sql_type: param.declared_type().map_or(SqlType::TEXT, |t| SqlType::of_wire(&t)),
-                value: parameter_value(param, &name, dialect)?,
+                value: param.value(dialect).map_err(|error| refused(&name, &error))?,
                 declared: None,
                 output: param.output.then_some(index),
                 name,
@@ -249,7 +249,7 @@ fn taken<'a>(
     declaration: &Declaration,
     dialect: &Dialect,
 ) -> Result<Value<'a>, ServerMessage> {
-    let value = parameter_value(param, &declaration.name, dialect)?;
+    let value = parameter_value(param, declaration, dialect)?;
     if declaration.of == SQL_VARIANT {
         return as_variant(value, param.declared_type()).map_err(|error| refused(&declaration.name, &error));
     }
@@ -259,10 +259,11 @@ fn taken<'a>(
 /// The value that a call gives a parameter.
 pub fn parameter_value<'a>(
     param: &'a Param<'_>,
-    name: &str,
+    declaration: &Declaration,
     dialect: &Dialect,
 ) -> Result<Value<'a>, ServerMessage> {
-    param.value(dialect).map_err(|error| refused(name, &error))
+    let value = param.value_for(declaration.of.is_text(), dialect);
+    value.map_err(|error| refused(&declaration.name, &error))
 }
 
 fn refused(name: &str, error: &ConvertError) -> ServerMessage {

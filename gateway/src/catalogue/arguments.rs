@@ -157,6 +157,20 @@ pub fn fits(function: &Function, params: &[Param<'_>], dialect: &Dialect) -> boo
     assign(function, params, dialect).is_ok()
 }
 
+/// For each of `params` whether it goes to a text of a procedure of T-SQL.
+pub fn go_to_texts(function: &Function, params: &[Param<'_>], dialect: &Dialect) -> Vec<bool> {
+    let mut texts = vec![false; params.len()];
+    let Ok((slots, _)) = assign(function, params, dialect) else { return texts };
+    for (field, slot) in function.parameters.fields.iter().zip(slots) {
+        let argument = function.parameters.arguments.get(field.argument);
+        let is_of_tsql = argument.is_some_and(|argument| argument.name.starts_with('@'));
+        if let Some(text) = slot.and_then(|index| texts.get_mut(index)) {
+            *text = is_of_tsql && field.takes_text();
+        }
+    }
+    texts
+}
+
 pub type Assigned = (Vec<Option<usize>>, Vec<(usize, usize)>);
 
 /// For each field of the function the parameter that fills it, and the outputs asked for.
@@ -226,7 +240,7 @@ fn put_param(
 ) -> Result<IsNull, BindError> {
     let Some(param) = param else { return Ok(IsNull::Yes) };
     let failed = |error| BindError::Value { name: field.name.to_string(), error };
-    let mut value = param.value(dialect).map_err(failed)?;
+    let mut value = param.value_for(field.takes_text(), dialect).map_err(failed)?;
     if field.pg_type == PgType::SqlVariant {
         value = as_variant(value, param.declared_type()).map_err(failed)?;
     }

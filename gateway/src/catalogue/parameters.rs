@@ -52,6 +52,12 @@ pub struct Field {
     pub is_unique: bool,
 }
 
+impl Field {
+    pub fn takes_text(&self) -> bool {
+        matches!(self.pg_type, PgType::Text | PgType::Varchar | PgType::Bpchar)
+    }
+}
+
 /// A field of a composite type.
 #[derive(Clone, Debug)]
 pub struct Attribute {

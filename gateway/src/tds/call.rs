@@ -44,12 +44,19 @@ pub struct Param<'a> {
     /// The client requests the procedure's default.
     pub default: bool,
     content: Content<'a>,
+    /// The value for a place that takes a text, where it is another than a client's value would be.
+    text: Option<Value<'a>>,
 }
 
 impl<'a> Param<'a> {
     /// A parameter in the text of an `exec`; `name` is "" for a positional one.
     pub fn of_text(name: String, value: Value<'a>, output: bool) -> Param<'a> {
-        Param { name: Name::Text(name), output, default: false, content: Content::Value(value) }
+        Param { name: Name::Text(name), output, default: false, content: Content::Value(value), text: None }
+    }
+
+    /// Gives it a value of its own for a place that takes a text.
+    pub fn set_text(&mut self, value: Value<'a>) {
+        self.text = Some(value);
     }
 
     /// The word `default` in the text of an `exec`.
@@ -92,6 +99,18 @@ impl<'a> Param<'a> {
         match &self.content {
             Content::Wire { type_info, bytes } => decode_value(bytes.as_deref(), type_info, dialect),
             Content::Value(value) => Ok(value.clone()),
+        }
+    }
+
+    /// The value for a place that takes a text or, `is_text` being false, another.
+    pub fn value_for(
+        &self,
+        is_text: bool,
+        dialect: &Dialect,
+    ) -> std::result::Result<Value<'_>, ConvertError> {
+        match &self.text {
+            Some(text) if is_text => Ok(text.clone()),
+            _ => self.value(dialect),
         }
     }
 
@@ -144,6 +163,7 @@ pub fn decode_rpc<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Opti
             output: status & 0x01 != 0,
             default: status & 0x02 != 0,
             content: Content::Wire { type_info, bytes },
+            text: None,
         });
     }
     Ok(Some(Call { procedure, params, knows_columns: options & NO_METADATA != 0 }))
@@ -308,6 +328,7 @@ fn decode_params<'a>(
                 output: format.output,
                 default: false,
                 content: Content::Wire { type_info: format.type_info, bytes },
+                text: None,
             })
         })
         .collect()

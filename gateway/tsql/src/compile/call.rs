@@ -1,8 +1,10 @@
 //! Procedure calls of a batch.
 
 use super::compiler::Compiler;
+use super::value::literal;
 use crate::error::Error;
-use crate::program::{Action, Argument, Execute, Executed, Expression, InsertExecute, Sql};
+use crate::facts::types::{Family, VARCHAR};
+use crate::program::{Action, Argument, Execute, Executed, Expression, InsertExecute, Literal, Sql};
 use crate::resolve::names;
 use crate::translate;
 use crate::tree::{self, ArgumentValue};
@@ -38,16 +40,38 @@ impl Compiler<'_> {
     fn argument(&mut self, argument: &tree::Argument) -> Result<Argument, Error> {
         let name = argument.name.as_deref().unwrap_or("").trim_start_matches('@').to_owned();
         Ok(match &argument.value {
-            ArgumentValue::Default => Argument { name, value: None, output: false, taken: None },
+            ArgumentValue::Default => {
+                Argument { name, value: None, output: false, taken: None, as_text: None }
+            }
             ArgumentValue::Value(value) => {
-                Argument { name, value: Some(self.value(value, None)?), output: false, taken: None }
+                let as_text = self.as_text(value);
+                Argument { name, value: Some(self.value(value, None)?), output: false, taken: None, as_text }
             }
             ArgumentValue::Output(variable) => {
                 let taken = self.taken_by(variable)?;
+                let as_text = self.as_text(&tree::Expression::Variable(variable.clone()));
                 let value = Some(Expression::Variable(variable.name.clone()));
-                Argument { name, value, output: true, taken }
+                Argument { name, value, output: true, taken, as_text }
             }
         })
+    }
+
+    /// The value as what is assigned to a varchar; None where that is the text of any client too, or is refused.
+    fn as_text(&mut self, value: &tree::Expression) -> Option<Expression> {
+        let has_own = match value {
+            tree::Expression::Variable(variable) => {
+                let of = self.scope.type_of(&variable.name, variable.at.line).ok()??;
+                use Family::{Date, DateTime, Float, Guid, Money, Time};
+                let own = [Date, DateTime, Float, Guid, Money, Time];
+                own.contains(&of.family)
+            }
+            value => matches!(literal(value, &self.scope, None), Some(Literal::Float(_) | Literal::Money(_))),
+        };
+        if has_own {
+            self.value(value, Some(VARCHAR)).ok()
+        } else {
+            None
+        }
     }
 
     /// A value as a variable has it; None where it has all of one of PostgreSQL's types that are no texts.
