@@ -32,6 +32,7 @@ as $$
     when sqlstate in ('42804', '42846') then 257
     when sqlstate in ('42883') then 2812
     when sqlstate in ('42P01') then 208
+    when sqlstate in ('44000') then 550
     when sqlstate in ('53100') then 1105
     when sqlstate in ('53300') then 17809
     when sqlstate in ('54001') then 217
@@ -52,6 +53,7 @@ language sql
 immutable
 as $$
   select case
+    when sqlstate = '0A000' and starts_with(message, 'WITH CHECK OPTION is supported only on automatically updatable views') then 'S4510'
     when sqlstate = '0A000' and starts_with(message, 'cannot truncate a table referenced in a foreign key constraint') then 'S4712'
     when sqlstate = '0A000' and starts_with(message, 'DISTINCT is not implemented for window functions') then 'S10759'
     when sqlstate = '0A000' and starts_with(message, 'cannot use subquery in check constraint') then 'S1046'
@@ -146,6 +148,8 @@ as $$
   select case
     when sqlstate in ('0A000', own) and starts_with(message, 'unsupported XML feature')
       then replace('Values of type xml are not supported: this PostgreSQL was built without libxml.', '%', '')
+    when sqlstate in ('0A000', own) and starts_with(message, 'WITH CHECK OPTION is supported only on automatically updatable views')
+      then replace('Could not perform CREATE VIEW because WITH CHECK OPTION was specified and the view is not updatable.', '%', '')
     when sqlstate in ('0A000', own) and starts_with(message, 'cannot truncate a table referenced in a foreign key constraint')
       then replace('Cannot truncate the table because it is being referenced by a FOREIGN KEY constraint.', '%', '')
     when sqlstate in ('0A000', own) and starts_with(message, 'DISTINCT is not implemented for window functions')
@@ -198,6 +202,8 @@ as $$
       then replace('Arithmetic overflow error converting expression to data type money.', '%', '')
     when sqlstate in ('23514', own) and starts_with(message, 'value for domain tsql.smallmoney violates')
       then replace('Arithmetic overflow error converting expression to data type smallmoney.', '%', '')
+    when sqlstate in ('44000', own) and starts_with(message, 'new row violates check option')
+      then replace('The attempted insert or update failed because the target view either specifies WITH CHECK OPTION or spans a view that specifies WITH CHECK OPTION and one or more rows resulting from the operation did not qualify under the CHECK OPTION constraint.', '%', '')
     when sqlstate in ('54001', own) and starts_with(message, 'stack depth limit exceeded')
       then replace('Maximum stored procedure, function, trigger, or view nesting level exceeded.', '%', '')
     when sqlstate in ('428C9', own) and starts_with(message, 'computed: cannot insert a non-DEFAULT value into column "') and strpos(substr(message, 58), '"') > 0
@@ -430,7 +436,7 @@ as $$
       and not tsql.ends_its_transaction(split_part(detail, ' ', 1)::integer)
     when sqlstate ~ '^S\d{4,5}$' then not tsql.ends_more(substr(sqlstate, 2)::integer)
     when sqlstate in ('22007', '22008', '22023', '22P02', '22P03', '3D000', '3F000', '40001', '40P01', '42601', '42702', '42703', '42803', '42804', '42846', '42883', '42P01', '54001', '57014', '57P01') then false
-    when sqlstate in ('21000', '22001', '22003', '2200H', '22012', '23502', '23503', '23514', '23P01', '23505', '25006', '28000', '28P01', '34000', '42501', '428C9', '42P03', '42710', '42723', '42P07', '53100', '53300', '55P03') then true
+    when sqlstate in ('21000', '22001', '22003', '2200H', '22012', '23502', '23503', '23514', '23P01', '23505', '25006', '28000', '28P01', '34000', '42501', '428C9', '42P03', '42710', '42723', '42P07', '44000', '53100', '53300', '55P03') then true
     else sqlstate not like '42%'
   end
 $$;
@@ -459,7 +465,7 @@ language sql
 immutable
 as $$
   select sqlstate in ('40001', '40P01')
-    or (sqlstate like '42%' and sqlstate not in ('21000', '22001', '22003', '2200H', '22012', '23502', '23503', '23514', '23P01', '23505', '25006', '28000', '28P01', '34000', '42501', '428C9', '42P03', '42710', '42723', '42P07', '53100', '53300', '55P03'))
+    or (sqlstate like '42%' and sqlstate not in ('21000', '22001', '22003', '2200H', '22012', '23502', '23503', '23514', '23P01', '23505', '25006', '28000', '28P01', '34000', '42501', '428C9', '42P03', '42710', '42723', '42P07', '44000', '53100', '53300', '55P03'))
 $$;
 
 comment on function tsql.ends_its_batch(text) is

@@ -172,7 +172,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform tsql.tell(error.number, error.severity, error.state, error.message, error.line, error.procedure);
-  if error.number in (233, 515, 546, 547, 548, 2601, 2627, 8152) then
+  if error.number in (233, 515, 546, 547, 548, 550, 2601, 2627, 8152) then
     perform tsql.tell(3621, 10, 0, 'The statement has been terminated.', error.line, error.procedure);
   end if;
   return error.number;

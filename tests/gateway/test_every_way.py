@@ -127,6 +127,7 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     "create function large_f() returns text as begin return 'x' end": (PROCEDURES, IN_A_PROCEDURE),
     "create view ordered as select a from (select 1 a) t order by a": (PROCEDURES, IN_A_PROCEDURE),
     "create view twice as select 1 a, 2 a": (PROCEDURES, IN_A_PROCEDURE),
+    "select count(*) as n from numbered with check option": (PROCEDURES, IN_A_PROCEDURE),
     "create view one_name (x) as select 1 a, 2 b": (PROCEDURES, IN_A_PROCEDURE),
     "create view three_names (x, y, z) as select 1 a, 2 b": (PROCEDURES, IN_A_PROCEDURE),
     "create view v as select * from ##shared21": (PROCEDURES, IN_A_PROCEDURE),

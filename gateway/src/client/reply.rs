@@ -88,7 +88,7 @@ impl Reply {
     /// An error, and what T-SQL says after those that undo what a statement has done so far.
     pub fn error_message(&mut self, message: &ServerMessage) {
         self.message(message);
-        if matches!(message.number, 233 | 515 | 546 | 547 | 548 | 2601 | 2627 | 8152) {
+        if matches!(message.number, 233 | 515 | 546 | 547 | 548 | 550 | 2601 | 2627 | 8152) {
             self.message(&ServerMessage::info(3621, "The statement has been terminated."));
         }
     }

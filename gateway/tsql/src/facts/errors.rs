@@ -49,6 +49,8 @@ const OF_POSTGRESQL: &[(&[&str], i32, u8, Ends)] = &[
     (&["42804", "42846"], 257, 16, Ends::Text),
     (&["42883"], 2812, 16, Ends::Text),
     (&["42P01"], 208, 16, Ends::Text),
+    // WITH CHECK OPTION of a view
+    (&["44000"], 550, 16, Ends::Statement),
     (&["53100"], 1105, 17, Ends::Statement),
     (&["53300"], 17809, 20, Ends::Statement),
     (&["54001"], 217, 16, Ends::Batch),
@@ -181,6 +183,8 @@ macro_rules! no_key {
 const TOLD: &[Told] = &[
     told("0A000", ["unsupported XML feature", ""], None,
         Some("Values of type xml are not supported: this PostgreSQL was built without libxml.")),
+    told("0A000", ["WITH CHECK OPTION is supported only on automatically updatable views", ""], Some(4510),
+        Some("Could not perform CREATE VIEW because WITH CHECK OPTION was specified and the view is not updatable.")),
     told("0A000", ["cannot truncate a table referenced in a foreign key constraint", ""], Some(4712),
         Some("Cannot truncate the table because it is being referenced by a FOREIGN KEY constraint.")),
     told("0A000", ["DISTINCT is not implemented for window functions", ""], Some(10759),
@@ -232,6 +236,10 @@ const TOLD: &[Told] = &[
     told("23514", ["value for domain tsql.smallmoney violates", ""], None,
         Some("Arithmetic overflow error converting expression to data type smallmoney.")),
     told("2BP01", ["cannot drop table", ""], Some(3726), None),
+    told("44000", ["new row violates check option", ""], None,
+        Some("The attempted insert or update failed because the target view either specifies WITH CHECK OPTION or spans \
+            a view that specifies WITH CHECK OPTION and one or more rows resulting from the operation did not qualify \
+            under the CHECK OPTION constraint.")),
     told("54001", ["stack depth limit exceeded", ""], None,
         Some("Maximum stored procedure, function, trigger, or view nesting level exceeded.")),
     told("428C9", ["computed: cannot insert a non-DEFAULT value into column \"", "\""], Some(271), Some(OF_COMPUTED)),
