@@ -264,7 +264,10 @@ create or replace function tsql.read_moment(text_ text, style integer, older boo
 language plpgsql immutable strict parallel safe
 as $$
 begin
-  if style = 0 then
+  -- Apr, 1996 and 15 Apr, 1996, but Apr 15, 1996 ("Date types", alphabetical formats)
+  if not older and text_ ~* '[a-z]\s*,[\s,-]*\d+[\s,-]+\d+($|\s)' then
+    return null;
+  elsif style = 0 then
     return tsql.read_moment(text_, tsql.date_order());
   elsif style < 0 then
     return tsql.read_moment(text_, case when -style % 100 in (3, 4, 5) then 'dmy' when -style % 100 in (2, 11) then 'ymd'

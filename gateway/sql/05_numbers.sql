@@ -134,8 +134,10 @@ create or replace function tsql.top(number bigint) returns bigint
 language plpgsql immutable parallel safe
 as $$
 begin
-  if number is null or number < 0 then
-    perform tsql.fail(1060, 'The number of rows provided for a TOP clause must not be negative or null.');
+  if number is null then
+    perform tsql.fail(1014, 'A TOP or FETCH clause contains an invalid value.');
+  elsif number < 0 then
+    perform tsql.fail(127, 'A TOP N or FETCH rowcount value may not be negative.');
   end if;
   return number;
 end
@@ -160,7 +162,9 @@ create or replace function tsql.top_percent(percent double precision, number big
 language plpgsql immutable parallel safe
 as $$
 begin
-  if percent is null or percent not between 0 and 100 then
+  if percent is null then
+    perform tsql.fail(1014, 'A TOP or FETCH clause contains an invalid value.');
+  elsif percent not between 0 and 100 then
     perform tsql.fail(1031, 'Percent values must be between 0 and 100.');
   end if;
   return ceil(percent::numeric * number / 100);
@@ -254,6 +258,13 @@ return - (3800 + abs(digits) % 100);
 create or replace function tsql.average_digits(digits integer) returns integer
 language sql immutable strict parallel safe
 return - (3800 + greatest(6, abs(digits) % 100));
+create or replace function tsql.whole_digits(digits integer) returns integer
+language sql immutable strict parallel safe
+return digits - digits % 100;
+comment on function tsql.whole_digits(integer) is 'Of CEILING and FLOOR.';
+create or replace function tsql.power_digits(digits integer) returns integer
+language sql immutable strict parallel safe
+return sign(digits) * (3800 + abs(digits) % 100);
 
 create or replace function tsql.declared_digits(tables regclass[], named name) returns integer
 language sql stable parallel safe

@@ -496,6 +496,8 @@ create or replace function tsql.either(l text, r bpchar) returns text
 language sql immutable parallel safe return coalesce(l, tsql.text_of(r));
 create or replace function tsql.with_blanks(value anyelement) returns anyelement
 language sql immutable parallel safe as 'select value';
+create or replace function tsql.with_blanks(value text) returns text
+language sql immutable parallel safe return value;
 create or replace function tsql.with_blanks(value bpchar) returns text
 language sql immutable parallel safe return tsql.text_of(value);
 comment on function tsql.with_blanks(anyelement) is

@@ -437,13 +437,82 @@ comment on function tsql.dependents(regclass, name, text[]) is
 $$What a column cannot be dropped for, as SQL Server's error 5074 names it: constraints but for those in `without`, indexes,
 computed columns, views. holds_type: nor can PostgreSQL give the column another type.$$;
 
+create or replace function tsql.declared_name(of regclass, of_column name) returns text
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(substring(col_description(of, attnum) from '^T-SQL "(?:[^"]|"")+" ?(.*)$'), '')
+  from pg_attribute
+  where attrelid = of and attname = of_column
+$$;
+comment on function tsql.declared_name(regclass, name) is
+  'The type of a column as T-SQL declares it; empty where it follows from that of PostgreSQL.';
+
+create or replace function tsql.holding_alteration(
+  of regclass, of_column name, new_type text, new_name text, nullable boolean
+)
+returns table (kind text, name text)
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with declared as (
+    select a.*, tsql.declared_name(of, of_column) as old_name
+    from pg_attribute a
+    where a.attrelid = of and a.attname = of_column
+  ), compared as (
+    select attnum, attnotnull = nullable as turns_nullable,
+      atttypid = to_regtype(new_type)
+        and replace(split_part(old_name, '(', 1), 'decimal', '') = replace(split_part(new_name, '(', 1), 'decimal', '')
+        as is_same,
+      atttypid in ('varchar'::regtype, 'bytea'::regtype) and new_name !~ '^(binary|image)' as has_length,
+      coalesce(substring(coalesce(nullif(new_name, ''), new_type) from '\((\d+)\)')::integer, 2147483647) as new_length,
+      coalesce(substring(coalesce(nullif(old_name, ''), format_type(atttypid, atttypmod)) from '\((\d+)\)')::integer,
+        2147483647) as old_length,
+      format_type(atttypid, atttypmod) as old_type
+    from declared
+  ), depending as (
+    select d.classid, d.objid
+    from compared
+    join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = of and d.refobjsubid = attnum
+  )
+  select held.kind, held.name
+  from compared
+  cross join lateral (
+    select 'object', d.name, not is_same
+    from tsql.defaults_of(of) as d
+    where d.column_name = of_column
+    union all
+    select 'object', tsql.shown_constraint(c.oid), case c.contype
+      when 'c' then not (is_same and has_length)
+      when 'u' then not (is_same and has_length) or turns_nullable
+      else true
+    end
+    from depending
+    join pg_constraint c on depending.classid = 'pg_constraint'::regclass and c.oid = depending.objid and c.contype <> 'n'
+    union all
+    select 'index', regexp_replace(i.relname, '^.*\.', ''),
+      not (is_same and has_length) or turns_nullable or new_length < old_length
+    from depending
+    join pg_class i on depending.classid = 'pg_class'::regclass and i.oid = depending.objid and i.relkind in ('i', 'I')
+  ) as held (kind, name, holds)
+  where holds and (not is_same or turns_nullable or new_length <> old_length or has_length is false and old_type <> new_type)
+  order by 1 desc, 2
+$$;
+comment on function tsql.holding_alteration(regclass, name, text, text, boolean) is
+$$What SQL Server does not alter a column for, as its error 5074 names it ("ALTER TABLE", ALTER COLUMN): a default if the type
+is another; keys and foreign keys; checks, but for the length of a varchar, nvarchar or varbinary; unique constraints and
+indexes, but for the same, and a greater one. new_type is PostgreSQL's, new_name as T-SQL declares it where that is another.$$;
+
 -- of an older version
 drop procedure if exists tsql.check_alteration(text, text, text[], boolean, text[], text[]);
 drop procedure if exists tsql.check_alteration(text, text, text[], boolean, text[], text[], boolean);
+drop procedure if exists tsql.check_alteration(text, text, text[], boolean, text[], text[], boolean, text[]);
 
 create or replace procedure tsql.check_alteration(
   target text, altered text, dropped text[], if_exists boolean, without text[], key text[], with_defaults boolean,
-  referring text[]
+  referring text[], new_type text, new_name text, nullable boolean
 )
 language plpgsql
 as $$
@@ -479,6 +548,11 @@ begin
       perform tsql.fail(5074, format('The %s ''%s'' is dependent on column ''%s''.', found.kind, found.name, of_column));
     end loop;
   end loop;
+  if new_type is not null then
+    for found in select * from tsql.holding_alteration(of, altered, new_type, new_name, nullable) loop
+      perform tsql.fail(5074, format('The %s ''%s'' is dependent on column ''%s''.', found.kind, found.name, altered));
+    end loop;
+  end if;
   for found in
     select tsql.shown_constraint(c.oid) as name, tsql.shown_constraint(f.oid) as referring, f.conrelid
     from pg_constraint c
@@ -496,8 +570,10 @@ begin
   end if;
 end
 $$;
-comment on procedure tsql.check_alteration(text, text, text[], boolean, text[], text[], boolean, text[]) is
-$$Refuses what PostgreSQL would do and SQL Server does not: a column is not dropped with what depends on it, and a column of a
+comment on procedure tsql.check_alteration(
+  text, text, text[], boolean, text[], text[], boolean, text[], text, text, boolean
+) is
+$$Refuses what PostgreSQL would do and SQL Server does not: a column is not dropped or altered with what depends on it, and a column of a
 primary key takes no nulls before. Errors: no such table (4902) or column (4924), something depends on it (5074), a foreign
 key refers to a constraint (3725), a column of the key is nullable (8111), a column that shall refer to another table is not
 there (1769).$$;
@@ -508,13 +584,16 @@ drop procedure if exists tsql.alter_table(
   text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean);
 drop procedure if exists tsql.alter_table(
   text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[]);
+drop procedure if exists tsql.alter_table(
+  text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[], text[], text[], text[],
+  boolean);
 
 create or replace procedure tsql.alter_table(
   definition text, target text, columns text[], declarations text[], named text default null,
   constraints text[] default '{}', altered text default null, dropped text[] default '{}', if_exists boolean default false,
   without text[] default '{}', key text[] default '{}', with_defaults boolean default false, stripped text[] default '{}',
   referring text[] default '{}', referenced text[] default '{}', referenced_columns text[] default '{}',
-  takes_nulls boolean default false
+  takes_nulls boolean default false, altered_type text default null, altered_nullable boolean default true
 )
 language plpgsql
 as $$
@@ -523,7 +602,8 @@ declare
   without_value text;
   stripped_before smallint[] := tsql.stripped_columns(to_regclass(target));
 begin
-  call tsql.check_alteration(target, altered, dropped, if_exists, without, key, with_defaults, referring);
+  call tsql.check_alteration(target, altered, dropped, if_exists, without, key, with_defaults, referring, altered_type,
+    declarations[1], altered_nullable);
   call tsql.demand_referenced(referenced, referenced_columns);
   for found in select * from tsql.defaults_of(target::regclass) as one where lower(one.name) = any (without) loop
     definition := regexp_replace(definition,
@@ -569,10 +649,11 @@ end
 $$;
 comment on procedure tsql.alter_table(
   text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[], text[], text[], text[],
-  boolean
+  boolean, text, boolean
 ) is
 $$Runs an ALTER TABLE and keeps what is declared of the columns that it adds or changes. altered: the column that gets another
 type; dropped (if_exists: where they are there) and without: the columns and constraints that are dropped; key: the columns
 of an added primary key; with_defaults: a column is dropped with its default; stripped: added columns whose values lose the
 blanks at their ends; referring: columns of added foreign keys; referenced and referenced_columns: what these refer to;
-takes_nulls: the altered column does, but for an identity column.$$;
+takes_nulls: the altered column does, but for an identity column; altered_type and altered_nullable: what SQL Server asks whether
+something holds the column.$$;

@@ -387,6 +387,8 @@ as $$
     or number = 260
     or number = 295
     or number = 911
+    or number = 1014
+    or number = 1031
     or number = 1205
     or number between 2715 and 2716
     or number = 3609

@@ -21,6 +21,31 @@ comment on function tsql.drop_function(text, text, text, boolean) is
 $$Drops a compiled function of a database. Runs with the caller's rights. Errors: none or several of this name (3701).$$;
 
 
+create or replace function tsql.is_owned(function text) returns boolean
+language plpgsql immutable parallel safe
+as $$
+begin
+  if not exists (
+    select from pg_catalog.pg_proc p
+    join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+    where p.proname = function and n.nspname = any (pg_catalog.current_schemas(false)) and n.nspname <> 'pg_catalog'
+  ) then
+    perform tsql.fail(4121, format('Cannot find either column "dbo" or the user-defined function or aggregate '
+      '"dbo.%s", or the name is ambiguous.', function));
+  end if;
+  return true;
+end
+$$;
+comment on function tsql.is_owned(text) is
+$$True where a schema of the search path has a function of this name; error 4121 where only PostgreSQL has one. It is immutable
+for PostgreSQL to ask when it plans a statement, and not for each row.$$;
+
+create or replace function tsql.if_owned(value anyelement, is_owned boolean) returns anyelement
+language sql immutable parallel safe as 'select value';
+comment on function tsql.if_owned(anyelement, boolean) is
+  'The value: PostgreSQL evaluates what else is given when it plans the statement.';
+
+
 create or replace function tsql.create_rows_function(
   action text, schema text, name text, arguments text, path text, asked text, body text, source text
 )

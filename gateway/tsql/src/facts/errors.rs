@@ -77,6 +77,9 @@ const OF_TSQL: &[(i32, i32, Ends)] = &[
     (295, 295, Ends::Transaction),
     // no such database
     (911, 911, Ends::Text),
+    // the numbers of rows of TOP
+    (1014, 1014, Ends::Text),
+    (1031, 1031, Ends::Text),
     (1205, 1205, Ends::Transaction),
     (2715, 2716, Ends::Text),
     (3609, 3609, Ends::Transaction),

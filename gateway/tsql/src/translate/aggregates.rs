@@ -29,6 +29,10 @@ impl Translation<'_> {
             return Err(Error::new(4112, text, line));
         }
         if let Some(frame) = &window.frame {
+            if rule.is_ranking() && rule != Rule::Edge {
+                let text = format!("The function '{name}' may not have a window frame.");
+                return Err(Error::new(10752, text, line));
+            }
             if window.order_by.is_empty() {
                 let text = "Window frame with ROWS or RANGE must have an ORDER BY clause.";
                 return Err(Error::new(10756, text, line));
@@ -190,6 +194,11 @@ impl CallTranslation<'_, '_, '_> {
         self.count(2, 2)?;
         if !self.over.is_empty() || self.of.distinct {
             return Err(Error::syntax("string_agg", self.line));
+        }
+        let separator = &self.arguments[1];
+        if walk::has_column(separator) || walk::has_query(separator) {
+            let text = "Separator parameter for STRING_AGG must be a string literal or variable.";
+            return Err(self.fail(8733, text));
         }
         let value = self.value(0)?;
         let (text, separator) = (self.as_text(&value)?, self.text(1)?);

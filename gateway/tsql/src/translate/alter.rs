@@ -94,11 +94,17 @@ fn checked(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<Vec<
         Ok(names::array(folded.iter().map(|name| names::literal(name)), "text"))
     };
     match action {
-        AlterTable::AlterColumn { column, nullable, .. } => {
+        AlterTable::AlterColumn { column, type_, nullable, .. } => {
             put("altered", names::literal(&folded(&column.text, column.at.line)?));
-            // what says neither takes nulls in SQL Server and stays as it is in ASE
-            if nullable.is_none() && !scope.sybase {
-                put("takes_nulls", String::from("true"));
+            if !scope.sybase {
+                // what says neither takes nulls in SQL Server and stays as it is in ASE
+                if nullable.is_none() {
+                    put("takes_nulls", String::from("true"));
+                }
+                let of = types::of_name(type_, DEFAULT_LENGTH, scope.sybase)?;
+                let kept = column_type(stored(of, *nullable, scope), column.at.line)?;
+                put("altered_type", names::literal(&kept));
+                put("altered_nullable", nullable.unwrap_or(true).to_string());
             }
         }
         AlterTable::Drop(dropped) => {

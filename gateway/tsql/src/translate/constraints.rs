@@ -5,15 +5,21 @@ use super::translation::Translation;
 use super::value::carried;
 use super::variables::{NoVariables, Variables};
 use crate::error::Error;
-use crate::facts::types::Type;
+use crate::facts::types::{Family, Type};
 use crate::resolve::names::{self, folded, in_parentheses, schema_of, table};
 use crate::resolve::Scope;
 use crate::tree::{
     Constraint, ConstraintKind, Expression, KeyAction, Name, ObjectName, Position, References, TableElement,
 };
+use std::collections::HashMap;
 
-/// A constraint; `own` is the column it stands behind.
-pub fn constraint(constraint: &Constraint, own: &[Name], scope: &Scope) -> Result<String, Error> {
+/// A constraint; `own` is the column it stands behind, `types` are those of the columns that are made with it.
+pub fn constraint(
+    constraint: &Constraint,
+    own: &[Name],
+    types: &HashMap<String, Type>,
+    scope: &Scope,
+) -> Result<String, Error> {
     let name = match &constraint.name {
         Some(name) => format!("constraint {} ", names::name(name)?),
         None => String::new(),
@@ -28,7 +34,12 @@ pub fn constraint(constraint: &Constraint, own: &[Name], scope: &Scope) -> Resul
         ConstraintKind::Unique { columns } => format!("unique nulls not distinct{}", keys(columns)?),
         ConstraintKind::Check(condition) => {
             let scope = Scope { definition: true, ..scope.clone() };
-            format!("check ({})", super::condition(condition, &scope, &mut NoVariables(NO_VARIABLES))?)
+            let mut none = NoVariables(NO_VARIABLES);
+            let mut translation = Translation::new(&scope, &mut none);
+            // whose digits a quotient has
+            let decimals = types.iter().filter(|(_, of)| of.family == Family::Decimal);
+            translation.column_types = decimals.map(|(name, of)| (name.clone(), *of)).collect();
+            format!("check ({})", translation.condition(condition)?)
         }
         ConstraintKind::ForeignKey { columns, references } => {
             let columns = keys(columns)?;

@@ -33,6 +33,14 @@ pub fn widest_decimal(values: &[Value]) -> Option<Digits> {
     values.iter().any(may_be_decimal).then(|| Digits::widest(sides.collect()))
 }
 
+/// Those of what a function of a decimal gives, by the function of schema tsql that makes them; "": those of the value.
+pub fn made_decimal(value: &Value, function: &'static str) -> Option<Digits> {
+    may_be_decimal(value).then(|| match function {
+        "" => Digits::widest(vec![side(value)]),
+        _ => Digits::made(function, side(value)),
+    })
+}
+
 /// The digits of a value for who does not see its columns, as SQL.
 pub fn apart(value: &Value) -> Option<String> {
     match value.of {

@@ -10,7 +10,7 @@ use crate::facts::errors::OWNED;
 use crate::facts::functions::{rule, Rule, NEW_ID, NONE_SUCH};
 use crate::facts::session;
 use crate::facts::types::{numeric, unified, Family, Type, BIGINT, GUID, INT, SQL_VARIANT, VARBINARY};
-use crate::resolve::names::{identifier, literal, shown};
+use crate::resolve::names::{folded, identifier, literal, shown};
 use crate::tree::{Arguments, Expression, FunctionCall, ObjectName};
 
 /// The schema of the catalogue's functions, which only look.
@@ -76,22 +76,24 @@ impl Translation<'_> {
         arguments: &[Expression],
         apart: &str,
     ) -> Result<Value, Error> {
-        let (sql, _) = self.passed_on_of(name, arguments, apart)?;
+        let (sql, _) = self.passed_on_of(name, arguments, apart, false)?;
         let is_own = !name.owner.is_empty() && name.owner != SYSTEM && !self.sybase();
         let function = is_own.then(|| sql.split_once('(').map_or("", |(function, _)| function.trim_end()));
         let digits = function.map(|function| format!("tsql.digits_returned({})", literal(function)));
         // once for a query; a default of a column is no place for a select
         let once = |asked| if self.scope.definition { asked } else { format!("(select {asked})") };
         let digits = digits.map(once);
+        let sql = self.owned(name, sql)?;
         Ok(Value::unknown(sql).with_digits(digits))
     }
 
-    /// The same, and the types of the arguments.
+    /// The same, and the types of the arguments. `are_rows`: it stands in FROM.
     pub fn passed_on_of(
         &mut self,
         name: &ObjectName,
         arguments: &[Expression],
         apart: &str,
+        are_rows: bool,
     ) -> Result<(String, Vec<Option<Type>>), Error> {
         let line = name.at.line;
         if name.owner != SYSTEM {
@@ -122,7 +124,21 @@ impl Translation<'_> {
                 None => value.sql,
             });
         }
+        // FROM has no place for a condition
+        let first = values.iter_mut().find(|value| *value != "null").filter(|_| are_rows);
+        if let Some(first) = first {
+            *first = self.owned(name, std::mem::take(first))?;
+        }
         Ok((format!("{}{apart}({})", parts.join("."), values.join(", ")), types))
+    }
+
+    /// A value that there is if dbo owns the function of this name, where dbo is said to: PostgreSQL's own are none of his.
+    fn owned(&self, function: &ObjectName, value: String) -> Result<String, Error> {
+        if !function.owner.eq_ignore_ascii_case("dbo") || self.scope.definition {
+            return Ok(value);
+        }
+        let own = folded(&function.name, function.at.line)?;
+        Ok(format!("tsql.if_owned({value}, tsql.is_owned({}))", literal(&own)))
     }
 }
 

@@ -16,6 +16,8 @@ enum Of {
     Declared(String),
     /// Of values of which one is chosen.
     Widest(Vec<Side>),
+    /// What a function of schema tsql makes of those of a value.
+    Made { function: &'static str, of: Side },
 }
 
 /// An operand.
@@ -88,12 +90,17 @@ impl Digits {
         Digits(Rc::new(Of::Widest(of)))
     }
 
+    pub fn made(function: &'static str, of: Side) -> Digits {
+        Digits(Rc::new(Of::Made { function, of }))
+    }
+
     /// Whether PostgreSQL's catalogue is asked: once for a query, if it stands in a select of its own.
     pub fn is_asked(&self) -> bool {
         match &*self.0 {
             Of::Operation { sides, .. } => sides.iter().any(Side::is_asked),
             Of::Declared(_) => true,
             Of::Widest(sides) => sides.iter().any(Side::is_asked),
+            Of::Made { of, .. } => of.is_asked(),
         }
     }
 
@@ -112,6 +119,7 @@ impl Digits {
             }
             Of::Declared(asked) => asked.clone(),
             Of::Widest(sides) => widest(sides.iter().map(Side::written)),
+            Of::Made { function, of } => format!("tsql.{function}({})", of.written()),
         }
     }
 
@@ -127,6 +135,7 @@ impl Digits {
                 let sides: Option<Vec<_>> = sides.iter().map(Side::apart).collect();
                 widest(sides?.into_iter())
             }
+            Of::Made { function, of } => format!("tsql.{function}({})", of.apart()?),
         })
     }
 }

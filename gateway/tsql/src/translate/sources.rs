@@ -103,7 +103,7 @@ impl Translation<'_> {
         }
         let is_series = call.name.is_bare() && name == "generate_series" && !self.sybase();
         let apart = if self.sybase() { "" } else { OF_ROWS };
-        let (rows, types) = self.passed_on_of(&call.name, arguments, apart)?;
+        let (rows, types) = self.passed_on_of(&call.name, arguments, apart, true)?;
         // PostgreSQL has more of them: those of times
         let are_numbers = types.iter().flatten().all(Type::is_exact);
         Ok(if is_series && are_numbers { format!("tsql.{rows}") } else { rows })

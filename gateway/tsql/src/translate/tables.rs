@@ -159,7 +159,7 @@ pub fn elements(elements: &[TableElement], of: &str, scope: &Scope) -> Result<Ve
     check_identity(elements, of)?;
     let write = |element: &TableElement| match element {
         TableElement::Column(column) => self::column(column, &types, scope),
-        TableElement::Constraint(constraint) => self::constraint(constraint, &[], scope),
+        TableElement::Constraint(constraint) => self::constraint(constraint, &[], &types, scope),
     };
     elements.iter().map(write).collect()
 }
@@ -176,7 +176,7 @@ fn column(column: &ColumnDefinition, types: &HashMap<String, Type>, scope: &Scop
         ColumnKind::Computed { value, .. } => {
             parts.push(computed(&column.name.text, value, types, scope)?);
             for one in &column.constraints {
-                parts.push(constraint(one, std::slice::from_ref(&column.name), scope)?);
+                parts.push(constraint(one, std::slice::from_ref(&column.name), types, scope)?);
             }
             return Ok(parts.join(" "));
         }
@@ -206,7 +206,7 @@ fn column(column: &ColumnDefinition, types: &HashMap<String, Type>, scope: &Scop
             ConstraintKind::Default { value, .. } => {
                 format!("default ({})", named_default(constant(value, of, scope)?, one))
             }
-            _ => constraint(one, std::slice::from_ref(&column.name), scope)?,
+            _ => constraint(one, std::slice::from_ref(&column.name), types, scope)?,
         });
     }
     Ok(parts.join(" "))

@@ -8,7 +8,7 @@ use super::translation::Translation;
 use super::value::converted;
 use crate::error::Error;
 use crate::facts::session::ROW_LIMIT;
-use crate::facts::types::FLOAT;
+use crate::facts::types::{Family, Type, FLOAT};
 use crate::resolve::names::literal;
 use crate::tree::{Expression, Ordering, Query, Select, TableSource, Top};
 
@@ -75,16 +75,18 @@ impl Translation<'_> {
         Ok(format!("{sql} limit {rows}"))
     }
 
-    /// A number of rows. Error 1060 when it is none.
+    /// A number of rows. Error 1060 when it is none, 127 when it is below 0.
     pub fn row_count(&mut self, count: &Expression, line: u32) -> Result<String, Error> {
         let number = self.value(count)?;
-        if number.is_null() || number.text().is_some() {
-            let text = "The number of rows provided for a TOP clause must be an integer.";
+        let is_other = |of: Type| !matches!(of.family, Family::Integer | Family::Bit);
+        if number.is_null() || number.of.is_some_and(is_other) {
+            let text =
+                "The number of rows provided for a TOP or FETCH clauses row count parameter must be an integer.";
             return Err(Error::new(1060, text, line));
         }
         match number.integer() {
             Some(integer) if integer < 0 => {
-                Err(Error::new(1060, "A TOP or FETCH clause contains an invalid value.", line))
+                Err(Error::new(127, "A TOP N or FETCH rowcount value may not be negative.", line))
             }
             Some(_) => Ok(number.sql),
             None => Ok(format!("tsql.top({})", number.sql)),
