@@ -38,6 +38,14 @@ impl Source<'_> {
         matches!(self, Source::Query { sql, only_reads: true, .. } if !sql.calls)
     }
 
+    /// The tables that are locked before it.
+    fn locks(&self) -> &[String] {
+        match self {
+            Source::Call { .. } => &[],
+            Source::Query { sql, .. } => &sql.locks,
+        }
+    }
+
     /// Whether it begins a transaction where statements do.
     fn begins(&self) -> bool {
         match self {
@@ -251,6 +259,10 @@ impl Backend {
         if in_transaction {
             self.start_statement().await?;
         }
+        // what reads alone, in no transaction, keeps nobody waiting
+        if !source.locks().is_empty() && (in_transaction || !source.only_reads()) {
+            return self.run_locked(client, source, rows, in_transaction).await;
+        }
         let settings = source.settings();
         for (set, _) in &settings {
             self.set(set).await?;
@@ -268,6 +280,45 @@ impl Backend {
             self.set(reset).await?;
         }
         ran
+    }
+
+    /// Runs `source` when its tables are locked: its snapshot must not be older. Without a transaction it has one of its own.
+    async fn run_locked(
+        &mut self,
+        client: &mut Client,
+        source: &Source<'_>,
+        rows: Rows<'_>,
+        in_transaction: bool,
+    ) -> Result<Completed, Unfinished> {
+        let open = self.open().await?;
+        if !in_transaction {
+            open.connection.query_text("begin; savepoint ringlog_statement").await?;
+            self.transaction.started = true;
+        }
+        let ran = match self.lock_tables(client, source.locks()).await {
+            Ok(()) => self.run_typed(client, source, rows).await,
+            Err(unfinished) => Err(unfinished),
+        };
+        match &ran {
+            Err(Unfinished::Session(_)) => return ran,
+            Err(Unfinished::Failed(error) | Unfinished::Refused(error)) if error.is_fatal() => return ran,
+            _ => self.settle_statement(ran.is_ok()).await?,
+        }
+        if in_transaction {
+            self.transaction.has_effects = true;
+        } else {
+            self.transaction.started = false;
+            self.set(if ran.is_ok() { "commit" } else { "rollback" }).await?;
+        }
+        ran
+    }
+
+    /// Whoever writes to them waits for the end of the transaction, and who has written is waited for.
+    async fn lock_tables(&mut self, client: &mut Client, tables: &[String]) -> Result<(), Unfinished> {
+        let open = self.open().await?;
+        let canceller = open.connection.canceller();
+        let sql = format!("lock table {} in share row exclusive mode", tables.join(", "));
+        cancellable(client, canceller, open.connection.query_text(&sql)).await.map(|_| ())
     }
 
     async fn set(&mut self, sql: &str) -> Result<(), PgError> {

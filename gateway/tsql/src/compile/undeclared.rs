@@ -7,8 +7,8 @@ use crate::parser;
 use crate::translate::{any, mismatch};
 use crate::tree::{
     Arguments, AssignOperator, BinaryOperator, ColumnName, CommonTable, Expression, Insert, InsertSource,
-    JoinKind, Name, Position, Query, QueryBody, Select, SelectItem, StatementKind, TableSource, Target,
-    Update, Variable, Where,
+    JoinKind, Locks, Name, Position, Query, QueryBody, Select, SelectItem, StatementKind, TableSource,
+    Target, Update, Variable, Where,
 };
 use std::collections::HashSet;
 
@@ -200,7 +200,9 @@ impl Finder<'_> {
     fn changed(&mut self, target: &Target, from: &[TableSource]) {
         self.from = match target {
             _ if !from.is_empty() => from.to_vec(),
-            Target::Table(name) => vec![TableSource::Table { name: name.clone(), alias: None }],
+            Target::Table(name) => {
+                vec![TableSource::Table { name: name.clone(), alias: None, locks: Locks::default() }]
+            }
             Target::Variable(_) => Vec::new(),
         };
         for source in from {

@@ -63,7 +63,7 @@ impl<'t> Parser<'t> {
         let top = self.top()?;
         self.word("into");
         let target = self.target()?;
-        self.hints(false)?;
+        let locks_table = self.hints_of_change()?;
         let columns = if self.next_is_symbol("(") && !self.opens_query() {
             self.in_parentheses(Self::inserted_column)?
         } else {
@@ -71,7 +71,15 @@ impl<'t> Parser<'t> {
         };
         let output = self.output()?;
         let source = self.insert_source()?;
-        Ok(StatementKind::Insert(Box::new(Insert { with, top, target, columns, output, source })))
+        Ok(StatementKind::Insert(Box::new(Insert {
+            with,
+            top,
+            target,
+            locks_table,
+            columns,
+            output,
+            source,
+        })))
     }
 
     /// It begins a batch and is all of it.
@@ -182,12 +190,12 @@ impl<'t> Parser<'t> {
         }
         let top = self.top()?;
         let target = self.target()?;
-        self.hints(false)?;
+        let locks_table = self.hints_of_change()?;
         self.expect_word("set")?;
         let set = self.list(Self::set_item)?;
         let output = self.output()?;
         let (from, condition) = self.change_end()?;
-        let update = Update { with, top, target, set, output, from, condition };
+        let update = Update { with, top, target, locks_table, set, output, from, condition };
         Ok(StatementKind::Update(Box::new(update)))
     }
 
@@ -228,10 +236,18 @@ impl<'t> Parser<'t> {
         let top = self.top()?;
         self.word("from");
         let target = self.target()?;
-        self.hints(false)?;
+        let locks_table = self.hints_of_change()?;
         let output = self.output()?;
         let (from, condition) = self.change_end()?;
-        Ok(StatementKind::Delete(Box::new(Delete { with, top, target, output, from, condition })))
+        Ok(StatementKind::Delete(Box::new(Delete {
+            with,
+            top,
+            target,
+            locks_table,
+            output,
+            from,
+            condition,
+        })))
     }
 
     fn change_end(&mut self) -> Result<(Vec<TableSource>, Option<Where>), Error> {
@@ -266,9 +282,9 @@ impl<'t> Parser<'t> {
         }
         self.word("into");
         let target = self.target()?;
-        self.hints(false)?;
+        let mut locks_table = self.hints_of_change()?;
         let alias = if self.next_is("using") { None } else { self.table_alias()? };
-        self.hints(false)?;
+        locks_table |= self.hints_of_change()?;
         self.expect_word("using")?;
         let source = self.table_source()?;
         self.expect_word("on")?;
@@ -282,7 +298,7 @@ impl<'t> Parser<'t> {
         }
         let output = self.output()?;
         self.change_hints()?;
-        let merge = Merge { with, target, alias, source, condition, clauses, output };
+        let merge = Merge { with, target, locks_table, alias, source, condition, clauses, output };
         Ok(StatementKind::Merge(Box::new(merge)))
     }
 

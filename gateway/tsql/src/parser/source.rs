@@ -4,12 +4,16 @@ use super::query::begins_no_statement;
 use super::{Parser, LONGEST_CHAIN};
 use crate::error::Error;
 use crate::lexer::Token;
-use crate::tree::{JoinKind, Name, ObjectName, Query, QueryBody, TableSource};
+use crate::tree::{JoinKind, Locks, Name, ObjectName, Query, QueryBody, TableSource};
 
 /// Hints that change nothing here.
-const HARMLESS: [&str; 6] = ["nolock", "readuncommitted", "readcommitted", "rowlock", "paglock", "noexpand"];
-const LOCKING: [&str; 7] =
-    ["holdlock", "updlock", "tablock", "tablockx", "xlock", "readpast", "serializable"];
+const HARMLESS: [&str; 7] =
+    ["nolock", "readuncommitted", "readcommitted", "readcommittedlock", "rowlock", "paglock", "noexpand"];
+const LOCKING: [&str; 8] =
+    ["holdlock", "updlock", "tablock", "tablockx", "xlock", "readpast", "serializable", "nowait"];
+/// Those that keep others from writing rows that are not there yet, or the whole table.
+const OF_TABLES: [&str; 3] = ["holdlock", "serializable", "tablockx"];
+const WHY: &str = "it changes what is locked or read";
 
 fn has_condition(kind: JoinKind) -> bool {
     !matches!(kind, JoinKind::Cross | JoinKind::CrossApply | JoinKind::OuterApply)
@@ -136,7 +140,7 @@ impl<'t> Parser<'t> {
             let variable = self.own_variable()?;
             self.refuse_method()?;
             let alias = self.table_alias()?;
-            self.hints(false)?;
+            self.harmless_hints()?;
             return Ok(TableSource::Variable { variable, alias });
         }
         self.refuse_method()?;
@@ -159,9 +163,9 @@ impl<'t> Parser<'t> {
         if self.next_is_symbol("(") && !self.bare_hints(&name)? {
             return Err(self.wrong());
         }
-        self.hints(of_system)?;
+        let locks = self.hints(of_system)?;
         self.locks()?;
-        Ok(TableSource::Table { name, alias })
+        Ok(TableSource::Table { name, alias, locks })
     }
 
     /// ASE's words behind a table: `noholdlock`, `shared`.
@@ -228,28 +232,66 @@ impl<'t> Parser<'t> {
             || (token.is("output") && !self.ahead_is_symbol(1, ","))
     }
 
+    /// `with (hints)` of a table that is changed, whose rows are locked thereby. Whether all of it is.
+    pub(super) fn hints_of_change(&mut self) -> Result<bool, Error> {
+        let at = self.position();
+        match self.hints(false)? {
+            Locks { skips: false, table, .. } => Ok(table),
+            _ => Err(Error::refused("readpast of what is changed", "choose the rows by a query", at)),
+        }
+    }
+
+    /// `with (hints)` where none may lock.
+    pub(super) fn harmless_hints(&mut self) -> Result<(), Error> {
+        let at = self.position();
+        match self.hints(false)? == Locks::default() {
+            true => Ok(()),
+            false => Err(Error::refused("with (…)", WHY, at)),
+        }
+    }
+
     /// `with (hints)`: those that change nothing are passed over.
-    pub(super) fn hints(&mut self, of_system: bool) -> Result<(), Error> {
+    fn hints(&mut self, of_system: bool) -> Result<Locks, Error> {
+        let (start, mut locks) = (self.position(), Locks::default());
         if !self.next_is("with") || !self.ahead_is_symbol(1, "(") {
-            return Ok(());
+            return Ok(locks);
         }
         self.at += 2;
+        let mut reads_all = false;
         loop {
             let token = self.advance()?;
-            let index = token.is("index");
-            // the catalogue is never locked
-            if !(index || token.is_any(&HARMLESS) || (of_system && token.is("readpast"))) {
-                let what = format!("with ({})", token.shown());
-                return Err(Error::refused(&what, "it changes what is locked or read", token.at));
-            }
-            if index {
+            if token.is("index") {
                 self.index_hint()?;
+            } else if token.is_any(&["updlock", "xlock"]) {
+                locks.rows = true;
+            } else if token.is("readpast") {
+                locks.skips = true;
+            } else if token.is("nowait") {
+                locks.fails = true;
+            } else if token.is_any(&OF_TABLES) && !of_system {
+                locks.table = true;
+            } else if token.is_any(&HARMLESS) {
+                reads_all |= token.is_any(&["nolock", "readuncommitted"]);
+            } else {
+                let what = format!("with ({})", token.shown());
+                return Err(Error::refused(&what, WHY, token.at));
             }
             self.symbol(",");
             if self.symbol(")") {
-                return Ok(());
+                break;
             }
         }
+        if (locks.rows || locks.table) && reads_all {
+            return Err(Error::new(1047, "Conflicting locking hints specified.", start));
+        }
+        // the catalogue is never locked, and what is only read waits for nobody
+        if of_system || locks == (Locks { fails: locks.fails, ..Locks::default() }) {
+            return Ok(Locks::default());
+        }
+        if locks.skips && (locks.table || !locks.rows) {
+            return Err(Error::refused("with (readpast)", WHY, start));
+        }
+        Ok(locks)
     }
 
     /// `index (i)`, `index = i`, `index i`.

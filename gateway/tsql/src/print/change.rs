@@ -14,6 +14,14 @@ impl Display for Target {
     }
 }
 
+fn held(locks_table: bool) -> &'static str {
+    if locks_table {
+        " with (holdlock)"
+    } else {
+        ""
+    }
+}
+
 impl Display for Output {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         list(&self.items).fmt(f)?;
@@ -27,7 +35,7 @@ impl Display for Output {
 impl Display for Insert {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         query::with(f, &self.with)?;
-        write!(f, "insert {}into {}", Optional("", &self.top), self.target)?;
+        write!(f, "insert {}into {}{}", Optional("", &self.top), self.target, held(self.locks_table))?;
         write!(f, "{}{}", Enclosed(&self.columns), Optional(" output ", &self.output))?;
         match &self.source {
             InsertSource::Values(values) => write!(f, " values {}", Joined::<Row<'_>>(&rows(values), ", ")),
@@ -42,7 +50,8 @@ impl Display for Insert {
 impl Display for Update {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         query::with(f, &self.with)?;
-        write!(f, "update {}{} set {}", Optional("", &self.top), self.target, list(&self.set))?;
+        write!(f, "update {}{}{}", Optional("", &self.top), self.target, held(self.locks_table))?;
+        write!(f, " set {}", list(&self.set))?;
         Optional(" output ", &self.output).fmt(f)?;
         query::from(f, &self.from)?;
         Optional(" where ", &self.condition).fmt(f)
@@ -63,7 +72,7 @@ impl Display for SetItem {
 impl Display for Delete {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         query::with(f, &self.with)?;
-        write!(f, "delete {}from {}", Optional("", &self.top), self.target)?;
+        write!(f, "delete {}from {}{}", Optional("", &self.top), self.target, held(self.locks_table))?;
         Optional(" output ", &self.output).fmt(f)?;
         query::from(f, &self.from)?;
         Optional(" where ", &self.condition).fmt(f)
@@ -73,7 +82,8 @@ impl Display for Delete {
 impl Display for Merge {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         query::with(f, &self.with)?;
-        write!(f, "merge into {}{}", self.target, Optional(" as ", &self.alias))?;
+        write!(f, "merge into {}{}", self.target, held(self.locks_table))?;
+        Optional(" as ", &self.alias).fmt(f)?;
         write!(f, " using {} on {}", self.source, self.condition)?;
         for clause in &self.clauses {
             write!(f, " {clause}")?;

@@ -157,7 +157,21 @@ impl Display for Alias<'_> {
 impl Display for TableSource {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            TableSource::Table { name, alias } => write!(f, "{name}{}", Alias(alias, &[])),
+            TableSource::Table { name, alias, locks } => {
+                write!(f, "{name}{}", Alias(alias, &[]))?;
+                let hints = [
+                    (locks.rows, "updlock"),
+                    (locks.skips, "readpast"),
+                    (locks.fails, "nowait"),
+                    (locks.table, "holdlock"),
+                ];
+                let hints: Vec<_> =
+                    hints.iter().filter(|(is_set, _)| *is_set).map(|(_, hint)| *hint).collect();
+                if hints.is_empty() {
+                    return Ok(());
+                }
+                write!(f, " with ({})", hints.join(", "))
+            }
             TableSource::Variable { variable, alias } => write!(f, "{variable}{}", Alias(alias, &[])),
             TableSource::Function { call, alias, columns } => write!(f, "{call}{}", Alias(alias, columns)),
             TableSource::Query { query, alias, columns } => {

@@ -124,6 +124,7 @@ impl OverColumns {
             return Ok(None);
         }
         let Ok(mut sql) = Sql::read(&sql, numbered.names) else { return Ok(None) };
+        sql.locks = numbered.locks;
         if let Some((end, sources)) = sources {
             sql.note_sources(end, sources);
         }

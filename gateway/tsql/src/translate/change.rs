@@ -33,9 +33,16 @@ const BESIDE: &str = "\"@changed\"";
 
 impl Translation<'_> {
     pub fn update(&mut self, update: &Update) -> Result<String, Error> {
+        if let Some(sql) = self.update_through(update)? {
+            return Ok(sql);
+        }
         let target = self.target(&update.target)?;
+        if update.locks_table {
+            self.lock_table(&target)?;
+        }
         refuse_common(&update.with, &target)?;
         let with = self.with(&update.with, None)?;
+        self.lock_sources(&update.from, &target)?;
         let named = self.named_of_change(&target, &update.from)?;
         self.named.push(named);
         let changed_table = self.changed_table(&target)?;
@@ -87,9 +94,16 @@ impl Translation<'_> {
     }
 
     pub fn delete(&mut self, delete: &Delete) -> Result<String, Error> {
+        if let Some(sql) = self.delete_through(delete)? {
+            return Ok(sql);
+        }
         let target = self.target(&delete.target)?;
+        if delete.locks_table {
+            self.lock_table(&target)?;
+        }
         refuse_common(&delete.with, &target)?;
         let with = self.with(&delete.with, None)?;
+        self.lock_sources(&delete.from, &target)?;
         let named = self.named_of_change(&target, &delete.from)?;
         self.named.push(named);
         let mut changed = self.changed(&target, &delete.from)?;
@@ -213,26 +227,18 @@ impl Translation<'_> {
             }
         }
         let one = table(target)?;
-        let top = match top {
-            Some(top) if top.percent || top.with_ties || !from.is_empty() => {
-                let why = "a number of rows of one table is what can be chosen";
-                return Err(Error::refused("top", why, top.at));
-            }
-            Some(top) => Some(self.changed_at_most(top)?),
-            None => None,
-        };
         if !from.is_empty() {
-            return Ok(());
+            let why = "rows of one table are what can be chosen";
+            return top.map_or(Ok(()), |top| Err(Error::refused("top beside from", why, top.at)));
         }
         if self.current.is_some() {
             self.limited = self.scope.limits_rows.then_some(one);
             return Ok(());
         }
-        let Some(rows) = self.rows_within(top, &one, target.at.line)? else { return Ok(()) };
         let (of, table) = (&changed.qualifier, &changed.target);
-        let inner =
-            format!("select {of}.tableoid, {of}.ctid from {table}{} limit {rows}", changed.where_sql());
-        changed.conditions = vec![format!("({of}.tableoid, {of}.ctid) in ({inner})")];
+        let inner = format!("select {of}.tableoid, {of}.ctid from {table}{}", changed.where_sql());
+        let Some(rows) = self.changed_of(top, &inner, &one, target.at.line)? else { return Ok(()) };
+        changed.conditions = vec![format!("({of}.tableoid, {of}.ctid) in ({inner} limit {rows})")];
         Ok(())
     }
 

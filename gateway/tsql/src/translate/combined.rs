@@ -1,6 +1,7 @@
 //! UNION, INTERSECT and EXCEPT.
 
 use super::item::{numbered, Item};
+use super::locks::{holding_tables, locks_rows};
 use super::precision::widest;
 use super::select::{first_select, Stands, Written};
 use super::title::ResultType;
@@ -59,6 +60,8 @@ impl Translation<'_> {
         let in_parentheses = |written: Written| Written { sql: format!("({})", written.sql), ..written };
         match body {
             QueryBody::Select(select) => {
+                let held = locks_rows(select).then(|| holding_tables(select));
+                let select = held.as_ref().unwrap_or(select);
                 let written = self.select(select, &[], false, stands)?;
                 // what has a LIMIT must stand by itself
                 Ok(if select.top.is_some() { in_parentheses(written) } else { written })

@@ -2,6 +2,7 @@
 
 use super::declared::Named;
 use super::item::{refuse_nameless, refuse_names, Item};
+use super::locks::locks_rows;
 use super::order::refuse_order;
 use super::select::Stands;
 use super::translation::Translation;
@@ -72,6 +73,9 @@ impl Translation<'_> {
         let (select, alias) = renamed(again, own, &deep).ok_or_else(|| {
             refusal("it must be used once in FROM, in no outer join, without distinct, group by and top")
         })?;
+        if locks_rows(&select) {
+            return Err(refusal("its tables are not locked: take the hints away"));
+        }
         let sources = self.sources_of(&select)?;
         let items = self.items(&select, Stands::Inside)?;
         if items.len() != columns.len() || items.iter().any(|item| item.name.is_none()) {
@@ -136,7 +140,7 @@ fn renamed(select: &Select, own: &str, other: &str) -> Option<(Select, String)> 
 
 fn rename(source: &mut TableSource, own: &str, other: &str, found: &mut Vec<String>) -> Option<()> {
     match source {
-        TableSource::Table { name, alias } if name.is_bare() && name.name.eq_ignore_ascii_case(own) => {
+        TableSource::Table { name, alias, .. } if name.is_bare() && name.name.eq_ignore_ascii_case(own) => {
             let shown = alias.get_or_insert_with(|| Name { text: own.to_owned(), at: name.at });
             found.push(shown.text.clone());
             *name = ObjectName { name: other.to_owned(), at: name.at, ..ObjectName::default() };

@@ -22,6 +22,9 @@ impl Translation<'_> {
     pub fn insert(&mut self, insert: &Insert) -> Result<String, Error> {
         let target = self.target(&insert.target)?;
         let line = target.at.line;
+        if insert.locks_table {
+            self.lock_table(&target)?;
+        }
         let into = self.table(&target)?;
         let max_recursion = match &insert.source {
             InsertSource::Query(query) => query.max_recursion,
@@ -112,6 +115,10 @@ impl Translation<'_> {
     pub fn filled(&mut self, insert: &Insert) -> Result<Filled, Error> {
         let target = self.target(&insert.target)?;
         let into = table(&target)?;
+        if insert.locks_table {
+            let why = "the procedure runs before it";
+            return Err(Error::refused("with (holdlock) of insert … execute", why, target.at));
+        }
         if let Some(with) = insert.with.first() {
             return Err(Error::refused(
                 "with … insert … execute",

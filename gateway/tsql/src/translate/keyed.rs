@@ -7,7 +7,7 @@ use super::variables::Variables;
 use super::walk;
 use crate::error::Error;
 use crate::resolve::{names, Scope};
-use crate::tree::{Expression, Query, QueryBody, SelectItem, TableSource};
+use crate::tree::{Expression, Locks, Query, QueryBody, SelectItem, TableSource};
 
 /// The parts of such a select in SQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +39,8 @@ pub fn of_table(
         && select.into.is_none()
         && select.group_by.is_empty()
         && select.having.is_none();
-    let [TableSource::Table { name: table, alias }] = select.from.as_slice() else { return Ok(None) };
-    if !is_plain || !select.items.iter().all(is_of_row) {
+    let [TableSource::Table { name: table, alias, locks }] = select.from.as_slice() else { return Ok(None) };
+    if *locks != Locks::default() || !is_plain || !select.items.iter().all(is_of_row) {
         return Ok(None);
     }
     let name = match alias {

@@ -14,10 +14,14 @@ use crate::tree::{
 impl Translation<'_> {
     pub fn merge(&mut self, merge: &Merge) -> Result<String, Error> {
         let target = self.target(&merge.target)?;
+        if merge.locks_table {
+            self.lock_table(&target)?;
+        }
         let line = target.at.line;
         refuse_common(&merge.with, &target)?;
         check(&merge.clauses)?;
         let with = self.with(&merge.with, None)?;
+        self.lock_sources(std::slice::from_ref(&merge.source), &target)?;
         let into = table(&target)?;
         let (alias, own) = match &merge.alias {
             Some(alias) => {

@@ -223,6 +223,8 @@ impl Translation<'_> {
             }
             Some(top) => self.top(top, select, order_by, &items, &sources, sql)?,
         };
+        let locks = self.locks(select)?;
+        let sql = format!("{sql}{locks}");
         if !row_sources.is_empty() && sql.starts_with(&head) {
             self.row_sources = Some((head.len(), row_sources));
         }
@@ -401,7 +403,7 @@ impl Titles {
     fn of(select: &Select, items: &[Item]) -> Titles {
         let given = items.iter().filter(|item| !item.is_own).filter_map(|item| item.name.as_deref());
         let table = match select.from.as_slice() {
-            [TableSource::Table { name, alias: None }] => Some(name.clone()),
+            [TableSource::Table { name, alias: None, .. }] => Some(name.clone()),
             [TableSource::Table { alias: Some(alias), .. }
             | TableSource::Variable { alias: Some(alias), .. }
             | TableSource::Function { alias: Some(alias), .. }

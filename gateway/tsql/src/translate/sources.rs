@@ -42,7 +42,7 @@ impl Translation<'_> {
 
     pub fn source(&mut self, source: &TableSource) -> Result<String, Error> {
         match source {
-            TableSource::Table { name, alias } if self.empty(name).is_some() => {
+            TableSource::Table { name, alias, .. } if self.empty(name).is_some() => {
                 let rows = self.empty(name).unwrap_or_default();
                 let named = match alias {
                     Some(_) => self.alias(alias, &[])?,
@@ -50,7 +50,7 @@ impl Translation<'_> {
                 };
                 Ok(format!("({rows}){named}"))
             }
-            TableSource::Table { name, alias } => {
+            TableSource::Table { name, alias, .. } => {
                 Ok(format!("{}{}", self.table(name)?, self.alias(alias, &[])?))
             }
             TableSource::Variable { variable, alias } => {
@@ -196,7 +196,7 @@ impl Translation<'_> {
         while let Some(source) = rest.pop() {
             match source {
                 TableSource::Join { left, right, .. } => rest.extend([&**right, &**left]),
-                TableSource::Table { name, alias } => {
+                TableSource::Table { name, alias, .. } => {
                     let own = name.name.to_lowercase();
                     let is_query = name.is_bare() && self.common_names.contains(&own);
                     if is_query || self.empty(name).is_some() || table(name)?.starts_with("sys.") {

@@ -2,6 +2,7 @@
 
 use super::item::{renamed, Item};
 use super::kind::Kind;
+use super::locks::locks_rows;
 use super::order::ordered;
 use super::sources::Sources;
 use super::translation::Translation;
@@ -53,9 +54,7 @@ impl Translation<'_> {
             if top.with_ties {
                 return Err(Error::refused("top … percent with ties", "one of them goes", top.at));
             }
-            let percent = self.value(&top.count)?;
-            let percent = converted(percent, FLOAT, top.at.line, self.sybase())?.sql;
-            let limit = format!("tsql.top_percent({percent}, (select count(*) from ({sql}) as \"counted\"))");
+            let limit = self.percent_of(top, &sql)?;
             return Ok(format!("{sql} limit {limit}"));
         }
         let rows = self.row_count(&top.count, top.at.line)?;
@@ -73,6 +72,13 @@ impl Translation<'_> {
             }
         }
         Ok(format!("{sql} limit {rows}"))
+    }
+
+    /// So many percent of the rows of a query.
+    fn percent_of(&mut self, top: &Top, rows: &str) -> Result<String, Error> {
+        let percent = self.value(&top.count)?;
+        let percent = converted(percent, FLOAT, top.at.line, self.sybase())?.sql;
+        Ok(format!("tsql.top_percent({percent}, (select count(*) from ({rows}) as \"counted\"))"))
     }
 
     /// A number of rows. Error 1060 when it is none, 127 when it is below 0.
@@ -95,10 +101,35 @@ impl Translation<'_> {
 
     /// The rows that an INSERT, UPDATE or DELETE changes at most: SQL Server demands parentheses ("TOP").
     pub fn changed_at_most(&mut self, top: &Top) -> Result<String, Error> {
-        if !top.in_parentheses && !self.sybase() {
-            return Err(Error::syntax(&top.count.to_string(), top.at));
-        }
+        self.demand_parentheses(top)?;
         self.row_count(&top.count, top.at.line)
+    }
+
+    fn demand_parentheses(&self, top: &Top) -> Result<(), Error> {
+        match top.in_parentheses || self.sybase() {
+            true => Ok(()),
+            false => Err(Error::syntax(&top.count.to_string(), top.at)),
+        }
+    }
+
+    /// The number of rows that a change of this table takes at most, of those that a query chooses.
+    pub fn changed_of(
+        &mut self,
+        top: Option<&Top>,
+        rows: &str,
+        table: &str,
+        line: u32,
+    ) -> Result<Option<String>, Error> {
+        let most = match top {
+            None => None,
+            Some(top) if top.with_ties => return Err(Error::syntax("with", top.at)),
+            Some(top) if top.percent => {
+                self.demand_parentheses(top)?;
+                Some(self.percent_of(top, rows)?)
+            }
+            Some(top) => Some(self.changed_at_most(top)?),
+        };
+        self.rows_within(most, table, line)
     }
 
     /// The number of rows that a change of this table takes at most: that of its TOP, and of `set rowcount`.
@@ -165,6 +196,7 @@ impl Translation<'_> {
         rows: &str,
     ) -> Result<Option<String>, Error> {
         let is_plain = !select.distinct
+            && !locks_rows(select)
             && select.group_by.is_empty()
             && select.having.is_none()
             && self.aggregates == 0

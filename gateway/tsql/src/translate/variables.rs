@@ -13,6 +13,11 @@ pub trait Variables {
     /// The SQL names a table so.
     fn note_table(&mut self, _table: &str) {}
 
+    /// The table, as SQL names it, is locked before the statement runs.
+    fn lock_table(&mut self, _table: &str, line: u32) -> Result<(), Error> {
+        Err(Error::refused("with (holdlock)", "a table is locked by statements of batches alone", line))
+    }
+
     /// A column is compared with a time of the clock.
     fn note_clock(&mut self) {}
 
@@ -40,6 +45,8 @@ pub struct Numbered {
     pub calls: bool,
     /// See `Variables::note_table`.
     pub tables: Vec<String>,
+    /// See `Variables::lock_table`.
+    pub locks: Vec<String>,
     pub clock: Clock,
 }
 
@@ -85,6 +92,13 @@ impl Variables for Numbered {
         if !self.tables.iter().any(|known| known == table) {
             self.tables.push(table.to_owned());
         }
+    }
+
+    fn lock_table(&mut self, table: &str, _line: u32) -> Result<(), Error> {
+        if !self.locks.iter().any(|known| known == table) {
+            self.locks.push(table.to_owned());
+        }
+        Ok(())
     }
 
     fn note_clock(&mut self) {

@@ -26,6 +26,8 @@ pub struct Insert {
     pub with: Vec<CommonTable>,
     pub top: Option<Top>,
     pub target: Target,
+    /// A hint locks the table for others that write.
+    pub locks_table: bool,
     /// Empty when none is written.
     pub columns: Vec<Name>,
     pub output: Option<Output>,
@@ -46,6 +48,8 @@ pub struct Update {
     pub with: Vec<CommonTable>,
     pub top: Option<Top>,
     pub target: Target,
+    /// See `Locks::table`.
+    pub locks_table: bool,
     pub set: Vec<SetItem>,
     pub output: Option<Output>,
     pub from: Vec<TableSource>,
@@ -66,6 +70,8 @@ pub struct Delete {
     pub with: Vec<CommonTable>,
     pub top: Option<Top>,
     pub target: Target,
+    /// See `Locks::table`.
+    pub locks_table: bool,
     pub output: Option<Output>,
     pub from: Vec<TableSource>,
     pub condition: Option<Where>,
@@ -76,6 +82,8 @@ pub struct Delete {
 pub struct Merge {
     pub with: Vec<CommonTable>,
     pub target: Target,
+    /// See `Locks::table`.
+    pub locks_table: bool,
     pub alias: Option<Name>,
     pub source: TableSource,
     pub condition: Expression,

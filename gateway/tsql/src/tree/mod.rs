@@ -35,7 +35,7 @@ pub use procedure::{
     Returns, TriggerEvent, TriggerTime,
 };
 pub use query::{
-    CommonTable, Grouping, JoinKind, Ordering, Query, QueryBody, Select, SelectItem, SetOperator,
+    CommonTable, Grouping, JoinKind, Locks, Ordering, Query, QueryBody, Select, SelectItem, SetOperator,
     TableSource, Top,
 };
 pub use statement::{

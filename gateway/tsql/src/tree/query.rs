@@ -120,12 +120,25 @@ pub struct Ordering {
     pub descending: bool,
 }
 
+/// What the hints of a table lock. Hints that change nothing here are left out; the others are refused by the parser.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Locks {
+    /// `updlock`, `xlock`: the rows that are read.
+    pub rows: bool,
+    /// `readpast`: rows that others have locked are passed over.
+    pub skips: bool,
+    /// `nowait`
+    pub fails: bool,
+    /// `holdlock`, `serializable`, `tablockx`: the table, for others that write.
+    pub table: bool,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum TableSource {
-    /// Hints that change nothing here are left out; the others are refused by the parser.
     Table {
         name: ObjectName,
         alias: Option<Name>,
+        locks: Locks,
     },
     /// A table variable.
     Variable {

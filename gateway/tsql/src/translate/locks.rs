@@ -1,0 +1,143 @@
+//! Hints that lock the rows that a select reads: `with (updlock, readpast)` ("Table hints").
+
+use super::translation::Translation;
+use super::walk;
+use crate::error::Error;
+use crate::resolve::names;
+use crate::tree::{Expression, JoinKind, Locks, Name, ObjectName, Select, SelectItem, TableSource};
+
+impl Translation<'_> {
+    /// What follows a select whose tables are locked; "" where none is.
+    pub fn locks(&mut self, select: &Select) -> Result<String, Error> {
+        let locked = locked(&select.from);
+        let Some(first) = locked.first() else { return Ok(String::new()) };
+        let refusal = |why| Error::refused("with (updlock)", why, first.name.at);
+        let of_several = self.aggregates > 0
+            || select.distinct
+            || !select.group_by.is_empty()
+            || select.having.is_some()
+            || select.items.iter().any(has_window);
+        let mut clauses = String::new();
+        for Locked { name, alias, locks, is_outer } in &locked {
+            if name.is_bare() && self.common_names.contains(&name.name.to_lowercase()) {
+                return Err(refusal("a query of the WITH is no table: lock inside of it"));
+            }
+            // PostgreSQL locks no rows that stand for several ones or may be missing
+            if locks.table || of_several || *is_outer {
+                if locks.skips || locks.fails {
+                    return Err(refusal("readpast and nowait are for rows that are read one by one"));
+                }
+                self.lock_table(name)?;
+                continue;
+            }
+            let with_ties = select.top.as_ref().is_some_and(|top| top.with_ties);
+            if with_ties && locks.skips {
+                return Err(refusal("top … with ties counts the rows that are passed over"));
+            }
+            let qualifier = match alias {
+                Some(alias) => names::name(alias)?,
+                None => names::qualifier(name)?,
+            };
+            let otherwise = match locks {
+                Locks { skips: true, .. } => " skip locked",
+                Locks { fails: true, .. } => " nowait",
+                _ => "",
+            };
+            clauses.push_str(&format!(" for update of {qualifier}{otherwise}"));
+        }
+        // it has an effect, and waits for others
+        self.variables.note_call();
+        Ok(clauses)
+    }
+
+    /// Locks what a change reads: its own target is locked by the change.
+    pub fn lock_sources(&mut self, from: &[TableSource], target: &ObjectName) -> Result<(), Error> {
+        for Locked { name, alias, locks, .. } in locked(from) {
+            let is_target = match alias {
+                Some(alias) => target.is_bare() && alias.is(&target.name),
+                None => name == target,
+            };
+            if locks.skips || locks.fails {
+                let why = "choose the rows by a query";
+                return Err(Error::refused("readpast or nowait of what is changed", why, name.at));
+            }
+            if !locks.table && is_target {
+                continue;
+            }
+            if name.is_bare() && self.common_names.contains(&name.name.to_lowercase()) {
+                return Err(Error::refused(
+                    "with (updlock)",
+                    "lock inside of the query of the WITH",
+                    name.at,
+                ));
+            }
+            self.lock_table(name)?;
+        }
+        Ok(())
+    }
+
+    /// Locks a table before the statement runs: whoever writes to it waits until the transaction has ended.
+    pub fn lock_table(&mut self, name: &ObjectName) -> Result<(), Error> {
+        // nobody else sees it
+        if name.is_temporary() && !name.is_global() {
+            return Ok(());
+        }
+        let sql = names::table(name)?;
+        self.variables.note_call();
+        self.variables.lock_table(&sql, name.at.line)
+    }
+}
+
+pub fn locks_rows(select: &Select) -> bool {
+    !locked(&select.from).is_empty()
+}
+
+/// The same select, whose tables are locked in place of rows: PostgreSQL locks no rows of a UNION.
+pub fn holding_tables(select: &Select) -> Select {
+    fn hold(source: &mut TableSource) {
+        match source {
+            TableSource::Table { locks, .. } => locks.table |= *locks != Locks::default(),
+            TableSource::Join { left, right, .. } => {
+                hold(left);
+                hold(right);
+            }
+            _ => {}
+        }
+    }
+    let mut select = select.clone();
+    select.from.iter_mut().for_each(hold);
+    select
+}
+
+struct Locked<'s> {
+    name: &'s ObjectName,
+    alias: Option<&'s Name>,
+    locks: Locks,
+    /// It may have no row.
+    is_outer: bool,
+}
+
+fn locked(from: &[TableSource]) -> Vec<Locked<'_>> {
+    let mut found = Vec::new();
+    let mut rest: Vec<(&TableSource, bool)> = from.iter().map(|source| (source, false)).collect();
+    while let Some((source, is_outer)) = rest.pop() {
+        match source {
+            TableSource::Table { name, alias, locks } if *locks != Locks::default() => {
+                found.push(Locked { name, alias: alias.as_ref(), locks: *locks, is_outer });
+            }
+            TableSource::Join { kind, left, right, .. } => {
+                let left_is_outer = matches!(kind, JoinKind::Right | JoinKind::Full);
+                let right_is_outer = matches!(kind, JoinKind::Left | JoinKind::Full | JoinKind::OuterApply);
+                rest.push((right, is_outer || right_is_outer));
+                rest.push((left, is_outer || left_is_outer));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn has_window(item: &SelectItem) -> bool {
+    let (SelectItem::Value { value, .. } | SelectItem::Assign { value, .. }) = item else { return false };
+    walk::any(value, &mut |one| matches!(one, Expression::Function(call) if call.over.is_some()))
+}

@@ -1,0 +1,295 @@
+//! Changes of a table through a query of it: `with d as (select …) delete d where …`, `delete d from (select …) d`.
+//!
+//! SQL Server changes the rows of the table that the rows of the query are of ("WITH common_table_expression", "UPDATE",
+//! "DELETE"). Here the query has two columns more, the place of each row.
+
+use super::declared::Named;
+use super::sources::source_name;
+use super::translation::Translation;
+use super::walk;
+use crate::error::Error;
+use crate::resolve::names::{self, identifier, quoted, shown, table};
+use crate::tree::{
+    ColumnName, CommonTable, Delete, Expression, Locks, Name, ObjectName, QueryBody, Select, SelectItem,
+    SetItem, TableSource, Target, Top, Update, Where,
+};
+
+/// What is changed.
+const CHANGED: &str = "\"@changed\"";
+/// The rows that change it.
+const NEW: &str = "\"@new\"";
+/// The name of a derived table as a query of the WITH.
+const DERIVED: &str = "@through";
+const PLACE: [&str; 2] = ["tableoid", "ctid"];
+
+/// A change that goes through a query.
+struct Through {
+    with: Vec<CommonTable>,
+    from: Vec<TableSource>,
+    /// As the change names the query.
+    target: ObjectName,
+    columns: Vec<Name>,
+    items: Vec<SelectItem>,
+    /// The table of the query.
+    base: ObjectName,
+}
+
+/// The rows of the query that a change takes, and what it needs of each.
+struct Rows {
+    with: String,
+    select: String,
+    /// In SQL.
+    base: String,
+}
+
+impl Translation<'_> {
+    /// None where the target is no query.
+    pub fn delete_through(&mut self, delete: &Delete) -> Result<Option<String>, Error> {
+        let Some(through) = self.through(&delete.with, &delete.target, &delete.from)? else {
+            return Ok(None);
+        };
+        let rows = self.rows_through(&through, &[], delete.condition.as_ref(), delete.top.as_ref())?.0;
+        let Rows { with, select, base } = rows;
+        let place = PLACE.map(|column| format!("{CHANGED}.{column}")).join(", ");
+        let sql = format!("delete from {base} as {CHANGED} where ({place}) in ({select})");
+        let line = through.target.at.line;
+        let sql = self.with_output(sql, delete.output.as_ref(), line, None, Some(CHANGED.to_owned()))?;
+        Ok(Some(format!("{with}{sql}")))
+    }
+
+    /// The same.
+    pub fn update_through(&mut self, update: &Update) -> Result<Option<String>, Error> {
+        let Some(through) = self.through(&update.with, &update.target, &update.from)? else {
+            return Ok(None);
+        };
+        let line = through.target.at.line;
+        let set: Vec<SetItem> =
+            update.set.iter().map(|item| through.base_item(item)).collect::<Result<_, _>>()?;
+        let (rows, values) =
+            self.rows_through(&through, &set, update.condition.as_ref(), update.top.as_ref())?;
+        let mut assignments = Vec::with_capacity(set.len());
+        for (item, value) in set.iter().zip(values) {
+            let Some(column) = &item.column else { continue };
+            let column = identifier(&column.column, line)?;
+            if assignments.iter().any(|(known, _)| *known == column) {
+                let text = "A column name is specified more than once in the SET clause.";
+                return Err(Error::new(264, text, line).with_severity(16));
+            }
+            assignments.push((column, value));
+        }
+        let assignments: Vec<_> =
+            assignments.iter().map(|(column, value)| format!("{column} = {value}")).collect();
+        let Rows { with, select, base } = rows;
+        let same =
+            PLACE.map(|column| format!("{CHANGED}.{column} = {NEW}.{}", quoted(&format!("@{column}"))));
+        let sql = format!(
+            "update {base} as {CHANGED} set {} from ({select}) as {NEW} where {}",
+            assignments.join(", "),
+            same.join(" and ")
+        );
+        let (inserted, deleted) = (Some(CHANGED.to_owned()), Some("old".to_owned()));
+        let sql = self.with_output(sql, update.output.as_ref(), line, inserted, deleted)?;
+        Ok(Some(format!("{with}{sql}")))
+    }
+
+    /// The rows that are changed, and where each value of SET is found beside them.
+    fn rows_through(
+        &mut self,
+        through: &Through,
+        set: &[SetItem],
+        condition: Option<&Where>,
+        top: Option<&Top>,
+    ) -> Result<(Rows, Vec<String>), Error> {
+        let (line, base) = (through.target.at.line, table(&through.base)?);
+        self.variables.note_table(&base);
+        let with = self.with(&through.with, None)?;
+        self.lock_sources(&through.from, &through.target)?;
+        let named = self.named_sources(&through.from)?;
+        self.named.push(named);
+        let sources = self.from(&through.from)?;
+        let condition = match condition {
+            None => String::new(),
+            Some(Where::Condition(condition)) => format!(" where {}", self.condition(condition)?),
+            Some(Where::CurrentOf(_)) => {
+                return Err(Error::refused("current of", "change the table itself", through.target.at));
+            }
+        };
+        let name = names::qualifier(&through.target)?;
+        let mut listed: Vec<String> =
+            PLACE.iter().map(|column| format!("{name}.{}", quoted(&format!("@{column}")))).collect();
+        let mut values = Vec::with_capacity(set.len());
+        for item in set {
+            let value = self.set_value(item, &base)?;
+            if matches!(item.value, Expression::Default(_)) {
+                values.push(value);
+                continue;
+            }
+            let own = quoted(&format!("@{}", values.len() + 1));
+            listed.push(format!("{value} as {own}"));
+            values.push(format!("{NEW}.{own}"));
+        }
+        let mut select = format!("select {} from {sources}{condition}", listed.join(", "));
+        if let Some(most) = self.changed_of(top, &select, &base, line)? {
+            select.push_str(&format!(" limit {most}"));
+        }
+        self.named.pop();
+        self.named.push(vec![Named { name: base.clone(), tables: vec![base.clone()], ..Named::default() }]);
+        Ok((Rows { with, select, base }, values))
+    }
+
+    fn through(
+        &self,
+        with: &[CommonTable],
+        target: &Target,
+        from: &[TableSource],
+    ) -> Result<Option<Through>, Error> {
+        let Target::Table(target) = target else { return Ok(None) };
+        if !target.is_bare() {
+            return Ok(None);
+        }
+        let own = target.name.to_lowercase();
+        let (mut with, mut from) = (with.to_vec(), from.to_vec());
+        let is_alone = from.is_empty();
+        let found = from.iter_mut().find_map(|source| named_so(source, &own));
+        let common = match found {
+            Some(source @ TableSource::Query { .. }) => {
+                let table = ObjectName { name: DERIVED.into(), at: target.at, ..ObjectName::default() };
+                let alias = Some(Name { text: target.name.clone(), at: target.at });
+                let derived = std::mem::replace(
+                    source,
+                    TableSource::Table { name: table, alias, locks: Locks::default() },
+                );
+                let TableSource::Query { query, columns, .. } = derived else { return Ok(None) };
+                with.push(CommonTable {
+                    name: Name { text: DERIVED.into(), at: target.at },
+                    columns,
+                    query: *query,
+                });
+                DERIVED.to_owned()
+            }
+            Some(TableSource::Table { name, .. }) if name.is_bare() => name.name.clone(),
+            None if is_alone => {
+                from.push(TableSource::Table { name: target.clone(), alias: None, locks: Locks::default() });
+                target.name.clone()
+            }
+            _ => return Ok(None),
+        };
+        let Some(place) = with.iter().position(|one| one.name.is(&common)) else { return Ok(None) };
+        let others: Vec<Name> = with.iter().map(|one| one.name.clone()).collect();
+        let common = &mut with[place];
+        let refusal = |why| Error::refused(&format!("a change through {}", target.name), why, target.at);
+        if walk::names_table(&common.query, &common.name.text) {
+            return Err(refusal("it names itself: change the table itself"));
+        }
+        let QueryBody::Select(select) = &mut common.query.body else {
+            return Err(refusal("its rows are of several queries: change the table itself"));
+        };
+        if select.distinct || !select.group_by.is_empty() || select.having.is_some() {
+            let text = format!(
+                "Cannot update the view or function '{}' because it contains aggregates, or a DISTINCT or GROUP BY clause, \
+                 or PIVOT or UNPIVOT operator.",
+                target.name
+            );
+            return Err(Error::new(4403, text, target.at).with_severity(16));
+        }
+        let (base, name) = match select.from.as_slice() {
+            [TableSource::Table { name, alias, .. }]
+                if !(name.is_bare() && others.iter().any(|other| other.is(&name.name))) =>
+            {
+                (name.clone(), alias.clone())
+            }
+            [TableSource::Variable { variable, alias }] => (self.table_variable(variable)?, alias.clone()),
+            _ => return Err(refusal("its rows are not those of one table: change the table itself")),
+        };
+        let qualifier = match name {
+            Some(alias) => ObjectName { name: alias.text, at: alias.at, ..ObjectName::default() },
+            None => base.clone(),
+        };
+        if let [TableSource::Table { locks, .. }] = select.from.as_mut_slice() {
+            // the change locks them
+            locks.rows &= locks.skips;
+            locks.fails &= locks.skips;
+        }
+        let (items, columns) = (select.items.clone(), common.columns.clone());
+        with_place(select, &qualifier);
+        if !common.columns.is_empty() {
+            common.columns.extend(PLACE.map(|column| shown_place(column, target)));
+        }
+        Ok(Some(Through { with, from, target: target.clone(), columns, items, base }))
+    }
+}
+
+/// The source that a change calls so.
+fn named_so<'s>(source: &'s mut TableSource, own: &str) -> Option<&'s mut TableSource> {
+    match source {
+        TableSource::Join { left, right, .. } => named_so(left, own).or_else(|| named_so(right, own)),
+        _ => (source_name(source).as_deref() == Some(own)).then_some(source),
+    }
+}
+
+fn shown_place(column: &str, target: &ObjectName) -> Name {
+    Name { text: format!("@{column}"), at: target.at }
+}
+
+/// The select with the places of its rows.
+fn with_place(select: &mut Select, of: &ObjectName) {
+    select.items.extend(PLACE.map(|column| SelectItem::Value {
+        value: Expression::Column(ColumnName {
+            table: Some(Box::new(of.clone())),
+            column: column.to_owned(),
+            at: of.at,
+        }),
+        alias: Some(shown_place(column, of)),
+    }));
+}
+
+impl Through {
+    /// An assignment to the column of the table that the query's is.
+    fn base_item(&self, item: &SetItem) -> Result<SetItem, Error> {
+        let Some(column) = item.column.as_ref().filter(|_| item.variable.is_none()) else {
+            let what = format!("update … set @variable through {}", shown(&self.target));
+            return Err(Error::refused(&what, "select the value", self.target.at));
+        };
+        let base = self.base_column(column)?;
+        if !base.eq_ignore_ascii_case(&column.column) && item.operator.computes().is_some() {
+            let what = format!("{} of another name in {}", base, shown(&self.target));
+            return Err(Error::refused(&what, "write the sum out", column.at));
+        }
+        let column = Some(ColumnName { column: base, table: None, ..column.clone() });
+        Ok(SetItem { column, ..item.clone() })
+    }
+
+    fn base_column(&self, column: &ColumnName) -> Result<String, Error> {
+        let mut has_star = false;
+        for (place, item) in self.items.iter().enumerate() {
+            let (own, named) = match item {
+                SelectItem::Value { value: Expression::Column(own), alias } => {
+                    (Some(own), alias.as_ref().map_or(&own.column, |alias| &alias.text))
+                }
+                SelectItem::Value { alias: Some(alias), .. } => (None, &alias.text),
+                SelectItem::Star { .. } => {
+                    has_star = true;
+                    continue;
+                }
+                _ => continue,
+            };
+            let named = self.columns.get(place).map_or(named, |given| &given.text);
+            if named.eq_ignore_ascii_case(&column.column) {
+                return own.map(|own| own.column.clone()).ok_or_else(|| self.derived(column));
+            }
+        }
+        if has_star && self.columns.is_empty() {
+            return Ok(column.column.clone());
+        }
+        let text = format!("Invalid column name '{}'.", column.column);
+        Err(Error::new(207, text, column.at).with_severity(16))
+    }
+
+    fn derived(&self, column: &ColumnName) -> Error {
+        let text = format!(
+            "Update or insert of view or function '{}' failed because it contains a derived or constant field.",
+            self.target.name
+        );
+        Error::new(4406, text, column.at).with_severity(16)
+    }
+}
