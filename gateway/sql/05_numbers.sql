@@ -12,6 +12,61 @@ language sql immutable strict parallel safe as $$ select value $$;
 comment on function tsql.truncated(numeric, integer) is 'A decimal that is converted to another scale in ASE.';
 comment on function tsql.truncated(anyelement, integer) is 'The same of what is no decimal: its conversion says.';
 
+create or replace function tsql.lost_scale(value numeric, "precision" integer, scale integer, target text) returns numeric
+language plpgsql immutable parallel safe
+as $$
+begin
+  -- what does not fit at all is an overflow
+  if abs(value) >= power(10::numeric, "precision" - scale) then
+    return value;
+  elsif current_setting('tsql.numeric_truncation', true) = 'off' then
+    return trunc(value, scale);
+  end if;
+  perform tsql.fail(251, format('Scale error during implicit conversion of NUMERIC value ''%s'' to a %s field.', value, target));
+  return null;
+end
+$$;
+comment on function tsql.lost_scale(numeric, integer, integer, text) is
+  'Error 241 of ASE, which is 251 here; under set arithabort numeric_truncation off the digits that remain.';
+
+create or replace function tsql.scaled(value numeric, "precision" integer, scale integer, target text) returns numeric
+language sql immutable parallel safe
+return case
+  when pg_catalog.trunc(value, scale) <> value then tsql.lost_scale(value, "precision", scale, target)
+  else value
+end;
+create or replace function tsql.scaled(value anyelement, "precision" integer, scale integer, target text) returns anyelement
+language sql immutable parallel safe as $$ select value $$;
+comment on function tsql.scaled(numeric, integer, integer, text) is
+  'A decimal that becomes one of so many digits, and of these behind the point, by itself, in ASE.';
+comment on function tsql.scaled(anyelement, integer, integer, text) is 'The same of what is no decimal: its conversion says.';
+
+do $$
+declare
+  type_ text;
+begin
+  -- else PostgreSQL cannot choose between numeric, which they become, and anyelement
+  foreach type_ in array array['smallint', 'integer', 'bigint'] loop
+    execute format('create or replace function tsql.truncated(value %1$s, scale integer) returns %1$s'
+      ' language sql immutable strict parallel safe return value', type_);
+    execute format('create or replace function tsql.scaled(value %1$s, "precision" integer, scale integer, target text)'
+      ' returns %1$s language sql immutable parallel safe return value', type_);
+  end loop;
+end
+$$;
+
+create or replace function tsql.stored(value numeric, typmod integer) returns numeric
+language sql immutable parallel safe
+return pg_catalog."numeric"(
+  case
+    -- money and smallmoney, which round, have these as well
+    when typmod < 4 or typmod in ((19 << 16) + 4 + 4, (10 << 16) + 4 + 4) then value
+    else tsql.scaled(value, (typmod - 4) >> 16, (typmod - 4) & 1023, 'NUMERIC')
+  end,
+  typmod
+);
+comment on function tsql.stored(numeric, integer) is 'A decimal on its way into a column, in ASE.';
+
 -- volatile: what is immutable without arguments is called before it is known whether it will be needed
 create or replace function tsql.no_domain() returns double precision
 language plpgsql volatile

@@ -211,6 +211,10 @@ begin
           body := 'tsql.moment((carried).value::double precision)';
         end if;
         continue when body is null;
+        if dialect.sybase and source.class = 'numeric' and target.class = 'int' and source.name = 'numeric' then
+          body := replace(body, '(carried).value', format('tsql.scaled((carried).value, 38, 0, %L)',
+            case target.type when 'integer' then 'INT' else upper(target.type) end));
+        end if;
         if target.type = 'timestamp' then
           -- any number of digits but those of datetime and smalldatetime is datetime2's
           refused_fine := tsql.assignment_error(source.class, 'datetime2', dialect.sybase);
@@ -241,6 +245,10 @@ begin
           execute format('create or replace function tsql.%I(carried tsql.%s, typmod integer) returns %s'
             ' language sql %s parallel safe return pg_catalog.%3$I(tsql.fitting(%5$s, typmod - 4)::%3$s, typmod, false)',
             'carried_to_' || target.type, carrier, target.type, volatility, body);
+          arguments := format('tsql.%s, integer', carrier);
+        elsif dialect.sybase and source.class = 'numeric' and target.type = 'numeric' then
+          execute format('create or replace function tsql.carried_to_numeric(carried tsql.%s, typmod integer) returns numeric'
+            ' language sql %s parallel safe return tsql.stored(%s, typmod)', carrier, volatility, body);
           arguments := format('tsql.%s, integer', carrier);
         else
           execute format('create or replace function tsql.%I(carried tsql.%s) returns %s'

@@ -337,6 +337,7 @@ language sql
 immutable
 as $$
   select case number
+    when 251 then 241
     when 2627 then 2601
     when 15009 then 17461
     when 15250 then 17460
@@ -452,13 +453,15 @@ numbers and texts that do not fit, division by zero, missing rights, errors that
 create or replace function tsql.is_arithmetic(sqlstate text, message text, table_ text, constraint_ text)
 returns boolean
 language sql
-immutable
+stable
 as $$
   select tsql.error_number(tsql.own_state(sqlstate, message, table_, constraint_, true)) in (220, 247, 3623, 8115, 8134)
+    and current_setting('tsql.arith_overflow', true) is distinct from 'off'
 $$;
 
 comment on function tsql.is_arithmetic(text, text, text, text) is
-$$Whether an error is an overflow, a division by zero or a domain error, which in ASE ends the batch and its transaction.$$;
+$$Whether an error is an overflow, a division by zero or a domain error, which in ASE ends the batch and its transaction
+unless set arithabort arith_overflow is off.$$;
 
 
 create or replace function tsql.ends_its_batch(sqlstate text)

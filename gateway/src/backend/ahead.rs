@@ -33,7 +33,7 @@ impl Backend {
             return false;
         }
         let database = self.database.as_str();
-        self.open.as_ref().is_some_and(|open| open.is_set(database, settings.locking, settings.calendar))
+        self.open.as_ref().is_some_and(|open| open.is_set(database, settings))
     }
 
     /// Puts a query behind those that are to be sent ahead. False: it cannot be one of them.

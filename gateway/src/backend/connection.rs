@@ -7,7 +7,7 @@ use super::role::Role;
 use super::transaction::Transaction;
 use super::transaction_state::TransactionState;
 use crate::catalogue::Catalogue;
-use crate::client::{Calendar, Client, Locking};
+use crate::client::{Arithabort, Calendar, Client, Locking};
 use crate::convert::Zone;
 use crate::gateway::Gateway;
 use crate::nodes::Node;
@@ -51,6 +51,7 @@ pub struct Backend {
     /// The client's settings; sent to PostgreSQL when the connection is used next.
     pub(super) locking: Locking,
     pub(super) calendar: Calendar,
+    pub(super) arithabort: Arithabort,
     /// The most rows that a statement may give to its client.
     pub(super) most_rows: Option<u64>,
     /// Something ran that may have left state on the connection.
@@ -84,6 +85,7 @@ impl Backend {
             may_share: false,
             locking: Locking::default(),
             calendar: Calendar::default(),
+            arithabort: Arithabort::default(),
             most_rows: None,
             pinned: false,
             uses_globals: false,
@@ -129,6 +131,7 @@ impl Backend {
             may_share: false,
             locking: Locking::default(),
             calendar: Calendar::default(),
+            arithabort: Arithabort::default(),
             most_rows: self.most_rows,
             pinned: false,
             uses_globals: false,
@@ -190,6 +193,7 @@ impl Backend {
         }
         open.lock_as(self.locking).await?;
         open.date_as(self.calendar).await?;
+        open.compute_as(self.arithabort).await?;
         Ok(open)
     }
 

@@ -5,7 +5,7 @@ use super::described::{Described, Prepared};
 use super::parameters::{self, Typing};
 use super::sent::SentAhead;
 use crate::catalogue::Catalogue;
-use crate::client::{Calendar, Isolation, Locking};
+use crate::client::{Arithabort, Calendar, Isolation, Locking, Settings};
 use crate::convert::{SqlType, Zone};
 use crate::postgres::commit::Statement;
 use crate::postgres::message::PgColumn;
@@ -60,7 +60,9 @@ pub struct Open {
     locking: Option<Locking>,
     /// The settings of dates that it has; None likewise.
     calendar: Option<Calendar>,
-    /// Whether any setting of locks or dates was ever sent.
+    /// The settings of errors in computing that it has; None likewise.
+    arithabort: Option<Arithabort>,
+    /// Whether any setting of locks, dates or errors was ever sent.
     is_set: bool,
     /// The session's temporary procedures; None when they have to be read.
     pub(super) temporary: Option<Arc<Catalogue>>,
@@ -83,6 +85,7 @@ impl Open {
             schema: None,
             locking: Some(Locking::default()),
             calendar: Some(Calendar::default()),
+            arithabort: Some(Arithabort::default()),
             is_set: false,
             temporary: None,
             ahead: SentAhead::default(),
@@ -120,6 +123,7 @@ impl Open {
         self.schema = None;
         self.locking = Some(Locking::default());
         self.calendar = Some(Calendar::default());
+        self.arithabort = Some(Arithabort::default());
         Ok(())
     }
 
@@ -165,10 +169,27 @@ impl Open {
         Ok(())
     }
 
+    /// Sets what is an error in computing. Plans may have computed otherwise.
+    pub(super) async fn compute_as(&mut self, arithabort: Arithabort) -> Result<(), PgError> {
+        if self.arithabort == Some(arithabort) {
+            return Ok(());
+        }
+        let word = |on| if on { "on" } else { "off" };
+        let sql = format!(
+            "set tsql.arith_overflow = '{}'; set tsql.numeric_truncation = '{}'; discard plans",
+            word(arithabort.overflow),
+            word(arithabort.truncation)
+        );
+        self.connection.query_text(&sql).await?;
+        self.arithabort = Some(arithabort);
+        self.is_set = true;
+        Ok(())
+    }
+
     /// Called after a rollback, which may have undone settings.
     pub(super) fn forget_settings(&mut self) {
         if self.is_set {
-            (self.locking, self.calendar) = (None, None);
+            (self.locking, self.calendar, self.arithabort) = (None, None, None);
         }
     }
 
@@ -312,10 +333,11 @@ impl Open {
     }
 
     /// Whether a statement in this schema under these settings has nothing to tell PostgreSQL first.
-    pub(super) fn is_set(&self, schema: &str, locking: Locking, calendar: Calendar) -> bool {
+    pub(super) fn is_set(&self, schema: &str, settings: &Settings) -> bool {
         self.schema.as_deref() == Some(schema)
-            && self.locking == Some(locking)
-            && self.calendar == Some(calendar)
+            && self.locking == Some(settings.locking)
+            && self.calendar == Some(settings.calendar)
+            && self.arithabort == Some(settings.arithabort.unwrap_or_default())
     }
 
     /// Whether a text has not come before, as far as that is remembered.

@@ -236,6 +236,7 @@ impl Backend {
     pub(super) async fn before_statement(&mut self, client: &mut Client, begins: bool, has_effects: bool) {
         self.locking = client.settings().locking;
         self.calendar = client.settings().calendar;
+        self.arithabort = client.settings().arithabort.unwrap_or_default();
         if begins {
             self.begin_implicitly(client);
         }

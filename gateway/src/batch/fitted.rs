@@ -1,8 +1,11 @@
 //! Converts values to the declared type of a variable, where PostgreSQL's type is less strict.
 
+use crate::client::Arithabort;
 use crate::convert::Value;
 use crate::tds::tokens::message::ServerMessage;
+use crate::tds::types::Decimal;
 use std::borrow::Cow;
+use tsql::facts::errors::SCALE;
 use tsql::facts::types::{Family, Type};
 use tsql::units;
 
@@ -12,9 +15,14 @@ const NO_NUMBER: i32 = 50_000;
 const SMALLMONEY: std::ops::RangeInclusive<i64> = -2_147_483_648..=2_147_483_647;
 
 /// The value cut to the length of a text or binary, and filled to that of a char or binary(n), as T-SQL does with
-/// what is assigned ("Declare @local_variable", "binary and varbinary"). Error 8115: a tinyint or
-/// smallmoney that is out of range; 247: an unsigned integer that is; 50000: a text would be cut inside a character.
-pub fn fitted<'v>(value: Value<'v>, of: &Type) -> Result<Value<'v>, ServerMessage> {
+/// what is assigned ("Declare @local_variable", "binary and varbinary"); a decimal rounded, in ASE under `arithabort`.
+/// Error 8115: a tinyint, smallmoney or decimal that is out of range; 247: an unsigned integer that is; 50000: a text
+/// would be cut inside a character.
+pub fn fitted<'v>(
+    value: Value<'v>,
+    of: &Type,
+    arithabort: Option<Arithabort>,
+) -> Result<Value<'v>, ServerMessage> {
     let length = of.length.and_then(|length| usize::try_from(length).ok());
     Ok(match (value, of.family, length) {
         (Value::Text(text), Family::Text, Some(length)) => {
@@ -31,6 +39,7 @@ pub fn fitted<'v>(value: Value<'v>, of: &Type) -> Result<Value<'v>, ServerMessag
                 Value::Binary(bytes)
             }
         }
+        (Value::Decimal(decimal), Family::Decimal, _) => Value::Decimal(of_digits(decimal, of, arithabort)?),
         (Value::Int(number), Family::Integer, _) if of.name == "tinyint" && !(0..=255).contains(&number) => {
             return Err(overflow(of.name));
         }
@@ -48,6 +57,27 @@ pub fn fitted<'v>(value: Value<'v>, of: &Type) -> Result<Value<'v>, ServerMessag
 fn overflow(name: &str) -> ServerMessage {
     let text = format!("Arithmetic overflow error converting expression to data type {name}.");
     ServerMessage::error(8115, 16, text)
+}
+
+/// A decimal of the precision and scale of its type.
+fn of_digits(decimal: Decimal, of: &Type, arithabort: Option<Arithabort>) -> Result<Decimal, ServerMessage> {
+    let (Some(precision), Some(scale)) = (of.precision, of.scale) else { return Ok(decimal) };
+    let digits = decimal.digits().saturating_sub(decimal.scale.saturating_sub(scale));
+    let scaled = match (decimal.rescaled(scale), arithabort) {
+        _ if digits > precision => None,
+        (None, Some(of_ase)) if decimal.scale > scale && of_ase.truncation => {
+            let value = Value::Decimal(decimal);
+            let value = value.to_text("text").unwrap_or_default();
+            let text = format!(
+                "Scale error during implicit conversion of NUMERIC value '{value}' to a NUMERIC field."
+            );
+            return Err(ServerMessage { state: 2, ..ServerMessage::error(SCALE, 16, text) });
+        }
+        (None, Some(_)) if decimal.scale > scale => Some(decimal.truncated(scale)),
+        (None, None) if decimal.scale > scale => Some(decimal.rounded(scale)),
+        (scaled, _) => scaled,
+    };
+    scaled.filter(|scaled| scaled.digits() <= precision).ok_or_else(|| overflow(of.name))
 }
 
 fn of_length(text: Cow<'_, str>, length: usize, fills: bool) -> Result<Cow<'_, str>, ServerMessage> {
@@ -96,7 +126,7 @@ mod tests {
 
     fn held(value: Value<'static>, declared: &str) -> Result<Value<'static>, i32> {
         let of = tsql::declarations(&format!("@a {declared}"), false).unwrap()[0].of;
-        fitted(value, &of).map_err(|message| message.number)
+        fitted(value, &of, None).map_err(|message| message.number)
     }
 
     #[test]
@@ -115,6 +145,27 @@ mod tests {
         assert_eq!(held(bytes(b"1"), "binary(3)"), Ok(bytes(b"1\0\0")));
         assert_eq!(held(bytes(b"12345"), "binary(3)"), Ok(bytes(b"123")));
         assert_eq!(held(Value::Null, "binary(3)"), Ok(Value::Null));
+    }
+
+    #[test]
+    fn decimals() {
+        let decimal = |magnitude, scale| Value::Decimal(Decimal { negative: true, magnitude, scale });
+        assert_eq!(held(decimal(1255, 3), "decimal(5, 2)"), Ok(decimal(126, 2)));
+        assert_eq!(held(decimal(12_549, 4), "decimal(5, 2)"), Ok(decimal(125, 2)));
+        assert_eq!(held(decimal(12, 1), "decimal(5, 2)"), Ok(decimal(120, 2)));
+        assert_eq!(held(decimal(99_999, 2), "decimal(5, 2)"), Ok(decimal(99_999, 2)));
+        assert_eq!(held(decimal(999_995, 3), "decimal(5, 2)"), Err(8115));
+        assert_eq!(held(decimal(u128::MAX, 0), "decimal(5, 2)"), Err(8115));
+        // ASE Reference Manual: Building Blocks, "Scale errors"
+        let of = tsql::declarations("@a numeric(5, 2)", true).unwrap()[0].of;
+        let in_ase = |value, truncation| {
+            let arithabort = Arithabort { truncation, ..Arithabort::default() };
+            fitted(value, &of, Some(arithabort)).map_err(|message| message.number)
+        };
+        assert_eq!(in_ase(decimal(1259, 3), true), Err(SCALE));
+        assert_eq!(in_ase(decimal(999_995, 1), true), Err(8115));
+        assert_eq!(in_ase(decimal(1250, 3), true), Ok(decimal(125, 2)));
+        assert_eq!(in_ase(decimal(1259, 3), false), Ok(decimal(125, 2)));
     }
 
     #[test]

@@ -130,7 +130,7 @@ impl Interpreter {
         // a sql_variant keeps the type that a literal is written with
         let may_lift = lifts && !names_variants(text);
         let compiled = programs.compile(text, settings, may_lift).await?;
-        refuse_settings(&compiled.program.statements)?;
+        refuse_settings(&compiled.program.statements, client.settings())?;
         let (mut filled, mut variants) = (BTreeMap::new(), BTreeMap::new());
         for table in &compiled.program.unlisted {
             if let Some([columns, of_variants]) = self.filled_columns(client, table).await? {
@@ -248,7 +248,10 @@ impl Interpreter {
         let ends = match failure.ends {
             Ends::Text => Ends::Text,
             _ if client.settings().abort_on_error => Ends::Transaction,
-            Ends::Statement if !client.dialect().is_tds7() && is_arithmetic(failure.message.number) => {
+            Ends::Statement
+                if client.settings().arithabort.is_some_and(|of| of.overflow)
+                    && is_arithmetic(failure.message.number) =>
+            {
                 Ends::Transaction
             }
             ends => ends,

@@ -106,10 +106,19 @@ fn words(option: u8, value: &[u8], dialect: &Dialect) -> Option<Vec<String>> {
             _ => None,
         }
     };
+    // the first bit of TDS_OPT_ARITHABORTON and OFF is arith_overflow, the second numeric_truncation
+    let of_arithabort = |number| match number {
+        1 => "arithabort arith_overflow",
+        2 => "arithabort numeric_truncation",
+        _ => "arithabort",
+    };
     let line = if let Some((_, name)) = SWITCHES.iter().find(|(known, _)| *known == option) {
         format!("{name} {}", if number()? == 0 { "off" } else { "on" })
     } else if let Some((_, name, state)) = TURNS.iter().find(|(known, ..)| *known == option) {
-        format!("{name} {state}")
+        match *name {
+            "arithabort" => format!("{} {state}", of_arithabort(number().unwrap_or(0))),
+            name => format!("{name} {state}"),
+        }
     } else {
         match option {
             DATEFIRST => format!("datefirst {}", number()?),
@@ -147,6 +156,7 @@ mod tests {
         assert_eq!(said(ROWCOUNT, &[5, 0, 0, 0]).as_deref(), Some("rowcount 5"));
         assert_eq!(said(DATEFORMAT, &[2]).as_deref(), Some("dateformat dmy"));
         assert_eq!(said(17, &[3]).as_deref(), Some("arithabort on"));
+        assert_eq!(said(37, &[2]).as_deref(), Some("arithabort numeric_truncation off"));
         assert_eq!((said(DATEFORMAT, &[0]), said(CHAINED, &[]), said(10, b"utf8")), (None, None, None));
         let big = Dialect { endian: Endian::Big, ..Dialect::new(Version::Tds50) };
         assert_eq!(words(TEXTSIZE, &[0, 0, 1, 0], &big).unwrap().join(" "), "textsize 256");

@@ -189,8 +189,9 @@ impl Interpreter {
     ) -> Result<Returned, Interrupt> {
         let dialect = client.dialect();
         let rest = params.get(first..).unwrap_or(&[]);
-        let mut variables =
-            Variables::bind(&prepared.declarations, rest, first, &dialect).map_err(Failure::of_statement)?;
+        let arithabort = client.settings().arithabort;
+        let mut variables = Variables::bind(&prepared.declarations, rest, first, &dialect, arithabort)
+            .map_err(Failure::of_statement)?;
         variables.give(&prepared.literals);
         // its statements are those of a procedure: its own end follows theirs
         client.reply.nesting += 1;

@@ -5,7 +5,7 @@
 
 use super::fitted::fitted;
 use super::interpreter::Interpreter;
-use super::running::{too_deep, Running, DEEPEST};
+use super::running::{deepest, too_deep, Running};
 use super::variables::{parameter_value, Variables};
 use crate::calls::{end_failed_inside, Form, OutputValue, Returned};
 use crate::catalogue::{assign, Because, Function, Text, TEMPORARY};
@@ -34,8 +34,8 @@ impl Interpreter {
         params: &[Param<'_>],
         form: Form,
     ) -> Result<Returned, Interrupt> {
-        if self.depth > DEEPEST {
-            return Err(too_deep().into());
+        if self.depth > deepest(&client.dialect()) {
+            return Err(too_deep(&client.dialect()).into());
         }
         let start = Instant::now();
         let (function, stored) = self.stored(client, function, params).await?;
@@ -195,7 +195,8 @@ impl Interpreter {
             };
             let value = cast(&value, sql_type(declaration), &zone)
                 .map_err(|error| refused(error.number(), &error.to_string()))?;
-            let value = fitted(value, &declaration.of).map_err(|error| refused(error.number, &error.text))?;
+            let value = fitted(value, &declaration.of, client.settings().arithabort)
+                .map_err(|error| refused(error.number, &error.text))?;
             variables.declare(declaration);
             variables.fill(&declaration.name, value);
         }

@@ -1,10 +1,17 @@
 //! The procedure whose statements run, and how deeply procedures and texts may nest.
 
 use crate::interrupt::status_after;
+use crate::tds::dialect::Dialect;
 use crate::tds::tokens::message::ServerMessage;
 
-/// The nesting limit of texts and procedures, as in T-SQL.
-pub const DEEPEST: u8 = 32;
+/// The nesting limit of texts and procedures (SQL Server: "@@NESTLEVEL"; ASE: "@@nestlevel").
+pub fn deepest(dialect: &Dialect) -> u8 {
+    if dialect.is_tds7() {
+        32
+    } else {
+        16
+    }
+}
 
 /// A procedure that runs.
 #[derive(Debug)]
@@ -35,7 +42,10 @@ impl Running {
 }
 
 /// 217: procedures and texts nest too deeply.
-pub fn too_deep() -> ServerMessage {
-    let text = "Maximum stored procedure, function, trigger, or view nesting level exceeded (limit 32).";
+pub fn too_deep(dialect: &Dialect) -> ServerMessage {
+    let limit = deepest(dialect);
+    let text = format!(
+        "Maximum stored procedure, function, trigger, or view nesting level exceeded (limit {limit})."
+    );
     ServerMessage::error(217, 16, text)
 }

@@ -4,7 +4,7 @@ use super::deep::Deep;
 use super::interpreter::Interpreter;
 use super::messages::integer;
 use super::messages::printed;
-use super::running::{too_deep, DEEPEST};
+use super::running::{deepest, too_deep};
 use super::tries::Tries;
 use super::variables::Variables;
 use crate::client::Client;
@@ -35,8 +35,8 @@ impl Interpreter {
         program: &Program,
         variables: &mut Variables<'_>,
     ) -> Result<(), Interrupt> {
-        if self.depth > DEEPEST {
-            return self.fail(client, too_deep().into()).await;
+        if self.depth > deepest(&client.dialect()) {
+            return self.fail(client, too_deep(&client.dialect()).into()).await;
         }
         if let Some(table) = program.table_variables.iter().find(|name| self.tables.contains(name)) {
             let text =

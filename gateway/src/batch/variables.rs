@@ -2,6 +2,7 @@
 
 use super::fitted::fitted;
 use crate::calls::OutputValue;
+use crate::client::Arithabort;
 use crate::convert::{cast, ConvertError, PgType, SqlType, Value, Zone};
 use crate::program::{placeholder, sql_type, undeclared, Declaration, Given, Settings};
 use crate::tds::call::Param;
@@ -37,6 +38,7 @@ impl<'a> Variables<'a> {
         params: &'a [Param<'_>],
         ordinal: usize,
         dialect: &Dialect,
+        arithabort: Option<Arithabort>,
     ) -> Result<Variables<'a>, ServerMessage> {
         let mut slots: Vec<Option<usize>> = vec![None; declarations.len()];
         for (index, param) in params.iter().enumerate() {
@@ -84,7 +86,7 @@ impl<'a> Variables<'a> {
             variables.list.push(Variable {
                 name: declaration.name.clone(),
                 sql_type: sql_type(declaration),
-                value: taken(param, declaration, dialect)?,
+                value: taken(param, declaration, dialect, arithabort)?,
                 declared: Some(declaration.of),
                 output: param.output.then_some(ordinal + index),
             });
@@ -177,7 +179,7 @@ impl<'a> Variables<'a> {
             ServerMessage::error(error.number(), 16, format!("Variable '{name}': {error}"))
         })?;
         variable.value = match &variable.declared {
-            Some(of) => fitted(value, of)?,
+            Some(of) => fitted(value, of, None)?,
             None => value,
         };
         Ok(())
@@ -248,12 +250,13 @@ fn taken<'a>(
     param: &'a Param<'_>,
     declaration: &Declaration,
     dialect: &Dialect,
+    arithabort: Option<Arithabort>,
 ) -> Result<Value<'a>, ServerMessage> {
     let value = parameter_value(param, declaration, dialect)?;
     if declaration.of == SQL_VARIANT {
         return as_variant(value, param.declared_type()).map_err(|error| refused(&declaration.name, &error));
     }
-    fitted(value, &declaration.of)
+    fitted(value, &declaration.of, arithabort)
 }
 
 /// The value that a call gives a parameter.
@@ -285,7 +288,7 @@ mod tests {
     fn bound(given: &[(&str, i64)]) -> Result<Vec<Value<'static>>, i32> {
         let declared = tsql::declarations("@a int, @b bigint", false).unwrap();
         let params = params(given);
-        let variables = Variables::bind(&declared, &params, 2, &Dialect::new(Version::Tds74));
+        let variables = Variables::bind(&declared, &params, 2, &Dialect::new(Version::Tds74), None);
         let variables = variables.map_err(|message| message.number)?;
         Ok(["@a", "@b"].map(|name| variables.get(name).unwrap().value.clone().into_owned()).to_vec())
     }

@@ -7,7 +7,7 @@ use crate::callers::Caller;
 use crate::catalogue::{
     self, bind, Because, BindError, Catalogue, Function, Place, Plan, Returns, Unresolved, TEMPORARY,
 };
-use crate::client::{Calendar, Client, Locking};
+use crate::client::{Arithabort, Calendar, Client, Locking};
 use crate::convert::Zone;
 use crate::gateway::Gateway;
 use crate::interrupt::{Ends, Failure, Interrupt, Stage};
@@ -343,7 +343,8 @@ impl Procedures {
         let is_alone = !self.backend.in_transaction()
             && !client.settings().implicit_transactions
             && client.settings().locking == Locking::default()
-            && client.settings().calendar == Calendar::default();
+            && client.settings().calendar == Calendar::default()
+            && client.settings().arithabort.unwrap_or_default() == Arithabort::default();
         match &function.node {
             None => function.joins_group.is_some() && self.backend.may_share && is_alone,
             Some(_) if function.only_reads => function.returns != Returns::Rows,

@@ -8,7 +8,7 @@ mod settings;
 pub use error::{SessionError, LOGIN_TIMEOUT, STALLED};
 pub use gathering::{GatheredSet, Gathering};
 pub use reply::{unsendable, Reply};
-pub use settings::{refuse_settings, Calendar, Isolation, Locking, Settings, TextSize};
+pub use settings::{refuse_settings, Arithabort, Calendar, Isolation, Locking, Settings, TextSize};
 
 use crate::room::{Places, Room};
 use crate::stream::ClientStream;

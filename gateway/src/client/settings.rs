@@ -1,6 +1,6 @@
 //! The settings of a client (`set …`).
 
-use crate::tds::dialect::{Dialect, Version};
+use crate::tds::dialect::Dialect;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use tsql::facts::session;
@@ -28,6 +28,8 @@ pub struct Settings {
     pub closes_cursors: bool,
     pub locking: Locking,
     pub calendar: Calendar,
+    /// `set arithabort` of ASE; None at TDS 7.x.
+    pub arithabort: Option<Arithabort>,
     /// `set identity_insert table on`: the table whose identity column takes values, as SQL names it.
     pub identity_insert: Option<String>,
 }
@@ -72,6 +74,34 @@ impl Calendar {
                 Some(order) => self.order = order,
                 None => return false,
             },
+        }
+        true
+    }
+}
+
+/// What is an error in computing, and what it ends (ASE Reference Manual: Commands, "set").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arithabort {
+    /// An overflow, a division by zero and the like end the transaction; off: the statement.
+    pub overflow: bool,
+    /// A decimal that would lose digits behind its point by itself is an error; off: it loses them.
+    pub truncation: bool,
+}
+
+impl Default for Arithabort {
+    fn default() -> Arithabort {
+        Arithabort { overflow: true, truncation: true }
+    }
+}
+
+impl Arithabort {
+    /// Whether there are such options.
+    fn set(&mut self, options: &[&str], on: bool) -> bool {
+        match options {
+            [] => (self.overflow, self.truncation) = (on, on),
+            ["arith_overflow"] => self.overflow = on,
+            ["numeric_truncation"] => self.truncation = on,
+            _ => return false,
         }
         true
     }
@@ -202,6 +232,7 @@ impl Settings {
             closes_cursors: false,
             locking: Locking::default(),
             calendar: Calendar::default(),
+            arithabort: (!dialect.is_tds7()).then(Arithabort::default),
             identity_insert: None,
         }
     }
@@ -209,21 +240,24 @@ impl Settings {
 
 /// A setting that is refused has the text refused, before what stands before it runs. Settings at the beginning of a text
 /// are those that a client sends together when it begins: each is for itself.
-pub fn refuse_settings(statements: &[Statement]) -> Result<(), ServerMessage> {
+pub fn refuse_settings(statements: &[Statement], settings: &Settings) -> Result<(), ServerMessage> {
     let is_setting = |statement: &&Statement| matches!(statement.action, Action::Set(_));
-    statements.iter().skip_while(is_setting).try_for_each(check_statement)
+    statements.iter().skip_while(is_setting).try_for_each(|statement| check_statement(statement, settings))
 }
 
-fn check_statement(statement: &Statement) -> Result<(), ServerMessage> {
+fn check_statement(statement: &Statement, settings: &Settings) -> Result<(), ServerMessage> {
     match &statement.action {
         // whose value is not known before
         Action::Set(words) if words.iter().any(|word| word.starts_with('@')) => Ok(()),
         Action::Set(words) => {
-            let mut settings = Settings::new(&Dialect::new(Version::Tds74), true);
-            let applied = settings.apply(words);
+            let applied = settings.clone().apply(words);
             applied.map_err(|error| ServerMessage { line: statement.line, ..error })
         }
-        action => action.bodies().into_iter().flatten().try_for_each(check_statement),
+        action => action
+            .bodies()
+            .into_iter()
+            .flatten()
+            .try_for_each(|statement| check_statement(statement, settings)),
     }
 }
 
@@ -268,6 +302,11 @@ impl Settings {
                     return refused();
                 }
             }
+            ["arithabort", options @ .., value @ ("on" | "off")] if self.arithabort.is_some() => {
+                if !self.arithabort.as_mut().is_some_and(|of| of.set(options, *value == "on")) {
+                    return refused();
+                }
+            }
             // what has been set by DATEFIRST and DATEFORMAT stays: the language is this one already
             ["language", "us_english" | "english"] => {}
             ["transaction" | "tran", "isolation", "level", level @ ..] => match Isolation::of(level) {
@@ -279,6 +318,13 @@ impl Settings {
                 Ok(number) if number >= 0 => self.locking.timeout = number.try_into().ok(),
                 _ => return refused(),
             },
+            // ASE, in seconds
+            ["lock", "wait"] if self.arithabort.is_some() => self.locking.timeout = None,
+            ["lock", "nowait"] if self.arithabort.is_some() => self.locking.timeout = Some(0),
+            ["lock", "wait", seconds] if self.arithabort.is_some() => match seconds.parse::<u32>() {
+                Ok(seconds) => self.locking.timeout = Some(seconds.saturating_mul(1000)),
+                Err(_) => return refused(),
+            },
             // several options may share a value: set ansi_nulls, quoted_identifier on
             [options @ .., value]
                 if options.contains(&",") && options.split(|word| *word == ",").all(|one| one.len() == 1) =>
@@ -289,7 +335,8 @@ impl Settings {
                 }
                 *self = changed;
             }
-            words if session::holds(words) => {}
+            words
+                if session::holds(words) || session::is_beside_results(words, self.arithabort.is_some()) => {}
             _ => return refused(),
         }
         Ok(())
@@ -299,6 +346,7 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tds::dialect::Version;
 
     fn set(text: &str) -> Result<Settings, ServerMessage> {
         let mut settings = Settings::new(&Dialect::new(Version::Tds74), true);
@@ -344,6 +392,42 @@ mod tests {
         assert_eq!((text_size("textsize 0").bytes(), text_size("textsize 0").limit()), (4096, Some(4096)));
         assert_eq!((text_size("textsize -1").bytes(), text_size("textsize -1").limit()), (-1, None));
         assert_eq!(set("lock_timeout - 1").unwrap().locking.timeout, None);
+    }
+
+    // ASE Reference Manual: Commands, "set", of arithabort
+    #[test]
+    fn arithabort_of_ase() {
+        let set = |text: &str| {
+            let mut settings = Settings::new(&Dialect::new(Version::Tds50), false);
+            let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+            let done = settings.apply(&words).map_err(|message| message.number);
+            done.map(|()| settings.arithabort.map(|of| (of.overflow, of.truncation)))
+        };
+        assert_eq!(set("arithabort numeric_truncation off"), Ok(Some((true, false))));
+        assert_eq!(set("arithabort arith_overflow off"), Ok(Some((false, true))));
+        assert_eq!(
+            (set("arithabort off"), set("arithabort on")),
+            (Ok(Some((false, false))), Ok(Some((true, true))))
+        );
+        assert_eq!(
+            (set("arithabort no_such off"), set("arithignore arith_overflow on")),
+            (Err(195), Err(195))
+        );
+        assert!(set("arithignore arith_overflow off").is_ok());
+    }
+
+    // ibidem, of lock
+    #[test]
+    fn waiting_for_locks_in_ase() {
+        let timeout = |text: &str| {
+            let mut settings = Settings::new(&Dialect::new(Version::Tds50), false);
+            settings.locking.timeout = Some(7);
+            let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+            settings.apply(&words).map(|()| settings.locking.timeout).map_err(|message| message.number)
+        };
+        assert_eq!((timeout("lock wait"), timeout("lock nowait")), (Ok(None), Ok(Some(0))));
+        assert_eq!((timeout("lock wait 5"), timeout("lock wait x")), (Ok(Some(5000)), Err(195)));
+        assert_eq!(set("lock nowait").unwrap_err().number, 195);
     }
 
     #[test]

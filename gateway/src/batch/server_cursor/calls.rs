@@ -146,8 +146,10 @@ impl Interpreter {
         let rows = rows.filter(|rows| *rows > 0).unwrap_or(DEFAULT_ROWS);
         let dialect = client.dialect();
         let values = params.get(places.values..).unwrap_or(&[]);
-        let mut variables = Variables::bind(&prepared.declarations, values, places.values, &dialect)
-            .map_err(Failure::of_statement)?;
+        let arithabort = client.settings().arithabort;
+        let mut variables =
+            Variables::bind(&prepared.declarations, values, places.values, &dialect, arithabort)
+                .map_err(Failure::of_statement)?;
         variables.give(&prepared.literals);
         let keyset = match wants_changes(scroll, concurrency) {
             true => self.keyset(client, prepared, &selection, &variables).await?,

@@ -155,6 +155,18 @@ impl Decimal {
         Some(number)
     }
 
+    /// With fewer digits after the point, the others cut off.
+    pub fn truncated(self, scale: u8) -> Decimal {
+        let factor = 10u128.checked_pow(u32::from(self.scale.saturating_sub(scale)));
+        Decimal { magnitude: factor.map_or(0, |factor| self.magnitude / factor), scale, ..self }
+    }
+
+    /// The same to the nearest one, a half away from zero.
+    pub fn rounded(self, scale: u8) -> Decimal {
+        let longer = self.truncated(scale.saturating_add(1));
+        Decimal { magnitude: longer.magnitude.saturating_add(5) / 10, scale, ..self }
+    }
+
     /// Decimal digits of the magnitude, at least 1.
     pub fn digits(self) -> u8 {
         self.magnitude.checked_ilog10().map_or(1, |log| log as u8 + 1)

@@ -133,8 +133,11 @@ const DUPLICATE_OF_ANY: i32 = 2601;
 
 /// SQL Server's numbers for which ASE has others: a duplicate key, and what sp_help and its like do not find, or not in this
 /// database.
-const OF_ASE: [(i32, i32); 3] =
-    [(DUPLICATE_OF_CONSTRAINT.0, DUPLICATE_OF_ANY), (15009, 17461), (15250, 17460)];
+const OF_ASE: [(i32, i32); 4] =
+    [(SCALE, 241), (DUPLICATE_OF_CONSTRAINT.0, DUPLICATE_OF_ANY), (15009, 17461), (15250, 17460)];
+
+/// A decimal that would lose digits behind its point. It ends its statement, where 241 of SQL Server ends more.
+pub const SCALE: i32 = 251;
 
 const NO_DATABASE: &str = "Database '%' does not exist. Make sure that the name is entered correctly.";
 

@@ -135,13 +135,15 @@ numbers and texts that do not fit, division by zero, missing rights, errors that
 create or replace function tsql.is_arithmetic(sqlstate text, message text, table_ text, constraint_ text)
 returns boolean
 language sql
-immutable
+stable
 as $$
   select tsql.error_number(tsql.own_state(sqlstate, message, table_, constraint_, true)) in ({arithmetic})
+    and current_setting('tsql.arith_overflow', true) is distinct from 'off'
 $$;
 
 comment on function tsql.is_arithmetic(text, text, text, text) is
-$$Whether an error is an overflow, a division by zero or a domain error, which in ASE ends the batch and its transaction.$$;
+$$Whether an error is an overflow, a division by zero or a domain error, which in ASE ends the batch and its transaction
+unless set arithabort arith_overflow is off.$$;
 
 
 create or replace function tsql.ends_its_batch(sqlstate text)

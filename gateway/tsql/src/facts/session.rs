@@ -91,7 +91,42 @@ const HOLDS: &[(&str, &[&str])] = &[
 pub fn holds(words: &[&str]) -> bool {
     let Some((value, options)) = words.split_last() else { return false };
     let is_so = |option: &&str| HOLDS.iter().any(|(name, values)| name == option && values.contains(value));
-    !options.is_empty() && options.iter().filter(|option| **option != ",").all(is_so)
+    match options {
+        [] => false,
+        // ASE
+        [option @ ("arithabort" | "arithignore"), "arith_overflow"]
+        | [option @ "arithabort", "numeric_truncation"] => is_so(option),
+        options => options.iter().filter(|option| **option != ",").all(is_so),
+    }
+}
+
+/// Options of what is sent beside results, and of how queries are planned: no result depends on them.
+const BESIDE_RESULTS: &[&str] = &["forceplan"];
+/// Those that ASE has (Reference Manual: Commands, "set").
+const BESIDE_RESULTS_OF_ASE: &[&str] = &["forceplan", "prefetch", "showplan", "sort_resources"];
+const NUMBERS_OF_PLANS: &[&str] =
+    &["parallel_degree", "repartition_degree", "resource_granularity", "scan_parallel_degree"];
+/// What `set statistics` counts in messages.
+const STATISTICS: &[&str] = &["io", "time", ","];
+const STATISTICS_OF_ASE: &[&str] = &["io", "plancost", "resource", "simulate", "subquerycache", "time", ","];
+
+/// Whether SET with these words changes no result.
+pub fn is_beside_results(words: &[&str], sybase: bool) -> bool {
+    let (options, statistics) = match sybase {
+        true => (BESIDE_RESULTS_OF_ASE, STATISTICS_OF_ASE),
+        false => (BESIDE_RESULTS, STATISTICS),
+    };
+    let is_number = |word: &str| word.parse::<u32>().is_ok();
+    match words {
+        [option, "on" | "off"] => options.contains(option),
+        ["statistics", counted @ .., "on" | "off"] => {
+            !counted.is_empty() && counted.iter().all(|word| statistics.contains(word))
+        }
+        ["table", "count", number] => sybase && is_number(number),
+        [option, number] => sybase && NUMBERS_OF_PLANS.contains(option) && is_number(number),
+        ["plan", "optgoal", "allrows_mix" | "allrows_dss" | "allrows_oltp"] => sybase,
+        _ => false,
+    }
 }
 
 /// The variable of a function of the session, and its type.
@@ -122,6 +157,33 @@ mod tests {
         let said = |text: &str| holds(&text.split(' ').collect::<Vec<_>>());
         assert!(said("arithabort on") && said("arithabort , ansi_warnings on") && said("flushmessage off"));
         assert!(!said("arithabort off") && !said("arithabort , nocount on") && !said("on") && !said(""));
+    }
+
+    #[test]
+    fn options_of_what_is_beside_results() {
+        let said = |text: &str, sybase| is_beside_results(&text.split(' ').collect::<Vec<_>>(), sybase);
+        for text in ["forceplan on", "statistics io on", "statistics io , time off"] {
+            assert!(said(text, true) && said(text, false), "{text}");
+        }
+        for text in [
+            "showplan on",
+            "table count 4",
+            "parallel_degree 1",
+            "statistics plancost on",
+            "plan optgoal allrows_mix",
+        ] {
+            assert!(said(text, true) && !said(text, false), "{text}");
+        }
+        for text in [
+            "statistics xml on",
+            "statistics on",
+            "showplan_all on",
+            "noexec on",
+            "table count x",
+            "forceplan 1",
+        ] {
+            assert!(!said(text, true) && !said(text, false), "{text}");
+        }
     }
 
     #[test]

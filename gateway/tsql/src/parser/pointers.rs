@@ -24,13 +24,7 @@ impl<'t> Parser<'t> {
                 self.expect_word("bytes")?;
             }
         }
-        if self.next_is("at") {
-            return Err(Error::refused(
-                "at isolation",
-                "set the transaction's isolation level",
-                self.position(),
-            ));
-        }
+        self.at_isolation()?;
         Ok(StatementKind::Readtext(Box::new(Readtext { column, pointer, offset, size, by_characters })))
     }
 

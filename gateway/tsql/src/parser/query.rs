@@ -365,10 +365,25 @@ impl<'t> Parser<'t> {
         if token.is("compute") || (token.is("for") && !of_cursor) {
             return Err(self.refused_word(token));
         }
-        if self.next_is("at") && self.ahead_is(1, "isolation") {
-            return Err(Error::refused("at isolation", "set transaction isolation level", token.at));
-        }
+        self.at_isolation()?;
         Ok(None)
+    }
+
+    /// ASE's `at isolation` of a level that reads no less than what every query here does.
+    pub(super) fn at_isolation(&mut self) -> Result<(), Error> {
+        let at = self.position();
+        if !self.words(&["at", "isolation"]) {
+            return Ok(());
+        }
+        let is_low = match self.peek() {
+            Some(token) if token.kind == TokenKind::Integer => matches!(&*token.value, "0" | "1"),
+            _ => self.word("read") && self.next_is_any(&["uncommitted", "committed"]),
+        };
+        if !is_low {
+            return Err(Error::refused("at isolation", "set transaction isolation level", at));
+        }
+        self.at += 1;
+        Ok(())
     }
 
     /// `option (hint, …)`: how the query is to be planned, which PostgreSQL decides. A hint that changes what comes

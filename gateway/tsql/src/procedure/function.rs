@@ -229,7 +229,7 @@ fn rows(
     let kinds = |null: bool| -> HashMap<String, String> {
         let written = |name: &str, of: &types::Type| match null {
             true => format!("null::{}", of.sql()),
-            false => fitted(&quoted(name), of).unwrap_or_else(|| quoted(name)),
+            false => fitted(&quoted(name), of, scope.sybase).unwrap_or_else(|| quoted(name)),
         };
         let each = header.parameters.iter().map(|(parameter, of)| {
             let name = parameter.variable.name.clone();

@@ -379,7 +379,7 @@ fn bare(of: &Type) -> String {
 
 /// An argument as its parameter has it, where PostgreSQL's type takes more: a value that is longer is cut, a shorter
 /// binary(n) filled, a datetime rounded.
-fn fitted(name: &str, of: &Type) -> Option<String> {
+fn fitted(name: &str, of: &Type, sybase: bool) -> Option<String> {
     let between = |low: &str, high: &str, source: &str| {
         Some(format!("tsql.argument({name}, {low}, {high}, '{source}', '{}')", of.name))
     };
@@ -395,6 +395,9 @@ fn fitted(name: &str, of: &Type) -> Option<String> {
         ("char" | "varchar" | "sysname", Some(length)) => {
             Some(format!("tsql.cut({name}, {length})::{}", of.sql()))
         }
+        ("decimal" | "numeric", _) if sybase => {
+            Some(format!("{}::{}", translate::scaled_to(name, *of), of.sql()))
+        }
         _ if of.sql() != bare(of) => Some(format!("{name}::{}", of.sql())),
         _ => None,
     }
@@ -409,7 +412,7 @@ fn body(parameters: &[(&Parameter, Type)], writer: &BodyWriter<'_>, source: &str
     body.push_str(" begin");
     for (parameter, of) in parameters {
         let name = quoted(&parameter.variable.name);
-        if let Some(value) = fitted(&name, of) {
+        if let Some(value) = fitted(&name, of, writer.scope.sybase) {
             body.push_str(&format!(" {name} := {value};"));
         }
     }

@@ -3,7 +3,7 @@
 use super::variable::{NOCOUNT_SETTING, SILENTLY};
 use super::writer::BodyWriter;
 use crate::error::Error;
-use crate::facts::session::holds;
+use crate::facts::session::{holds, is_beside_results};
 use crate::resolve::names::literal;
 use crate::tree::{nulls_equal, set_words, SetWord};
 
@@ -36,6 +36,7 @@ impl BodyWriter<'_> {
             ["xact_abort", ..] => {}
             _ if nulls_stay => {}
             words if AT_FIRST.contains(&words) || holds(words) => {}
+            words if is_beside_results(words, self.scope.sybase) => {}
             words => {
                 let why = "it would hold in the procedure only";
                 return Err(Error::refused(&format!("set {}", words.join(" ")), why, line));

@@ -54,7 +54,7 @@ mod walk;
 mod width;
 mod xml;
 
-pub use value::{assigned, converted, Value};
+pub use value::{assigned, converted, scaled_to, Value};
 pub use variables::{Clock, NoVariables, Numbered, Variables};
 
 use crate::error::Error;

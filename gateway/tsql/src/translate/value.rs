@@ -416,6 +416,7 @@ fn is_known(source: Class, target: Class) -> bool {
 /// does not convert by itself.
 pub fn assigned(value: Value, target: Type, line: u32, sybase: bool) -> Result<Value, Error> {
     let value = by_itself(value, target, line, sybase)?;
+    let value = if sybase { scaled(value, target) } else { value };
     if target == XML {
         return Ok(Value::new(format!("({})::xml", value.sql), target));
     }
@@ -423,6 +424,27 @@ pub fn assigned(value: Value, target: Type, line: u32, sybase: bool) -> Result<V
     let target = target.of_values();
     let cast = format!("::{}", target.sql());
     Ok(Value::new(if sql.ends_with(&cast) { sql } else { format!("({sql}){cast}") }, target))
+}
+
+/// A decimal that becomes one of fewer digits behind the point, or a whole number: error 241 where it would lose some
+/// (ASE Reference Manual: Building Blocks, "Scale errors", "Converting between numeric types").
+fn scaled(value: Value, target: Type) -> Value {
+    let loses = |of: Type| match target.family {
+        Family::Decimal => matches!(of.family, Family::Decimal | Family::Money),
+        _ => of.family == Family::Decimal,
+    };
+    let is_number = matches!(target.family, Family::Decimal | Family::Integer);
+    if value.is_null() || !is_number || !value.of.is_none_or(loses) {
+        return value;
+    }
+    Value { sql: scaled_to(&value.sql, target), ..value }
+}
+
+/// A decimal, by its SQL, that becomes a number of a type in ASE.
+pub fn scaled_to(sql: &str, target: Type) -> String {
+    let shown = if target.family == Family::Decimal { "NUMERIC" } else { target.name };
+    let (precision, scale) = (target.precision.unwrap_or(38), target.scale.unwrap_or(0));
+    format!("tsql.scaled({sql}, {precision}, {scale}, '{}')", shown.to_uppercase())
 }
 
 /// As `converted`, where T-SQL converts implicitly: errors 206 and 257 for conversions that need CAST.
