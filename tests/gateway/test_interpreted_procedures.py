@@ -152,13 +152,13 @@ def test_the_levels_of_the_documentation(make: Make, author: pymssql.Connection,
     assert ct.call("usp_OuterProc").rows == [["1"], ["2"]]
 
 
-def test_a_procedure_calls_itself_at_most_to_level_32(make: Make, ct: CtClient) -> None:
-    """Error 217 (SQL Server and ASE: maximum nesting level 32), which ends the batch."""
+def test_a_procedure_calls_itself_at_most_to_level_16(make: Make, ct: CtClient) -> None:
+    """Error 217 (ASE: maximum nesting level 16), which ends the batch."""
     make("create procedure deeper as print '%1!', @@nestlevel exec ('print ''.''') exec deeper", sybase=True)
     answer = ct.language("exec deeper print 'not reached'")
     assert [error.number for error in answer.errors] == [217]
     levels = [message.text for message in answer.messages if message.text.isdigit()]
-    assert levels == [str(level) for level in range(1, 33)]
+    assert levels == [str(level) for level in range(1, 17)]
     assert "not reached" not in [message.text for message in answer.messages]
     # and the session goes on
     assert ct.language("select 1").rows == [["1"]]

@@ -109,3 +109,23 @@ def test_a_lock_is_waited_for_as_long_as_is_said(one: pymssql.Cursor, other: pym
     one.execute("commit")
     other.execute("declare @n int = -1 set lock_timeout @n update shared_by_two set n = 2 where id = 1")
     assert (value(other, "select @@lock_timeout"), value(other, SUM)) == (-1, 22)
+
+
+def test_hints_lock_what_is_read(one: pymssql.Cursor, other: pymssql.Cursor) -> None:
+    """SQL Server, "Table hints": UPDLOCK holds until the transaction ends; NOWAIT, READPAST; HOLDLOCK keeps rows out."""
+    read = "select n from shared_by_two with (updlock{}) where id = {}"
+    one.execute("begin transaction")
+    assert value(one, read.format("", 1)) == 10
+    assert number(other, read.format(", nowait", 1)) == 1222
+    other.execute("select id from shared_by_two with (updlock, readpast) order by id")
+    assert other.fetchall() == [(2,)]
+    # whoever only reads waits for none of them
+    assert value(other, SUM) == 30
+    one.execute("rollback")
+    assert value(other, read.format(", nowait", 1)) == 10
+    one.execute("begin transaction")
+    assert value(one, "select count(*) from shared_by_two with (updlock, holdlock) where id = 3") == 0
+    other.execute("set lock_timeout 20")
+    assert number(other, "insert shared_by_two values (3, 3)") == 1222
+    one.execute("rollback")
+    other.execute("begin transaction insert shared_by_two values (3, 3) rollback")

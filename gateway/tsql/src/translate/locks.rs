@@ -34,6 +34,7 @@ impl Translation<'_> {
             if with_ties && locks.skips {
                 return Err(refusal("top … with ties counts the rows that are passed over"));
             }
+            self.variables.lock_rows(name.at.line)?;
             let qualifier = match alias {
                 Some(alias) => names::name(alias)?,
                 None => names::qualifier(name)?,

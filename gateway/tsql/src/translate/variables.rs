@@ -18,6 +18,11 @@ pub trait Variables {
         Err(Error::refused("with (holdlock)", "a table is locked by statements of batches alone", line))
     }
 
+    /// The rows that a query reads are locked: it runs where it stands, not when its rows are fetched.
+    fn lock_rows(&mut self, line: u32) -> Result<(), Error> {
+        Err(Error::refused("with (updlock)", "rows are locked by statements of batches alone", line))
+    }
+
     /// A column is compared with a time of the clock.
     fn note_clock(&mut self) {}
 
@@ -98,6 +103,10 @@ impl Variables for Numbered {
         if !self.locks.iter().any(|known| known == table) {
             self.locks.push(table.to_owned());
         }
+        Ok(())
+    }
+
+    fn lock_rows(&mut self, _line: u32) -> Result<(), Error> {
         Ok(())
     }
 
