@@ -112,7 +112,7 @@ def test_a_lock_is_waited_for_as_long_as_is_said(one: pymssql.Cursor, other: pym
 
 
 def test_hints_lock_what_is_read(one: pymssql.Cursor, other: pymssql.Cursor) -> None:
-    """SQL Server, "Table hints": UPDLOCK holds until the transaction ends; NOWAIT, READPAST; HOLDLOCK keeps rows out."""
+    """SQL Server, "Table hints": UPDLOCK until the transaction ends; NOWAIT, READPAST; HOLDLOCK."""
     read = "select n from shared_by_two with (updlock{}) where id = {}"
     one.execute("begin transaction")
     assert value(one, read.format("", 1)) == 10
