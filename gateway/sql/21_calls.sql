@@ -39,12 +39,23 @@ set search_path = pg_catalog, pg_temp
 as $$
   -- `value` is an expression, the text that a value of type `source` has given
   select case
-    when converter is null then format('%s::%s::%s', value, source, target::regtype)
-    else format('(tsql.%s(%s::%s%s))::%s', converter, value, source,
+    when converter is null then format('%s::%s::%s', value, held, target::regtype)
+    when converter = 'text_of' and digits is not null
+      then format('(tsql.%s_text(%s::%s, 121, %s))::%s', declared, value, held, digits, target::regtype)
+    else format('(tsql.%s(%s::%s%s))::%s', converter, value, held,
       case converter when 'to_varbinary' then ', null' else '' end, target::regtype)
   end
   from (
-    select case (select case t.typtype when 'd' then t.typbasetype else t.oid end from pg_type t where t.oid = target)
+    select
+    of[1] as declared,
+    of[2] as digits,
+    case of[1]
+      when 'datetime2' then 'timestamp'
+      when 'time' then 'time'
+      when 'datetimeoffset' then 'tsql.datetimeoffset'
+      else source
+    end as held,
+    case (select case t.typtype when 'd' then t.typbasetype else t.oid end from pg_type t where t.oid = target)
       when 'boolean'::regtype then 'to_bit'
       when 'smallint'::regtype then 'to_smallint'
       when 'integer'::regtype then 'to_int'
@@ -62,11 +73,13 @@ as $$
       when 'uuid'::regtype then 'to_guid'
       when 'bytea'::regtype then 'to_varbinary'
     end as converter
+    from regexp_match(source, '^(datetime2|time|datetimeoffset)\((\d)\)$') as of
   ) as known
 $$;
 
 comment on function tsql.converted(text, text, oid) is
-$$An expression that turns the text of a value of one type into another type, as T-SQL hands it to a parameter.$$;
+$$An expression that turns the text of a value of one type into another type, as T-SQL hands it to a parameter. source: a type
+of PostgreSQL's or of schema tsql; datetime2(n), time(n) and datetimeoffset(n), whose texts show their digits, as T-SQL has them.$$;
 
 
 do $$

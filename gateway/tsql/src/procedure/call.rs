@@ -6,9 +6,21 @@ use super::statement::OWNERS_RIGHTS;
 use super::variable::{BODY, CALL, CONTEXT, DETAIL};
 use super::writer::{quoted, BodyWriter, Purpose, Rows, SENT};
 use crate::error::Error;
+use crate::facts::types::{Type, MOST_FRACTION};
 use crate::resolve::names::{array, literal, schema_of};
 use crate::translate;
 use crate::tree::{ArgumentValue, Execute, Expression};
+
+/// The type of an argument, as `tsql.converted` knows it: of T-SQL's those that PostgreSQL's type does not say.
+fn kind(of: &Type) -> String {
+    match of.name {
+        "money" | "smallmoney" => format!("tsql.{}", of.name),
+        "datetime2" | "time" | "datetimeoffset" => {
+            format!("{}({})", of.name, of.fraction.unwrap_or(MOST_FRACTION))
+        }
+        _ => of.sql(),
+    }
+}
 
 impl<'t> BodyWriter<'t> {
     pub(super) fn execute(&mut self, execute: &Execute, line: u32, place: &Place<'t>) -> Result<(), Error> {
@@ -43,7 +55,7 @@ impl<'t> BodyWriter<'t> {
             let (scope, mut named) = self.named();
             let value = translate::value(&value, scope, &mut named, None)?;
             values.push(format!("({})::text", value.sql));
-            kinds.push(literal(&value.of.map_or_else(|| String::from("text"), |of| of.sql())));
+            kinds.push(literal(&value.of.map_or_else(|| String::from("text"), |of| kind(&of))));
             names.push(literal(argument.name.as_deref().unwrap_or("")));
             let output = match &argument.value {
                 ArgumentValue::Output(variable) => Some(variable),
