@@ -92,6 +92,13 @@ begin
 end
 $$;
 
+create or replace function tsql.currencies() returns text
+language sql immutable parallel safe
+return U&'$\00A2\00A3\00A4\00A5\09F2\09F3\0E3F\17DB\20A0\20A1\20A2\20A3\20A4\20A5\20A6\20A7\20A8\20A9\20AA\20AB\20AC\20AD\20AE\20AF'
+  '\20B0\20B1\FDFC\FE69\FF04\FFE0\FFE1\FFE5\FFE6';
+comment on function tsql.currencies() is
+  'The symbols that a text of money may have ("money and smallmoney", "Use of currency symbols").';
+
 create or replace function tsql.read_money(value text) returns numeric
 language plpgsql immutable strict parallel safe
 as $$
@@ -101,10 +108,11 @@ begin
   if digits = '' then
     return 0;
   end if;
-  if digits !~ '^([-+] *[$]?|[$]? *[-+]?) *[0-9,]*\.?[0-9]*$' or digits !~ '[0-9]' then
+  if digits !~ ('^([-+] *[' || tsql.currencies() || ']?|[' || tsql.currencies() || ']? *[-+]?) *[0-9,]*\.?[0-9]*$')
+    or digits !~ '[0-9]' then
     perform tsql.fail(235, 'Cannot convert a char value to money. The char value has incorrect syntax.');
   end if;
-  return translate(digits, '$,+ ', '')::numeric;
+  return translate(digits, tsql.currencies() || ',+ ', '')::numeric;
 end
 $$;
 

@@ -410,11 +410,14 @@ $$;
 -- regexp_instr finds the leftmost match: what follows a last % may be anything
 create or replace function tsql.isnumeric(value text) returns integer
 language sql immutable parallel safe
-return case when value ~ '^\s*[-+]?[$]?([0-9][0-9,]*\.?[0-9]*|\.[0-9]+)([eEdD][-+]?[0-9]+)?\s*$' then 1
+return case
+  when value ~ ('^\s*[-+]?[' || tsql.currencies() || ']?([0-9][0-9,]*\.?[0-9]*|\.[0-9]+)([eEdD][-+]?[0-9]+)?\s*$') then 1
   -- blanks around a sign and a currency's, as in a text that becomes an int or money
-  when value ~ '^\s*([-+] *[$]?|[$]? *[-+]?) *([0-9][0-9,]*\.?[0-9]*|\.[0-9]+)\s*$' then 1
+  when value ~ ('^\s*([-+] *[' || tsql.currencies() || ']?|[' || tsql.currencies()
+    || ']? *[-+]?) *([0-9][0-9,]*\.?[0-9]*|\.[0-9]+)\s*$') then 1
   -- a sign, a currency's or a point alone counts too
-  when value ~ '^ *[-+] *$' or value in ('$', '.', ',') then 1 else 0 end;
+  when value ~ '^ *[-+] *$' or value in ('.', ',') or length(value) = 1 and strpos(tsql.currencies(), value) > 0 then 1
+  else 0 end;
 do $$
 declare
   source text;
