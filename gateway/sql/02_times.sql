@@ -106,9 +106,10 @@ as $$
 declare
   months constant text[] := array['jan','feb','mar','apr','may','jun','jul','aug','sep','oct','nov','dec'];
   names constant text :=
-    '(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?'
+    '(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:tember)?'
     '|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)';
-  words text := lower(btrim(text_));
+  -- blanks may stand around the signs between numbers
+  words text := regexp_replace(lower(btrim(text_)), '(?<=\d) *([-/.]) *(?=\d)', '\1', 'g');
   part text[];
   y integer;
   m integer;
@@ -128,7 +129,7 @@ begin
     end if;
     part := regexp_split_to_array(words, '[-/.]');
     y := part[1]::integer; m := part[2]::integer; d := part[3]::integer;
-  elsif words ~ '^\d{1,2}([-/.])\d{1,2}\1(\d{2}|\d{4})$'
+  elsif words ~ '^\d{1,2}([-/.])\d{1,2}\1(\d{1,2}|\d{4})$' and (order_ !~ '^set y' or words ~ '[-/.]\d{2,4}$')
     or order_ in ('set ymd', 'set ydm', 'set myd', 'set dym') and words ~ '^\d{1,2}([-/.])\d{1,2}\1\d$' then
     part := regexp_split_to_array(words, '[-/.]');
     case order_
@@ -149,9 +150,10 @@ begin
     m := part[strpos(right(order_, 3), 'm')]::integer;
     d := part[strpos(right(order_, 3), 'd')]::integer;
   else
-    -- a month's name with its year and, before or behind it, the day: Nov 20, 2026 · 20-Nov-2026 · 2026 Nov
+    -- a month's name with its year and, before or behind it, the day: Nov 20, 2026 · 2026 Nov; or between both: 20-Nov-2026
     part := regexp_match(
-      words, '^(?:(\d+)[\s,-]*)??(?:(\d+)[\s,-]*)?' || names || '(?:[\s,-]*(\d+))?(?:[\s,-]+(\d+))?$'
+      regexp_replace(words, '^(\d+) *([-/.]) *([a-z]+) *\2 *(\d+)$', '\1 \3 \4'),
+      '^(?:(\d+)[\s,]*)??(?:(\d+)[\s,]*)?' || names || '(?:[\s,]*(\d+))?(?:[\s,]+(\d+))?$'
     );
     if part is null then
       return null;
@@ -164,7 +166,7 @@ begin
     -- four digits are the year, else it stands last
     if length(part[1]) = 4 then
       y := part[1]::integer; d := coalesce(part[2], '1')::integer;
-    elsif length(part[2]) = 4 or length(part[2]) = 2 and order_ not in ('set ymd', 'set ydm', 'set myd', 'set dym') then
+    elsif length(part[2]) = 4 or length(part[2]) <= 2 and order_ not in ('set ymd', 'set ydm', 'set myd', 'set dym') then
       y := tsql.century(part[2]); d := part[1]::integer;
     else
       return null;
@@ -260,14 +262,53 @@ $$A text whose date is written in a style of CONVERT, with the year first; null 
 below 100 have years of two digits, except 20, 21, 23 and 25. In the older types, datetime and smalldatetime, a year of four
 digits may stand anywhere: '2026-05-06' is in June in style 103.$$;
 
+create or replace function tsql.without_offset(text_ text) returns text
+language plpgsql immutable strict parallel safe
+as $$
+declare
+  part text[] := regexp_match(text_, '^(.*?\d{1,2}:\d[\d:.]*)(\s*)([AaPp][Mm]\s*)?(?:Z|([-+])\s*(\d{1,2}):(\d{1,2}))\s*$');
+begin
+  if part is null then
+    return regexp_replace(text_, '^(\s*\d{4}-\d\d-\d\d)Z\s*$', '\1');
+  elsif part[1] ~ '^\s*\d{4}-\d\d-\d\dT' and (part[2] <> '' or part[3] is not null)
+    or part[6]::integer > 59 or part[5]::integer * 60 + part[6]::integer > 14 * 60 then
+    return null;
+  end if;
+  return concat(part[1], part[2], part[3]);
+end
+$$;
+comment on function tsql.without_offset(text) is
+$$A text for a date, time or datetime2, which have no offset, without the one that it names behind the time ("datetime2",
+"Supported string literal formats"); null where it is none.$$;
+
+create or replace function tsql.for_older(text_ text) returns text
+language sql immutable strict parallel safe
+return regexp_replace(regexp_replace(regexp_replace(text_,
+  -- the clock stands before the date
+  '^\s*(\d{1,2}:\d[\d:.]*(?:\s*[AaPp][Mm])?)\s+(\S.*[^Zz\s])\s*$', '\2 \1'),
+  '^\s*(\d{4}-\d\d-\d\d|\d{1,2}:\d[\d:.]*)\s*Z\s*$', '\1'),
+  -- a year of four digits stands between month and day
+  '^\s*(\d{1,2}) *([-/.]) *(\d{4}) *\2 *(\d{1,2})(?=\s|$)', '\3-\1-\4');
+comment on function tsql.for_older(text) is
+  'A text for a datetime or smalldatetime, which take more forms, in one that all types take.';
+
 create or replace function tsql.read_moment(text_ text, style integer, older boolean) returns timestamp
 language plpgsql immutable strict parallel safe
 as $$
 begin
-  -- Apr, 1996 and 15 Apr, 1996, but Apr 15, 1996 ("Date types", alphabetical formats)
-  if not older and text_ ~* '[a-z]\s*,[\s,-]*\d+[\s,-]+\d+($|\s)' then
-    return null;
-  elsif style = 0 then
+  if text_ ~ '^(\d{8}|\d{4}-\d\d-\d\d)( \d\d:\d\d(:\d\d(\.\d+)?)?)?$' then
+    -- as most are: in one form for all types
+    null;
+  elsif not older then
+    text_ := tsql.without_offset(text_);
+    -- Apr, 1996 and 15 Apr, 1996, but Apr 15, 1996 ("Date types", alphabetical formats)
+    if text_ is null or text_ ~* '[a-z]\s*,[\s,-]*\d+[\s,-]+\d+($|\s)' or text_ ~ '\d{4}\s*,' then
+      return null;
+    end if;
+  elsif style = 0 and tsql.date_order() = 'mdy' then
+    text_ := tsql.for_older(text_);
+  end if;
+  if style = 0 then
     return tsql.read_moment(text_, tsql.date_order());
   elsif style < 0 then
     return tsql.read_moment(text_, case when -style % 100 in (3, 4, 5) then 'dmy' when -style % 100 in (2, 11) then 'ymd'
