@@ -129,3 +129,15 @@ def test_hints_lock_what_is_read(one: pymssql.Cursor, other: pymssql.Cursor) -> 
     assert number(other, "insert shared_by_two values (3, 3)") == 1222
     one.execute("rollback")
     other.execute("begin transaction insert shared_by_two values (3, 3) rollback")
+
+
+def test_a_change_locks_its_table(one: pymssql.Cursor, other: pymssql.Cursor) -> None:
+    """SQL Server, "Table hints", TABLOCK: of a change until the transaction ends."""
+    other.execute("set lock_timeout 20")
+    one.execute("begin transaction")
+    assert value(one, "select sum(n) from shared_by_two with (tablock)") == 30
+    other.execute("begin transaction update shared_by_two set n = n where id = 2 rollback")
+    one.execute("update shared_by_two with (tablock) set n = n where id = 1")
+    assert number(other, "update shared_by_two set n = n where id = 2") == 1222
+    assert value(other, SUM) == 30
+    one.execute("rollback")

@@ -15,6 +15,15 @@ const LOCKING: [&str; 8] =
 const OF_TABLES: [&str; 3] = ["holdlock", "serializable", "tablockx"];
 const WHY: &str = "it changes what is locked or read";
 
+/// What the table is whose hints are read.
+#[derive(Clone, Copy, PartialEq)]
+enum Hinted {
+    Read,
+    Changed,
+    /// The catalogue's, which is never locked.
+    System,
+}
+
 fn has_condition(kind: JoinKind) -> bool {
     !matches!(kind, JoinKind::Cross | JoinKind::CrossApply | JoinKind::OuterApply)
 }
@@ -163,7 +172,7 @@ impl<'t> Parser<'t> {
         if self.next_is_symbol("(") && !self.bare_hints(&name)? {
             return Err(self.wrong());
         }
-        let locks = self.hints(of_system)?;
+        let locks = self.hints(if of_system { Hinted::System } else { Hinted::Read })?;
         self.locks()?;
         Ok(TableSource::Table { name, alias, locks })
     }
@@ -235,7 +244,7 @@ impl<'t> Parser<'t> {
     /// `with (hints)` of a table that is changed, whose rows are locked thereby. Whether all of it is.
     pub(super) fn hints_of_change(&mut self) -> Result<bool, Error> {
         let at = self.position();
-        match self.hints(false)? {
+        match self.hints(Hinted::Changed)? {
             Locks { skips: false, table, .. } => Ok(table),
             _ => Err(Error::refused("readpast of what is changed", "choose the rows by a query", at)),
         }
@@ -244,20 +253,20 @@ impl<'t> Parser<'t> {
     /// `with (hints)` where none may lock.
     pub(super) fn harmless_hints(&mut self) -> Result<(), Error> {
         let at = self.position();
-        match self.hints(false)? == Locks::default() {
+        match self.hints(Hinted::Read)? == Locks::default() {
             true => Ok(()),
             false => Err(Error::refused("with (…)", WHY, at)),
         }
     }
 
     /// `with (hints)`: those that change nothing are passed over.
-    fn hints(&mut self, of_system: bool) -> Result<Locks, Error> {
+    fn hints(&mut self, of: Hinted) -> Result<Locks, Error> {
         let (start, mut locks) = (self.position(), Locks::default());
         if !self.next_is("with") || !self.ahead_is_symbol(1, "(") {
             return Ok(locks);
         }
         self.at += 2;
-        let mut reads_all = false;
+        let (mut reads_all, mut at_table) = (false, false);
         loop {
             let token = self.advance()?;
             if token.is("index") {
@@ -268,7 +277,9 @@ impl<'t> Parser<'t> {
                 locks.skips = true;
             } else if token.is("nowait") {
                 locks.fails = true;
-            } else if token.is_any(&OF_TABLES) && !of_system {
+            } else if token.is("tablock") {
+                at_table = true;
+            } else if token.is_any(&OF_TABLES) && of != Hinted::System {
                 locks.table = true;
             } else if token.is_any(&HARMLESS) {
                 reads_all |= token.is_any(&["nolock", "readuncommitted"]);
@@ -284,8 +295,10 @@ impl<'t> Parser<'t> {
         if (locks.rows || locks.table) && reads_all {
             return Err(Error::new(1047, "Conflicting locking hints specified.", start));
         }
+        // TABLOCK alone of what is read ends with the statement
+        locks.table |= at_table && (locks.rows || of == Hinted::Changed);
         // the catalogue is never locked, and what is only read waits for nobody
-        if of_system || locks == (Locks { fails: locks.fails, ..Locks::default() }) {
+        if of == Hinted::System || locks == (Locks { fails: locks.fails, ..Locks::default() }) {
             return Ok(Locks::default());
         }
         if locks.skips && (locks.table || !locks.rows) {
