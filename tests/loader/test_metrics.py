@@ -27,13 +27,14 @@ def test_one_endpoint_serves_all_writers(
     counts: dict[str, dict[str, float]] = {}
 
     def agree() -> bool:
-        """Whether the counts are of one moment: between two of them a row may have come."""
+        """Whether the counts are of one moment, and of five rows: a row is stored before it is counted."""
         counts.update(read(port))
         rows = counts["ringlog_writer_acknowledged_rows_total"]
         commits, batches = counts["ringlog_writer_commits_total"], counts["ringlog_writer_batches_total"]
         # one transaction a row, unless a writer was late and sent some in one; 60 reals and one double
         return (
             commits == counts["ringlog_writer_call_seconds_count"]
+            and min(rows.values(), default=0) >= 5
             and all(rows[table] - commits[table] >= batches[table] for table in rows)
             and all(rows[table] == commits[table] for table in rows if not batches[table])
             and counts["ringlog_writer_bytes_total"]
@@ -48,8 +49,7 @@ def test_one_endpoint_serves_all_writers(
     assert code == 0, said
     written = len(stored("magnet")) - before[1]
     rows = counts["ringlog_writer_acknowledged_rows_total"]
-    assert 5 <= rows["magnet"] <= written
-    assert rows["beam"] >= 5
+    assert rows["magnet"] <= written
     assert 0 < counts["ringlog_writer_call_seconds_sum"]["beam"] < 10 * rows["beam"]
     assert counts["ringlog_writer_running"] == {"beam": 1, "magnet": 1}
     assert counts["ringlog_writer_reconnects_total"] == {"beam": 0, "magnet": 0}
