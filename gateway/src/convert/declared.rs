@@ -58,15 +58,13 @@ pub fn of_expression(of: &Type, d: &Dialect) -> Option<Type> {
 /// Whether PostgreSQL's type is not all that the type says.
 fn says_more(of: &Type) -> bool {
     match of.name {
-        "tinyint" | "money" | "smallmoney" | "smalldatetime" | "datetime2" | "datetimeoffset" | "time" => {
-            true
-        }
+        "tinyint" | "money" | "smallmoney" | "smalldatetime" | "datetime2" | "datetimeoffset" => true,
+        "time" | "text" | "varbinary" | "image" => true,
         // a timestamp of PostgreSQL's may be a datetime2
         "datetime" => of.fraction.is_none(),
         "char" => !of.twin && of.length.is_some(),
         "varchar" => !of.twin,
         "binary" => of.length.is_some(),
-        "text" | "varbinary" | "image" => true,
         "decimal" => of.precision.is_some(),
         _ => false,
     }

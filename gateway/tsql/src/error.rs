@@ -55,6 +55,11 @@ impl Error {
         Error::new(134, text, line)
     }
 
+    /// 178: RETURN gives a value where nobody takes one.
+    pub fn returns_a_value(line: impl Into<u32>) -> Error {
+        Error::new(178, "A RETURN statement with a return value cannot be used in this context.", line)
+    }
+
     /// 191: the text nests deeper than is understood.
     pub fn nested_too_deeply(line: impl Into<u32>) -> Error {
         Error::new(191, "Some part of your SQL statement is nested too deeply.", line)

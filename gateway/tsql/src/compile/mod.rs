@@ -225,10 +225,7 @@ impl Compiler<'_> {
             Tree::Break => Action::Break,
             Tree::Continue => Action::Continue,
             Tree::Return(None) => Action::Return(None),
-            Tree::Return(Some(_)) if !self.settings.procedure => {
-                let text = "A RETURN statement with a return value cannot be used in this context.";
-                return Err(Error::new(178, text, line));
-            }
+            Tree::Return(Some(_)) if !self.settings.procedure => return Err(Error::returns_a_value(line)),
             Tree::Return(Some(value)) => Action::Return(Some(self.value(value, Some(INT))?)),
             Tree::Goto(label) => self.goto(label, self.batch)?,
             Tree::Label(label) => Action::Label(self.label(label).unwrap_or(0)),

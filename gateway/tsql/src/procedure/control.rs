@@ -110,10 +110,7 @@ impl<'t> BodyWriter<'t> {
             let text = match self.purpose {
                 Purpose::Procedure => format!("coalesce({}, 0)", self.value(value, INT)?),
                 Purpose::Function(of) => self.value(value, of)?,
-                Purpose::Table(_) | Purpose::Trigger { .. } => {
-                    let text = "A RETURN statement with a return value cannot be used in this context.";
-                    return Err(Error::new(178, text, line));
-                }
+                Purpose::Table(_) | Purpose::Trigger { .. } => return Err(Error::returns_a_value(line)),
             };
             let place = Place { handler: place.handler.only_try(), ..place.clone() };
             // RETURN keeps @@rowcount and @@error as they were

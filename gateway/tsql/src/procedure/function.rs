@@ -151,10 +151,7 @@ fn check(body: &[Statement], fills_a_table: bool) -> Result<(), Error> {
             Tree::Update(update) if is_own(&update.target, &update.from, update.output.as_ref()) => continue,
             Tree::Delete(delete) if is_own(&delete.target, &delete.from, delete.output.as_ref()) => continue,
             Tree::Return(value) if value.is_none() == fills_a_table => continue,
-            Tree::Return(Some(_)) => {
-                let text = "A RETURN statement with a return value cannot be used in this context.";
-                return Err(Error::new(178, text, statement.at));
-            }
+            Tree::Return(Some(_)) => return Err(Error::returns_a_value(statement.at)),
             Tree::Return(None) => {
                 let text = "RETURN statements in scalar valued functions must include an argument.";
                 return Err(Error::new(456, text, statement.at));
