@@ -4,6 +4,7 @@ mod ahead;
 mod begin_commit;
 mod bulk_copy;
 mod cancellable;
+mod compiling;
 mod connection;
 mod copy;
 mod copy_row;

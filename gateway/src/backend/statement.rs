@@ -322,7 +322,7 @@ impl Backend {
         cancellable(client, canceller, open.connection.query_text(&sql)).await.map(|_| ())
     }
 
-    async fn set(&mut self, sql: &str) -> Result<(), PgError> {
+    pub(super) async fn set(&mut self, sql: &str) -> Result<(), PgError> {
         match &mut self.open {
             Some(open) => open.connection.query_text(sql).await.map(|_| ()),
             None => Ok(()),

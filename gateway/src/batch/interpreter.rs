@@ -13,11 +13,11 @@ use crate::calls::Procedures;
 use crate::client::{self, refuse_settings, Client};
 use crate::gateway::Gateway;
 use crate::interrupt::{Ends, Failure, Interrupt};
-use crate::program::{Compiled, Latest, Settings};
+use crate::program::{Compiled, Latest, Settings, Sql};
 use crate::tds::login::Login;
 use crate::tds::tokens::envchange;
 use crate::tds::tokens::message::ServerMessage;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use tsql::facts::errors::is_arithmetic;
 use tsql::quoting::literal;
@@ -44,7 +44,9 @@ pub struct Interpreter {
     /// The columns that inserts without columns fill, and which of them are sql_variants, by the tables that have been
     /// asked for.
     filled: BTreeMap<String, Option<[Vec<String>; 2]>>,
-    /// The number of definitions that `filled` has seen.
+    /// The guards of statements that have held (`Sql::guards`).
+    held: HashSet<String>,
+    /// The number of definitions that `filled` and `held` have seen.
     filled_at: u64,
     latest: Latest,
     /// Set between a `writetext bulk` and its text.
@@ -69,6 +71,7 @@ impl Interpreter {
             server_cursors: ServerCursors::default(),
             identities: Identities::default(),
             filled: BTreeMap::new(),
+            held: HashSet::new(),
             filled_at: 0,
             latest: Latest::default(),
             awaited_text: None,
@@ -154,11 +157,7 @@ impl Interpreter {
         client: &mut Client,
         table: &str,
     ) -> Result<Option<[Vec<String>; 2]>, ServerMessage> {
-        let definitions = self.gateway.definitions();
-        if self.filled_at != definitions {
-            self.filled_at = definitions;
-            self.filled.clear();
-        }
+        self.heed_definitions();
         if let Some(columns) = self.filled.get(table) {
             return Ok(columns.clone());
         }
@@ -182,15 +181,34 @@ impl Interpreter {
         Ok(columns)
     }
 
+    /// The guards of `sql` that are not known to hold.
+    pub(super) fn guards_of<'s>(&mut self, sql: &'s Sql) -> Vec<&'s String> {
+        self.heed_definitions();
+        sql.guards.iter().filter(|guard| !self.held.contains(*guard)).collect()
+    }
+
+    pub(super) fn note_held(&mut self, guards: Vec<&String>) {
+        self.held.extend(guards.into_iter().cloned());
+    }
+
+    fn heed_definitions(&mut self) {
+        let definitions = self.gateway.definitions();
+        if self.filled_at != definitions {
+            self.filled_at = definitions;
+            self.forget_columns();
+        }
+    }
+
     /// A definition has changed what names and tables are.
     pub(super) fn forget_definitions(&mut self) {
         self.procedures.forget_plans();
-        self.filled.clear();
+        self.forget_columns();
     }
 
     /// Tables may have other columns now.
     pub(super) fn forget_columns(&mut self) {
         self.filled.clear();
+        self.held.clear();
     }
 
     pub(super) async fn use_database(
@@ -232,7 +250,7 @@ impl Interpreter {
         self.procedures.backend.reset(client, keep_transaction).await;
         client.set(client::Settings::new(&client.dialect(), self.login.is_odbc));
         self.procedures.backend.database.clone_from(&self.first_database);
-        self.procedures.forget_plans();
+        self.forget_definitions();
         self.prepared = PreparedStatements::default();
         self.cursors = Cursors::default();
         self.server_cursors = ServerCursors::default();

@@ -2,6 +2,7 @@
 //! The only recursive part of the gateway.
 
 mod ahead;
+mod compiled_first;
 mod current;
 mod cursor;
 mod cursors;

@@ -56,7 +56,7 @@ impl Interpreter {
         // what a text inside another, or inside a procedure, sets holds to its end
         let settings = is_inside.then(|| client.settings().clone());
         self.depth += 1;
-        let ran = match self.demand_tables(client, &program.demanded).await {
+        let ran = match self.look_first(client, program, variables).await {
             Ok(()) => self.run_block(client, &program.statements, variables).await,
             Err(interrupt) => Err(interrupt),
         };
@@ -82,6 +82,17 @@ impl Interpreter {
             },
             Err(interrupt) => Err(interrupt),
         }
+    }
+
+    /// What refuses a text before anything of it runs.
+    async fn look_first(
+        &mut self,
+        client: &mut Client,
+        program: &Program,
+        variables: &Variables<'_>,
+    ) -> Result<(), Interrupt> {
+        self.demand_tables(client, &program.demanded).await?;
+        self.compile_first(client, program, variables).await
     }
 
     pub(super) fn run_block<'a>(

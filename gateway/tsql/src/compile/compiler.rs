@@ -33,10 +33,10 @@ pub fn selected(sql: &str, numbered: Numbered) -> Result<Sql, Error> {
 }
 
 pub fn numbered_sql(sql: &str, numbered: Numbered) -> Result<Sql, Error> {
-    let Numbered { names, calls, tables, locks, .. } = numbered;
+    let Numbered { names, calls, tables, guards, locks, .. } = numbered;
     let mut read =
         Sql::read(sql, names).map_err(|problem| Error::new(8623, problem, 1u32).with_severity(16))?;
-    (read.calls, read.tables, read.locks) = (calls, tables, locks);
+    (read.calls, read.tables, read.guards, read.locks) = (calls, tables, guards, locks);
     read.keeps = keeps(sql);
     Ok(read)
 }

@@ -110,8 +110,9 @@ fn program_of(
     }
     let Compiler { unlisted, makes_temporary, .. } = compiler;
     let table_variables = tables.iter().map(|(table, _)| table.variable.name.clone()).collect();
+    let (made, redefined) = defined_tables(batch)?;
     let demanded = match settings.sybase && !settings.procedure {
-        true => demanded(&statements, made(batch)?),
+        true => demanded(&statements, &made),
         false => Vec::new(),
     };
     Ok(Program {
@@ -123,6 +124,7 @@ fn program_of(
         table_variables,
         makes_temporary,
         demanded,
+        redefined,
     })
 }
 
@@ -526,14 +528,26 @@ fn forgotten(table: &TableVariable, line: u32) -> Result<Statement, Error> {
     Ok(Statement { line, action: defined(sql, QueryKind::Unsaid) })
 }
 
-/// The tables and views that a batch defines anywhere, as SQL names them.
-fn made(batch: &[tree::Statement]) -> Result<Vec<String>, Error> {
-    let name = |statement: &tree::Statement| match &statement.kind {
-        Tree::CreateTable(create) => Some(names::table(&create.table)),
-        Tree::CreateView(create) => Some(names::table(&create.name)),
-        _ => None,
-    };
-    tree::every(batch).filter_map(name).collect()
+/// The tables and views that a batch creates anywhere, and those that it changes or drops too, as SQL names them.
+fn defined_tables(batch: &[tree::Statement]) -> Result<(Vec<String>, Vec<String>), Error> {
+    let (mut made, mut redefined) = (Vec::new(), Vec::new());
+    for statement in tree::every(batch) {
+        match &statement.kind {
+            Tree::CreateTable(create) => made.push(names::table(&create.table)?),
+            Tree::CreateView(create) => made.push(names::table(&create.name)?),
+            Tree::AlterTable { table, .. } => redefined.push(names::table(table)?),
+            Tree::Drop(dropped)
+                if matches!(dropped.kind, tree::ObjectKind::Table | tree::ObjectKind::View) =>
+            {
+                for name in &dropped.names {
+                    redefined.push(names::table(name)?);
+                }
+            }
+            _ => {}
+        }
+    }
+    redefined.extend_from_slice(&made);
+    Ok((made, redefined))
 }
 
 /// The table variables that a batch declares anywhere, except inside procedures.

@@ -101,6 +101,15 @@ const OF_TSQL: &[(i32, i32, Ends)] = &[
 /// Blocks, "Arithmetic errors"; Reference Manual: Commands, "set").
 const ARITHMETIC: [i32; 5] = [220, 247, 3623, 8115, 8134];
 
+/// Errors of compiling that T-SQL, or PostgreSQL for it, finds only when the statement runs: what it cannot read, missing
+/// tables, procedures and databases (SQL Server: "Deferred name resolution and compilation").
+const DEFERRED: [i32; 4] = [102, 208, 911, 2812];
+
+/// Whether an error of compiling a statement is not found before the batch runs.
+pub fn is_deferred(number: i32) -> bool {
+    DEFERRED.contains(&number) || number >= NO_NUMBER.0
+}
+
 /// What has no number of its own: numbers from 50000 on are an application's.
 const NO_NUMBER: (i32, u8) = (50000, 16);
 

@@ -1,62 +1,97 @@
-//! Tables that have to be there before a batch runs, since ASE "compiles a batch before executing it" (Transact-SQL Users
-//! Guide, "Rules Associated with Batches").
+//! What T-SQL finds in a batch before it runs anything of it: SQL Server and ASE compile a batch as a whole (ASE:
+//! Transact-SQL Users Guide, "Rules Associated with Batches"; SQL Server: "Batches").
 
-use super::{Action, Statement};
+use super::{Action, Declaration, Program, Sql, Statement};
 
-/// A table or view that a statement names.
+/// A table or view that has to be there before a batch of ASE runs.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Demanded {
-    /// Of the statement.
+    /// Of the statement that names it.
     pub line: u32,
     /// As SQL names it.
     pub table: String,
 }
 
-/// What is named behind the first statement that has an effect: what the statements before name, they miss by themselves.
-/// `made`: what the batch makes elsewhere than by `select … into`.
-pub fn demanded(statements: &[Statement], made: Vec<String>) -> Vec<Demanded> {
-    let mut found = Found { made, ..Found::default() };
-    found.all(statements);
-    let Found { made, mut demanded, .. } = found;
-    let made: Vec<_> = made.iter().map(|table| own_name(table)).collect();
-    demanded.retain(|one| !made.contains(&own_name(&one.table)));
+/// What is named behind the first effect of a batch. `made`: the tables and views that the batch creates elsewhere than by
+/// `select … into`.
+pub fn demanded(statements: &[Statement], made: &[String]) -> Vec<Demanded> {
+    let mut demanded: Vec<Demanded> = Vec::new();
+    behind_effect(statements, &mut |line, sql| {
+        for table in sql.tables.iter().filter(|table| is_looked_for(table)) {
+            if demanded.iter().all(|known| known.table != *table) {
+                demanded.push(Demanded { line, table: table.clone() });
+            }
+        }
+    });
+    let selected = selected_into(statements);
+    demanded.retain(|one| {
+        let name = own_name(&one.table);
+        !selected.contains(&name) && made.iter().all(|made| own_name(made) != name)
+    });
     demanded
 }
 
-#[derive(Default)]
-struct Found {
-    made: Vec<String>,
-    demanded: Vec<Demanded>,
-    has_effect: bool,
-    /// A `use` was before: what follows is compiled in another database.
-    is_elsewhere: bool,
-}
-
-impl Found {
-    fn all(&mut self, statements: &[Statement]) {
-        statements.iter().for_each(|statement| self.one(statement));
+impl Program {
+    /// The SQL behind the first effect, with the lines of its statements, which must have a meaning before anything runs:
+    /// without what names tables that the batch makes or changes, or views of the system, of which there are others here.
+    pub fn compiled_first(&self) -> Vec<(u32, &Sql)> {
+        let mut found = Vec::new();
+        behind_effect(&self.statements, &mut |line, sql| found.push((line, sql)));
+        if found.is_empty() {
+            return found;
+        }
+        let mut redefined = selected_into(&self.statements);
+        redefined.extend(self.redefined.iter().map(|table| own_name(table)));
+        found.retain(|(_, sql)| {
+            let mut tables = sql.tables.iter().filter(|table| !table.ends_with("()"));
+            tables.all(|table| is_looked_for(table) && !redefined.contains(&own_name(table)))
+                && sql.globals().next().is_none()
+        });
+        found
     }
 
-    fn one(&mut self, statement: &Statement) {
-        if self.has_effect && !self.is_elsewhere {
-            statement.action.own_sql(&mut |sql| {
-                for table in sql.tables.iter().filter(|table| is_looked_for(table)) {
-                    if self.demanded.iter().all(|known| known.table != *table) {
-                        self.demanded.push(Demanded { line: statement.line, table: table.clone() });
-                    }
-                }
-            });
+    /// The variables that its statements declare.
+    pub fn declarations(&self) -> Vec<&Declaration> {
+        let mut found = Vec::new();
+        each(&self.statements, &mut |statement| {
+            if let Action::Declare(declaration) = &statement.action {
+                found.push(declaration);
+            }
+        });
+        found
+    }
+}
+
+/// Calls `found` with the SQL that stands behind the first statement that has an effect: what stands before it fails by
+/// itself before anything has run. A branch that is not taken is compiled too. Behind a `use` names mean something else.
+fn behind_effect<'s>(statements: &'s [Statement], found: &mut dyn FnMut(u32, &'s Sql)) {
+    let (mut has_effect, mut is_elsewhere) = (false, false);
+    each(statements, &mut |statement| {
+        if has_effect && !is_elsewhere {
+            statement.action.own_sql(&mut |sql| found(statement.line, sql));
         }
-        match &statement.action {
-            Action::Query(query) => self.made.extend(query.made.iter().map(|made| made.table.clone())),
-            Action::Use(_) => self.is_elsewhere = true,
-            _ => {}
+        is_elsewhere |= matches!(statement.action, Action::Use(_));
+        has_effect |= !matches!(statement.action, Action::Declare(_) | Action::Assign(..) | Action::Label(_));
+    });
+}
+
+/// The tables that `select … into` makes.
+fn selected_into(statements: &[Statement]) -> Vec<&str> {
+    let mut made = Vec::new();
+    each(statements, &mut |statement| {
+        if let Action::Query(query) = &statement.action {
+            made.extend(query.made.iter().map(|made| own_name(&made.table)));
         }
-        // a branch that is not taken is compiled too
-        self.has_effect |=
-            !matches!(statement.action, Action::Declare(_) | Action::Assign(..) | Action::Label(_));
+    });
+    made
+}
+
+/// Every statement of the list and of its blocks, in the order of the text.
+pub(super) fn each<'s>(statements: &'s [Statement], found: &mut dyn FnMut(&'s Statement)) {
+    for statement in statements {
+        found(statement);
         for body in statement.action.bodies() {
-            self.all(body);
+            each(body, found);
         }
     }
 }

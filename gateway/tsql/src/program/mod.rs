@@ -75,6 +75,8 @@ pub struct Program {
     pub makes_temporary: bool,
     /// At TDS 5.0: the tables without which nothing of it runs.
     pub demanded: Vec<Demanded>,
+    /// The tables and views that it creates, changes or drops, as SQL names them.
+    pub redefined: Vec<String>,
 }
 
 /// A literal of the text that a variable stands for.

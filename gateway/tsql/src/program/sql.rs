@@ -22,6 +22,8 @@ pub struct Sql {
     pub keeps: bool,
     /// The tables and views that it names, as it names them; functions that look into the catalogue, with ().
     pub tables: Vec<String>,
+    /// Conditions in it that name no variables, and fail where it does not fit its tables.
+    pub guards: Vec<String>,
     /// The tables that are locked before it runs, so that others do not write to them.
     pub locks: Vec<String>,
     /// It selects expressions over columns, whose types are not known here.

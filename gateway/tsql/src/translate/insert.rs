@@ -64,7 +64,7 @@ impl Translation<'_> {
         // what names no columns fills all of them
         let guard = |number: usize| match &columns {
             Some(_) => None,
-            None => Some(format!("tsql.takes({}, {number})", literal(&into))),
+            None => Some(takes(&into, number)),
         };
         let targets = Targets { table: &into, columns: columns.as_deref() };
         match &insert.source {
@@ -175,7 +175,7 @@ impl Translation<'_> {
         let given = rows.first().map_or(0, Vec::len);
         if let Some(width) = width.filter(|width| *width != given) {
             return match unlisted {
-                true => Ok(unfit(into, width, given)),
+                true => Ok(self.unfit(into, width, given)),
                 false => Err(mismatch(width, given, line)),
             };
         }
@@ -190,6 +190,7 @@ impl Translation<'_> {
         let Some(guard) = guard(given) else {
             return Ok(format!("values {}", rows_sql(&rows, targets, self.sybase(), |_, _, sql| sql)));
         };
+        self.variables.note_guard(&guard);
         let all = || rows.iter().flatten();
         if all().all(|value| value.as_ref().is_some_and(Value::is_null)) {
             let nulls = vec!["null"; given].join(", ");
@@ -206,6 +207,13 @@ impl Translation<'_> {
             _ => sql,
         };
         Ok(format!("values {}", rows_sql(&rows, targets, self.sybase(), guarded)))
+    }
+
+    /// Rows for an insert that names no columns and has not the values of a table's own: PostgreSQL says what is wrong.
+    fn unfit(&mut self, into: &str, width: usize, given: usize) -> String {
+        let guard = takes(into, given);
+        self.variables.note_guard(&guard);
+        format!("select {} where {guard}", vec!["null"; width].join(", "))
     }
 
     /// The values of rows; those of one column have one type. None stands for DEFAULT.
@@ -259,11 +267,12 @@ impl Translation<'_> {
         let line = target.at.line;
         if items.iter().any(|item| item.name.is_none()) {
             let guard = self.same_columns(query, target, columns)?;
+            self.variables.note_guard(&guard);
             return Ok(format!("select * from ({sql}) as \"source\" where {guard}"));
         }
         if let Some(width) = width.filter(|width| *width != items.len()) {
             return match unlisted {
-                true => Ok(unfit(&table(target)?, width, items.len())),
+                true => Ok(self.unfit(&table(target)?, width, items.len())),
                 false => Err(mismatch_of_query(width, items.len(), line)),
             };
         }
@@ -281,7 +290,9 @@ impl Translation<'_> {
                 _ => targets.carried(place, name, item, known, self.sybase()),
             });
         }
-        let condition = guard(items.len()).map_or_else(String::new, |guard| format!(" where {guard}"));
+        let guard = guard(items.len());
+        guard.iter().for_each(|guard| self.variables.note_guard(guard));
+        let condition = guard.map_or_else(String::new, |guard| format!(" where {guard}"));
         let (values, names) = (values.join(", "), names.join(", "));
         Ok(format!("select {values} from ({sql}) as \"source\" ({names}){condition}"))
     }
@@ -400,10 +411,9 @@ fn rows_sql(
     rows.iter().enumerate().map(row_sql).collect::<Vec<_>>().join(", ")
 }
 
-/// Rows for an insert that names no columns and has not the values of a table's own: PostgreSQL says what is wrong.
-fn unfit(into: &str, width: usize, given: usize) -> String {
-    let nulls = vec!["null"; width].join(", ");
-    format!("select {nulls} where tsql.takes({}, {given})", literal(into))
+/// Whether an insert that names no columns has as many values as the table takes.
+fn takes(into: &str, given: usize) -> String {
+    format!("tsql.takes({}, {given})", literal(into))
 }
 
 pub fn mismatch(columns: usize, values: usize, line: u32) -> Error {

@@ -13,6 +13,9 @@ pub trait Variables {
     /// The SQL names a table so.
     fn note_table(&mut self, _table: &str) {}
 
+    /// The SQL has this condition, which names no variable and fails where the statement does not fit its tables.
+    fn note_guard(&mut self, _guard: &str) {}
+
     /// The table, as SQL names it, is locked before the statement runs.
     fn lock_table(&mut self, _table: &str, line: u32) -> Result<(), Error> {
         Err(Error::refused("with (holdlock)", "a table is locked by statements of batches alone", line))
@@ -50,6 +53,8 @@ pub struct Numbered {
     pub calls: bool,
     /// See `Variables::note_table`.
     pub tables: Vec<String>,
+    /// See `Variables::note_guard`.
+    pub guards: Vec<String>,
     /// See `Variables::lock_table`.
     pub locks: Vec<String>,
     pub clock: Clock,
@@ -97,6 +102,10 @@ impl Variables for Numbered {
         if !self.tables.iter().any(|known| known == table) {
             self.tables.push(table.to_owned());
         }
+    }
+
+    fn note_guard(&mut self, guard: &str) {
+        self.guards.push(guard.to_owned());
     }
 
     fn lock_table(&mut self, table: &str, _line: u32) -> Result<(), Error> {

@@ -1,0 +1,67 @@
+//! Queries that PostgreSQL reads before they run.
+
+use super::cancellable::cancellable;
+use super::connection::Backend;
+use super::open::Open;
+use super::parameters::Typing;
+use super::unfinished::Unfinished;
+use crate::client::Client;
+use crate::convert::SqlType;
+use crate::program::Sql;
+
+impl Backend {
+    /// Lets PostgreSQL read a query without running it, unless it has it prepared already, and asks whether `guards` of it
+    /// hold. No lock stays behind.
+    pub async fn compile(
+        &mut self,
+        client: &mut Client,
+        sql: &Sql,
+        types: &[SqlType],
+        guards: &[&String],
+    ) -> Result<(), Unfinished> {
+        let compiled = self.compile_unlocked(client, sql, types, guards).await;
+        if let Err(Unfinished::Refused(error) | Unfinished::Failed(error)) = &compiled {
+            self.check(error, client);
+        }
+        compiled
+    }
+
+    async fn compile_unlocked(
+        &mut self,
+        client: &mut Client,
+        sql: &Sql,
+        types: &[SqlType],
+        guards: &[&String],
+    ) -> Result<(), Unfinished> {
+        self.heed_definitions()?;
+        let is_known =
+            |open: &Open| Typing::ALL.iter().any(|typing| open.known(sql, types, *typing).is_some());
+        let is_known = self.open.as_ref().is_some_and(is_known);
+        if is_known && guards.is_empty() {
+            return Ok(());
+        }
+        let started = self.transaction.started;
+        let open = self.open().await?;
+        let canceller = open.connection.canceller();
+        if started {
+            open.connection.query_text("savepoint ringlog_compiled").await?;
+        }
+        let compiling = async {
+            if !is_known {
+                self.describe(sql, types).await?;
+            }
+            match guards {
+                [] => Ok(()),
+                guards => {
+                    let guards: Vec<_> = guards.iter().map(|guard| guard.as_str()).collect();
+                    self.ask(&format!("select {}", guards.join(", "))).await.map(|_| ())
+                }
+            }
+        };
+        let compiled = cancellable(client, canceller, compiling).await;
+        if started && !matches!(&compiled, Err(Unfinished::Refused(error)) if error.is_fatal()) {
+            self.set("rollback to savepoint ringlog_compiled; release savepoint ringlog_compiled").await?;
+        }
+        compiled
+    }
+}
