@@ -31,7 +31,9 @@ comment on function tsql.argument(numeric, numeric, numeric, text, text) is
 $$A number as an argument of a parameter whose type has a range of its own; error 8114 beyond it.$$;
 
 
-create or replace function tsql.converted(value text, source text, target oid)
+-- of an older version
+drop function if exists tsql.converted(text, text, oid);
+create or replace function tsql.converted(value text, source text, target oid, declared text default null)
 returns text
 language sql
 stable
@@ -40,15 +42,20 @@ as $$
   -- `value` is an expression, the text that a value of type `source` has given
   select case
     when converter is null then format('%s::%s::%s', value, held, target::regtype)
-    when converter = 'text_of' and digits is not null
-      then format('(tsql.%s_text(%s::%s, 121, %s))::%s', declared, value, held, digits, target::regtype)
+    when converter = 'text_of' and digits is not null then format(
+      case when length is null then '%s' else 'tsql.cut(%s, %s)' end,
+      format('tsql.%s_text(%s::%s, 121, %s)', name, value, held, digits), length)
+    when converter = 'text_of' and length is not null then format('tsql.%s(%s::%s, %s)',
+      case when starts_with(declared, 'n') then 'to_nvarchar' else 'to_varchar' end, value, held, length)
+    when converter = 'text_of' then format('tsql.text_of(%s::%s)', value, held)
     else format('(tsql.%s(%s::%s%s))::%s', converter, value, held,
       case converter when 'to_varbinary' then ', null' else '' end, target::regtype)
   end
   from (
     select
-    of[1] as declared,
+    of[1] as name,
     of[2] as digits,
+    substring(declared from '\((\d+)\)$') as length,
     case of[1]
       when 'datetime2' then 'timestamp'
       when 'time' then 'time'
@@ -77,9 +84,10 @@ as $$
   ) as known
 $$;
 
-comment on function tsql.converted(text, text, oid) is
+comment on function tsql.converted(text, text, oid, text) is
 $$An expression that turns the text of a value of one type into another type, as T-SQL hands it to a parameter. source: a type
-of PostgreSQL's or of schema tsql; datetime2(n), time(n) and datetimeoffset(n), whose texts show their digits, as T-SQL has them.$$;
+of PostgreSQL's or of schema tsql; datetime2(n), time(n) and datetimeoffset(n), whose texts show their digits, as T-SQL has them.
+declared: the parameter's type as T-SQL has it, for the length of a text.$$;
 
 
 do $$
@@ -134,6 +142,7 @@ declare
   result jsonb := '{}';
   rows_ refcursor;
   answer tsql.call_result;
+  takes text[];
   try_ text := current_setting('tsql.try', true);
 begin
   if found_ = '{}' then
@@ -142,6 +151,7 @@ begin
     perform tsql.raise(2812, 16, 62, format('''%s'' is not one procedure but several.', procedure));
   end if;
   select p.* into called from pg_catalog.pg_proc p where p.oid = found_[1];
+  takes := string_to_array(substring(called.prosrc from '.*\n-- takes ([^\n]+)\n'), ';');
 
   -- an argument that is a row is as many parameters as the row has columns
   for one in
@@ -169,7 +179,7 @@ begin
         array_agg(given.place order by parameter.number) filter (where given.place is not null) as sources,
         array_agg(
           case when given.place is null then 'null'
-            else tsql.converted(format('$1[%s]', given.place), given.type, parameter.type) end
+            else tsql.converted(format('$1[%s]', given.place), given.type, parameter.type, takes[parameter.number]) end
           order by parameter.number) as "values",
         bool_or(parameter.field is not null) as is_row
       from parameter

@@ -71,6 +71,45 @@ def test_a_decimal_that_was_sent_as_null_comes_back(
             assert b"\x6a" + expected in client.receive()
 
 
+def test_a_value_that_a_client_sends_for_a_text_is_text_as_in_t_sql(
+    server: RunningServer, clients: Clients, author: Login
+) -> None:
+    """ "CAST and CONVERT": a float has 6 digits, money two decimals; an integer that does not fit is *."""
+    with clients.pymssql(author, database="answers") as connection, connection.cursor() as cursor:
+        cursor.execute("create procedure shows @t varchar(30) as print '<' + isnull(@t, 'none') + '>'")
+        cursor.execute(
+            "create procedure shows_here @t varchar(30) as exec ('') print '<' + isnull(@t, 'none') + '>'"
+        )
+        cursor.execute("create procedure shows_2 @t nchar(2) as print '<' + @t + '>'")
+        cursor.execute("create procedure shows_3 @t varchar(3) as print '<' + @t + '>'")
+    values = [
+        (b"\x6d\x08\x00", "none"),
+        (b"\x6d\x08\x08" + struct.pack("<d", 1234567.0), "1.23457e+006"),
+        (b"\x6d\x04\x04" + struct.pack("<f", 0.1), "0.1"),
+        (b"\x6f\x08\x08" + struct.pack("<iI", 45416, 25689 * 300), "May  6 2024  7:08AM"),
+        (b"\x6e\x08\x08" + struct.pack("<iI", 0, 123450), "12.35"),
+        (b"\x28\x03" + (738_645).to_bytes(3, "little"), "2023-05-06"),
+        (b"\x26\x04\x04" + struct.pack("<i", 12345), "12345"),
+    ]
+    with RawClient(server.host, server.port) as client:
+        client.log_in7(author)
+
+        def called(name: str, value: bytes) -> bytes:
+            client.send(RPC7, rpc7(f"answers..{name}", [("@t", value)]))
+            return client.receive()
+
+        # a call that is known is bound in another way
+        for _ in range(3):
+            for value, text in values:
+                for name in ("shows", "shows_here"):
+                    assert f"<{text}>".encode("utf-16-le") in called(name, value), (name, text)
+        assert "<*>".encode("utf-16-le") in called("shows_3", b"\x26\x04\x04" + struct.pack("<i", 12345))
+        assert struct.pack("<i", 8115) in called("shows_2", b"\x26\x04\x04" + struct.pack("<i", 12345))
+        # its 36 characters do not fit
+        for name in ("shows", "shows_here"):
+            assert struct.pack("<i", 8170) in called(name, b"\x24\x10\x10" + bytes(16)), name
+
+
 def test_the_previous_database_is_sent(server: RunningServer) -> None:
     """jTDS refuses a change of database from another one than it knows (TdsCore.processEnvChange)."""
 

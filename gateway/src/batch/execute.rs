@@ -5,7 +5,7 @@ use super::messages::printed;
 use super::system_procedures::SystemProcedure;
 use super::variables::Variables;
 use crate::calls::{end_failed, split_name, Form, Returned};
-use crate::catalogue::go_to_texts;
+use crate::catalogue::texts_taken;
 use crate::client::Client;
 use crate::convert::{SqlType, Zone};
 use crate::interrupt::{Ends, Failure, Interrupt, Stage};
@@ -13,6 +13,7 @@ use crate::program::{Execute, Expression};
 use crate::tds::call::{Call, Param, Procedure};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
+use tsql::facts::types::{Family, Type};
 
 /// The outcome of a call that is a request of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,12 +65,11 @@ impl Interpreter {
                         when it runs.";
             return Err(ServerMessage::error(102, 15, text).into());
         }
-        let mut params = self.params(client, &execute.arguments, variables).await?;
+        let params = self.params(client, &execute.arguments, variables).await?;
         let named = match variables.get(&execute.procedure) {
             Some(variable) => printed(&variable.value)?,
             None => execute.procedure.clone(),
         };
-        self.set_texts(client, execute, &named, &mut params, variables).await?;
         let for_value = execute.status.is_some();
         let mut called = self.call(client, &named, &params, Form::Text, true, for_value).await;
         if let Ok(returned) = &mut called {
@@ -92,32 +92,25 @@ impl Interpreter {
         self.end_call(client, called, &params, Form::Text).await
     }
 
-    /// Gives T-SQL's texts of their values to the arguments whose parameters are texts.
-    async fn set_texts<'a>(
+    /// Gives T-SQL's texts of their values to those of `params` that go to `texts`.
+    pub(super) async fn set_texts(
         &mut self,
         client: &mut Client,
-        execute: &Execute,
-        named: &str,
-        params: &mut [Param<'a>],
-        variables: &Variables<'a>,
+        params: &[Param<'_>],
+        texts: &[Option<Type>],
     ) -> Result<(), Interrupt> {
-        if execute.arguments.iter().all(|argument| argument.as_text.is_none()) {
-            return Ok(());
-        }
-        let taking = match SystemProcedure::named(split_name(named).1) {
-            // its text says what its parameters are
-            Some(SystemProcedure::ExecuteSql) => vec![true; params.len()],
-            Some(_) => return Ok(()),
-            // what has no such procedure, or no place for them, is reported by the call
-            None => match self.procedures.called(client, named, params).await {
-                Ok(function) => go_to_texts(&function, params, &client.dialect()),
-                Err(_) => return Ok(()),
-            },
-        };
-        for ((argument, param), is_taken) in execute.arguments.iter().zip(params).zip(taking) {
-            if let (Some(as_text), true) = (&argument.as_text, is_taken) {
-                param.set_text(self.value(client, as_text, variables).await?);
+        let dialect = client.dialect();
+        for (param, text) in params.iter().zip(texts) {
+            let (Some(text), Some(of)) = (text, param.type_of()) else { continue };
+            // what is wrong is reported where the parameter is taken
+            let Ok(value) = param.value(&dialect) else { continue };
+            if !has_own_text(&value, of, text) {
+                continue;
             }
+            let Ok(sql) = tsql::text_for(of, *text, !dialect.is_tds7()) else { continue };
+            let sql_type = SqlType { oid: of.oid, typmod: of.typmod() };
+            let taken = self.taken(client, &sql, vec![(sql_type, value.into_owned())]).await?;
+            param.set_text(taken.into_iter().next().unwrap_or(Value::Null));
         }
         Ok(())
     }
@@ -164,6 +157,8 @@ impl Interpreter {
             return self.call_system(client, system, params, form, described).await;
         }
         let function = self.procedures.called(client, name, params).await?;
+        let texts = texts_taken(&function, params, &client.dialect());
+        self.set_texts(client, params, &texts).await?;
         self.keep_identity(client).await?;
         if function.runs_here().is_some() {
             return self.call_text(client, &function, params, form).await;
@@ -221,6 +216,21 @@ impl Interpreter {
         let ran = self.run_text(client, &compiled.program, &mut variables).await;
         self.running = running;
         ran
+    }
+}
+
+/// Whether the text that T-SQL makes of a value of type `of` may be another one than PostgreSQL's, or may not fit.
+fn has_own_text(value: &Value<'_>, of: Type, text: &Type) -> bool {
+    if matches!(value, Value::Null) {
+        return false;
+    }
+    match of.family {
+        Family::Text | Family::Binary | Family::Variant | Family::Xml => false,
+        Family::Integer | Family::Decimal => {
+            let room = text.length.and_then(|length| usize::try_from(length).ok()).unwrap_or(usize::MAX);
+            value.to_text(text.name).is_ok_and(|shown| shown.len() > room)
+        }
+        _ => true,
     }
 }
 

@@ -108,7 +108,8 @@ impl Interpreter {
             params.push(match &argument.value {
                 None => Param::default(name),
                 Some(value) => {
-                    Param::of_text(name, self.value(client, value, variables).await?, argument.output)
+                    let value = self.value(client, value, variables).await?;
+                    Param::of_text(name, value, argument.output).of_type(argument.of)
                 }
             });
         }

@@ -4,7 +4,7 @@ use super::datatypes::datatype_info;
 use super::interpreter::Interpreter;
 use super::prepared::Prepared;
 use super::system_procedures::SystemProcedure;
-use super::variables::Variables;
+use super::variables::{texts_taken, Variables};
 use crate::backend::put_description;
 use crate::calls::{end_failed_inside, Form, OutputValue, Returned};
 use crate::client::Client;
@@ -190,6 +190,7 @@ impl Interpreter {
         let dialect = client.dialect();
         let rest = params.get(first..).unwrap_or(&[]);
         let arithabort = client.settings().arithabort;
+        self.set_texts(client, rest, &texts_taken(&prepared.declarations, rest, &dialect)).await?;
         let mut variables = Variables::bind(&prepared.declarations, rest, first, &dialect, arithabort)
             .map_err(Failure::of_statement)?;
         variables.give(&prepared.literals);

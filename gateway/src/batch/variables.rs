@@ -40,28 +40,7 @@ impl<'a> Variables<'a> {
         dialect: &Dialect,
         arithabort: Option<Arithabort>,
     ) -> Result<Variables<'a>, ServerMessage> {
-        let mut slots: Vec<Option<usize>> = vec![None; declarations.len()];
-        for (index, param) in params.iter().enumerate() {
-            let place = if param.is_named() {
-                let name = format!("@{}", param.name(dialect).to_lowercase());
-                declarations.iter().position(|declaration| declaration.name == name).ok_or_else(|| {
-                    ServerMessage::error(8145, 16, format!("{name} is not a parameter of this statement."))
-                })?
-            } else {
-                index
-            };
-            let slot = slots.get_mut(place).ok_or_else(|| {
-                ServerMessage::error(8144, 16, "The statement has too many arguments specified.")
-            })?;
-            if slot.replace(index).is_some() {
-                let name = declarations.get(place).map_or("", |declaration| &declaration.name);
-                return Err(ServerMessage::error(
-                    8143,
-                    16,
-                    format!("Parameter '{name}' was supplied multiple times."),
-                ));
-            }
-        }
+        let slots = slots(declarations, params, dialect)?;
         let mut variables = Variables::default();
         for (declaration, slot) in declarations.iter().zip(slots) {
             let given = slot.and_then(|index| Some((index, params.get(index)?)));
@@ -225,6 +204,53 @@ impl<'a> Variables<'a> {
         };
         self.list.iter().filter_map(returned).collect()
     }
+}
+
+/// For each declaration the parameter that goes to it, by name or in order.
+fn slots(
+    declarations: &[Declaration],
+    params: &[Param<'_>],
+    dialect: &Dialect,
+) -> Result<Vec<Option<usize>>, ServerMessage> {
+    let mut slots: Vec<Option<usize>> = vec![None; declarations.len()];
+    for (index, param) in params.iter().enumerate() {
+        let place = if param.is_named() {
+            let name = format!("@{}", param.name(dialect).to_lowercase());
+            declarations.iter().position(|declaration| declaration.name == name).ok_or_else(|| {
+                ServerMessage::error(8145, 16, format!("{name} is not a parameter of this statement."))
+            })?
+        } else {
+            index
+        };
+        let slot = slots.get_mut(place).ok_or_else(|| {
+            ServerMessage::error(8144, 16, "The statement has too many arguments specified.")
+        })?;
+        if slot.replace(index).is_some() {
+            let name = declarations.get(place).map_or("", |declaration| &declaration.name);
+            return Err(ServerMessage::error(
+                8143,
+                16,
+                format!("Parameter '{name}' was supplied multiple times."),
+            ));
+        }
+    }
+    Ok(slots)
+}
+
+/// For each parameter the text that it goes to.
+pub fn texts_taken(
+    declarations: &[Declaration],
+    params: &[Param<'_>],
+    dialect: &Dialect,
+) -> Vec<Option<Type>> {
+    let mut texts = vec![None; params.len()];
+    let slots = slots(declarations, params, dialect).unwrap_or_default();
+    for (declaration, slot) in declarations.iter().zip(slots) {
+        if let Some(text) = slot.and_then(|index| texts.get_mut(index)) {
+            *text = Some(declaration.of).filter(Type::is_text);
+        }
+    }
+    texts
 }
 
 /// The variables that a text names, each once, in lower case; none where it may declare variables or name arguments.

@@ -11,6 +11,7 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::{as_variant, ConvertError, Value};
 use bytes::{BufMut, Bytes, BytesMut};
 use postgres_protocol::IsNull;
+use tsql::facts::types::{Type, VARCHAR};
 
 /// Arguments ready for a Bind message.
 #[derive(Debug)]
@@ -157,15 +158,17 @@ pub fn fits(function: &Function, params: &[Param<'_>], dialect: &Dialect) -> boo
     assign(function, params, dialect).is_ok()
 }
 
-/// For each of `params` whether it goes to a text of a procedure of T-SQL.
-pub fn go_to_texts(function: &Function, params: &[Param<'_>], dialect: &Dialect) -> Vec<bool> {
-    let mut texts = vec![false; params.len()];
+/// For each of `params` the text that it goes to, where a procedure of T-SQL has declared one.
+pub fn texts_taken(function: &Function, params: &[Param<'_>], dialect: &Dialect) -> Vec<Option<Type>> {
+    let mut texts = vec![None; params.len()];
     let Ok((slots, _)) = assign(function, params, dialect) else { return texts };
-    for (field, slot) in function.parameters.fields.iter().zip(slots) {
+    for (place, (field, slot)) in function.parameters.fields.iter().zip(slots).enumerate() {
         let argument = function.parameters.arguments.get(field.argument);
         let is_of_tsql = argument.is_some_and(|argument| argument.name.starts_with('@'));
-        if let Some(text) = slot.and_then(|index| texts.get_mut(index)) {
-            *text = is_of_tsql && field.takes_text();
+        if let (Some(text), true) = (slot.and_then(|index| texts.get_mut(index)), is_of_tsql) {
+            // one made by an earlier version does not say its length
+            let of = function.takes.get(place).copied().unwrap_or(VARCHAR);
+            *text = Some(of).filter(|_| field.takes_text());
         }
     }
     texts

@@ -51,6 +51,8 @@ pub struct Function {
     statements: Mutex<HashMap<Vec<bool>, Arc<Statement>>>,
     /// Of a function of T-SQL the type of its value.
     pub value_type: Option<Type>,
+    /// The types of its parameters, where it is one of T-SQL's.
+    pub takes: Arc<[Type]>,
     /// The base type of what it returns.
     return_type: u32,
     /// It gives one value.
@@ -81,6 +83,8 @@ pub struct Declared<'a> {
     pub node: Option<Arc<str>>,
     /// Of a function of T-SQL the type of its value.
     pub value_type: Option<Type>,
+    /// Of a function or procedure of T-SQL the types of its parameters.
+    pub takes: Arc<[Type]>,
 }
 
 impl Declared<'_> {
@@ -111,6 +115,7 @@ impl Function {
             && has_value;
         Function {
             value_type: declared.value_type,
+            takes: declared.takes,
             return_type,
             is_scalar,
             as_value: OnceLock::new(),
@@ -168,6 +173,7 @@ impl Function {
             metrics: self.metrics.clone(),
             statements: Mutex::new(HashMap::new()),
             value_type: self.value_type,
+            takes: self.takes.clone(),
             return_type: self.return_type,
             is_scalar: self.is_scalar,
             as_value: OnceLock::new(),

@@ -40,6 +40,11 @@ select p.oid,
        case
          when p.prokind = 'f' and n.nspname <> 'ringlog'
            then substring(right(p.prosrc, 100) from '\n-- returns ([^\n]+)\n$')
+       end,
+       -- the types of the parameters of T-SQL
+       case
+         when n.nspname <> 'ringlog' and p.prosrc like '%-- takes %'
+           then substring(p.prosrc from '.*\n-- takes ([^\n]+)\n')
        end
   from pg_catalog.pg_proc p
   join pg_catalog.pg_namespace n on n.oid = p.pronamespace

@@ -10,7 +10,7 @@ mod tests;
 mod text;
 mod watch;
 
-pub use arguments::{assign, bind, fits, go_to_texts, BindError, Bound};
+pub use arguments::{assign, bind, fits, texts_taken, BindError, Bound};
 pub use function::{Function, Returns};
 pub use parameters::{Argument, Direction};
 pub use plan::Plan;

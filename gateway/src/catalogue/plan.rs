@@ -1,6 +1,6 @@
 //! A call of known shape: from the wire to the values of a Bind message in one pass, without intermediate values.
 
-use super::arguments::{assign, put_value_of, BindError};
+use super::arguments::{assign, put_value_of, texts_taken, BindError};
 use super::function::Function;
 use super::parameters::Field;
 use super::Catalogue;
@@ -55,6 +55,12 @@ impl Plan {
         layout: Layout,
         dialect: &Dialect,
     ) -> Option<Plan> {
+        // what a text of T-SQL takes of another type is made a text for each call
+        let is_no_text = |param: &Param<'_>| param.type_of().is_some_and(|of| !of.is_text());
+        let mut texts = texts_taken(function, params, dialect).into_iter().zip(params);
+        if texts.any(|(text, param)| text.is_some() && is_no_text(param)) {
+            return None;
+        }
         let (slots, outputs) = assign(function, params, dialect).ok()?;
         let in_order = slots.iter().flatten().copied().eq(0..params.len());
         if !in_order || !outputs.is_empty() {

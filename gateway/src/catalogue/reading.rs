@@ -176,6 +176,7 @@ async fn read_functions<'a>(
                 only_reads: row.is_true(8),
                 node: elsewhere.node(row.text(1), row.text(2)).cloned(),
                 value_type: types::declared(row.text(11)),
+                takes: row.text(12).split(';').map_while(types::declared).collect(),
             };
             let mut arguments = arguments.remove(&declared.oid).unwrap_or_default();
             let required = row.number(7)? as usize;

@@ -33,6 +33,7 @@ fn declared<'a>(schema: &'a str, name: &'a str) -> Declared<'a> {
         only_reads: false,
         node: None,
         value_type: None,
+        takes: Arc::default(),
     }
 }
 

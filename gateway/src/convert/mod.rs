@@ -34,5 +34,5 @@ pub use pgtype::{Element, PgType};
 pub use sqltype::{cast, SqlType};
 pub use text_arrays::{put_text_array, text_element};
 pub use to_postgres::{copied, repeated, to_pg};
-pub use variants::sent as sent_variant;
+pub use variants::{sent as sent_variant, type_of_wire};
 pub use zone::Zone;

@@ -5,7 +5,7 @@ use super::{cast, ConvertError, PgType, SqlType, Value, Zone};
 use crate::tds::types::{bytes_at_7, TypeInfo, TypeToken, Variant};
 use bytes::{BufMut, BytesMut};
 use std::borrow::Cow;
-use tsql::facts::types;
+use tsql::facts::types::{self, Type};
 
 const TEXT: u32 = 25;
 const JSON: u32 = 114;
@@ -119,6 +119,11 @@ fn type_of(base: &str) -> Option<TypeInfo> {
             TypeInfo::new(token, bytes_at_7(precision).into()).with_scale(precision, scale)
         }
     })
+}
+
+/// The type in T-SQL of values that come as ones of type `t`; None for one that no sql_variant holds.
+pub fn type_of_wire(t: &TypeInfo) -> Option<Type> {
+    types::declared(&base_of(&Variant::base(t)?)?)
 }
 
 fn base_of(of: &TypeInfo) -> Option<String> {

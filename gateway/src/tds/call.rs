@@ -5,7 +5,10 @@ use super::dialect::{Dialect, Endian, Version};
 use super::tokens::returns::{PARAMFMT, PARAMFMT2, PARAMS};
 use super::types::{decode_value, take_value, ConvertError, TypeInfo, Value};
 use super::wire::{utf16_text, Reader, Result, WireError};
+use crate::convert::type_of_wire;
 use std::borrow::Cow;
+use std::sync::OnceLock;
+use tsql::facts::types::Type;
 
 /// The most parameters of one call: PostgreSQL's widest row type and some.
 const MOST_PARAMETERS: usize = 2_100;
@@ -44,19 +47,26 @@ pub struct Param<'a> {
     /// The client requests the procedure's default.
     pub default: bool,
     content: Content<'a>,
-    /// The value for a place that takes a text, where it is another than a client's value would be.
-    text: Option<Value<'a>>,
+    /// What the text of an `exec` says of its type.
+    of: Option<Type>,
+    /// The value for a place that takes a text, where it is another than PostgreSQL's text of it.
+    text: OnceLock<Value<'static>>,
 }
 
 impl<'a> Param<'a> {
     /// A parameter in the text of an `exec`; `name` is "" for a positional one.
     pub fn of_text(name: String, value: Value<'a>, output: bool) -> Param<'a> {
-        Param { name: Name::Text(name), output, default: false, content: Content::Value(value), text: None }
+        let content = Content::Value(value);
+        Param { name: Name::Text(name), output, default: false, content, of: None, text: OnceLock::new() }
+    }
+
+    pub fn of_type(self, of: Option<Type>) -> Param<'a> {
+        Param { of, ..self }
     }
 
     /// Gives it a value of its own for a place that takes a text.
-    pub fn set_text(&mut self, value: Value<'a>) {
-        self.text = Some(value);
+    pub fn set_text(&self, value: Value<'static>) {
+        self.text.get_or_init(|| value);
     }
 
     /// The word `default` in the text of an `exec`.
@@ -108,9 +118,17 @@ impl<'a> Param<'a> {
         is_text: bool,
         dialect: &Dialect,
     ) -> std::result::Result<Value<'_>, ConvertError> {
-        match &self.text {
+        match self.text.get() {
             Some(text) if is_text => Ok(text.clone()),
             _ => self.value(dialect),
+        }
+    }
+
+    /// The type of its value in T-SQL, as far as it is known.
+    pub fn type_of(&self) -> Option<Type> {
+        match &self.content {
+            Content::Wire { type_info, .. } => type_of_wire(type_info),
+            Content::Value(_) => self.of,
         }
     }
 
@@ -163,7 +181,8 @@ pub fn decode_rpc<'a>(reader: &mut Reader<'a>, dialect: &Dialect) -> Result<Opti
             output: status & 0x01 != 0,
             default: status & 0x02 != 0,
             content: Content::Wire { type_info, bytes },
-            text: None,
+            of: None,
+            text: OnceLock::new(),
         });
     }
     Ok(Some(Call { procedure, params, knows_columns: options & NO_METADATA != 0 }))
@@ -328,7 +347,8 @@ fn decode_params<'a>(
                 output: format.output,
                 default: false,
                 content: Content::Wire { type_info: format.type_info, bytes },
-                text: None,
+                of: None,
+                text: OnceLock::new(),
             })
         })
         .collect()

@@ -20,7 +20,7 @@ pub mod translate;
 pub mod tree;
 pub mod units;
 
-pub use compile::{keyed, undeclared, Keyed, Undeclared};
+pub use compile::{keyed, text_for, undeclared, Keyed, Undeclared};
 pub use error::Error;
 pub use lexer::Syntax;
 pub use parser::{parse, parse_parameters, Batch};

@@ -9,7 +9,7 @@ use crate::batch::interpreter::Interpreter;
 use crate::batch::parameterised::{handle, no_such_handle, statement_of};
 use crate::batch::prepared::Prepared;
 use crate::batch::system_procedures::CursorProcedure;
-use crate::batch::variables::Variables;
+use crate::batch::variables::{texts_taken, Variables};
 use crate::calls::{Form, OutputValue, Returned};
 use crate::client::Client;
 use crate::convert::PgType;
@@ -147,6 +147,7 @@ impl Interpreter {
         let dialect = client.dialect();
         let values = params.get(places.values..).unwrap_or(&[]);
         let arithabort = client.settings().arithabort;
+        self.set_texts(client, values, &texts_taken(&prepared.declarations, values, &dialect)).await?;
         let mut variables =
             Variables::bind(&prepared.declarations, values, places.values, &dialect, arithabort)
                 .map_err(Failure::of_statement)?;

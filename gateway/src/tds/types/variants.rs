@@ -19,6 +19,12 @@ const MOST_DIGITS: u8 = 38;
 impl<'a> Variant<'a> {
     /// A value that came as one of type `t`; None for a type that no sql_variant holds.
     pub fn of(value: Value<'a>, t: &TypeInfo) -> Option<Variant<'a>> {
+        let of = Variant::base(t)?;
+        Some(Self { of, value })
+    }
+
+    /// The base type of values that come as ones of type `t`.
+    pub fn base(t: &TypeInfo) -> Option<TypeInfo> {
         use TypeToken::*;
         let token = match (t.token, t.size) {
             (BitN, _) => Bit,
@@ -40,8 +46,7 @@ impl<'a> Variant<'a> {
         };
         let of = TypeInfo { token, user_type: 0, ..TypeInfo::new(token, t.size) };
         let of = TypeInfo { precision: t.precision, scale: t.scale, ..of };
-        (property_bytes(token).is_some() && !of.is_max() && of.size <= LONGEST_BASE)
-            .then_some(Self { of, value })
+        (property_bytes(token).is_some() && !of.is_max() && of.size <= LONGEST_BASE).then_some(of)
     }
 
     pub fn into_owned(self) -> Variant<'static> {

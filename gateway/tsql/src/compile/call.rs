@@ -1,12 +1,12 @@
 //! Procedure calls of a batch.
 
-use super::compiler::Compiler;
+use super::compiler::{numbered_sql, Compiler};
 use super::value::literal;
 use crate::error::Error;
-use crate::facts::types::{Family, VARCHAR};
+use crate::facts::types::{Family, Type, FLOAT, INT, MONEY};
 use crate::program::{Action, Argument, Execute, Executed, Expression, InsertExecute, Literal, Sql};
 use crate::resolve::names;
-use crate::translate;
+use crate::translate::{self, Numbered, Value};
 use crate::tree::{self, ArgumentValue};
 
 impl Compiler<'_> {
@@ -40,37 +40,30 @@ impl Compiler<'_> {
     fn argument(&mut self, argument: &tree::Argument) -> Result<Argument, Error> {
         let name = argument.name.as_deref().unwrap_or("").trim_start_matches('@').to_owned();
         Ok(match &argument.value {
-            ArgumentValue::Default => {
-                Argument { name, value: None, output: false, taken: None, as_text: None }
-            }
+            ArgumentValue::Default => Argument { name, value: None, output: false, taken: None, of: None },
             ArgumentValue::Value(value) => {
-                let as_text = self.as_text(value);
-                Argument { name, value: Some(self.value(value, None)?), output: false, taken: None, as_text }
+                let of = self.type_of(value);
+                Argument { name, value: Some(self.value(value, None)?), output: false, taken: None, of }
             }
             ArgumentValue::Output(variable) => {
                 let taken = self.taken_by(variable)?;
-                let as_text = self.as_text(&tree::Expression::Variable(variable.clone()));
+                let of = self.declared(variable)?;
                 let value = Some(Expression::Variable(variable.name.clone()));
-                Argument { name, value, output: true, taken, as_text }
+                Argument { name, value, output: true, taken, of }
             }
         })
     }
 
-    /// The value as what is assigned to a varchar; None where that is the text of any client too, or is refused.
-    fn as_text(&mut self, value: &tree::Expression) -> Option<Expression> {
-        let has_own = match value {
-            tree::Expression::Variable(variable) => {
-                let of = self.scope.type_of(&variable.name, variable.at.line).ok()??;
-                use Family::{Date, DateTime, Float, Guid, Money, Time};
-                let own = [Date, DateTime, Float, Guid, Money, Time];
-                own.contains(&of.family)
-            }
-            value => matches!(literal(value, &self.scope, None), Some(Literal::Float(_) | Literal::Money(_))),
-        };
-        if has_own {
-            self.value(value, Some(VARCHAR)).ok()
-        } else {
-            None
+    /// The type of a variable, or of a literal that is a number.
+    fn type_of(&self, value: &tree::Expression) -> Option<Type> {
+        if let tree::Expression::Variable(variable) = value {
+            return self.scope.type_of(&variable.name, variable.at.line).ok()?;
+        }
+        match literal(value, &self.scope, None)? {
+            Literal::Integer(_) => Some(INT),
+            Literal::Float(_) => Some(FLOAT),
+            Literal::Money(_) => Some(MONEY),
+            _ => None,
         }
     }
 
@@ -105,4 +98,13 @@ impl Compiler<'_> {
         self.unlisted.extend(unlisted);
         Ok(Action::InsertExecute(Box::new(InsertExecute { target, source })))
     }
+}
+
+/// The text of a parameter of type `target` for a value of another type, which is the variable `#taken_1`.
+pub fn text_for(source: Type, target: Type, sybase: bool) -> Result<Sql, Error> {
+    let own = if source.family == Family::Money { format!("::tsql.{}", source.name) } else { String::new() };
+    let value = Value::new(format!("$1{own}"), source);
+    let text = translate::assigned(value, target, 1, sybase)?.sql;
+    let names = vec![String::from("#taken_1")];
+    numbered_sql(&format!("select {text}"), Numbered { names, ..Numbered::default() })
 }

@@ -12,6 +12,7 @@ mod session;
 mod undeclared;
 mod value;
 
+pub use call::text_for;
 pub use keyed::{keyed, Keyed};
 pub use undeclared::{undeclared, Undeclared};
 pub(crate) use value::{literal, of_number};

@@ -5,7 +5,7 @@
 //! "x" was a name, `nulls` if null equals null, and `gateway` if the gateway runs it. Compiled procedures that call others have it too: one that
 //! calls a procedure run by the gateway is run by the gateway itself.
 
-use super::{arguments, mark, Header};
+use super::{arguments, mark, takes, Header};
 use crate::error::Error;
 use crate::program::Settings;
 use crate::resolve::names::literal;
@@ -29,7 +29,8 @@ pub fn definition(
     let mut arguments = arguments(header, scope)?;
     arguments.insert(0, String::from("out return_status integer"));
     let refuse = format!("begin perform tsql.refuse_call({}); end", literal(&header.name));
-    let body = format!("{refuse}\n{}\n{}", mark(source), read_as(settings, true));
+    let takes = takes(header.parameters.iter().map(|(_, of)| of));
+    let body = format!("{refuse}\n{takes}{}\n{}", mark(source), read_as(settings, true));
     Ok(format!(
         "create procedure {} ({}) language plpgsql set search_path = {} as {}",
         header.quoted(),

@@ -425,5 +425,14 @@ fn body(parameters: &[(&Parameter, Type)], writer: &BodyWriter<'_>, source: &str
         body.push_str(text.trim_start());
         at = at.max(*line) + text.matches('\n').count() as u32;
     }
-    format!("{body} {end} end\n{}\n", mark(source))
+    format!("{body} {end} end\n{}{}\n", takes(parameters.iter().map(|(_, of)| of)), mark(source))
+}
+
+/// The line by which a body says what its parameters are: PostgreSQL keeps no lengths of arguments.
+fn takes<'p>(parameters: impl Iterator<Item = &'p Type>) -> String {
+    let types: Vec<_> = parameters.map(Type::declared).collect();
+    if types.is_empty() {
+        return String::new();
+    }
+    format!("-- takes {}\n", types.join(";"))
 }

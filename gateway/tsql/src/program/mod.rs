@@ -338,8 +338,8 @@ pub struct Argument {
     /// What is given back as a value of the variable's type, where that is no type of PostgreSQL's; its own variable is
     /// `#taken_1`.
     pub taken: Option<Sql>,
-    /// The value as a text, for a parameter that is one, where T-SQL's text of it is its own.
-    pub as_text: Option<Expression>,
+    /// The type of the value, where the text says it.
+    pub of: Option<Type>,
 }
 
 /// `create procedure` and the like, compiled: SQL that is run as one.
