@@ -55,17 +55,18 @@ begin
 end
 $$;
 
-create or replace function tsql.stored(value numeric, typmod integer) returns numeric
+create or replace function tsql.stored(value numeric, typmod integer, is_money boolean) returns numeric
 language sql immutable parallel safe
 return pg_catalog."numeric"(
   case
-    -- money and smallmoney, which round, have these as well
-    when typmod < 4 or typmod in ((19 << 16) + 4 + 4, (10 << 16) + 4 + 4) then value
+    -- money and smallmoney have these digits, and round
+    when typmod < 4 or coalesce(is_money, true) and typmod in ((19 << 16) + 4 + 4, (10 << 16) + 4 + 4) then value
     else tsql.scaled(value, (typmod - 4) >> 16, (typmod - 4) & 1023, 'NUMERIC')
   end,
   typmod
 );
-comment on function tsql.stored(numeric, integer) is 'A decimal on its way into a column, in ASE.';
+comment on function tsql.stored(numeric, integer, boolean) is
+  'A decimal on its way into a column, in ASE; null where it is not known whether that is money.';
 
 -- volatile: what is immutable without arguments is called before it is known whether it will be needed
 create or replace function tsql.no_domain() returns double precision

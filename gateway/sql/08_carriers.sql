@@ -83,7 +83,7 @@ declare
   carrier text;
   body text;
   -- what a value says beside itself: the digits of a time, whether the column of bytes is national, that of a text an
-  -- image or money
+  -- image or money, in ASE that of a decimal money
   says text;
   says_type text;
   carry text;
@@ -116,6 +116,7 @@ begin
         when source.name in ('timestamp', 'datetime2', 'time') then 'digits'
         when source.name = 'bytea' then 'wide'
         when source.class = 'varchar' and not dialect.sybase then 'image'
+        when source.name = 'numeric' and dialect.sybase then 'money'
       end;
       says_type := case when says = 'digits' then 'integer' when says is not null then 'boolean' end;
       if dialect.sybase and source.name in ('datetime2', 'national', 'national_char') then
@@ -125,6 +126,8 @@ begin
         execute format('create or replace function tsql.carry_sybase(value %s) returns tsql.carried_%s'
           ' language sql immutable parallel safe return row(%3$s%4$s)::tsql.carried_%2$s', source.type, source.name,
           plain, ', null::' || says_type);
+        execute format('create or replace function tsql.carry_sybase(value %s, digits integer, wide boolean) returns'
+          ' tsql.carried_%s language sql immutable parallel safe return tsql.carry_sybase(value)', source.type, source.name);
         continue;
       end if;
       if to_regtype('tsql.' || carrier) is null then
@@ -142,8 +145,8 @@ begin
       execute format('create or replace function tsql.%s(value %s) returns tsql.%s'
         ' language sql immutable parallel safe return row(%4$s%5$s)::tsql.%3$s', carry, source.type, carrier,
         plain, ', null::' || says_type);
-      if carry = 'carry' or says is not null then
-        -- of a column of any type; `wide` is what is said of bytes and of texts
+      if carry in ('carry', 'carry_sybase') or says is not null then
+        -- of a column of any type; `wide` is what is said of bytes, of texts and in ASE of decimals
         execute format('create or replace function tsql.%s(value %s, digits integer, wide boolean) returns tsql.%s'
           ' language sql immutable parallel safe return row(%4$s%5$s)::tsql.%3$s', carry, source.type, carrier, plain,
           case when says = 'digits' then ', digits' when says is not null then ', wide' end);
@@ -248,7 +251,8 @@ begin
           arguments := format('tsql.%s, integer', carrier);
         elsif dialect.sybase and source.class = 'numeric' and target.type = 'numeric' then
           execute format('create or replace function tsql.carried_to_numeric(carried tsql.%s, typmod integer) returns numeric'
-            ' language sql %s parallel safe return tsql.stored(%s, typmod)', carrier, volatility, body);
+            ' language sql %s parallel safe return tsql.stored(%s, typmod, %s)', carrier, volatility, body,
+            case source.name when 'numeric' then '(carried).money' else 'true' end);
           arguments := format('tsql.%s, integer', carrier);
         else
           execute format('create or replace function tsql.%I(carried tsql.%s) returns %s'
@@ -278,6 +282,9 @@ begin
   end loop;
 end
 $$;
+
+-- of an older version
+drop function if exists tsql.stored(numeric, integer);
 
 create or replace function tsql.same_columns(target text, columns text[], source text) returns boolean
 language plpgsql stable

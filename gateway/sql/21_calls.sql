@@ -118,9 +118,10 @@ Values"; ASE Reference Manual, "return"). NULL: it was not begun.$$;
 -- of an older version
 drop function if exists tsql.execute(text, text, text, text[], boolean[], text[], text[]);
 drop function if exists tsql.execute(text, text, text, text[], boolean[], text[], text[], text);
+drop function if exists tsql.execute(text, text, text, text[], boolean[], text[], text[], text, boolean);
 create or replace function tsql.execute(
   database text, schema text, procedure text, names text[], asked boolean[], "values" text[], types text[],
-  value_type text default null, takes_over boolean default false
+  value_type text default null, takes_over boolean default false, takers text[] default null
 )
 returns tsql.call_result
 language plpgsql
@@ -133,6 +134,8 @@ declare
   taken integer[] := '{}';
   formal text[] := array_fill(null::text, array[cardinality(names)]);
   output_names text[] := formal;
+  output_types oid[] := formal::oid[];
+  output text;
   outputs integer := 0;
   has_status boolean := false;
   sends_rows boolean;
@@ -206,6 +209,7 @@ begin
     end if;
     if one.sources is not null and one.mode in ('b', 'o') then
       output_names[one.sources[1]] := one.name;
+      output_types[one.sources[1]] := one.type;
     end if;
     if one.mode = 'o' then
       if called.prokind = 'p' then
@@ -256,8 +260,9 @@ begin
     open rows_ for execute 'select * from ' || call using "values";
     raise notice using errcode = '01R01', message = rows_::text;
   elsif gives_value then
-    execute format('select (%s)::text',
-      tsql.converted(call, called.prorettype::regtype::text, to_regtype(regexp_replace(value_type, '\(.*', ''))::oid))
+    execute format('select (%s)::text from (select %s) as given (value)',
+      coalesce(takers[cardinality(names) + 1], tsql.converted('value', called.prorettype::regtype::text,
+        to_regtype(regexp_replace(value_type, '\(.*', ''))::oid)), call)
       into answer.value using "values";
   elsif called.prokind = 'p' and outputs = 0 then
     execute 'call ' || call using "values";
@@ -278,21 +283,29 @@ begin
     answer.value := answer.status::text;
   end if;
   answer.outputs := array(
-    select case when asked[output.place] then result ->> output.name end
-    from unnest(output_names) with ordinality as output (name, place)
-    order by output.place
+    select case when asked[named.place] then result ->> named.name end
+    from unnest(output_names) with ordinality as named (name, place)
+    order by named.place
   );
+  for place in 1 .. cardinality(names) loop
+    if asked[place] and takers is not null then
+      execute format('select (%s)::text from (select $1::%s) as given (value)', takers[place], output_types[place]::regtype)
+        into output using answer.outputs[place];
+      answer.outputs[place] := output;
+    end if;
+  end loop;
   answer.error := coalesce(nullif(current_setting('tsql.error', true), '')::integer, 0);
   answer.rows := nullif(current_setting('tsql.rowcount', true), '')::integer;
   return answer;
 end
 $$;
 
-comment on function tsql.execute(text, text, text, text[], boolean[], text[], text[], text, boolean) is
+comment on function tsql.execute(text, text, text, text[], boolean[], text[], text[], text, boolean, text[]) is
 $$EXECUTE in a compiled procedure: calls what a name means in a database. names ('' for an argument given by its
 place), asked (OUTPUT), values and types (PostgreSQL's) are those of the arguments; value_type is that of the variable which
 takes the return status, or the value of a function; takes_over: the caller asks whether the call has ended with an error for
-a TRY block around it (tsql.is_handed_over). A result set is announced by the
+a TRY block around it (tsql.is_handed_over); takers: expressions of "value", which make of each output, and last of the value
+of a function, what the variable that takes it is. A result set is announced by the
 notice 01R01. The call has the rights of the procedure that calls.
 Errors: no such procedure, or several (2812), a parameter missing (201), unknown (8145), given twice (8143), too
 many (8144), no output (8162).$$;

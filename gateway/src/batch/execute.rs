@@ -3,13 +3,13 @@
 use super::interpreter::Interpreter;
 use super::messages::printed;
 use super::system_procedures::SystemProcedure;
-use super::variables::Variables;
+use super::variables::{Variable, Variables};
 use crate::calls::{end_failed, split_name, Form, Returned};
 use crate::catalogue::texts_taken;
 use crate::client::Client;
 use crate::convert::{SqlType, Zone};
 use crate::interrupt::{Ends, Failure, Interrupt, Stage};
-use crate::program::{Execute, Expression};
+use crate::program::{Argument, Execute, Expression, Sql};
 use crate::tds::call::{Call, Param, Procedure};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
@@ -73,7 +73,7 @@ impl Interpreter {
         let for_value = execute.status.is_some();
         let mut called = self.call(client, &named, &params, Form::Text, true, for_value).await;
         if let Ok(returned) = &mut called {
-            if let Err(interrupt) = self.take_outputs(client, execute, returned).await {
+            if let Err(interrupt) = self.take_outputs(client, execute, returned, variables).await {
                 called = Err(interrupt);
             }
         }
@@ -121,19 +121,39 @@ impl Interpreter {
         client: &mut Client,
         execute: &Execute,
         returned: &mut Returned,
+        variables: &Variables<'_>,
     ) -> Result<(), Interrupt> {
         // a status is an integer, and becomes what the variable is without
-        if let (Some(taken), Some(given)) = (&execute.status_taken, &mut returned.value) {
-            let value = (SqlType::of_value(&given.value), given.value.clone());
-            let values = self.taken(client, taken, vec![value]).await?;
-            given.value = values.into_iter().next().unwrap_or(Value::Null);
+        let status = execute.status.as_ref().zip(execute.status_taken.as_ref());
+        if let (Some((name, taken)), Some(given)) = (status, &mut returned.value) {
+            self.take(client, variables.get(name), taken, &mut given.value).await?;
         }
         for output in &mut returned.outputs {
             let argument = execute.arguments.get(output.index);
-            let Some(taken) = argument.and_then(|argument| argument.taken.as_ref()) else { continue };
-            let value = (SqlType::of_value(&output.value), output.value.clone());
-            let values = self.taken(client, taken, vec![value]).await?;
-            output.value = values.into_iter().next().unwrap_or(Value::Null);
+            let Some(Argument { value: Some(Expression::Variable(name)), taken: Some(taken), .. }) = argument
+            else {
+                continue;
+            };
+            self.take(client, variables.get(name), taken, &mut output.value).await?;
+        }
+        Ok(())
+    }
+
+    async fn take(
+        &mut self,
+        client: &mut Client,
+        variable: Option<&Variable<'_>>,
+        taken: &Sql,
+        value: &mut Value<'static>,
+    ) -> Result<(), Interrupt> {
+        let given = SqlType::of_value(value);
+        let is_of_it = |variable: &Variable<'_>| {
+            let of = variable.declared.filter(|of| of.is_plain() && !of.is_text());
+            of.is_some_and(|of| of.oid == given.oid)
+        };
+        if !variable.is_some_and(is_of_it) {
+            let values = self.taken(client, taken, vec![(given, value.clone())]).await?;
+            *value = values.into_iter().next().unwrap_or(Value::Null);
         }
         Ok(())
     }

@@ -67,13 +67,10 @@ impl Compiler<'_> {
         }
     }
 
-    /// A value as a variable has it; None where it has all of one of PostgreSQL's types that are no texts.
+    /// A value as a variable has it; None where nothing declares the variable.
     fn taken_by(&self, variable: &tree::Variable) -> Result<Option<Sql>, Error> {
         let of = self.scope.type_of(&variable.name, variable.at.line)?;
-        match of.filter(|of| !of.is_plain() || of.is_text()) {
-            Some(of) => self.taken(&[Some(of)], variable.at.line).map(Some),
-            None => Ok(None),
-        }
+        of.map(|of| self.taken(&[Some(of)], variable.at.line)).transpose()
     }
 
     /// `insert … execute` of any procedure or text.

@@ -8,7 +8,7 @@ use super::writer::{quoted, BodyWriter, Purpose, Rows, SENT};
 use crate::error::Error;
 use crate::facts::types::{Type, MOST_FRACTION};
 use crate::resolve::names::{array, literal, schema_of};
-use crate::translate;
+use crate::translate::{self, Value};
 use crate::tree::{ArgumentValue, Execute, Expression};
 
 /// The type of an argument, as `tsql.converted` knows it: of T-SQL's those that PostgreSQL's type does not say.
@@ -41,7 +41,7 @@ impl<'t> BodyWriter<'t> {
         self.declare(CALL, "tsql.call_result");
         let call = quoted(CALL);
         let (mut names, mut outputs, mut values, mut kinds) = (vec![], vec![], vec![], vec![]);
-        let mut taken = Vec::new();
+        let (mut takes, mut taken) = (Vec::new(), Vec::new());
         for argument in &execute.arguments {
             let value = match &argument.value {
                 ArgumentValue::Default if argument.name.is_some() => continue,
@@ -62,14 +62,26 @@ impl<'t> BodyWriter<'t> {
                 _ => None,
             };
             outputs.push(String::from(if output.is_some() { "true" } else { "false" }));
-            if let Some(variable) = output {
-                let of = self.type_of(&variable.name, argument.at.line)?;
-                let place = values.len();
-                taken.push(format!("{} := ({call}.outputs)[{place}]::{};", quoted(&variable.name), of.sql()));
-            }
+            takes.push(match output {
+                Some(variable) => {
+                    let of = self.type_of(&variable.name, argument.at.line)?;
+                    let place = values.len();
+                    taken.push(format!(
+                        "{} := ({call}.outputs)[{place}]::{};",
+                        quoted(&variable.name),
+                        of.sql()
+                    ));
+                    literal(&self.taken(of, argument.at.line)?)
+                }
+                None => String::from("null"),
+            });
         }
         let status = match &execute.status {
-            Some(status) => Some((quoted(&status.name), self.type_of(&status.name, line)?.sql())),
+            Some(status) => {
+                let of = self.type_of(&status.name, line)?;
+                takes.push(literal(&self.taken(of, line)?));
+                Some((quoted(&status.name), of.sql()))
+            }
             None => None,
         };
         let mut parts = vec![
@@ -85,6 +97,7 @@ impl<'t> BodyWriter<'t> {
         let takes_over = block.is_some() || self.hands_over(place);
         parts.push(status.as_ref().map_or_else(|| String::from("null"), |(_, of)| literal(of)));
         parts.push(takes_over.to_string());
+        parts.push(array(takes, "text"));
         let mut lines = vec![format!("{call} := tsql.execute({});", parts.join(", "))];
         if takes_over {
             lines.push(String::from("if tsql.is_handed_over() then"));
@@ -111,5 +124,10 @@ impl<'t> BodyWriter<'t> {
         self.run(place, line, Run { rows, calls: true, sent: status_of_failed, ..Run::new(lines) });
         self.has_sent = true;
         Ok(())
+    }
+
+    /// How a variable takes what a call gives it, which `tsql.execute` calls "value".
+    fn taken(&self, of: Type, line: u32) -> Result<String, Error> {
+        Ok(translate::assigned(Value::unknown("value"), of, line, self.scope.sybase)?.sql)
     }
 }

@@ -3,7 +3,7 @@
 use super::item::{numbered, Item};
 use super::select::{Stands, Written};
 use super::translation::Translation;
-use super::value::{carried, carried_into, implicit, Value};
+use super::value::{carried, carried_into, implicit, is_finer_than_money, Value};
 use crate::error::Error;
 use crate::facts::types::{unified, Family, Type, SQL_VARIANT};
 use crate::program::{Filled, FilledBy};
@@ -356,7 +356,11 @@ impl Targets<'_> {
     ) -> String {
         let of = known.filter(says_more);
         let value = Value { declared_digits: item.digits.clone(), ..Value::of(name, of) };
-        match known.is_none_or(|of| matches!(of.family, Family::Binary | Family::Text)) {
+        let says = |of: Type| match sybase {
+            true => is_finer_than_money(of),
+            false => matches!(of.family, Family::Binary | Family::Text),
+        };
+        match known.is_none_or(says) {
             true => carried_into(&value, || self.sql(place), sybase),
             // of what has another type nothing is asked
             false => carried(&value, sybase),

@@ -4,8 +4,8 @@ use super::precision::Digits;
 use crate::error::Error;
 use crate::facts::conversions::{self, class, Class};
 use crate::facts::types::{
-    self, varchar, Family, Type, BIT, LONGEST_VARCHAR, MOST_DIGITS, MOST_FRACTION, SQL_VARIANT, VARBINARY,
-    XML,
+    self, varchar, Family, Type, BIT, LONGEST_VARCHAR, MONEY, MOST_DIGITS, MOST_FRACTION, SQL_VARIANT,
+    VARBINARY, XML,
 };
 use crate::resolve::names::literal;
 use crate::units::units;
@@ -482,7 +482,7 @@ pub fn carried(value: &Value, sybase: bool) -> String {
 }
 
 /// The same; `kind` writes what says of the column whether it is national, for bytes are UTF-16 there, an image, which
-/// alone takes a text as its bytes, or money, which alone takes one with a currency symbol.
+/// alone takes a text as its bytes, or money, which alone takes one with a currency symbol and in ASE rounds decimals.
 pub fn carried_into(value: &Value, kind: impl FnOnce() -> String, sybase: bool) -> String {
     carried_as(value, Some(kind), sybase)
 }
@@ -496,7 +496,10 @@ fn carried_as(value: &Value, kind: Option<impl FnOnce() -> String>, sybase: bool
     let is_fine = value.of.is_some_and(|of| class(of) == Class::DateTime2 && of.oid == types::DATETIME2.oid);
     if sybase {
         let carry = if is_fine { "carry_datetime2" } else { "carry_sybase" };
-        return format!("tsql.{carry}({sql})");
+        return match kind.filter(|_| value.of.is_none_or(is_finer_than_money)) {
+            Some(kind) => format!("tsql.{carry}({sql}, null::integer, {})", kind()),
+            None => format!("tsql.{carry}({sql})"),
+        };
     }
     // texts of a compiled procedure's variables are all called national
     let is_national = value.of.is_some_and(|of| of.is_national()) && !sql.contains("\"@");
@@ -520,6 +523,11 @@ fn carried_as(value: &Value, kind: Option<impl FnOnce() -> String>, sybase: bool
     // with nulls of no type PostgreSQL would take a domain for its base type
     let digits = digits.unwrap_or_else(|| "null::integer".to_owned());
     format!("tsql.{carry}({sql}, {digits}, {})", kind.as_deref().unwrap_or("null::boolean"))
+}
+
+/// Of values that money rounds in ASE, and a numeric column of the same digits refuses.
+pub fn is_finer_than_money(of: Type) -> bool {
+    of.family == Family::Decimal && of.scale.is_none_or(|scale| Some(scale) > MONEY.scale)
 }
 
 /// A value whose type PostgreSQL is told where it is a parameter, which otherwise would be a text.
