@@ -24,7 +24,10 @@ impl<'t> Parser<'t> {
                 self.expect_word("bytes")?;
             }
         }
-        self.at_isolation()?;
+        let at = self.position();
+        if self.at_isolation()? {
+            return Err(Error::refused("at isolation", "set transaction isolation level", at));
+        }
         Ok(StatementKind::Readtext(Box::new(Readtext { column, pointer, offset, size, by_characters })))
     }
 

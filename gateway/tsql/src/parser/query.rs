@@ -1,6 +1,6 @@
 //! Queries: select, union, order by.
 
-use super::Parser;
+use super::{wrong_at, Parser};
 use crate::error::Error;
 use crate::keywords::Class;
 use crate::lexer::{Token, TokenKind};
@@ -68,14 +68,15 @@ impl<'t> Parser<'t> {
             }
         }
         let at = self.since(start);
-        Ok(Query { with: Vec::new(), body, order_by, offset, fetch, max_recursion: None, at })
+        Ok(Query { with: Vec::new(), body, order_by, offset, fetch, max_recursion: None, is_held: false, at })
     }
 
     /// What stands behind a query that is not a value.
     pub(super) fn with_options(&mut self, query: Query) -> Result<Query, Error> {
         let max_recursion = self.query_options()?;
+        let is_held = self.at_isolation()?;
         let at = self.since(query.at);
-        Ok(Query { max_recursion, at, ..query })
+        Ok(Query { max_recursion, is_held, at, ..query })
     }
 
     /// `(select …)`
@@ -365,25 +366,27 @@ impl<'t> Parser<'t> {
         if token.is("compute") || (token.is("for") && !of_cursor) {
             return Err(self.refused_word(token));
         }
-        self.at_isolation()?;
         Ok(None)
     }
 
-    /// ASE's `at isolation` of a level that reads no less than what every query here does.
-    pub(super) fn at_isolation(&mut self) -> Result<(), Error> {
-        let at = self.position();
+    /// ASE's `at isolation`: whether nobody else may write to what is read until the transaction ends. Levels 0 and 1 read
+    /// no more than every query here does.
+    pub(super) fn at_isolation(&mut self) -> Result<bool, Error> {
         if !self.words(&["at", "isolation"]) {
-            return Ok(());
+            return Ok(false);
         }
-        let is_low = match self.peek() {
-            Some(token) if token.kind == TokenKind::Integer => matches!(&*token.value, "0" | "1"),
-            _ => self.word("read") && self.next_is_any(&["uncommitted", "committed"]),
-        };
-        if !is_low {
-            return Err(Error::refused("at isolation", "set transaction isolation level", at));
+        if self.word("read") {
+            return self.expect_any(&["uncommitted", "committed"]).map(|_| false);
         }
-        self.at += 1;
-        Ok(())
+        if self.words(&["repeatable", "read"]) || self.word("serializable") {
+            return Ok(true);
+        }
+        let token = self.advance()?;
+        match &*token.value {
+            "0" | "1" => Ok(false),
+            "2" | "3" => Ok(true),
+            _ => Err(wrong_at(token)),
+        }
     }
 
     /// `option (hint, …)`: how the query is to be planned, which PostgreSQL decides. A hint that changes what comes
@@ -430,7 +433,6 @@ impl<'t> Parser<'t> {
             "for" => "a result is rows and columns",
             "pivot" => "it takes a query in parentheses whose columns are named",
             "unpivot" => "it takes a query in parentheses whose columns are named",
-            "holdlock" => "begin a transaction",
             "values" => "select … union all does the same",
             _ => return self.wrong(),
         };

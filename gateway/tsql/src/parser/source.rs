@@ -166,23 +166,29 @@ impl<'t> Parser<'t> {
         }
         let of_system =
             name.owner.eq_ignore_ascii_case("sys") || name.owner.eq_ignore_ascii_case("information_schema");
-        self.locks()?;
+        let mut is_held = self.holds();
         let alias = self.table_alias()?;
-        self.locks()?;
+        is_held |= self.holds();
         if self.next_is_symbol("(") && !self.bare_hints(&name)? {
             return Err(self.wrong());
         }
-        let locks = self.hints(if of_system { Hinted::System } else { Hinted::Read })?;
-        self.locks()?;
+        is_held |= self.holds();
+        let mut locks = self.hints(if of_system { Hinted::System } else { Hinted::Read })?;
+        is_held |= self.holds();
+        locks.table |= is_held;
         Ok(TableSource::Table { name, alias, locks })
     }
 
-    /// ASE's words behind a table: `noholdlock`, `shared`.
-    fn locks(&mut self) -> Result<(), Error> {
-        while self.any_word(&["noholdlock", "shared"]) {}
-        match self.peek() {
-            Some(token) if token.is("holdlock") => Err(self.refused_word(token)),
-            _ => Ok(()),
+    /// The words behind a table, as ASE has them: whether `holdlock` is among them. `noholdlock` and `shared` are what every
+    /// query here does.
+    fn holds(&mut self) -> bool {
+        let mut is_held = false;
+        loop {
+            if self.word("holdlock") {
+                is_held = true;
+            } else if !self.any_word(&["noholdlock", "shared"]) {
+                return is_held;
+            }
         }
     }
 

@@ -21,6 +21,9 @@ impl Display for Query {
         if let Some(number) = self.max_recursion {
             write!(f, " option (maxrecursion {number})")?;
         }
+        if self.is_held {
+            f.write_str(" at isolation serializable")?;
+        }
         Ok(())
     }
 }

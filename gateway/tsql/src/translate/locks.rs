@@ -9,7 +9,7 @@ use crate::tree::{Expression, JoinKind, Locks, Name, ObjectName, Select, SelectI
 impl Translation<'_> {
     /// What follows a select whose tables are locked; "" where none is.
     pub fn locks(&mut self, select: &Select) -> Result<String, Error> {
-        let locked = locked(&select.from);
+        let locked = locked(&select.from, self.holds);
         let Some(first) = locked.first() else { return Ok(String::new()) };
         let refusal = |why| Error::refused("with (updlock)", why, first.name.at);
         let of_several = self.aggregates > 0
@@ -53,7 +53,7 @@ impl Translation<'_> {
 
     /// Locks what a change reads: its own target is locked by the change.
     pub fn lock_sources(&mut self, from: &[TableSource], target: &ObjectName) -> Result<(), Error> {
-        for Locked { name, alias, locks, .. } in locked(from) {
+        for Locked { name, alias, locks, .. } in locked(from, false) {
             let is_target = match alias {
                 Some(alias) => target.is_bare() && alias.is(&target.name),
                 None => name == target,
@@ -79,8 +79,8 @@ impl Translation<'_> {
 
     /// Locks a table before the statement runs: whoever writes to it waits until the transaction has ended.
     pub fn lock_table(&mut self, name: &ObjectName) -> Result<(), Error> {
-        // nobody else sees it
-        if name.is_temporary() && !name.is_global() {
+        // nobody else sees it, and the catalogue is never locked
+        if name.is_temporary() && !name.is_global() || names::of_system(name)?.is_some() {
             return Ok(());
         }
         let sql = names::table(name)?;
@@ -90,7 +90,7 @@ impl Translation<'_> {
 }
 
 pub fn locks_rows(select: &Select) -> bool {
-    !locked(&select.from).is_empty()
+    !locked(&select.from, false).is_empty()
 }
 
 /// The same select, whose tables are locked in place of rows: PostgreSQL locks no rows of a UNION.
@@ -118,13 +118,15 @@ struct Locked<'s> {
     is_outer: bool,
 }
 
-fn locked(from: &[TableSource]) -> Vec<Locked<'_>> {
+/// `holds`: all tables are locked.
+fn locked(from: &[TableSource], holds: bool) -> Vec<Locked<'_>> {
     let mut found = Vec::new();
     let mut rest: Vec<(&TableSource, bool)> = from.iter().map(|source| (source, false)).collect();
     while let Some((source, is_outer)) = rest.pop() {
         match source {
-            TableSource::Table { name, alias, locks } if *locks != Locks::default() => {
-                found.push(Locked { name, alias: alias.as_ref(), locks: *locks, is_outer });
+            TableSource::Table { name, alias, locks } if holds || *locks != Locks::default() => {
+                let locks = Locks { table: holds || locks.table, ..*locks };
+                found.push(Locked { name, alias: alias.as_ref(), locks, is_outer });
             }
             TableSource::Join { kind, left, right, .. } => {
                 let left_is_outer = matches!(kind, JoinKind::Right | JoinKind::Full);

@@ -117,6 +117,7 @@ impl Translation<'_> {
     }
 
     pub fn query(&mut self, query: &Query, stands: Stands) -> Result<Written, Error> {
+        self.holds |= query.is_held;
         let with = self.with(&query.with, query.max_recursion)?;
         let mut written = match &query.body {
             QueryBody::Select(select) => {

@@ -69,6 +69,8 @@ pub struct Translation<'a> {
     pub output: Option<ChangedRows>,
     /// The table that an UPDATE changes, while its rows are those before it.
     pub unchanged: Option<String>,
+    /// Nobody else may write to the tables that it reads until the transaction ends.
+    pub holds: bool,
     /// How many selects stand around what is being written.
     pub depth: usize,
     /// The select list that is being written.
@@ -109,6 +111,7 @@ impl<'a> Translation<'a> {
             unlisted: None,
             filled: None,
             assigned: HashMap::new(),
+            holds: false,
             aggregates: 0,
             written: 0,
             column_types: HashMap::new(),

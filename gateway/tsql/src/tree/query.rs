@@ -16,6 +16,8 @@ pub struct Query {
     pub fetch: Option<Expression>,
     /// `option (maxrecursion n)`; 0 is without limit.
     pub max_recursion: Option<u16>,
+    /// ASE's `at isolation` of a level that keeps others from writing to what is read.
+    pub is_held: bool,
     pub at: Position,
 }
 
@@ -37,6 +39,7 @@ impl Query {
             offset: None,
             fetch: None,
             max_recursion: None,
+            is_held: false,
             at,
         }
     }
