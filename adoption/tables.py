@@ -46,8 +46,8 @@ def made(table: OldTable, there: Sequence[str], sybase: bool, taken: set[str]) -
     for column in table.columns:
         if column.type in ROW_VERSIONS:
             result.lost.append(
-                f"table {table.name}, column {column.name}: {column.type}: rows have no versions here; "
-                "the table is without it"
+                f"table {table.name}, column {column.name}: {column.type}: versions are not copied; "
+                "add the column when the rows are there"
             )
         elif column.type == DATETIMEOFFSET and column.scale != _FINEST:
             result.lost.append(

@@ -353,7 +353,7 @@ begin
   if exists (
     select from pg_trigger
     where tgrelid = target and not tgisinternal and tgenabled <> 'D'
-      and tgname not in ('T-SQL binaries', 'T-SQL blanks')
+      and tgname not like 'T-SQL %'
   ) then
     perform tsql.fail(331, format('The target table ''%s'' of the OUTPUT INTO clause cannot have any enabled triggers.',
       shown));

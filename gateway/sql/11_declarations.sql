@@ -209,6 +209,7 @@ begin
   call tsql.declare_columns(target, columns, declarations);
   call tsql.declare_names(target, named, constraints);
   call tsql.watch_binaries(target);
+  call tsql.watch_rowversions(target);
   call tsql.watch_blanks(target, stripped);
 end
 $$;
@@ -548,6 +549,9 @@ begin
       perform tsql.fail(5074, format('The %s ''%s'' is dependent on column ''%s''.', found.kind, found.name, of_column));
     end loop;
   end loop;
+  if altered in (select name from tsql.rowversions_of(of)) then
+    perform tsql.fail(4928, format('Cannot alter column ''%s'' because it is ''timestamp''.', altered));
+  end if;
   if new_type is not null then
     for found in select * from tsql.holding_alteration(of, altered, new_type, new_name, nullable) loop
       perform tsql.fail(5074, format('The %s ''%s'' is dependent on column ''%s''.', found.kind, found.name, altered));
@@ -614,6 +618,7 @@ begin
   if exists (select from pg_trigger where tgrelid = to_regclass(target) and tgname = 'T-SQL binaries') then
     execute format('drop trigger "T-SQL binaries" on %s', target);
   end if;
+  call tsql.leave_rowversions(target);
   if stripped_before <> '{}' then
     execute format('drop trigger "T-SQL blanks" on %s', target);
   end if;
@@ -644,6 +649,7 @@ begin
   call tsql.declare_columns(target, columns, declarations);
   call tsql.declare_names(target, named, constraints);
   call tsql.watch_binaries(target);
+  call tsql.watch_rowversions(target);
   call tsql.watch_blanks(target, stripped, stripped_before);
 end
 $$;

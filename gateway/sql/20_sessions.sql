@@ -51,7 +51,9 @@ returns numeric
 language plpgsql
 as $$
 begin
-  if exists (select from pg_trigger where tgrelid = to_regclass(target) and not tgisinternal) then
+  if exists (
+    select from pg_trigger where tgrelid = to_regclass(target) and not tgisinternal and tgname not like 'T-SQL %'
+  ) then
     return tsql.last_identity();
   end if;
   return tsql.identity_of(target);

@@ -119,7 +119,7 @@ from (values
   ('varchar', 167, 167, 2, 39, 8000, 0, 0, 12, 8000, 8000, null, null, null, 39, 39),
   ('binary', 173, 173, 3, 45, 8000, 0, 0, -2, 8000, 8000, null, null, null, 45, 37),
   ('char', 175, 175, 1, 47, 8000, 0, 0, 1, 8000, 8000, null, null, null, 47, 39),
-  ('timestamp', 189, 189, 80, 45, 8, 0, 0, -2, 8, 8, null, null, null, 45, 37),
+  ('timestamp', 189, 189, 80, 37, 8, 0, 0, -2, 8, 8, null, null, null, 45, 37),
   ('xml', 241, 241, 54, 0, -1, 0, 0, -152, 0, 2147483646, null, null, null, 0, 0),
   ('nvarchar', 231, 231, 25, 155, 8000, 0, 0, -9, 4000, 8000, null, null, null, 39, 39),
   ('sysname', 231, 256, 18, 155, 256, 0, 0, -9, 128, 256, null, null, null, 39, 39),
@@ -289,7 +289,7 @@ as $$
         written.argument,
         case when written.declaration ~ '^(var)?(char|binary)' and written.argument ~ '^[0-9]+$' then written.argument::integer
           end as length,
-        case when written.declaration ~ '^(time|datetime2|datetimeoffset)' then coalesce(written.argument::integer, 7) end as digits
+        case when written.declaration ~ '^(time|datetime2|datetimeoffset)($|[(])' then coalesce(written.argument::integer, 7) end as digits
       from (select described_type.declaration, substring(described_type.declaration from '[(](.*)[)]') as argument) as written
     ) as parts
   ) as said

@@ -150,7 +150,7 @@ def test_refused_parts_of_a_table_are_left_out_and_reported() -> None:
     (without,) = made_all([versioned], False)
     assert without.text == "create table t (\n    a int null,\n    b as a * 2\n)"
     assert without.lost == [
-        "table t, column v: timestamp: rows have no versions here; the table is without it"
+        "table t, column v: timestamp: versions are not copied; add the column when the rows are there"
     ]
     coarse = OldTable("t", (OldColumn("a", "datetimeoffset", 8, 26, 0, True),), (), 0)
     (fine,) = made_all([coarse], False)

@@ -128,6 +128,9 @@ impl Interpreter {
         if let Some(cursor) = name.strip_prefix(CURRENT) {
             return Ok(self.cursors.place(cursor));
         }
+        if name == "@@dbts" {
+            return self.latest_version(client).await;
+        }
         if name == "@@scope_identity" {
             return self.scope_identity(client).await;
         }

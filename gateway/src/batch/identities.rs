@@ -76,6 +76,13 @@ impl Interpreter {
         Ok(self.scope_number(client).await?.map_or(Value::Null, Value::Int))
     }
 
+    /// @@dbts: the version that a row of the database was given last.
+    pub(super) async fn latest_version(&mut self, client: &mut Client) -> Result<Value<'static>, Interrupt> {
+        let rows = self.ask(client, "select ('x' || encode(tsql.dbts(), 'hex'))::bit(64)::bigint").await?;
+        let latest = rows.into_iter().flatten().next().flatten().and_then(|text| text.parse::<i64>().ok());
+        Ok(latest.map_or(Value::Null, |latest| Value::Binary(latest.to_be_bytes().to_vec().into())))
+    }
+
     async fn scope_number(&mut self, client: &mut Client) -> Result<Option<i64>, Interrupt> {
         for table in self.identities.scope.tables.clone().iter().rev() {
             let sql = format!("select tsql.identity_of({})", literal(table));

@@ -55,7 +55,7 @@ impl Interpreter {
         let asked = format!(
             "select 1 from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass({}) \
                 and (c.relkind = 'v' or exists (select from pg_catalog.pg_trigger t \
-                  where t.tgrelid = c.oid and not t.tgisinternal and t.tgname <> 'T-SQL binaries'))",
+                  where t.tgrelid = c.oid and not t.tgisinternal and t.tgname not like 'T-SQL %'))",
             literal(table)
         );
         match self.ask(client, &asked).await?.is_empty() {

@@ -122,7 +122,7 @@ pub fn longer_type(t: &TypeInfo, d: &Dialect) -> Option<TypeInfo> {
     }
 }
 
-/// ASE's systypes.usertype, which its clients read beside the type byte; TDS 7.x has none.
+/// ASE's systypes.usertype, which its clients read beside the type byte; of TDS 7.x only a timestamp has one.
 pub(super) mod user_type {
     pub const CHAR: u32 = 1;
     pub const VARCHAR: u32 = 2;
@@ -144,6 +144,7 @@ pub(super) mod user_type {
     pub const DATE: u32 = 37;
     pub const TIME: u32 = 38;
     pub const BIGINT: u32 = 43;
+    pub const TIMESTAMP: u32 = 80;
 }
 
 fn of_sybase(d: &Dialect, user_type: u32) -> u32 {

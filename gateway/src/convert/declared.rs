@@ -113,6 +113,9 @@ fn told(of: &Type, typmod: i32, d: &Dialect) -> Option<TypeInfo> {
         ("smallmoney", _) => (TypeToken::MoneyN, 4, user_type::SMALLMONEY),
         ("datetime", _) => (TypeToken::DateTimeN, 8, user_type::DATETIME),
         ("smalldatetime", _) => (TypeToken::DateTimeN, 4, user_type::SMALLDATETIME),
+        ("binary", Some(length)) if of.is_row_version() => {
+            return Some(binary(length, d.is_tds7(), d)?.with_user_type(user_type::TIMESTAMP));
+        }
         ("binary" | "varbinary", Some(length)) => return binary(length, of.name == "binary", d),
         _ if d.is_tds7() => return told_at_7(of, d),
         _ => return None,
@@ -260,6 +263,7 @@ mod tests {
                 "text" => (Text, LONGEST_BLOB),
                 "ntext" => (NText, LONGEST_BLOB),
                 "binary" => (BigBinary, 5),
+                "timestamp" => (BigBinary, 8),
                 "varbinary" => (BigVarBinary, 5),
                 "image" => (Image, LONGEST_BLOB),
                 "uniqueidentifier" => (Guid, 16),

@@ -306,7 +306,7 @@ pub fn declaring(table: &str, columns: &[PgColumn], names: Option<&[Title]>, dia
     let share = if is_global { format!("; call tsql.share_global({table})") } else { String::new() };
     format!(
         "call tsql.declare_columns({table}, array[{named}]::text[], array[{said}]::text[]); \
-         call tsql.watch_binaries({table}){share}"
+         call tsql.watch_binaries({table}); call tsql.watch_rowversions({table}){share}"
     )
 }
 

@@ -101,7 +101,7 @@ fn put_colmetadata(out: &mut BytesMut, columns: &[Column], dialect: &Dialect) {
     out.put_u8(COLMETADATA);
     out.put_u16_as(columns.len() as u16, dialect.endian);
     for column in columns {
-        put_user_type_7(out, dialect);
+        put_user_type_7(out, column.type_info.user_type, dialect);
         out.put_u16_as(column.traits.flags_7(dialect), dialect.endian);
         column.type_info.encode(out, dialect);
         if column.type_info.has_table_name() {
@@ -111,12 +111,12 @@ fn put_colmetadata(out: &mut BytesMut, columns: &[Column], dialect: &Dialect) {
     }
 }
 
-/// User type 0, which is four bytes wide since 7.2.
-pub fn put_user_type_7(out: &mut BytesMut, dialect: &Dialect) {
+/// The user type, which is four bytes wide since 7.2: that of a timestamp, or 0.
+pub fn put_user_type_7(out: &mut BytesMut, user_type: u32, dialect: &Dialect) {
     if dialect.version >= Version::Tds72 {
-        out.put_u32_as(0, dialect.endian);
+        out.put_u32_as(user_type, dialect.endian);
     } else {
-        out.put_u16_as(0, dialect.endian);
+        out.put_u16_as(user_type as u16, dialect.endian);
     }
 }
 

@@ -48,7 +48,7 @@ pub fn put_outputs(out: &mut BytesMut, outputs: &[Output], dialect: &Dialect) {
             out.put_u16_as(output.ordinal, dialect.endian);
             put_short(out, &output.name, dialect);
             out.put_u8(if output.of_function { OF_FUNCTION } else { OUTPUT });
-            put_user_type_7(out, dialect);
+            put_user_type_7(out, output.type_info.user_type, dialect);
             out.put_u16_as(1, dialect.endian);
             output.type_info.encode(out, dialect);
             out.put_slice(&output.value);

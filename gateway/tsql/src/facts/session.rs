@@ -1,6 +1,6 @@
 //! Values that the session has: @@variables, and functions that return them.
 
-use super::types::{numeric, nvarchar, Type, INT, SMALLINT};
+use super::types::{numeric, nvarchar, Type, BINARY, INT, SMALLINT};
 
 const NAME: Type = nvarchar(Some(255));
 
@@ -9,6 +9,7 @@ pub const VARIABLES: &[(&str, Type)] = &[
     ("@@client_csname", NAME),
     ("@@cursor_rows", INT),
     ("@@datefirst", INT),
+    ("@@dbts", Type { length: Some(8), ..BINARY }),
     ("@@error", INT),
     ("@@fetch_status", INT),
     ("@@identity", numeric(38, 0)),

@@ -37,7 +37,7 @@ pub struct Type {
     /// One of ASE's that begin at 0: of an assignment, whose value is one of the type behind it.
     pub unsigned: bool,
     /// The other of two names of one type of PostgreSQL's: nchar, nvarchar and ntext beside char, varchar and text,
-    /// numeric beside decimal.
+    /// numeric beside decimal, timestamp beside binary(8).
     pub twin: bool,
 }
 
@@ -84,6 +84,8 @@ pub const CHAR: Type = plain("char", Family::Text, BPCHAR);
 pub const TEXT: Type = plain("text", Family::Text, TEXT_OID);
 pub const VARBINARY: Type = plain("varbinary", Family::Binary, BYTEA);
 pub const BINARY: Type = plain("binary", Family::Binary, BYTEA);
+/// The version of a row, or a variable that holds one.
+pub const ROWVERSION: Type = Type { length: Some(8), ..BINARY.twin() };
 pub const IMAGE: Type = plain("image", Family::Binary, BYTEA);
 pub const DATE: Type = plain("date", Family::Date, 1082);
 pub const TIME: Type = plain("time", Family::Time, 1083);
@@ -172,6 +174,7 @@ const NAMES: &[(&str, Type, Takes)] = &[
     ("numeric", numeric(18, 0), Takes::Digits),
     ("nvarchar", VARCHAR.twin(), Takes::Length),
     ("real", REAL, Takes::Nothing),
+    ("rowversion", ROWVERSION, Takes::Nothing),
     ("smalldatetime", SMALLDATETIME, Takes::Nothing),
     ("smallint", SMALLINT, Takes::Nothing),
     ("smallmoney", SMALLMONEY, Takes::Nothing),
@@ -179,6 +182,7 @@ const NAMES: &[(&str, Type, Takes)] = &[
     ("sysname", SYSNAME, Takes::Nothing),
     ("text", TEXT, Takes::Nothing),
     ("time", TIME, Takes::Fraction),
+    ("timestamp", ROWVERSION, Takes::Nothing),
     ("tinyint", TINYINT, Takes::Nothing),
     ("ubigint", numeric(20, 0).without_sign(), Takes::Nothing),
     ("uint", BIGINT.without_sign(), Takes::Nothing),
@@ -319,6 +323,7 @@ pub fn declared_type(name: &TypeName, default_length: u32) -> String {
         "binary" => ("binary", true),
         "varbinary" | "binary varying" => ("varbinary", true),
         "image" => ("image", false),
+        "timestamp" | "rowversion" => ("timestamp", false),
         "time" => ("time", false),
         "datetime2" => ("datetime2", false),
         "datetimeoffset" => ("datetimeoffset", false),
@@ -385,6 +390,9 @@ impl Type {
     /// As it is declared: `nvarchar(40)`, `decimal(10,2)`, `varbinary(max)`.
     pub fn declared(&self) -> String {
         let name = self.display_name();
+        if self.is_row_version() {
+            return name.to_owned();
+        }
         match (self.name, self.length, self.precision, self.fraction) {
             ("char" | "varchar" | "binary" | "varbinary", Some(length), ..) => format!("{name}({length})"),
             ("char" | "varchar" | "binary" | "varbinary", None, ..) => format!("{name}(max)"),
@@ -402,6 +410,7 @@ impl Type {
         let is_moment = *self == MOMENT || *self == INSTANT;
         Some(match self.family {
             Family::Variant | Family::Xml => return None,
+            _ if self.is_row_version() => return None,
             Family::Text | Family::Binary if self.length.is_none() => return None,
             _ if is_moment => String::from("datetime2(6)"),
             _ if self.name == SYSNAME.name => format!("nvarchar({})", self.length.unwrap_or(128)),
@@ -419,6 +428,7 @@ impl Type {
             ("varchar", true) => "nvarchar",
             ("text", true) => "ntext",
             ("decimal", true) => "numeric",
+            ("binary", true) => "timestamp",
             ("timestamptz", _) => "datetime2",
             (name, _) => name,
         }
@@ -427,6 +437,10 @@ impl Type {
     /// A text of any characters: nchar, nvarchar, ntext and sysname.
     pub fn is_national(&self) -> bool {
         self.is_text() && (self.twin || self.name == SYSNAME.name)
+    }
+
+    pub fn is_row_version(&self) -> bool {
+        self.name == BINARY.name && self.twin
     }
 
     const fn without_sign(self) -> Type {

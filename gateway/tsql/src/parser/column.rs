@@ -4,7 +4,7 @@ use super::Parser;
 use crate::error::Error;
 use crate::tree::{
     ColumnDefinition, ColumnKind, Constraint, ConstraintKind, Expression, Identity, KeyAction, Name,
-    References, TableElement,
+    References, TableElement, TypeName,
 };
 
 impl<'t> Parser<'t> {
@@ -64,15 +64,12 @@ impl<'t> Parser<'t> {
             let value = self.value()?;
             return Ok(ColumnKind::Computed { value, persisted: self.word("persisted") });
         }
-        let bare = name.is("timestamp") && (self.next_is_symbol(",") || self.next_is_symbol(")"));
-        if bare {
-            return Ok(ColumnKind::RowVersion(name.at));
+        let ends =
+            [",", ")", ";"].iter().any(|symbol| self.next_is_symbol(symbol)) || self.ahead(0).is_none();
+        if name.is("timestamp") && ends {
+            return Ok(ColumnKind::Typed(TypeName::named("timestamp", name.at)));
         }
-        let type_ = self.type_name()?;
-        if matches!(&*type_.name, "timestamp" | "rowversion") && type_.arguments.is_empty() {
-            return Ok(ColumnKind::RowVersion(type_.at));
-        }
-        Ok(ColumnKind::Typed(type_))
+        self.type_name().map(ColumnKind::Typed)
     }
 
     /// The next thing said of a column; false when nothing is.

@@ -40,7 +40,6 @@ impl Display for ColumnDefinition {
             ColumnKind::Computed { value, persisted } => {
                 write!(f, " as ({value}){}", if *persisted { " persisted" } else { "" })?;
             }
-            ColumnKind::RowVersion(_) => f.write_str(" rowversion")?,
         }
         if let Some(Identity { seed, increment }) = self.identity {
             write!(f, " identity({seed}, {increment})")?;

@@ -51,6 +51,7 @@ pub const DOOMED: &str = "@@doomed";
 
 /// Variables and functions of the session that a procedure can ask PostgreSQL for.
 const ANSWERS: &[(&str, &str)] = &[
+    ("@@dbts", "tsql.dbts()"),
     ("@@identity", "tsql.last_identity()"),
     ("@@max_precision", "38"),
     ("@@suser_name", "tsql.caller()::varchar"),

@@ -3,7 +3,8 @@
 use super::sql::GLOBAL;
 
 /// Functions of schema tsql that return the time or the session's state begin with these words.
-const CHANGES: [&str; 9] = [
+const CHANGES: [&str; 10] = [
+    "dbts",
     "getdate",
     "getutcdate",
     "sys",

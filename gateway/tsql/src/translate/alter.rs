@@ -27,6 +27,10 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
                 return Err(Error::refused("collate", why, collation.at));
             }
             let of = types::of_name(type_, DEFAULT_LENGTH, scope.sybase)?;
+            if of.is_row_version() {
+                let text = format!("Cannot alter column '{}' to be data type timestamp.", column.text);
+                return Err(Error::new(4927, text, column.at).with_severity(16));
+            }
             altered_column(column, of, *nullable, scope)?
         }
         AlterTable::ReplaceDefault { column, value } => {

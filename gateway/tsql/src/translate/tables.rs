@@ -158,13 +158,18 @@ pub fn elements(elements: &[TableElement], of: &str, scope: &Scope) -> Result<Ve
     }
     check_identity(elements, of)?;
     let write = |element: &TableElement| match element {
-        TableElement::Column(column) => self::column(column, &types, scope),
+        TableElement::Column(column) => self::column(column, of, &types, scope),
         TableElement::Constraint(constraint) => self::constraint(constraint, &[], &types, scope),
     };
     elements.iter().map(write).collect()
 }
 
-fn column(column: &ColumnDefinition, types: &HashMap<String, Type>, scope: &Scope) -> Result<String, Error> {
+fn column(
+    column: &ColumnDefinition,
+    of_table: &str,
+    types: &HashMap<String, Type>,
+    scope: &Scope,
+) -> Result<String, Error> {
     let line = column.name.at.line;
     let name = names::name(&column.name)?;
     if let Some(collation) = column.collation.as_ref().filter(|name| !is_the_databases(name)) {
@@ -180,13 +185,6 @@ fn column(column: &ColumnDefinition, types: &HashMap<String, Type>, scope: &Scop
             }
             return Ok(parts.join(" "));
         }
-        ColumnKind::RowVersion(at) => {
-            return Err(Error::refused(
-                "timestamp",
-                "rows have no versions: write the time of a change",
-                *at,
-            ));
-        }
     };
     match &column.identity {
         Some(identity) => parts.push(identity_sql(&column.name.text, *identity, of, line)?),
@@ -196,13 +194,24 @@ fn column(column: &ColumnDefinition, types: &HashMap<String, Type>, scope: &Scop
     // a name is there unless the column says otherwise
     let is_name =
         matches!(&column.kind, ColumnKind::Typed(of) if of.name == "sysname") && column.nullable.is_none();
-    let not_null = column.nullable == Some(false) || is_name || column.constraints.iter().any(is_key);
+    let is_version = of.is_row_version();
+    let takes_none = is_name || is_version && !scope.sybase && column.nullable.is_none();
+    let not_null = column.nullable == Some(false) || takes_none || column.constraints.iter().any(is_key);
     // a column that says neither takes nulls in SQL Server and takes none in ASE
-    if not_null || (column.nullable.is_none() && scope.sybase) {
+    if not_null || (column.nullable.is_none() && scope.sybase && !is_version) {
         parts.push("not null".into());
+    }
+    if is_version {
+        // of the rows that are there: those to come have theirs from a trigger
+        parts.push("default tsql.next_rowversion()".into());
     }
     for one in &column.constraints {
         parts.push(match &one.kind {
+            ConstraintKind::Default { .. } if is_version => {
+                let text = "Defaults cannot be created on columns of data type timestamp.";
+                let text = format!("{text} Table '{of_table}', column '{}'.", column.name.text);
+                return Err(Error::new(1755, text, one.at).with_severity(16));
+            }
             ConstraintKind::Default { value, .. } => {
                 format!("default ({})", named_default(constant(value, of, scope)?, one))
             }

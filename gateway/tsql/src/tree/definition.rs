@@ -54,8 +54,6 @@ pub enum ColumnKind {
         value: Expression,
         persisted: bool,
     },
-    /// `name timestamp`, or the bare word: the version of a row.
-    RowVersion(Position),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,6 +12,10 @@ pub struct TypeName {
 }
 
 impl TypeName {
+    pub fn named(name: &str, at: Position) -> TypeName {
+        TypeName { name: name.to_owned(), arguments: Vec::new(), at }
+    }
+
     /// Of a variable that names a cursor.
     pub fn is_cursor(&self) -> bool {
         self.name == "cursor" && self.arguments.is_empty()
