@@ -29,7 +29,9 @@ pub use begin_commit::uncommittable;
 pub use connection::Backend;
 pub use notices::{Counted, Said};
 pub use parameters::{Parameter, Typing};
-pub use result_set::columns::{declaring, described_as, put_description, Fetched, KeyedColumns};
+pub use result_set::columns::{
+    declaring, described_as, put_description, BrowsedColumns, Fetched, KeyedColumns,
+};
 pub use result_set::cursors::rows_are_lost;
 pub use result_set::Rows;
 pub use role::privilege_to_act;

@@ -431,7 +431,7 @@ impl Backend {
         let prepared = cancellable(client, canceller, preparing).await?;
         let formats = prepared.formats();
         let limit = match rows {
-            Rows::ToClient(_) | Rows::Assigned => client.settings().row_limit,
+            Rows::ToClient(_) | Rows::Browsed(..) | Rows::Assigned => client.settings().row_limit,
             Rows::OfCursor(_) | Rows::AndPlaces(..) | Rows::Kept => 0,
         };
         let is_sent = match source {

@@ -2,6 +2,7 @@
 //! The only recursive part of the gateway.
 
 mod ahead;
+mod browsed;
 mod compiled_first;
 mod current;
 mod cursor;
@@ -29,6 +30,7 @@ mod server_cursor;
 mod session_variables;
 mod statements;
 mod system_procedures;
+mod table_keys;
 mod texts;
 mod transactions;
 mod tries;

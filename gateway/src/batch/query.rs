@@ -83,8 +83,18 @@ impl Interpreter {
         let Completed { outcome, columns } = {
             let parameters = self.parameters(client, &query.sql, variables).await?;
             let titles = query.columns.as_deref().map(|titles| widened(titles, &parameters));
+            let browsed = match query.browses && !client.settings().only_formats {
+                true => {
+                    let types: Vec<_> = parameters.iter().map(|parameter| parameter.sql_type).collect();
+                    self.browsed(client, &query.sql, &types).await?
+                }
+                false => None,
+            };
             let rows = match (query.assigns.is_empty(), &query.current) {
-                (true, None) => Rows::ToClient(titles.as_deref()),
+                (true, None) => match &browsed {
+                    Some((_, columns)) => Rows::Browsed(titles.as_deref(), columns),
+                    None => Rows::ToClient(titles.as_deref()),
+                },
                 (true, Some(_)) => Rows::Kept,
                 (false, _) => Rows::Assigned,
             };
@@ -99,7 +109,8 @@ impl Interpreter {
                 // also to temporary tables, which PostgreSQL lets be written
                 return Err(uncommittable().into());
             }
-            let source = Source::Query { sql: &query.sql, parameters: &parameters, only_reads };
+            let sql = browsed.as_ref().map_or(&query.sql, |(with_keys, _)| with_keys);
+            let source = Source::Query { sql, parameters: &parameters, only_reads };
             let backend = match only_reads {
                 true => self.procedures.backend_of(client, &query.sql).await?,
                 false => &mut self.procedures.backend,

@@ -5,7 +5,7 @@ use crate::convert::{client_type, copied, declared, from_pg, PgType, SqlType, Zo
 use crate::postgres::message::PgColumn;
 use crate::program::{ResultType, Title};
 use crate::tds::dialect::Dialect;
-use crate::tds::tokens::columns::{self, Changes, Column, Traits};
+use crate::tds::tokens::columns::{self, Changes, Column, Origins, Traits};
 use crate::tds::types::{encode_value, put_number, ConvertError, TypeInfo, TypeToken, Value};
 use bytes::BytesMut;
 use parking_lot::Mutex;
@@ -157,9 +157,8 @@ pub struct Fetched<'a> {
 /// The columns of rows that a cursor may change.
 #[derive(Debug)]
 pub struct KeyedColumns {
-    pub table: String,
-    /// The table's column that each is; None for an expression.
-    pub sources: Vec<Option<String>>,
+    /// The table, and which column of it each is.
+    pub origins: Origins,
     /// The columns of the cursor's query.
     pub columns: Arc<[PgColumn]>,
 }
@@ -176,14 +175,45 @@ pub fn put_columns(pg_columns: &[PgColumn], names: Option<&[Title]>, reply: &mut
     sent_as
 }
 
+/// The columns of rows that are browsed: the last ones are hidden parts of keys.
+#[derive(Debug)]
+pub struct BrowsedColumns {
+    pub origins: Origins,
+    pub hidden: usize,
+    /// Which columns are parts of keys.
+    pub keys: Vec<bool>,
+}
+
+/// The same of rows that are browsed.
+pub fn put_browsed_columns(
+    pg_columns: &[PgColumn],
+    names: Option<&[Title]>,
+    browsed: &BrowsedColumns,
+    reply: &mut Reply,
+) -> Arc<[SentAs]> {
+    let dialect = reply.dialect;
+    let (sent_as, mut columns) = sent_columns(pg_columns, names, &dialect);
+    let shown = columns.len().saturating_sub(browsed.hidden);
+    for (place, column) in columns.iter_mut().enumerate() {
+        column.traits.hidden = place >= shown;
+        column.traits.key = browsed.keys.get(place) == Some(&true);
+    }
+    columns::put(&mut reply.tokens, &columns, &dialect);
+    columns::put_colinfo(&mut reply.tokens, &columns, &browsed.origins, &dialect);
+    reply.open_rows = Some(0);
+    sent_as
+}
+
 /// The same of a server cursor. At 7.x its rows end with a hidden column that says what has become of the row
 /// (sp_cursorfetch, RPC Considerations).
 pub fn put_cursor_columns(pg_columns: &[PgColumn], fetched: Fetched<'_>, reply: &mut Reply) -> Arc<[SentAs]> {
     let dialect = reply.dialect;
     let pg_columns = fetched.keyed.map_or(pg_columns, |keyed| &keyed.columns);
     let (sent_as, mut columns) = sent_columns(pg_columns, fetched.titles, &dialect);
-    for (column, source) in columns.iter_mut().zip(fetched.keyed.iter().flat_map(|keyed| &keyed.sources)) {
-        let is_own = source.is_some() && !column.traits.identity && !column.traits.computed;
+    let none = Origins::default();
+    let origins = fetched.keyed.map_or(&none, |keyed| &keyed.origins);
+    for (column, origin) in columns.iter_mut().zip(&origins.columns) {
+        let is_own = origin.is_some() && !column.traits.identity && !column.traits.computed;
         column.traits.changes = if is_own { Changes::Yes } else { Changes::No };
     }
     let out = &mut reply.tokens;
@@ -196,8 +226,7 @@ pub fn put_cursor_columns(pg_columns: &[PgColumn], fetched: Fetched<'_>, reply: 
                 table: None,
             });
             columns::put(out, &columns, &dialect);
-            let source = fetched.keyed.map(|keyed| (keyed.table.as_str(), keyed.sources.as_slice()));
-            columns::put_colinfo(out, &columns, source, &dialect);
+            columns::put_colinfo(out, &columns, origins, &dialect);
         }
         (true, false) => columns::put(out, &columns, &dialect),
         (false, true) => columns::put_none(out, &dialect),

@@ -20,7 +20,7 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::wire::Put;
 use crate::turns::Turn;
 use bytes::{BufMut, Bytes};
-use columns::{put_columns, put_cursor_columns, Fetched, SentAs};
+use columns::{put_browsed_columns, put_columns, put_cursor_columns, BrowsedColumns, Fetched, SentAs};
 use interruption::{event, server_stops, stopped, Event, Stopping};
 use std::pin::pin;
 use std::sync::Arc;
@@ -38,6 +38,8 @@ const MOST_HELD: usize = 16 << 20;
 pub enum Rows<'a> {
     /// They are a result set, whose columns may have other names than PostgreSQL's.
     ToClient(Option<&'a [Title]>),
+    /// They are a result set with the columns by which the client finds the rows again.
+    Browsed(Option<&'a [Title]>, &'a BrowsedColumns),
     /// They are some of a server cursor's.
     OfCursor(Fetched<'a>),
     /// They are a result set, and the last one is kept; so many columns behind those of the client are not sent.
@@ -179,6 +181,10 @@ impl<'a> RowStream<'a> {
                         Rows::ToClient(names) if !self.columns.is_empty() => {
                             let last = &self.described.last_description;
                             self.sent_as = Some(last.put_columns(&self.columns, names, reply));
+                        }
+                        Rows::Browsed(names, browsed) => {
+                            let sent_as = put_browsed_columns(&self.columns, names, browsed, reply);
+                            self.sent_as = Some(sent_as);
                         }
                         Rows::AndPlaces(names, places) => {
                             let shown = self.columns.len().saturating_sub(places);

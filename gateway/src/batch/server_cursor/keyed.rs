@@ -8,17 +8,19 @@ use super::{HeldRows, Selection};
 use crate::backend::{Completed, Fetched, KeyedColumns, Rows, Source};
 use crate::batch::interpreter::Interpreter;
 use crate::batch::prepared::Prepared;
+use crate::batch::table_keys::own_name;
 use crate::batch::variables::Variables;
 use crate::client::Client;
 use crate::convert::{PgType, SqlType};
 use crate::interrupt::{Failure, Interrupt};
-use crate::postgres::message::row_values;
+use crate::postgres::message::{row_values, PgColumn};
 use crate::program::Sql;
 use crate::tds::call::Param;
+use crate::tds::tokens::columns::{Origin, Origins};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::collections::HashMap;
-use tsql::quoting::{literal, quoted};
+use tsql::quoting::quoted;
 
 /// Rows that one cursor inserts, and rows whose key it changes.
 const MOST_CHANGED: usize = 100_000;
@@ -43,48 +45,11 @@ impl Interpreter {
         let mut settings = self.compiling(client);
         variables.declare_to(&mut settings);
         let Ok(Some(select)) = tsql::keyed(&prepared.text, &settings) else { return Ok(None) };
-        let table = literal(&select.of.table);
-        let rows = self
-            .ask(
-                client,
-                &format!(
-                    "select pg_catalog.format('%I', a.attname), pg_catalog.format_type(a.atttypid, a.atttypmod)
-                       from (select i.indrelid, i.indkey::int2[] as columns, i.indnkeyatts as many
-                               from pg_catalog.pg_index i
-                              where i.indrelid = pg_catalog.to_regclass({table}) and i.indisunique and i.indisvalid
-                                and i.indpred is null and i.indexprs is null
-                                and not exists (select from pg_catalog.pg_attribute a
-                                  where a.attrelid = i.indrelid and a.attnum = any (i.indkey) and not a.attnotnull)
-                              order by i.indisprimary desc, i.indexrelid
-                              limit 1) found,
-                            unnest(found.columns) with ordinality part (number, place)
-                       join pg_catalog.pg_attribute a on a.attnum = part.number
-                      where a.attrelid = found.indrelid and part.place <= found.many
-                      order by part.place"
-                ),
-            )
-            .await?;
-        let key: Vec<_> =
-            rows.into_iter().filter_map(|row| Some((row.first()?.clone()?, row.get(1)?.clone()?))).collect();
+        let key = self.unique_key(client, &select.of.table).await?;
         if key.is_empty() {
             return Ok(None);
         }
-        let names = self
-            .ask(
-                client,
-                &format!(
-                    "select attrelid::bigint, attnum, attname from pg_catalog.pg_attribute
-                      where attrelid = pg_catalog.to_regclass({table}) and attnum > 0 and not attisdropped"
-                ),
-            )
-            .await?;
-        let mut columns = HashMap::new();
-        for row in names {
-            let [Some(table), Some(number), Some(name)] = row.as_slice() else { continue };
-            if let (Ok(table), Ok(number)) = (table.parse::<u32>(), number.parse::<i16>()) {
-                columns.insert((table, number), name.clone());
-            }
-        }
+        let columns = self.column_names(client, &select.of.table).await?;
         let types: Vec<SqlType> = self
             .parameters(client, &selection.sql, variables)
             .await?
@@ -96,16 +61,16 @@ impl Interpreter {
             // opening it says what is wrong
             Err(_) => return Ok(None),
         };
-        let sources = query_columns.iter().map(|column| {
+        let origin = |column: &PgColumn| {
             let name = columns.get(&column.origin)?;
-            let shown = column.declared.shown.as_ref().filter(|shown| shown.to_lowercase() == *name);
-            Some(shown.map_or_else(|| name.clone(), ToString::to_string))
-        });
-        let described = KeyedColumns {
-            table: select.of.shown.clone(),
-            sources: sources.collect(),
-            columns: query_columns.clone(),
+            Some(Origin { table: 1, name: own_name(column, name) })
         };
+        let origins = Origins {
+            tables: vec![select.of.shown.clone()],
+            columns: query_columns.iter().map(origin).collect(),
+        };
+        let described = KeyedColumns { origins, columns: query_columns.clone() };
+        let key = key.into_iter().map(|column| (column.quoted, column.of)).collect();
         let columns = columns.into_values().collect();
         let (added, changed, buffer) = (Vec::new(), HashMap::new(), Vec::new());
         Ok(Some(Keyset { select, key, described, columns, held: 0, added, changed, buffer }))

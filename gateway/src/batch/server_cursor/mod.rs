@@ -136,7 +136,7 @@ impl Selection {
     pub(super) fn of(program: &Program) -> Option<Selection> {
         let [Statement { action, .. }] = program.statements.as_slice() else { return None };
         match action {
-            Action::Query(query) if query.only_reads() && query.assigns.is_empty() => {
+            Action::Query(query) if query.only_reads() && query.assigns.is_empty() && !query.browses => {
                 Some(Selection { sql: query.sql.clone(), titles: query.columns.clone() })
             }
             Action::Cursor(CursorAction::Declare { query, columns, .. }) => {

@@ -39,6 +39,8 @@ pub struct Traits {
     pub computed: bool,
     /// Not the query's: what the server says of the row.
     pub hidden: bool,
+    /// A part of the key by which a client finds the row again.
+    pub key: bool,
     pub changes: Changes,
 }
 
@@ -55,7 +57,7 @@ pub enum Changes {
 }
 
 impl Traits {
-    /// fNullable, usUpdateable, fIdentity and, since 7.2, fComputed and fHidden.
+    /// fNullable, usUpdateable, fIdentity and, since 7.2, fComputed, fHidden and fKey.
     fn flags_7(self, dialect: &Dialect) -> u16 {
         let since_7_2 = |is: bool, bit: u16| u16::from(is && dialect.version >= Version::Tds72) << bit;
         u16::from(!self.not_null)
@@ -63,6 +65,7 @@ impl Traits {
             | u16::from(self.identity) << 4
             | since_7_2(self.computed, 5)
             | since_7_2(self.hidden, 13)
+            | since_7_2(self.key, 14)
     }
 
     fn of_flags_7(flags: u16) -> Traits {
@@ -72,12 +75,14 @@ impl Traits {
             1 => Changes::Yes,
             _ => Changes::Unknown,
         };
-        Traits { not_null: !is(0), changes, identity: is(4), computed: is(5), hidden: is(13) }
+        Traits { not_null: !is(0), changes, identity: is(4), computed: is(5), hidden: is(13), key: is(14) }
     }
 
-    /// TDS_ROW_UPDATABLE, TDS_ROW_NULLALLOWED and TDS_ROW_IDENTITY.
+    /// TDS_ROW_HIDDEN, TDS_ROW_KEY, TDS_ROW_UPDATABLE, TDS_ROW_NULLALLOWED and TDS_ROW_IDENTITY.
     fn status_5(self) -> u8 {
-        u8::from(self.changes != Changes::No) << 4
+        u8::from(self.hidden)
+            | u8::from(self.key) << 1
+            | u8::from(self.changes != Changes::No) << 4
             | u8::from(!self.not_null) << 5
             | u8::from(self.identity) << 6
     }
@@ -85,7 +90,7 @@ impl Traits {
     fn of_status_5(status: u32) -> Traits {
         let is = |bit: u32| status & 1 << bit != 0;
         let changes = if is(4) { Changes::Unknown } else { Changes::No };
-        Traits { not_null: !is(5), identity: is(6), changes, ..Traits::default() }
+        Traits { not_null: !is(5), identity: is(6), changes, hidden: is(0), key: is(1), ..Traits::default() }
     }
 }
 
@@ -142,43 +147,61 @@ pub fn put_none(out: &mut BytesMut, dialect: &Dialect) {
     out.put_u16_as(NO_COLUMNS, dialect.endian);
 }
 
-/// COLINFO (MS-TDS 2.2.7.3): number, table and status of each column. `source`: the columns' table, which TABNAME names
-/// (2.2.7.23), and their names there, None for an expression; without `source` no table is sent.
-pub fn put_colinfo(
-    out: &mut BytesMut,
-    columns: &[Column],
-    source: Option<(&str, &[Option<String>])>,
-    dialect: &Dialect,
-) {
+/// Which columns of which tables the columns of a result are.
+#[derive(Debug, Default)]
+pub struct Origins {
+    pub tables: Vec<String>,
+    /// None for an expression. Of a column behind them nothing is said.
+    pub columns: Vec<Option<Origin>>,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Its table's place in TABNAME, from 1.
+    pub table: u8,
+    pub name: String,
+}
+
+/// COLINFO (MS-TDS 2.2.7.3): number, table and status of each column, behind TABNAME (2.2.7.23) where there are tables.
+pub fn put_colinfo(out: &mut BytesMut, columns: &[Column], origins: &Origins, dialect: &Dialect) {
     const TABNAME: u8 = 0xA4;
     const COLINFO: u8 = 0xA5;
     const EXPRESSION: u8 = 0x04;
+    const KEY: u8 = 0x08;
     const HIDDEN: u8 = 0x10;
     const DIFFERENT_NAME: u8 = 0x20;
-    if let Some((table, _)) = source {
+    if !origins.tables.is_empty() {
         let _ = put_token(out, TABNAME, dialect, |out| {
-            // one part: since revision 1 of 7.1, though in COLMETADATA since 7.2 only
-            out.put_u8(1);
-            put_long(out, table, LONGEST_NAME, dialect);
+            origins.tables.iter().for_each(|table| put_named(out, table, dialect));
         });
     }
     let _ = put_token(out, COLINFO, dialect, |out| {
-        for (number, column) in (1_usize..).zip(columns) {
+        for (place, column) in columns.iter().enumerate() {
+            let flag = |is: bool, flag: u8| if is { flag } else { 0 };
+            let status = flag(column.traits.hidden, HIDDEN) | flag(column.traits.key, KEY);
             // clients count for themselves: there may be more than 255
-            let own = source.map(|(_, sources)| sources.get(number - 1).and_then(Option::as_deref));
-            let number = number as u8;
-            match own {
-                _ if column.traits.hidden => out.put_slice(&[number, 0, HIDDEN]),
-                None => out.put_slice(&[number, 0, 0]),
-                Some(None) => out.put_slice(&[number, 0, EXPRESSION]),
-                Some(Some(own)) if own == column.name => out.put_slice(&[number, 1, 0]),
+            let number = (place + 1) as u8;
+            match origins.columns.get(place) {
+                None => out.put_slice(&[number, 0, status]),
+                Some(None) => out.put_slice(&[number, 0, status | EXPRESSION]),
+                Some(Some(own)) if own.name == column.name => out.put_slice(&[number, own.table, status]),
                 Some(Some(own)) => {
-                    out.put_slice(&[number, 1, DIFFERENT_NAME]);
-                    put_short(out, own, dialect);
+                    out.put_slice(&[number, own.table, status | DIFFERENT_NAME]);
+                    put_short(out, &own.name, dialect);
                 }
             }
         }
     });
+}
+
+/// A table in TABNAME: in parts since revision 1 of 7.1, though in COLMETADATA since 7.2 only.
+fn put_named(out: &mut BytesMut, table: &str, dialect: &Dialect) {
+    if !dialect.is_tds7() {
+        return put_short(out, table, dialect);
+    }
+    out.put_u8(1);
+    put_long(out, table, LONGEST_NAME, dialect);
 }
 
 /// Reads what follows COLMETADATA.
@@ -335,8 +358,9 @@ mod tests {
         };
         for version in [Version::Tds71, Version::Tds74] {
             let mut out = BytesMut::new();
-            let own = [Some("a".to_owned())];
-            put_colinfo(&mut out, std::slice::from_ref(&column), Some(("t", &own)), &Dialect::new(version));
+            let own = Origin { table: 1, name: "a".into() };
+            let origins = Origins { tables: vec!["t".into()], columns: vec![Some(own)] };
+            put_colinfo(&mut out, std::slice::from_ref(&column), &origins, &Dialect::new(version));
             // jTDS's TdsCore.tdsTableNameToken, FreeTDS's tds71_read_table_names
             assert_eq!(out[..], [0xA4, 5, 0, 1, 1, 0, b't', 0, 0xA5, 3, 0, 1, 1, 0], "{version:?}");
         }

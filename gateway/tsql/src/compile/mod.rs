@@ -342,6 +342,7 @@ impl Compiler<'_> {
             OverColumns::new(statement, self.text, &self.scope, &numbered.names, is_clocked, asked, &with)
                 .ok()
         });
+        let browses = numbered.browses;
         let mut sql = numbered_sql(&translated.sql, numbered)?;
         sql.over_columns = over_columns.map(Arc::new);
         if let Some((end, sources)) = translated.row_sources {
@@ -361,6 +362,7 @@ impl Compiler<'_> {
             made: translated.made,
             padded: None,
             filled: translated.filled,
+            browses,
         }))
     }
 
@@ -520,6 +522,7 @@ fn defined(sql: String, kind: QueryKind) -> Action {
         made: None,
         padded: None,
         filled: None,
+        browses: false,
     })
 }
 

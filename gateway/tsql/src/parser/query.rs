@@ -68,15 +68,26 @@ impl<'t> Parser<'t> {
             }
         }
         let at = self.since(start);
-        Ok(Query { with: Vec::new(), body, order_by, offset, fetch, max_recursion: None, is_held: false, at })
+        Ok(Query {
+            with: Vec::new(),
+            body,
+            order_by,
+            offset,
+            fetch,
+            max_recursion: None,
+            is_held: false,
+            for_browse: false,
+            at,
+        })
     }
 
     /// What stands behind a query that is not a value.
     pub(super) fn with_options(&mut self, query: Query) -> Result<Query, Error> {
+        let for_browse = self.words(&["for", "browse"]);
         let max_recursion = self.query_options()?;
         let is_held = self.at_isolation()?;
         let at = self.since(query.at);
-        Ok(Query { max_recursion, is_held, at, ..query })
+        Ok(Query { max_recursion, is_held, for_browse, at, ..query })
     }
 
     /// `(select …)`

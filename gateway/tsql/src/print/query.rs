@@ -18,6 +18,9 @@ impl Display for Query {
         if let Some(fetch) = &self.fetch {
             write!(f, " fetch next {fetch} rows only")?;
         }
+        if self.for_browse {
+            f.write_str(" for browse")?;
+        }
         if let Some(number) = self.max_recursion {
             write!(f, " option (maxrecursion {number})")?;
         }

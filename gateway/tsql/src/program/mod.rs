@@ -265,6 +265,8 @@ pub struct Query {
     pub padded: Option<String>,
     /// Of a dynamic statement: the columns that placeholders alone fill.
     pub filled: Option<FilledBy>,
+    /// `select … for browse`
+    pub browses: bool,
 }
 
 impl Query {

@@ -125,11 +125,22 @@ impl Sql {
     }
 
     fn with_columns(&self, of: impl Fn(&str) -> String) -> Option<(Sql, &[RowSource])> {
-        let RowSources { piece, byte, sources } = self.row_sources.as_deref()?;
-        let mut sql = self.part();
+        let sources = self.row_sources();
         let columns: String = sources.iter().map(|source| of(&source.qualifier)).collect();
-        sql.pieces.get_mut(*piece)?.insert_str(*byte, &columns);
-        Some((sql, sources))
+        Some((self.with_items(&columns)?, sources))
+    }
+
+    /// The same with more columns behind those of its select list: `, a, b`.
+    pub fn with_items(&self, items: &str) -> Option<Sql> {
+        let RowSources { piece, byte, .. } = self.row_sources.as_deref()?;
+        let mut sql = self.part();
+        sql.pieces.get_mut(*piece)?.insert_str(*byte, items);
+        Some(sql)
+    }
+
+    /// The tables whose rows it selects, where they are rows of tables.
+    pub fn row_sources(&self) -> &[RowSource] {
+        self.row_sources.as_deref().map_or(&[], |of| &of.sources)
     }
 
     /// Whether it names the variable of this place in `variables`.

@@ -43,6 +43,9 @@ impl Translation<'_> {
     pub fn outermost(&mut self, query: &Query) -> Result<(Verb, String), Error> {
         let Written { sql, items } = self.query(query, Stands::Outermost)?;
         let line = query.at.line;
+        if query.for_browse {
+            self.browse(query, &items)?;
+        }
         let assigns: Vec<String> = items.iter().filter_map(|item| item.variable.clone()).collect();
         if !assigns.is_empty() {
             if !matches!(query.body, QueryBody::Select(_)) {
@@ -97,6 +100,20 @@ impl Translation<'_> {
         Ok((Verb::SelectInto, sql))
     }
 
+    /// `for browse`: of a select that gives its rows to the client.
+    fn browse(&mut self, query: &Query, items: &[Item]) -> Result<(), Error> {
+        let gives_rows =
+            |select: &Select| select.into.is_none() && items.iter().all(|item| item.variable.is_none());
+        match &query.body {
+            QueryBody::Select(select) if gives_rows(select) => self.variables.browse(query.at.line),
+            _ => Err(Error::refused(
+                "for browse",
+                "rows are browsed by one select that returns them",
+                query.at,
+            )),
+        }
+    }
+
     /// A select inside an expression, of so many columns.
     pub fn subselect(&mut self, query: &Query, columns: Option<usize>) -> Result<String, Error> {
         self.subquery(query, columns).map(|written| written.sql)
@@ -118,6 +135,13 @@ impl Translation<'_> {
 
     pub fn query(&mut self, query: &Query, stands: Stands) -> Result<Written, Error> {
         self.holds |= query.is_held;
+        if query.for_browse && stands != Stands::Outermost {
+            return Err(Error::refused(
+                "for browse",
+                "only the rows of a whole select are browsed",
+                query.at,
+            ));
+        }
         let with = self.with(&query.with, query.max_recursion)?;
         let mut written = match &query.body {
             QueryBody::Select(select) => {

@@ -26,6 +26,11 @@ pub trait Variables {
         Err(Error::refused("with (updlock)", "rows are locked by statements of batches alone", line))
     }
 
+    /// The columns of a unique key follow those of the rows.
+    fn browse(&mut self, line: u32) -> Result<(), Error> {
+        Err(Error::refused("for browse", "rows are browsed by selects of batches alone", line))
+    }
+
     /// A column is compared with a time of the clock.
     fn note_clock(&mut self) {}
 
@@ -57,6 +62,8 @@ pub struct Numbered {
     pub guards: Vec<String>,
     /// See `Variables::lock_table`.
     pub locks: Vec<String>,
+    /// See `Variables::browse`.
+    pub browses: bool,
     pub clock: Clock,
 }
 
@@ -112,6 +119,11 @@ impl Variables for Numbered {
         if !self.locks.iter().any(|known| known == table) {
             self.locks.push(table.to_owned());
         }
+        Ok(())
+    }
+
+    fn browse(&mut self, _line: u32) -> Result<(), Error> {
+        self.browses = true;
         Ok(())
     }
 

@@ -18,6 +18,8 @@ pub struct Query {
     pub max_recursion: Option<u16>,
     /// ASE's `at isolation` of a level that keeps others from writing to what is read.
     pub is_held: bool,
+    /// `for browse`
+    pub for_browse: bool,
     pub at: Position,
 }
 
@@ -40,6 +42,7 @@ impl Query {
             fetch: None,
             max_recursion: None,
             is_held: false,
+            for_browse: false,
             at,
         }
     }

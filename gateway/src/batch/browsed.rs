@@ -1,0 +1,72 @@
+//! `select … for browse`: hidden columns behind those of the list are the rest of each table's key, and the client learns
+//! which column of which table each is, so that it can find the rows again (SQL Server: "FOR Clause", BROWSE; DB-Library,
+//! "Browse mode"; jTDS, CachedResultSet).
+
+use super::interpreter::Interpreter;
+use super::table_keys::own_name;
+use crate::backend::BrowsedColumns;
+use crate::client::Client;
+use crate::convert::SqlType;
+use crate::interrupt::Interrupt;
+use crate::program::Sql;
+use crate::tds::tokens::columns::{Origin, Origins};
+use std::collections::HashMap;
+
+impl Interpreter {
+    /// The query with the hidden columns. None: its rows are not rows of tables that a client could find again.
+    pub(super) async fn browsed(
+        &mut self,
+        client: &mut Client,
+        sql: &Sql,
+        types: &[SqlType],
+    ) -> Result<Option<(Sql, BrowsedColumns)>, Interrupt> {
+        let sources = sql.row_sources();
+        if sources.is_empty() || client.reply.gathering.is_some() {
+            return Ok(None);
+        }
+        let backend = &mut self.procedures.backend;
+        let listed = match backend.describe(sql, types).await {
+            Ok(described) => described.columns.clone(),
+            Err(error) => {
+                backend.message_of(&error, client);
+                return Err((&error).into());
+            }
+        };
+        let mut names: HashMap<(u32, i16), (u8, String)> = HashMap::new();
+        let (mut items, mut hidden, mut keys) = (String::new(), Vec::new(), Vec::new());
+        for (place, source) in (1_u8..).zip(sources) {
+            let columns = self.column_names(client, &source.table).await?;
+            if columns.keys().any(|column| names.contains_key(column)) {
+                // of the rows of one table that stands there twice, PostgreSQL does not tell which a column is of
+                return Ok(None);
+            }
+            names.extend(columns.into_iter().map(|(column, name)| (column, (place, name))));
+            for key in self.unique_key(client, &source.table).await? {
+                keys.push(key.origin);
+                if !listed.iter().any(|column| column.origin == key.origin) {
+                    items.push_str(&format!(", {}.{}", source.qualifier, key.quoted));
+                    hidden.push(key.origin);
+                }
+            }
+        }
+        let Some(with_keys) = sql.with_items(&items) else { return Ok(None) };
+        let described = match self.procedures.backend.describe(&with_keys, types).await {
+            Ok(described) => described.columns.clone(),
+            // such as a key that a DISTINCT does not let be ordered by
+            Err(_) => return Ok(None),
+        };
+        let origins = described.iter().map(|column| {
+            let (table, name) = names.get(&column.origin)?;
+            Some(Origin { table: *table, name: own_name(column, name) })
+        });
+        let columns = BrowsedColumns {
+            origins: Origins {
+                tables: sources.iter().map(|source| source.shown.clone()).collect(),
+                columns: origins.collect(),
+            },
+            hidden: hidden.len(),
+            keys: described.iter().map(|column| keys.contains(&column.origin)).collect(),
+        };
+        Ok(Some((with_keys, columns)))
+    }
+}
