@@ -146,7 +146,7 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
         PROCEDURES,
         COUNTS_TRANSACTIONS,
     ),
-    "select * from #t insert #u select * from #s": (("compiled",), ENDS_ALL),
+    "select * from #t insert #u select * from #s": (("compiled at 5.0",), ENDS_ALL),
     "insert #t values (3, 4) select a, b, c from #t": (("compiled",), COLUMNS_OF_CALLER),
     "insert #t select 4 select id, a from #t order by id": (("compiled",), COLUMNS_OF_CALLER),
     "b as a * 2); insert #t (a, b) values (1, 2)": (("compiled",), KIND_OF_COLUMN),
@@ -174,9 +174,10 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
 }
 
 
-def may_differ(text: Text, way: str) -> bool:
+def may_differ(text: Text, way: str, version: str) -> bool:
     whole = "; ".join((*text.setup, text.text))
-    return any(whole.endswith(end) and way in ways for end, (ways, _) in DIFFERENCES.items())
+    these = {way, f"{way} at {version}"}
+    return any(whole.endswith(end) and these.intersection(ways) for end, (ways, _) in DIFFERENCES.items())
 
 
 def of_known_types(found: "Outcome", wanted: "Outcome") -> tuple["Outcome", "Outcome"]:
@@ -440,7 +441,7 @@ def test_every_way(sessions: Sessions, procedures: Procedures, made: Made, text:
                 continue
             else:
                 found = sessions[version, way].outcome(ask, text)
-            if may_differ(text, way):
+            if may_differ(text, way, version):
                 assert found != wanted, f"{way} at {version} differs no longer: take it out of DIFFERENCES"
             elif way == "compiled":
                 ours, theirs = of_known_types(found, wanted)
