@@ -1,15 +1,28 @@
--- Blanks at the ends of a column's values, which ASE does not store (Reference Manual: Building Blocks, "Treatment of
--- blanks"). A trigger of the table takes them off; its arguments are the columns' numbers, which stay as they are.
+-- Blanks and zero bytes at the ends of a column's values, which ASE does not store (Reference Manual: Building Blocks, "Treatment
+-- of blanks", "Treatment of trailing zeros"). A trigger of the table takes them off; its arguments are the columns' numbers, which
+-- stay as they are.
 
 create or replace function tsql.strip_blanks() returns trigger
 language plpgsql
 as $$
 declare
   target text;
+  of_bytes boolean;
   value text;
+  bytes bytea;
 begin
   for place in 0 .. tg_nargs - 1 loop
-    select attname into target from pg_attribute where attrelid = tg_relid and attnum = tg_argv[place]::smallint;
+    select attname, atttypid = 'bytea'::regtype into target, of_bytes
+    from pg_attribute where attrelid = tg_relid and attnum = tg_argv[place]::smallint;
+    if of_bytes then
+      execute format('select ($1).%I', target) into bytes using new;
+      if bytes like '\x5f2500'::bytea then
+        -- nothing but zeros is one
+        bytes := coalesce(nullif(rtrim(bytes, '\x00'), ''), '\x00');
+        new := jsonb_populate_record(new, jsonb_build_object(target, bytes));
+      end if;
+      continue;
+    end if;
     execute format('select ($1).%I', target) into value using new;
     if value like '_% ' then
       -- nothing but blanks is one
@@ -20,7 +33,7 @@ begin
   return new;
 end
 $$;
-comment on function tsql.strip_blanks() is 'Of columns whose values lose the blanks at their ends.';
+comment on function tsql.strip_blanks() is 'Of columns whose values lose the blanks, or zero bytes, at their ends.';
 
 create or replace function tsql.stripped_columns(target regclass) returns smallint[]
 language sql
@@ -45,10 +58,11 @@ begin
     return;
   end if;
   select string_agg(attnum::text, ', ' order by attnum) as arguments,
-    string_agg(format('new.%I like %L', attname, '_% '), ' or ' order by attnum) as condition
+    string_agg(format('new.%I like %s', attname,
+      case when atttypid = 'bytea'::regtype then '''\x5f2500''::bytea' else '''_% ''' end), ' or ' order by attnum) as condition
   into watched
   from pg_attribute
-  where attrelid = target::regclass and not attisdropped and atttypid = 'varchar'::regtype
+  where attrelid = target::regclass and not attisdropped and atttypid in ('varchar'::regtype, 'bytea'::regtype)
     and (attname = any (stripped) or attnum = any (stripped_before));
   if watched.arguments is not null then
     execute format('create trigger "T-SQL blanks" before insert or update on %s for each row when (%s)'
@@ -57,4 +71,4 @@ begin
 end
 $$;
 comment on procedure tsql.watch_blanks(text, text[], smallint[]) is
-  'Has the blanks at the ends of these columns'' values taken off.';
+  'Has the blanks, or zero bytes, at the ends of these columns'' values taken off.';

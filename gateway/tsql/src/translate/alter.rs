@@ -1,6 +1,6 @@
 //! ALTER TABLE.
 
-use super::blanks::{stored, stripped, typed};
+use super::blanks::{declared as declared_type, stored, stripped, typed};
 use super::constraints::{carried_constant, named_default, ForeignColumns};
 use super::declaring::{declaration, shown_constraints, with_declarations, Declaration, Shown};
 use super::tables::{column_type, elements, is_the_databases, DEFAULT_LENGTH};
@@ -67,7 +67,7 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
             further.extend(stripped(typed(elements), scope)?);
             for element in elements {
                 if let TableElement::Column(column) = element {
-                    declared.push(declaration(column)?);
+                    declared.push(declaration(column, scope)?);
                 }
             }
             declared.retain(Declaration::says_more);
@@ -78,7 +78,7 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
             declared.push(Declaration {
                 column: folded(&column.text, column.at.line)?,
                 shown: String::new(),
-                type_: types::declared_type(type_, DEFAULT_LENGTH),
+                type_: declared_type(type_, *nullable, scope),
             });
         }
         _ => {}

@@ -1,14 +1,15 @@
-//! Blanks at the ends of a column's values, which ASE does not store.
+//! Blanks and zero bytes at the ends of a column's values, which ASE does not store.
 
 use super::tables::DEFAULT_LENGTH;
 use crate::error::Error;
-use crate::facts::types::{self, Type, CHAR, VARCHAR};
+use crate::facts::types::{self, Type, BINARY, CHAR, VARBINARY, VARCHAR};
 use crate::resolve::names::{self, folded};
 use crate::resolve::Scope;
 use crate::tree::{ColumnDefinition, ColumnKind, Name, TableElement, TypeName};
 
-/// The argument that names those of the columns whose values lose the blanks at their ends: "Data in variable-length columns
-/// is stripped of trailing blanks" (ASE Reference Manual: Building Blocks, "Length and storage size").
+/// The argument that names those of the columns whose values lose the blanks or zeros at their ends: "Data in variable-length
+/// columns is stripped of trailing blanks" (ASE Reference Manual: Building Blocks, "Length and storage size"), "Trailing zeros
+/// are truncated in all varbinary data and in binary null columns" ("Treatment of trailing zeros").
 pub fn stripped<'t>(
     columns: impl IntoIterator<Item = (&'t Name, &'t TypeName, Option<bool>)>,
     scope: &Scope,
@@ -16,7 +17,7 @@ pub fn stripped<'t>(
     let mut found = Vec::new();
     for (name, of, nullable) in columns {
         let of = stored(types::of_name(of, DEFAULT_LENGTH, scope.sybase)?, nullable, scope);
-        if of.oid == VARCHAR.oid && of.length.is_some() {
+        if (of.oid == VARCHAR.oid || of.name == VARBINARY.name) && of.length.is_some() {
             found.push(names::literal(&folded(&name.text, name.at.line)?));
         }
     }
@@ -37,8 +38,19 @@ pub fn typed(elements: &[TableElement]) -> impl Iterator<Item = (&Name, &TypeNam
 /// The type of a column's values: in ASE those that may be null have variable lengths (Transact-SQL Users Guide, "Nulls
 /// require variable-length datatypes").
 pub fn stored(of: Type, nullable: Option<bool>, scope: &Scope) -> Type {
-    match scope.sybase && nullable == Some(true) && of.oid == CHAR.oid {
-        true => Type { oid: VARCHAR.oid, ..of },
-        false => of,
+    match scope.sybase && nullable == Some(true) {
+        true if of.oid == CHAR.oid => Type { oid: VARCHAR.oid, ..of },
+        // a timestamp keeps all of its eight bytes
+        true if of.name == BINARY.name && !of.twin => Type { name: VARBINARY.name, ..of },
+        _ => of,
+    }
+}
+
+/// What is declared of such a column.
+pub fn declared(of: &TypeName, nullable: Option<bool>, scope: &Scope) -> String {
+    let declared = types::declared_type(of, DEFAULT_LENGTH);
+    match scope.sybase && nullable == Some(true) && declared.starts_with(BINARY.name) {
+        true => format!("var{declared}"),
+        false => declared,
     }
 }

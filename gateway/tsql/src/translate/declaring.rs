@@ -1,10 +1,11 @@
 //! What definitions declare and PostgreSQL does not keep: the case of names, the types of columns.
 
+use super::blanks::declared;
 use super::constraints::constraints;
-use super::tables::DEFAULT_LENGTH;
 use crate::error::Error;
-use crate::facts::types::{self, Type};
+use crate::facts::types::Type;
 use crate::resolve::names::{self, folded};
+use crate::resolve::Scope;
 use crate::tree::{ColumnDefinition, ColumnKind, ConstraintKind, TableElement};
 
 /// Names as they are shown, which PostgreSQL has in small letters.
@@ -43,11 +44,11 @@ impl Declaration {
     }
 }
 
-pub fn declaration(column: &ColumnDefinition) -> Result<Declaration, Error> {
+pub fn declaration(column: &ColumnDefinition, scope: &Scope) -> Result<Declaration, Error> {
     let shown = column.name.text.clone();
     let folded = folded(&shown, column.name.at.line)?;
     let type_ = match &column.kind {
-        ColumnKind::Typed(type_) => types::declared_type(type_, DEFAULT_LENGTH),
+        ColumnKind::Typed(type_) => declared(type_, column.nullable, scope),
         _ => String::new(),
     };
     Ok(Declaration { column: folded, shown, type_ })

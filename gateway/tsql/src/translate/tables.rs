@@ -49,7 +49,7 @@ pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
     let mut declared = Vec::new();
     for element in &create.elements {
         if let TableElement::Column(column) = element {
-            declared.push(declaration(column)?);
+            declared.push(declaration(column, scope)?);
         }
     }
     declared.retain(Declaration::says_more);
