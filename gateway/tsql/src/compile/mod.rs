@@ -271,6 +271,10 @@ impl Compiler<'_> {
                 Action::Commit
             }
             Tree::Rollback(name) => Action::Rollback(self.transaction_name(name.as_ref())?),
+            Tree::RollbackTrigger(_) => {
+                let why = "it undoes the statement that has fired a trigger";
+                return Err(Error::refused("rollback trigger", why, line));
+            }
             Tree::Save(name) => Action::Save(self.transaction_name(Some(name))?),
             Tree::CreateProcedure(create) => {
                 let here = |settings: &Settings| body(create, self.text, settings).map(|_| ());

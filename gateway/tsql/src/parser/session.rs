@@ -26,8 +26,20 @@ impl<'t> Parser<'t> {
         if self.any_word(&["tran", "transaction"]) {
             return self.transaction_name().map(StatementKind::Rollback);
         }
+        if self.word("trigger") {
+            return self.rollback_trigger();
+        }
         self.word("work");
         Ok(StatementKind::Rollback(None))
+    }
+
+    /// ASE's `rollback trigger [with raiserror number [text] [, arguments]]`
+    fn rollback_trigger(&mut self) -> Result<StatementKind, Error> {
+        if !self.next_is("with") || !self.ahead_is(1, "raiserror") {
+            return Ok(StatementKind::RollbackTrigger(None));
+        }
+        self.at += 2;
+        self.numbered().map(Box::new).map(Some).map(StatementKind::RollbackTrigger)
     }
 
     pub(super) fn save(&mut self) -> Result<StatementKind, Error> {

@@ -262,11 +262,16 @@ impl<'t> Parser<'t> {
     }
 
     fn raiserror(&mut self) -> Result<StatementKind, Error> {
-        let line = self.position();
         self.at += 1;
         if self.next_is_symbol("(") {
             return self.raiserror_with_severity();
         }
+        self.numbered().map(Box::new).map(StatementKind::Raise)
+    }
+
+    /// What follows RAISERROR: `number [text] [, arguments]`
+    pub(super) fn numbered(&mut self) -> Result<Raise, Error> {
+        let line = self.position();
         let number = self.raised_number()?;
         let message = match self.peek() {
             Some(token) if matches!(token.kind, TokenKind::Text { .. } | TokenKind::Variable) => {
@@ -279,7 +284,7 @@ impl<'t> Parser<'t> {
             let why = "there is no extended error data";
             return Err(Error::refused("raiserror … with errordata", why, line));
         }
-        Ok(StatementKind::Raise(Box::new(Raise::Number { number, message, arguments })))
+        Ok(Raise::Number { number, message, arguments })
     }
 
     fn raised_number(&mut self) -> Result<crate::tree::Expression, Error> {

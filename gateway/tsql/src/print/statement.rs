@@ -76,6 +76,8 @@ impl Display for StatementKind {
             Kind::BeginTransaction(name) => write!(f, "begin transaction{}", Optional(" ", name)),
             Kind::Commit(name) => write!(f, "commit transaction{}", Optional(" ", name)),
             Kind::Rollback(name) => write!(f, "rollback transaction{}", Optional(" ", name)),
+            Kind::RollbackTrigger(None) => f.write_str("rollback trigger"),
+            Kind::RollbackTrigger(Some(raise)) => write!(f, "rollback trigger with {raise}"),
             Kind::Save(name) => write!(f, "save transaction {name}"),
             Kind::CreateTable(table) => table.fmt(f),
             Kind::AlterTable { table, action } => write!(f, "alter table {table} {action}"),

@@ -3,7 +3,7 @@
 use super::place::Place;
 use super::run::Run;
 use super::variable::{caught_name, DOOMED, MESSAGE};
-use super::writer::{quoted, BodyWriter};
+use super::writer::{quoted, BodyWriter, Purpose};
 use crate::compile::no_rethrow;
 use crate::error::Error;
 use crate::message;
@@ -51,6 +51,26 @@ impl<'t> BodyWriter<'t> {
             };
             self.add(format!("\"@@error\" := case when {sets} then {message}.number else 0 end;"));
         }
+        Ok(())
+    }
+
+    pub(super) fn undoes_its_statement(&self) -> bool {
+        self.scope.sybase && matches!(self.purpose, Purpose::Trigger { .. })
+    }
+
+    /// The error ends the trigger and undoes the statement that has fired it (ASE Reference Manual: Commands, "rollback
+    /// trigger").
+    pub(super) fn rollback_trigger(
+        &mut self,
+        raise: &Raise,
+        line: u32,
+        place: &Place<'t>,
+    ) -> Result<(), Error> {
+        let (scope, mut named) = self.named();
+        let error = message::raised(raise, line, scope, &mut named)?;
+        let raise = format!("perform tsql.raise({error}, {line}, {});", literal(&self.name));
+        let place = Place { handler: place.handler.only_try(), ..place.clone() };
+        self.run(&place, line, Run { raises: true, ..Run::keeping(vec![raise]) });
         Ok(())
     }
 

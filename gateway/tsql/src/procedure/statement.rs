@@ -102,6 +102,9 @@ impl<'t> BodyWriter<'t> {
             }
             Tree::Commit(_) => self.commit(line, place),
             Tree::Rollback(name) => self.rollback(name.as_ref(), line, place),
+            Tree::RollbackTrigger(Some(raise)) if self.undoes_its_statement() => {
+                self.rollback_trigger(raise, line, place)
+            }
             Tree::Set(words) => self.option(words, line),
             Tree::DeclareCursor(cursor) => self.declare_cursor(cursor, line, place),
             Tree::OpenCursor(name) => self.open(name, line, place),
@@ -174,6 +177,8 @@ pub fn refused(kind: &Tree, line: u32) -> Error {
     const NOT_INSIDE: &str = "not inside a procedure";
     let (what, why) = match kind {
         Tree::ExecuteText(_) => ("execute (…)", OWNERS_RIGHTS),
+        Tree::RollbackTrigger(None) => ("rollback trigger", "say why: rollback trigger with raiserror …"),
+        Tree::RollbackTrigger(_) => ("rollback trigger", "it stands in triggers that Sybase clients make"),
         Tree::Save(_) => ("save transaction", "a part of a transaction cannot be taken back alone"),
         Tree::BeginTransaction(_) => ("begin transaction", "one inside another"),
         Tree::Use(_) => ("use", NOT_INSIDE),

@@ -114,6 +114,8 @@ pub enum StatementKind {
     Commit(Option<TransactionName>),
     /// Of a savepoint or of a transaction; None for all of it.
     Rollback(Option<TransactionName>),
+    /// ASE's, of the statement that has fired the trigger; the error that it ends with.
+    RollbackTrigger(Option<Box<Raise>>),
     Save(TransactionName),
 
     // definitions
