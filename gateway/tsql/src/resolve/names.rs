@@ -50,7 +50,6 @@ pub fn shown(name: &ObjectName) -> String {
 }
 
 /// The schema of a view of the system; None for a name of any other kind.
-/// The schema of a view of the system's.
 pub fn of_system(name: &ObjectName) -> Result<Option<&'static str>, Error> {
     let own = name.name.to_lowercase();
     let schema = if name.owner.eq_ignore_ascii_case("information_schema") {
