@@ -19,20 +19,6 @@ impl Backend {
         types: &[SqlType],
         guards: &[&String],
     ) -> Result<(), Unfinished> {
-        let compiled = self.compile_unlocked(client, sql, types, guards).await;
-        if let Err(Unfinished::Refused(error) | Unfinished::Failed(error)) = &compiled {
-            self.check(error, client);
-        }
-        compiled
-    }
-
-    async fn compile_unlocked(
-        &mut self,
-        client: &mut Client,
-        sql: &Sql,
-        types: &[SqlType],
-        guards: &[&String],
-    ) -> Result<(), Unfinished> {
         self.heed_definitions()?;
         let is_known =
             |open: &Open| Typing::ALL.iter().any(|typing| open.known(sql, types, *typing).is_some());

@@ -4,9 +4,8 @@
 
 use super::interpreter::Interpreter;
 use super::table_keys::own_name;
-use crate::backend::BrowsedColumns;
+use crate::backend::{BrowsedColumns, Parameter};
 use crate::client::Client;
-use crate::convert::SqlType;
 use crate::interrupt::Interrupt;
 use crate::program::Sql;
 use crate::tds::tokens::columns::{Origin, Origins};
@@ -18,22 +17,15 @@ impl Interpreter {
         &mut self,
         client: &mut Client,
         sql: &Sql,
-        types: &[SqlType],
+        parameters: &[Parameter<'_>],
     ) -> Result<Option<(Sql, BrowsedColumns)>, Interrupt> {
         let sources = sql.row_sources();
         if sources.is_empty() || client.reply.gathering.is_some() {
             return Ok(None);
         }
-        let backend = &mut self.procedures.backend;
-        let listed = match backend.describe(sql, types).await {
-            Ok(described) => described.columns.clone(),
-            Err(error) => {
-                backend.message_of(&error, client);
-                return Err((&error).into());
-            }
-        };
+        let listed = self.described(client, sql, parameters).await?;
         let mut names: HashMap<(u32, i16), (u8, String)> = HashMap::new();
-        let (mut items, mut hidden, mut keys) = (String::new(), Vec::new(), Vec::new());
+        let (mut items, mut keys) = (String::new(), Vec::new());
         for (place, source) in (1_u8..).zip(sources) {
             let columns = self.column_names(client, &source.table).await?;
             if columns.keys().any(|column| names.contains_key(column)) {
@@ -45,15 +37,15 @@ impl Interpreter {
                 keys.push(key.origin);
                 if !listed.iter().any(|column| column.origin == key.origin) {
                     items.push_str(&format!(", {}.{}", source.qualifier, key.quoted));
-                    hidden.push(key.origin);
                 }
             }
         }
         let Some(with_keys) = sql.with_items(&items) else { return Ok(None) };
-        let described = match self.procedures.backend.describe(&with_keys, types).await {
-            Ok(described) => described.columns.clone(),
-            // such as a key that a DISTINCT does not let be ordered by
-            Err(_) => return Ok(None),
+        let described = match self.described(client, &with_keys, parameters).await {
+            Ok(described) => described,
+            // its rows are no single rows of the tables
+            Err(Interrupt::Failed(_)) => return Ok(None),
+            Err(interrupt) => return Err(interrupt),
         };
         let origins = described.iter().map(|column| {
             let (table, name) = names.get(&column.origin)?;
@@ -64,7 +56,7 @@ impl Interpreter {
                 tables: sources.iter().map(|source| source.shown.clone()).collect(),
                 columns: origins.collect(),
             },
-            hidden: hidden.len(),
+            hidden: described.len() - listed.len(),
             keys: described.iter().map(|column| keys.contains(&column.origin)).collect(),
         };
         Ok(Some((with_keys, columns)))

@@ -33,6 +33,7 @@ impl Interpreter {
             match self.procedures.backend.compile(client, sql, &types, &guards).await {
                 Ok(()) => self.note_held(guards),
                 Err(Unfinished::Refused(error) | Unfinished::Failed(error)) => {
+                    self.procedures.backend.check(&error, client);
                     let failure = Failure::from(&error);
                     let is_wrong = failure.ends == Ends::Text && !is_deferred(failure.message.number);
                     if is_wrong || error.is_fatal() {

@@ -9,12 +9,13 @@ use crate::convert::{client_type, declared, from_pg, PgType};
 use crate::interrupt::{Ends, Failure, Interrupt};
 use crate::postgres::commit::Outcome;
 use crate::postgres::message::{row_values, PgColumn};
-use crate::program::{command, Made, Query, QueryKind, Title};
+use crate::program::{command, Made, Query, QueryKind, Sql, Title};
 use crate::tds::tokens::columns::{Column, Traits};
 use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::borrow::Cow;
+use std::sync::Arc;
 use tsql::quoting::literal;
 use tsql::resolve::names::GLOBALS;
 
@@ -84,10 +85,7 @@ impl Interpreter {
             let parameters = self.parameters(client, &query.sql, variables).await?;
             let titles = query.columns.as_deref().map(|titles| widened(titles, &parameters));
             let browsed = match query.browses && !client.settings().only_formats {
-                true => {
-                    let types: Vec<_> = parameters.iter().map(|parameter| parameter.sql_type).collect();
-                    self.browsed(client, &query.sql, &types).await?
-                }
+                true => self.browsed(client, &query.sql, &parameters).await?,
                 false => None,
             };
             let rows = match (query.assigns.is_empty(), &query.current) {
@@ -246,12 +244,24 @@ impl Interpreter {
         parameters: &[Parameter<'_>],
         titles: Option<&[Title]>,
     ) -> Result<String, Interrupt> {
+        let sql = query.sql.behind(made.head);
+        let columns = self.described(client, &sql, parameters).await?;
+        Ok(declaring(&made.table, &columns, titles, &client.dialect()))
+    }
+
+    /// The columns of a query, as PostgreSQL has it without running it.
+    pub(super) async fn described(
+        &mut self,
+        client: &mut Client,
+        sql: &Sql,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Arc<[PgColumn]>, Interrupt> {
         let types: Vec<_> = parameters.iter().map(|parameter| parameter.sql_type).collect();
         let backend = &mut self.procedures.backend;
-        match backend.describe(&query.sql.behind(made.head), &types).await {
-            Ok(described) => Ok(declaring(&made.table, &described.columns, titles, &client.dialect())),
+        match backend.describe(sql, &types).await {
+            Ok(described) => Ok(described.columns.clone()),
             Err(error) => {
-                backend.message_of(&error, client);
+                backend.check(&error, client);
                 Err((&error).into())
             }
         }
