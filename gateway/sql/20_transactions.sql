@@ -34,7 +34,14 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if not tsql.ends_its_transaction(number) or tsql.transaction_count() = 0 or tsql.is_doomed() then
+  if tsql.is_doomed() then
+    return;
+  end if;
+  if not tsql.ends_its_transaction(number) or tsql.transaction_count() = 0 then
+    -- RAISERROR, whose numbers begin here, does not honor SET XACT_ABORT
+    if number < 13000 and current_setting('tsql.trigger_aborts', true) = 'on' then
+      perform set_config('tsql.doomed', 'on', true);
+    end if;
     return;
   end if;
   perform set_config('tsql.doomed', 'on', true);
@@ -48,7 +55,8 @@ $$;
 comment on function tsql.doom(integer, boolean) is
 $$After an error that a CATCH block gets: if it would have ended the transaction outside of the TRY block, the
 transaction can only be read in and rolled back from now on. own: the procedure has begun one itself. Where it is the
-caller's, the gateway gets a notice of SQLSTATE 01R06.$$;
+caller's, the gateway gets a notice of SQLSTATE 01R06. In a procedure that a trigger calls, where SET XACT_ABORT is on (setting
+tsql.trigger_aborts), each error but those of RAISERROR and THROW does so; the trigger ends with error 3616.$$;
 
 
 create or replace function tsql.begin_transaction()

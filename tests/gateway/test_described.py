@@ -442,7 +442,7 @@ def test_types_that_a_client_of_sql_server_may_declare(clients: Clients) -> None
             return {row[0]: row[1:] for row in cursor.fetchall()}
 
         found = types("sp_datatype_info_100 0, 3")
-        assert len(found) == 36
+        assert len(found) == 37
         numbers = "1 0 1 tinyint identity 0 0 -6 None 10 None 5"
         assert " ".join(map(str, found["tinyint identity"][8:])) == numbers
         for name, expected in {
@@ -450,6 +450,7 @@ def test_types_that_a_client_of_sql_server_may_declare(clients: Clients) -> None
             "sql_variant": (-150, 8000, None, None, None, 1, 0, 2),
             "sysname": (-9, 128, "N'", "'", None, 0, 1, 3),
             "varbinary": (-3, 8000, "0x", None, "max length", 1, 0, 2),
+            "timestamp": (-2, 8, "0x", None, None, 0, 0, 2),
             "numeric() identity": (2, 38, None, None, "precision", 0, 0, 2),
             "money": (3, 19, "$", None, None, 1, 0, 2),
             "date": (91, 10, "'", "'", None, 1, 0, 3),

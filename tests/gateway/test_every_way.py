@@ -160,6 +160,7 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
         ("compiled",),
         "a caller's SET IDENTITY_INSERT comes too late for a compiled procedure (544)",
     ),
+    "error_severity(), error_state(), @@error end catch print 'after'": (("compiled",), CAUGHT_SELECT),
     "error_state(), error_line() end catch select 'after'": (("compiled",), CAUGHT_SELECT),
     "('inner', 16, 1) end catch end try begin catch print error_message() end catch": (
         ("compiled",),

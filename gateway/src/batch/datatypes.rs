@@ -156,8 +156,8 @@ const NUMERIC: DataType = decimal("numeric", 2, 10);
 const DECIMALS: DataType = decimal("decimal", DECIMAL, 24);
 
 /// SQL Server's rows (babelfish-for-postgresql/babelfish_extensions has them, babelfishpg_tsql/src/datatype_info.h).
-/// Of the types of one code the closest match comes first. `timestamp` is a row version, which there is not.
-const TYPES: [DataType; 36] = [
+/// Of the types of one code the closest match comes first.
+const TYPES: [DataType; 37] = [
     time("datetimeoffset", TIME_WITH_OFFSET, 34, 0).takes("scale").scaled(0, 7),
     time("time", TIME_OF_DAY, 16, 0).takes("scale").scaled(0, 7),
     characters("xml", XML, 0, "N'", 0).searched(NEVER),
@@ -175,6 +175,7 @@ const TYPES: [DataType; 36] = [
     binary("image", -4, 2_147_483_647, 20).searched(NEVER),
     binary("varbinary", -3, 8000, 4).takes("max length"),
     binary("binary", -2, 8000, 3).takes("length"),
+    binary("timestamp", -2, 8, 80).not_null(),
     characters("text", -1, 2_147_483_647, "'", 19).searched(ONLY_LIKE),
     characters("char", 1, 8000, "'", 1).takes("length"),
     NUMERIC,

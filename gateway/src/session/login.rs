@@ -17,7 +17,7 @@ use crate::tds::tokens::{envchange, loginack};
 use crate::tds::types::DEFAULT_COLLATION;
 use crate::tds::wire::WireError;
 use crate::tds::{login5, login7, negotiate};
-use crate::tls::{self, Tls};
+use crate::tls::{self, LoginKey, Tls};
 use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -33,7 +33,12 @@ pub async fn log_in(
     limits: &Limits,
     gateway: &Arc<Gateway>,
 ) -> Result<Interpreter, SessionError> {
-    let login = in_time(read(client, gateway)).await?;
+    let mut login = in_time(read(client, gateway)).await?;
+    if let Some(encryption) = login.password_encryption {
+        // not a step of the client's: on a busy machine the first one waits longer for it than a step may take
+        let key = gateway.login_key().await.map_err(io::Error::other)?;
+        login.password = in_time(encrypted_password(client, &login, encryption, &key)).await?;
+    }
     limits.has_asked();
     let mut place = place(client, gateway).await?;
     let Some(wait) = limits.turn(&login.user) else {
@@ -73,9 +78,9 @@ async fn in_time<T>(step: impl Future<Output = Result<T, SessionError>>) -> Resu
     tokio::time::timeout(LOGIN_TIMEOUT, step).await.map_err(|_| SessionError::LoginTimeout)?
 }
 
-/// The client's login with its password.
+/// The client's login, with its password unless that comes encrypted.
 async fn read(client: &mut Client, gateway: &Gateway) -> Result<Login, SessionError> {
-    let mut login = match read_record(client, gateway.tls.as_ref()).await {
+    let login = match read_record(client, gateway.tls.as_ref()).await {
         Ok(login) => login,
         Err(SessionError::Wire(error)) => {
             client.reply.message(&ServerMessage::error(4002, 16, format!("Login is not possible: {error}.")));
@@ -86,9 +91,6 @@ async fn read(client: &mut Client, gateway: &Gateway) -> Result<Login, SessionEr
         Err(error) => return Err(error),
     };
     client.set_dialect(login.dialect);
-    if let Some(encryption) = login.password_encryption {
-        login.password = encrypted_password(client, &login, encryption, gateway).await?;
-    }
     Ok(login)
 }
 
@@ -134,10 +136,9 @@ async fn encrypted_password(
     client: &mut Client,
     login: &Login,
     encryption: PasswordEncryption,
-    gateway: &Gateway,
+    key: &LoginKey,
 ) -> Result<Password, SessionError> {
     let dialect = login.dialect;
-    let key = gateway.login_key().await.map_err(io::Error::other)?;
     let nonce = tls::nonce();
     loginack::put(&mut client.reply.tokens, login, loginack::Status::Negotiate);
     negotiate::put_challenge(&mut client.reply.tokens, encryption, key.public.as_bytes(), &nonce, &dialect);

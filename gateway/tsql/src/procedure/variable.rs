@@ -46,6 +46,10 @@ pub const STATUS: &str = "@@status";
 
 /// The trigger that has fired this one.
 pub const FIRED: &str = "@@fired";
+/// The setting that says that SET XACT_ABORT is on in the trigger that calls a procedure.
+pub const ABORTS_SETTING: &str = "tsql.trigger_aborts";
+/// Its value for the trigger inside which this one fires.
+pub const ABORTS: &str = "@@aborts";
 /// Whether a TRY block of a trigger has got an error after which nothing can be committed.
 pub const DOOMED: &str = "@@doomed";
 

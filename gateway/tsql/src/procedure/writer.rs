@@ -13,8 +13,8 @@ use super::declared::{Cursor, FETCH_STATUS};
 use super::digest;
 use super::place::{Handler, Label, Place};
 use super::variable::{
-    Named, BODY, DOOMED, FIRED, LEFT, NOCOUNT_SETTING, ROWCOUNT, SCOPE_IDENTITY, SILENT, STATUS, TRY,
-    TRY_SETTING,
+    Named, ABORTS, ABORTS_SETTING, BODY, DOOMED, FIRED, LEFT, NOCOUNT_SETTING, ROWCOUNT, SCOPE_IDENTITY,
+    SILENT, STATUS, TRY, TRY_SETTING,
 };
 use crate::error::Error;
 use crate::facts::notices::LEFT_ROWS;
@@ -195,7 +195,8 @@ impl<'t> BodyWriter<'t> {
             self.declare(SILENT, format!("text := coalesce(current_setting('{NOCOUNT_SETTING}', true), '')"));
         }
         // SET XACT_ABORT is on in a trigger
-        self.dooms = is_trigger && !sets_off && holds(|kind| matches!(kind, Tree::TryCatch { .. }));
+        let aborts = is_trigger && !sets_off && !self.scope.sybase;
+        self.dooms = aborts && (self.calls || holds(|kind| matches!(kind, Tree::TryCatch { .. })));
         if self.dooms {
             self.declare(DOOMED, "boolean := false");
         }
@@ -204,6 +205,11 @@ impl<'t> BodyWriter<'t> {
             // a trigger that fires itself is not run again
             self.add(format!("if {} = {own} then return null; end if;", quoted(FIRED)));
             self.add(format!("perform set_config('tsql.trigger', {own}, true);"));
+        }
+        let tells_calls = is_trigger && self.calls;
+        if tells_calls {
+            self.declare(ABORTS, format!("text := coalesce(current_setting('{ABORTS_SETTING}', true), '')"));
+            self.set_aborts(if aborts { "'on'" } else { "''" });
         }
         match self.rows {
             Rows::Asked => self.declare(ROWCOUNT, rows),
@@ -232,13 +238,17 @@ impl<'t> BodyWriter<'t> {
         if is_trigger {
             self.add(format!("perform set_config('tsql.trigger', {}, true);", quoted(FIRED)));
         }
+        if tells_calls {
+            self.set_aborts(&quoted(ABORTS));
+        }
         if self.sets_nocount {
             self.set_nocount(&quoted(SILENT));
         }
         if self.dooms {
             let (line, name) = (self.line, literal(&self.name));
             let raise = format!("perform tsql.raise(3616, 16, 1, {}, {line}, {name})", literal(RAISED));
-            self.add(format!("if {} then {raise}; end if;", quoted(DOOMED)));
+            // where what it has called got the error, the transaction is only marked
+            self.add(format!("if {} or tsql.is_doomed() then {raise}; end if;", quoted(DOOMED)));
         }
         if is_procedure {
             self.add("perform tsql.tell_handed_over();");
@@ -262,6 +272,10 @@ impl<'t> BodyWriter<'t> {
             self.add(format!("perform tsql.drop_temporary({names}, true);"));
         }
         Ok(())
+    }
+
+    fn set_aborts(&mut self, value: &str) {
+        self.add(format!("perform set_config('{ABORTS_SETTING}', {value}, true);"));
     }
 
     /// The variable that keeps the number of rows.
