@@ -18,7 +18,7 @@ as $$
     when sqlstate in ('23505') then 2601
     when sqlstate in ('25006') then 3906
     when sqlstate in ('28000', '28P01') then 18456
-    when sqlstate in ('34000') then 16916
+    when sqlstate in ('34000') then 16917
     when sqlstate in ('3D000', '3F000') then 911
     when sqlstate in ('40001', '40P01') then 1205
     when sqlstate in ('42501') then 229
@@ -202,6 +202,8 @@ as $$
       then replace('Arithmetic overflow error converting expression to data type money.', '%', '')
     when sqlstate in ('23514', own) and starts_with(message, 'value for domain tsql.smallmoney violates')
       then replace('Arithmetic overflow error converting expression to data type smallmoney.', '%', '')
+    when sqlstate in ('34000', own) and starts_with(message, 'cursor "') and strpos(substr(message, 9), '" does not exist') > 0
+      then replace('Cursor is not open.', '%', split_part(substr(message, 9), '" does not exist', 1))
     when sqlstate in ('44000', own) and starts_with(message, 'new row violates check option')
       then replace('The attempted insert or update failed because the target view either specifies WITH CHECK OPTION or spans a view that specifies WITH CHECK OPTION and one or more rows resulting from the operation did not qualify under the CHECK OPTION constraint.', '%', '')
     when sqlstate in ('54001', own) and starts_with(message, 'stack depth limit exceeded')

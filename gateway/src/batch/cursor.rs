@@ -1,6 +1,6 @@
 //! Cursors of a session. PostgreSQL keeps the rows of an open cursor, as of the moment it was opened.
 
-use super::cursors::{new_name, Cursor, NO_CURSOR};
+use super::cursors::{new_name, Cursor, Fetched, NOT_OPEN};
 use super::interpreter::Interpreter;
 use super::variables::Variables;
 use crate::backend::{Completed, Parameter, Rows, Source};
@@ -97,10 +97,13 @@ impl Interpreter {
         name: &str,
         variables: &Variables<'_>,
     ) -> Result<(), Interrupt> {
-        let cursor = self.cursors.cursor(name)?;
-        if cursor.open.is_some() {
-            return Err(ServerMessage::error(16905, 16, "The cursor is already open.").into());
+        if let Some(open) = self.cursors.cursor(name)?.open.clone() {
+            if self.is_in_postgres(client, &open).await? {
+                return Err(ServerMessage::error(16905, 16, "The cursor is already open.").into());
+            }
         }
+        let cursor = self.cursors.cursor(name)?;
+        cursor.lose();
         if !client.dialect().is_tds7() {
             // ASE reads variables when it is opened, SQL Server when it is declared
             for (name, _, value) in &mut cursor.values {
@@ -147,6 +150,12 @@ impl Interpreter {
         Ok(())
     }
 
+    /// Whether no rollback has taken an open cursor.
+    async fn is_in_postgres(&mut self, client: &mut Client, open: &str) -> Result<bool, Interrupt> {
+        let asked = format!("select 1 from pg_catalog.pg_cursors where name = {}", literal(open));
+        Ok(!self.ask(client, &asked).await?.is_empty())
+    }
+
     /// Whether these are tables, whose rows have places.
     async fn are_tables(&mut self, client: &mut Client, sources: &[RowSource]) -> Result<bool, Interrupt> {
         let tables: Vec<_> = sources.iter().map(|source| literal(&source.table)).collect();
@@ -177,6 +186,8 @@ impl Interpreter {
         taken: Option<&Sql>,
         variables: &mut Variables<'_>,
     ) -> Result<(), Interrupt> {
+        // a loop that asks for the status ends after an error too
+        self.cursors.fetched = Fetched::Error;
         let direction = match from {
             FetchFrom::Next => String::from("next"),
             FetchFrom::Prior => String::from("prior"),
@@ -204,7 +215,11 @@ impl Interpreter {
             (false, _) => Rows::Kept,
         };
         let source = Source::Query { sql: &sql, parameters: &[], only_reads: true };
-        let Completed { outcome, columns } = self.procedures.backend.run(client, source, rows).await?;
+        let ran = self.procedures.backend.run(client, source, rows).await.map_err(Interrupt::from);
+        if matches!(&ran, Err(Interrupt::Failed(Failure { message, .. })) if message.number == NOT_OPEN) {
+            self.cursors.cursor(name)?.lose();
+        }
+        let Completed { outcome, columns } = ran?;
         let own = columns.len().saturating_sub(places);
         let text = |raw: Option<&[u8]>| raw.map(|raw| String::from_utf8_lossy(raw).into_owned());
         let found_at = outcome.row.iter().flat_map(|row| row_values(row).skip(own)).map(text).collect();
@@ -233,7 +248,7 @@ impl Interpreter {
             }
         }
         let found = outcome.count.unwrap_or(0);
-        self.cursors.status = if found > 0 { 0 } else { -1 };
+        self.cursors.fetched = if found > 0 { Fetched::Row } else { Fetched::NoRow };
         client.reply.command = Command::Select;
         client.reply.end(Status::empty(), Some(found).filter(|_| into.is_empty()));
         client.reply.passed(Some(i64::try_from(found).unwrap_or(0)));
@@ -279,12 +294,12 @@ impl Interpreter {
         let ran = self.procedures.backend.run(client, source, Rows::Kept).await;
         match ran.map_err(Interrupt::from) {
             // a rollback has taken it
-            Err(Interrupt::Failed(Failure { message, .. })) if message.number == NO_CURSOR => Ok(()),
+            Err(Interrupt::Failed(Failure { message, .. })) if message.number == NOT_OPEN => Ok(()),
             closed => closed.map(|_| ()),
         }
     }
 }
 
 pub(super) fn not_open() -> ServerMessage {
-    ServerMessage::error(16917, 16, "Cursor is not open.")
+    ServerMessage::error(NOT_OPEN, 16, "Cursor is not open.")
 }

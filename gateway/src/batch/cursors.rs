@@ -7,32 +7,43 @@ use crate::tds::types::Value;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The name of 34000, invalid_cursor_name, in `facts::errors`.
-pub const NO_CURSOR: i32 = 16916;
+/// The number of 34000, invalid_cursor_name, in `facts::errors`: of a cursor that a rollback has taken.
+pub const NOT_OPEN: i32 = 16917;
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// What the last fetch came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Fetched {
+    #[default]
+    Row,
+    NoRow,
+    Error,
+}
 
 #[derive(Debug, Default)]
 pub struct Cursors {
     pub(super) known: HashMap<String, Cursor>,
-    /// @@fetch_status, and what @@sqlstatus says of it.
-    pub(super) status: i64,
+    pub(super) fetched: Fetched,
     /// The name in PostgreSQL of the cursor opened last, while it is open, and @@cursor_rows of it.
     pub(super) last: Option<(String, i64)>,
 }
 
 impl Cursors {
-    /// @@fetch_status: 0, or -1 where there was no such row.
+    /// @@fetch_status (SQL Server: -1, "The FETCH statement failed or the row was beyond the result set").
     pub fn status(&self) -> i64 {
-        self.status
+        match self.fetched {
+            Fetched::Row => 0,
+            Fetched::NoRow | Fetched::Error => -1,
+        }
     }
 
-    /// @@sqlstatus (ASE): 0, or 2 where there was no such row.
+    /// @@sqlstatus (ASE Reference Manual: Building Blocks, "Global variables").
     pub fn sybase_status(&self) -> i64 {
-        if self.status == 0 {
-            0
-        } else {
-            2
+        match self.fetched {
+            Fetched::Row => 0,
+            Fetched::Error => 1,
+            Fetched::NoRow => 2,
         }
     }
 
@@ -65,11 +76,18 @@ pub struct Cursor {
     pub(super) changed: usize,
 }
 
+impl Cursor {
+    /// A rollback has taken it in PostgreSQL.
+    pub(super) fn lose(&mut self) {
+        (self.open, self.tables, self.places) = (None, Vec::new(), Vec::new());
+    }
+}
+
 /// A name for a cursor in PostgreSQL, which no other has.
 pub fn new_name() -> String {
     format!("ringlog_cursor_{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 pub fn no_such_cursor(name: &str) -> ServerMessage {
-    ServerMessage::error(NO_CURSOR, 16, format!("A cursor with the name '{name}' does not exist."))
+    ServerMessage::error(16916, 16, format!("A cursor with the name '{name}' does not exist."))
 }

@@ -1,6 +1,6 @@
 //! The ends of a client's transactions, and of the cursors that go with them.
 
-use super::cursors::NO_CURSOR;
+use super::cursors::NOT_OPEN;
 use super::interpreter::Interpreter;
 use crate::client::Client;
 use crate::interrupt::Interrupt;
@@ -50,7 +50,7 @@ impl Interpreter {
             if let Err(error) = backend.ask(&format!("close {name}")).await {
                 let message = backend.message_of(&error, client);
                 // one that was opened in a transaction that is rolled back is gone
-                if message.number != NO_CURSOR {
+                if message.number != NOT_OPEN {
                     return Err(message);
                 }
             }

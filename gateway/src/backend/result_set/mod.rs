@@ -186,7 +186,8 @@ impl<'a> RowStream<'a> {
                             let sent_as = put_browsed_columns(&self.columns, names, browsed, reply);
                             self.sent_as = Some(sent_as);
                         }
-                        Rows::AndPlaces(names, places) => {
+                        // none where the cursor is no longer open
+                        Rows::AndPlaces(names, places) if !self.columns.is_empty() => {
                             let shown = self.columns.len().saturating_sub(places);
                             let columns = self.columns.get(..shown).unwrap_or_default();
                             self.sent_as = Some(put_columns(columns, names, reply));

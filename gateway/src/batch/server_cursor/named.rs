@@ -4,7 +4,8 @@ use super::calls::no_cursor_for;
 use super::options::Given;
 use super::position::{Fetch, Position};
 use super::{NamedCursor, Selection, ServerCursor, Text};
-use crate::batch::cursors::{no_such_cursor, NO_CURSOR};
+use crate::batch::cursor::not_open;
+use crate::batch::cursors::{no_such_cursor, NOT_OPEN};
 use crate::batch::interpreter::Interpreter;
 use crate::batch::prepared::Prepared;
 use crate::batch::variables::Variables;
@@ -238,13 +239,13 @@ impl Interpreter {
         let cursor = self.server_cursors.named(number)?;
         let rows = i64::from(cursor.rows);
         let Some(mut open) = cursor.open.take() else {
-            return Err(ServerMessage::error(16917, 16, "Cursor is not open.").into());
+            return Err(not_open().into());
         };
         let sent = self.send_of(client, &mut open, fetch, rows, false).await;
         if let Err(Interrupt::Failed(Failure { message, .. })) = &sent {
-            if message.number == NO_CURSOR {
+            if message.number == NOT_OPEN {
                 // a rollback has taken it
-                return Err(ServerMessage::error(16917, 16, "Cursor is not open.").into());
+                return Err(not_open().into());
             }
         }
         self.server_cursors.named(number)?.open = Some(open);

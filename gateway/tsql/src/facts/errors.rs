@@ -33,7 +33,8 @@ const OF_POSTGRESQL: &[(&[&str], i32, u8, Ends)] = &[
     (&["23505"], 2601, 14, Ends::Statement),
     (&["25006"], 3906, 16, Ends::Statement),
     (&["28000", "28P01"], 18456, 14, Ends::Statement),
-    (&["34000"], 16916, 16, Ends::Statement),
+    // a cursor that a rollback has taken
+    (&["34000"], 16917, 16, Ends::Statement),
     (&["3D000", "3F000"], 911, 16, Ends::Text),
     (&["40001", "40P01"], 1205, 13, Ends::Transaction),
     (&["42501"], 229, 14, Ends::Statement),
@@ -250,6 +251,7 @@ const TOLD: &[Told] = &[
         Some("Arithmetic overflow error converting expression to data type money.")),
     told("23514", ["value for domain tsql.smallmoney violates", ""], None,
         Some("Arithmetic overflow error converting expression to data type smallmoney.")),
+    told("34000", ["cursor \"", "\" does not exist"], None, Some("Cursor is not open.")),
     told("2BP01", ["cannot drop table", ""], Some(3726), None),
     told("44000", ["new row violates check option", ""], None,
         Some("The attempted insert or update failed because the target view either specifies WITH CHECK OPTION or spans \

@@ -140,20 +140,24 @@ impl<'t> BodyWriter<'t> {
         };
         self.declare(ROW, "record");
         let row = quoted(ROW);
-        let mut lines =
-            vec![format!("fetch {direction} from {variable} into {row};"), String::from("if found then")];
+        let [status, sybase] = FETCH_STATUS.map(quoted);
+        let mut lines = vec![
+            // after an error too, where the procedure goes on
+            format!("{status} := -1; {sybase} := 1;"),
+            format!("fetch {direction} from {variable} into {row};"),
+            String::from("if found then"),
+        ];
         for (column, into) in (1..).zip(&fetch.into) {
             let of = self.type_of(&into.name, line)?;
             let fetched = Value::unknown(format!("{row}.c{column}"));
             let value = translate::assigned(fetched, of, line, self.scope.sybase)?.sql;
             lines.push(format!("  {} := ({value})::{};", quoted(&into.name), of.sql()));
         }
-        let [status, sybase] = FETCH_STATUS.map(quoted);
         lines.extend((1..).zip(&places).map(|(number, at)| format!("  {at} := {row}.p{number};")));
         lines.push(format!("  {status} := 0; {sybase} := 0;"));
         lines.push(String::from("else"));
         lines.extend(places.iter().map(|at| format!("  {at} := null;")));
-        lines.push(format!("  {status} := -1; {sybase} := 2;"));
+        lines.push(format!("  {sybase} := 2;"));
         lines.push(String::from("end if;"));
         let rows = format!("case {status} when 0 then 1 else 0 end");
         self.run_told(place, line, Run::leaving(lines, rows));
