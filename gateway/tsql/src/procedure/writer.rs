@@ -194,9 +194,9 @@ impl<'t> BodyWriter<'t> {
         if self.sends_counts {
             self.declare(SILENT, format!("text := coalesce(current_setting('{NOCOUNT_SETTING}', true), '')"));
         }
+        let may_catch = is_trigger && (self.calls || holds(|kind| matches!(kind, Tree::TryCatch { .. })));
         // SET XACT_ABORT is on in a trigger
-        let aborts = is_trigger && !sets_off && !self.scope.sybase;
-        self.dooms = aborts && (self.calls || holds(|kind| matches!(kind, Tree::TryCatch { .. })));
+        self.dooms = may_catch && !sets_off && !self.scope.sybase;
         if self.dooms {
             self.declare(DOOMED, "boolean := false");
         }
@@ -206,10 +206,9 @@ impl<'t> BodyWriter<'t> {
             self.add(format!("if {} = {own} then return null; end if;", quoted(FIRED)));
             self.add(format!("perform set_config('tsql.trigger', {own}, true);"));
         }
-        let tells_calls = is_trigger && self.calls;
-        if tells_calls {
+        if may_catch {
             self.declare(ABORTS, format!("text := coalesce(current_setting('{ABORTS_SETTING}', true), '')"));
-            self.set_aborts(if aborts { "'on'" } else { "''" });
+            self.set_aborts(if self.dooms { "'on'" } else { "''" });
         }
         match self.rows {
             Rows::Asked => self.declare(ROWCOUNT, rows),
@@ -238,7 +237,7 @@ impl<'t> BodyWriter<'t> {
         if is_trigger {
             self.add(format!("perform set_config('tsql.trigger', {}, true);", quoted(FIRED)));
         }
-        if tells_calls {
+        if may_catch {
             self.set_aborts(&quoted(ABORTS));
         }
         if self.sets_nocount {
