@@ -37,17 +37,15 @@ begin
   if tsql.is_doomed() then
     return;
   end if;
-  if not tsql.ends_its_transaction(number) or tsql.transaction_count() = 0 then
-    -- RAISERROR, whose numbers begin here, does not honor SET XACT_ABORT
-    if number < 13000 and current_setting('tsql.trigger_aborts', true) = 'on' then
-      perform set_config('tsql.doomed', 'on', true);
+  if tsql.ends_its_transaction(number) and tsql.transaction_count() > 0 then
+    perform set_config('tsql.doomed', 'on', true);
+    perform set_config('transaction_read_only', 'on', true);
+    if tsql.transaction_count() > own::integer then
+      raise notice using errcode = '01R06', message = 'The transaction cannot be committed.';
     end if;
-    return;
-  end if;
-  perform set_config('tsql.doomed', 'on', true);
-  perform set_config('transaction_read_only', 'on', true);
-  if tsql.transaction_count() > own::integer then
-    raise notice using errcode = '01R06', message = 'The transaction cannot be committed.';
+  -- RAISERROR, whose numbers begin here, does not honor SET XACT_ABORT
+  elsif number < 13000 and current_setting('tsql.trigger_aborts', true) = 'on' then
+    perform set_config('tsql.doomed', 'on', true);
   end if;
 end
 $$;

@@ -185,7 +185,7 @@ impl Gateway {
     }
 
     /// The key for encrypted passwords of TDS 5.0, made when it is first wanted.
-    pub async fn login_key(&self) -> Result<Arc<LoginKey>, KeyError> {
+    pub async fn login_key(&self) -> Result<&LoginKey, KeyError> {
         self.login_key.get().await
     }
 }

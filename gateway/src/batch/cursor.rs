@@ -1,6 +1,6 @@
 //! Cursors of a session. PostgreSQL keeps the rows of an open cursor, as of the moment it was opened.
 
-use super::cursors::{new_name, Cursor, Fetched, NOT_OPEN};
+use super::cursors::{is_taken, new_name, Cursor, Fetched, NOT_OPEN};
 use super::interpreter::Interpreter;
 use super::variables::Variables;
 use crate::backend::{Completed, Parameter, Rows, Source};
@@ -51,9 +51,7 @@ impl Interpreter {
                 return self.fetch(client, name, from, into, taken.as_ref(), variables).await;
             }
             CursorAction::Close(name) => {
-                let cursor = self.cursors.cursor(name)?;
-                cursor.places.clear();
-                let Some(open) = cursor.open.take() else { return Err(not_open().into()) };
+                let Some(open) = self.cursors.cursor(name)?.close() else { return Err(not_open().into()) };
                 self.close_in_postgres(client, &open).await?;
             }
             CursorAction::Deallocate(name) => {
@@ -103,7 +101,7 @@ impl Interpreter {
             }
         }
         let cursor = self.cursors.cursor(name)?;
-        cursor.lose();
+        cursor.close();
         if !client.dialect().is_tds7() {
             // ASE reads variables when it is opened, SQL Server when it is declared
             for (name, _, value) in &mut cursor.values {
@@ -216,8 +214,8 @@ impl Interpreter {
         };
         let source = Source::Query { sql: &sql, parameters: &[], only_reads: true };
         let ran = self.procedures.backend.run(client, source, rows).await.map_err(Interrupt::from);
-        if matches!(&ran, Err(Interrupt::Failed(Failure { message, .. })) if message.number == NOT_OPEN) {
-            self.cursors.cursor(name)?.lose();
+        if ran.as_ref().is_err_and(is_taken) {
+            self.cursors.cursor(name)?.close();
         }
         let Completed { outcome, columns } = ran?;
         let own = columns.len().saturating_sub(places);
@@ -294,7 +292,7 @@ impl Interpreter {
         let ran = self.procedures.backend.run(client, source, Rows::Kept).await;
         match ran.map_err(Interrupt::from) {
             // a rollback has taken it
-            Err(Interrupt::Failed(Failure { message, .. })) if message.number == NOT_OPEN => Ok(()),
+            Err(interrupt) if is_taken(&interrupt) => Ok(()),
             closed => closed.map(|_| ()),
         }
     }

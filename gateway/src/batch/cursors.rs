@@ -1,6 +1,7 @@
 //! The cursors that a session has declared, and the result of the last fetch.
 
 use crate::convert::SqlType;
+use crate::interrupt::Interrupt;
 use crate::program::{Changes, Sql, Title};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
@@ -77,10 +78,16 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// A rollback has taken it in PostgreSQL.
-    pub(super) fn lose(&mut self) {
-        (self.open, self.tables, self.places) = (None, Vec::new(), Vec::new());
+    /// Closes it but for PostgreSQL, which knows it by the name that is returned unless a rollback has taken it.
+    pub(super) fn close(&mut self) -> Option<String> {
+        (self.tables, self.places) = (Vec::new(), Vec::new());
+        self.open.take()
     }
+}
+
+/// Whether PostgreSQL has the cursor no more.
+pub fn is_taken(interrupt: &Interrupt) -> bool {
+    matches!(interrupt, Interrupt::Failed(failure) if failure.message.number == NOT_OPEN)
 }
 
 /// A name for a cursor in PostgreSQL, which no other has.

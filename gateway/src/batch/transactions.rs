@@ -1,6 +1,6 @@
 //! The ends of a client's transactions, and of the cursors that go with them.
 
-use super::cursors::NOT_OPEN;
+use super::cursors::{Cursor, NOT_OPEN};
 use super::interpreter::Interpreter;
 use crate::client::Client;
 use crate::interrupt::Interrupt;
@@ -42,7 +42,7 @@ impl Interpreter {
         if !client.settings().closes_cursors || self.procedures.backend.in_transaction() {
             return Ok(());
         }
-        let declared = self.cursors.known.values_mut().filter_map(|cursor| cursor.open.take());
+        let declared = self.cursors.known.values_mut().filter_map(Cursor::close);
         let open: Vec<_> = declared.chain(self.server_cursors.let_go()).collect();
         self.cursors.last = None;
         let backend = &mut self.procedures.backend;

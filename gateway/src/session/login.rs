@@ -37,7 +37,7 @@ pub async fn log_in(
     if let Some(encryption) = login.password_encryption {
         // not a step of the client's: on a busy machine the first one waits longer for it than a step may take
         let key = gateway.login_key().await.map_err(io::Error::other)?;
-        login.password = in_time(encrypted_password(client, &login, encryption, &key)).await?;
+        login.password = in_time(encrypted_password(client, &login, encryption, key)).await?;
     }
     limits.has_asked();
     let mut place = place(client, gateway).await?;

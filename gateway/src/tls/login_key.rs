@@ -6,7 +6,6 @@ use rsa::pkcs1::{EncodeRsaPublicKey, LineEnding};
 use rsa::rand_core::{OsRng, RngCore};
 use rsa::{Oaep, RsaPrivateKey};
 use sha1::Sha1;
-use std::sync::Arc;
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 
@@ -38,12 +37,11 @@ pub type KeyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The process's key, made when it is first wanted.
 #[derive(Default)]
-pub struct OwnKey(OnceCell<Arc<LoginKey>>);
+pub struct OwnKey(OnceCell<LoginKey>);
 
 impl OwnKey {
-    pub async fn get(&self) -> Result<Arc<LoginKey>, KeyError> {
-        let make = || async { Ok::<_, KeyError>(Arc::new(spawn_blocking(LoginKey::generate).await??)) };
-        self.0.get_or_try_init(make).await.cloned()
+    pub async fn get(&self) -> Result<&LoginKey, KeyError> {
+        self.0.get_or_try_init(|| async { Ok(spawn_blocking(LoginKey::generate).await??) }).await
     }
 }
 
@@ -61,7 +59,7 @@ mod tests {
     async fn there_is_one_key() {
         let own = OwnKey::default();
         let (one, other) = tokio::join!(own.get(), own.get());
-        assert!(Arc::ptr_eq(&one.unwrap(), &other.unwrap()));
+        assert!(std::ptr::eq(one.unwrap(), other.unwrap()));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::keyed::{read_only, Change};
 use super::options::{invalid, wants_changes, Given, ALLOW_DIRECT, PARAMETERIZED};
 use super::position::{Fetch, Position};
 use super::{Selection, ServerCursor};
-use crate::batch::cursors::NOT_OPEN;
+use crate::batch::cursors::is_taken;
 use crate::batch::interpreter::Interpreter;
 use crate::batch::parameterised::{handle, no_such_handle, statement_of};
 use crate::batch::prepared::Prepared;
@@ -219,7 +219,7 @@ impl Interpreter {
         };
         let sent = self.send_of(client, &mut cursor, fetch, rows, described).await;
         let (sent, adjusted) = match sent {
-            Err(Interrupt::Failed(Failure { message, .. })) if message.number == NOT_OPEN => {
+            Err(interrupt) if is_taken(&interrupt) => {
                 // a rollback has taken it
                 return Err(Failure::of_statement(no_such_cursor(PROCEDURE, number)).into());
             }

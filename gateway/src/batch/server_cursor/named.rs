@@ -5,7 +5,7 @@ use super::options::Given;
 use super::position::{Fetch, Position};
 use super::{NamedCursor, Selection, ServerCursor, Text};
 use crate::batch::cursor::not_open;
-use crate::batch::cursors::{no_such_cursor, NOT_OPEN};
+use crate::batch::cursors::{is_taken, no_such_cursor};
 use crate::batch::interpreter::Interpreter;
 use crate::batch::prepared::Prepared;
 use crate::batch::variables::Variables;
@@ -242,11 +242,9 @@ impl Interpreter {
             return Err(not_open().into());
         };
         let sent = self.send_of(client, &mut open, fetch, rows, false).await;
-        if let Err(Interrupt::Failed(Failure { message, .. })) = &sent {
-            if message.number == NOT_OPEN {
-                // a rollback has taken it
-                return Err(not_open().into());
-            }
+        if sent.as_ref().is_err_and(is_taken) {
+            // a rollback has taken it
+            return Err(not_open().into());
         }
         self.server_cursors.named(number)?.open = Some(open);
         sent.map(|(sent, _)| sent)

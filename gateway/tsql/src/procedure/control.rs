@@ -92,7 +92,7 @@ impl<'t> BodyWriter<'t> {
         while let Some(block) = handler.as_try().filter(|block| block.loops == place.loops).cloned() {
             if block.calls {
                 let marked = self.marked_by(&block.outer);
-                self.set_try(&marked);
+                self.set(TRY_SETTING, &marked);
             }
             handler = block.outer.clone();
         }
@@ -147,7 +147,7 @@ impl<'t> BodyWriter<'t> {
         self.add(format!("{caught} := null;"));
         if calls {
             self.marks_try = true;
-            self.set_try(self.marked());
+            self.set(TRY_SETTING, self.marked());
         }
         self.add(format!("<<{}>>", quoted(&block.label)));
         self.block("begin", "end;", |writer| {
@@ -163,7 +163,7 @@ impl<'t> BodyWriter<'t> {
         })?;
         if calls {
             let marked = self.marked_by(&place.handler);
-            self.set_try(&marked);
+            self.set(TRY_SETTING, &marked);
         }
         self.block(&format!("if {caught}.number is not null then"), "end if;", |writer| {
             writer.body(&Body::of(guard.catch), &Place { caught: Some(number), ..place.clone() })
@@ -180,10 +180,6 @@ impl<'t> BodyWriter<'t> {
             Purpose::Procedure => "'returned'",
             _ => "'on'",
         }
-    }
-
-    pub(super) fn set_try(&mut self, value: &str) {
-        self.add(format!("perform set_config('{TRY_SETTING}', {value}, true);"));
     }
 
     /// What the setting is outside a TRY block, inside this one.

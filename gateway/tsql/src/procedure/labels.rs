@@ -1,6 +1,7 @@
 //! GOTO to a label further down, of the outermost statements: it leaves the block that ends there.
 
 use super::place::{Body, Label, Place};
+use super::variable::TRY_SETTING;
 use super::writer::{quoted, BodyWriter};
 use crate::error::Error;
 use crate::tree::{Name, Statement, StatementKind as Tree};
@@ -59,7 +60,7 @@ impl<'t> BodyWriter<'t> {
         while let Some(block) = handler.as_try().cloned() {
             if block.calls {
                 let marked = self.marked_by(&block.outer);
-                self.set_try(&marked);
+                self.set(TRY_SETTING, &marked);
             }
             handler = block.outer.clone();
         }

@@ -31,7 +31,7 @@ impl BodyWriter<'_> {
             ["nocount", rest @ ..] => {
                 self.sends_counts = *rest != ["on"];
                 self.sets_nocount = true;
-                self.set_nocount(&literal(if self.sends_counts { "" } else { SILENTLY }));
+                self.set(NOCOUNT_SETTING, &literal(if self.sends_counts { "" } else { SILENTLY }));
             }
             ["xact_abort", ..] => {}
             _ if nulls_stay => {}
@@ -44,9 +44,5 @@ impl BodyWriter<'_> {
         }
         self.none(Some("0"));
         Ok(())
-    }
-
-    pub(super) fn set_nocount(&mut self, value: &str) {
-        self.add(format!("perform set_config('{NOCOUNT_SETTING}', {value}, true);"));
     }
 }

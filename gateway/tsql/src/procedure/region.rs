@@ -3,7 +3,7 @@
 use super::place::{Body, Handler, Place, Region, Rest, Site, Try};
 use super::run::Run;
 use super::transaction;
-use super::variable::caught_name;
+use super::variable::{caught_name, TRY_SETTING};
 use super::writer::{quoted, BodyWriter, Purpose};
 use crate::error::Error;
 use crate::resolve::names::literal;
@@ -65,7 +65,7 @@ impl<'t> BodyWriter<'t> {
                 // an error comes here: the CATCH block begins inside the transaction
                 if block.calls {
                     let marked = self.marked_by(&block.outer);
-                    self.set_try(&marked);
+                    self.set(TRY_SETTING, &marked);
                 }
                 check_catch(block.catch, line)?;
                 let catch = Place {
@@ -143,7 +143,7 @@ impl<'t> BodyWriter<'t> {
         if let Some(block) = place.handler.as_try() {
             if block.calls && block.number > region.number {
                 let marked = self.marked_by(&block.outer);
-                self.set_try(&marked);
+                self.set(TRY_SETTING, &marked);
             }
         }
         let site = self.site(region, place);

@@ -192,7 +192,7 @@ impl<'t> BodyWriter<'t> {
         let is_trigger = matches!(self.purpose, Purpose::Trigger { .. });
         self.sends_counts = is_procedure || is_trigger;
         if self.sends_counts {
-            self.declare(SILENT, format!("text := coalesce(current_setting('{NOCOUNT_SETTING}', true), '')"));
+            self.declare_as_set(SILENT, NOCOUNT_SETTING);
         }
         let may_catch = is_trigger && (self.calls || holds(|kind| matches!(kind, Tree::TryCatch { .. })));
         // SET XACT_ABORT is on in a trigger
@@ -204,11 +204,11 @@ impl<'t> BodyWriter<'t> {
             self.declare(FIRED, "text := tsql.fired()");
             // a trigger that fires itself is not run again
             self.add(format!("if {} = {own} then return null; end if;", quoted(FIRED)));
-            self.add(format!("perform set_config('tsql.trigger', {own}, true);"));
+            self.set("tsql.trigger", &own);
         }
         if may_catch {
-            self.declare(ABORTS, format!("text := coalesce(current_setting('{ABORTS_SETTING}', true), '')"));
-            self.set_aborts(if self.dooms { "'on'" } else { "''" });
+            self.declare_as_set(ABORTS, ABORTS_SETTING);
+            self.set(ABORTS_SETTING, if self.dooms { "'on'" } else { "''" });
         }
         match self.rows {
             Rows::Asked => self.declare(ROWCOUNT, rows),
@@ -231,17 +231,17 @@ impl<'t> BodyWriter<'t> {
             Ok(())
         })?;
         if self.marks_try {
-            self.declare(TRY, format!("text := coalesce(current_setting('{}', true), '')", TRY_SETTING));
-            self.set_try(&quoted(TRY));
+            self.declare_as_set(TRY, TRY_SETTING);
+            self.set(TRY_SETTING, &quoted(TRY));
         }
         if is_trigger {
-            self.add(format!("perform set_config('tsql.trigger', {}, true);", quoted(FIRED)));
+            self.set("tsql.trigger", &quoted(FIRED));
         }
         if may_catch {
-            self.set_aborts(&quoted(ABORTS));
+            self.set(ABORTS_SETTING, &quoted(ABORTS));
         }
         if self.sets_nocount {
-            self.set_nocount(&quoted(SILENT));
+            self.set(NOCOUNT_SETTING, &quoted(SILENT));
         }
         if self.dooms {
             let (line, name) = (self.line, literal(&self.name));
@@ -273,8 +273,14 @@ impl<'t> BodyWriter<'t> {
         Ok(())
     }
 
-    fn set_aborts(&mut self, value: &str) {
-        self.add(format!("perform set_config('{ABORTS_SETTING}', {value}, true);"));
+    /// The line that sets a setting for the rest of the transaction. `value`: an expression.
+    pub(super) fn set(&mut self, setting: &str, value: &str) {
+        self.add(format!("perform set_config('{setting}', {value}, true);"));
+    }
+
+    /// Declares a variable with what a setting is where the body begins.
+    fn declare_as_set(&mut self, variable: &str, setting: &str) {
+        self.declare(variable, format!("text := coalesce(current_setting('{setting}', true), '')"));
     }
 
     /// The variable that keeps the number of rows.
