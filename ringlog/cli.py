@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import typer
 
-from ringlog.commands import Commands
+from ringlog.commands.group import Commands
 from ringlog.errors import ServerError, UsageError
 from ringlog.extras import hint
 
@@ -26,7 +26,7 @@ app = typer.Typer(
 
 @app.callback()
 def _ringlog() -> None:
-    """Makes it a group: its commands are where ringlog.commands says."""
+    """Makes it a group: its commands are where ringlog.commands.group says."""
 
 
 @contextmanager

@@ -19,9 +19,9 @@ import sqlalchemy
 from hypothesis import settings
 from psycopg import sql
 
-from ringlog.postgres import Postgres
 from ringlog.schema.facility import Facility
 from ringlog.schema.install import install
+from ringlog.server.postgres import Postgres
 from servers import TEST_MEMORY, RunningServer, add_logins, free_port, serving, set_path, sqlalchemy_url
 
 # Folders with the longest files, or whose files are one conversation: they begin first where several workers

@@ -16,7 +16,7 @@ from ringlog.loadtest.parameters import fill
 from ringlog.schema.facility_file import load_facility
 
 _RINGLOG = [sys.executable, "-P", "-m", "ringlog"]
-# What an embedded server is made for (ringlog/settings.py), less some for the gateway and for looking inside.
+# Settings of an embedded server (ringlog/server/settings.py), less some for the gateway and the observer.
 _ORDINARY_USERS = 250
 
 

@@ -8,7 +8,7 @@ import psycopg
 import pymssql
 import pytest
 
-from ringlog.logins import GATEWAY
+from ringlog.server.logins import GATEWAY
 from servers import FACILITY, RunningServer, add_logins, ringlog, serving
 from tds_clients import Clients, Param, errors_of
 from waiting import is_taken, wait_until

@@ -15,7 +15,7 @@ import pyodbc
 import pytest
 
 import raw_tds
-from ringlog.descriptors import raise_file_limit
+from ringlog.server.descriptors import raise_file_limit
 from servers import Login, RunningServer
 from tds_clients import TDSODBC, VERSIONS, Admin, Clients, Param
 from waiting import PATIENCE, wait_until

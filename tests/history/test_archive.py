@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from psycopg import errors, sql
 from psycopg.conninfo import make_conninfo
 
-from ringlog import verification as everything
+from ringlog.commands import verify as everything
 from ringlog.history import archive as archiving
 from ringlog.history import files
 from ringlog.history.again import again

@@ -45,7 +45,7 @@ from ringlog.loadtest.bench.targets import TARGETS, verdicts
 from ringlog.loadtest.bench.text import usual
 from ringlog.loadtest.bench.verification import SETS, reading, verify
 from ringlog.loadtest.bench.waveforms import POINTS
-from ringlog.postgres import Postgres
+from ringlog.server.postgres import Postgres
 from servers import RINGLOG, ringlog, run
 from waiting import PATIENCE, is_alive, wait_until
 

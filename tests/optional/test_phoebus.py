@@ -26,7 +26,7 @@ from ringlog.history.archive import archive
 from ringlog.schema.facility_file import load_facility
 from ringlog.schema.install import install
 from ringlog.schema.partitions import maintain
-from ringlog.web import Web, settings
+from ringlog.server.web import Web, settings
 from servers import free_port
 
 pytestmark = pytest.mark.timeout(600)

@@ -8,9 +8,9 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from ringlog.history.connection import ReadError, connect
-from ringlog.postgres import Postgres
 from ringlog.retrieval.access import Access, Place
 from ringlog.retrieval.refused import Refused, refused
+from ringlog.server.postgres import Postgres
 from servers import Login, free_port, ringlog, serving
 
 ME = "/api/v1/me"

@@ -17,7 +17,7 @@ from ringlog.history.summaries import summarise
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
 from ringlog.schema.partitions import maintain
-from ringlog.web import Web, settings
+from ringlog.server.web import Web, settings
 from servers import free_port
 
 NOW = datetime(2026, 6, 10, tzinfo=UTC)

@@ -16,7 +16,7 @@ from known_rows import ROWS, row, time_of
 from scipy.io import loadmat
 
 from ringlog.clients import ReadRefused, read
-from ringlog.export import export
+from ringlog.commands.export import export
 from servers import ringlog
 
 BEGIN, END = datetime(2025, 12, 31, 23, 58, tzinfo=UTC), datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
@@ -87,7 +87,7 @@ def test_csv_is_as_arrow_writes_it(
     web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signals: str, points: int | None
 ) -> None:
     """By pyarrow's own writer: times, numbers, bits, texts; one signal and a trend of two; in many parts."""
-    monkeypatch.setattr("ringlog.export._BYTES", 500)
+    monkeypatch.setattr("ringlog.commands.export._BYTES", 500)
     expected, file = tmp_path / "expected.csv", tmp_path / "data.csv"
     names = signals.split(",")
     pyarrow.csv.write_csv(read(names, BEGIN, END, points=points, server=web.url), str(expected))

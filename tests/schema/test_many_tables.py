@@ -8,10 +8,10 @@ import sqlalchemy as sa
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from ringlog.monitoring.watching import growth, table_states
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
 from ringlog.schema.partitions import partitions_of_logs
-from ringlog.watching import growth, table_states
 from waiting import wait_until
 
 from .conftest import Connect

@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from psycopg import errors, sql
 from psycopg.conninfo import make_conninfo
 
-from ringlog.logins import Right, add_login
 from ringlog.schema import roles
 from ringlog.schema.facility import Facility
+from ringlog.server.logins import Right, add_login
 
 from .conftest import Magnets, magnets_facility
 

@@ -11,13 +11,13 @@ import sqlalchemy as sa
 from psycopg.conninfo import make_conninfo
 
 from ringlog.history.summaries import summarise
-from ringlog.programs import packaged_programs
 from ringlog.schema import rings, unchanged
 from ringlog.schema.facility import Facility
 from ringlog.schema.facility_file import load_facility
 from ringlog.schema.install import InstallRefused, InstallReport, difference, install
 from ringlog.schema.merging import merge
 from ringlog.schema.partitions import maintain
+from ringlog.server.programs import packaged_programs
 
 from .conftest import Connect, rows
 

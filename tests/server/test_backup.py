@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psycopg
 
-from ringlog.postgres import Postgres
+from ringlog.server.postgres import Postgres
 from servers import add_logins, ringlog, serving
 from waiting import PATIENCE, wait_until
 

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import pytest
 
-from ringlog import callers
-from ringlog.callers import callers_kept
 from ringlog.gateway import Gateway, LastCall
+from ringlog.monitoring import callers
+from ringlog.monitoring.callers import callers_kept
 
 
 def test_they_are_noted_in_one_order(monkeypatch: pytest.MonkeyPatch) -> None:

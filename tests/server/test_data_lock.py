@@ -15,9 +15,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from ringlog.account import Account, account_for
-from ringlog.data_lock import SERVING, held, joined
-from ringlog.postgres import Postgres
+from ringlog.server.account import Account, account_for
+from ringlog.server.data_lock import SERVING, held, joined
+from ringlog.server.postgres import Postgres
 from servers import RINGLOG, serving
 from waiting import once, wait_until
 
@@ -73,7 +73,7 @@ def test_who_has_taken_its_name_away_is_about_to_let_go(
     ending = (tmp_path / SERVING).open("a+")
     fcntl.flock(ending, fcntl.LOCK_EX)
     # it lets go when the other has found it
-    monkeypatch.setattr("ringlog.data_lock.time.sleep", lambda _: ending.close())
+    monkeypatch.setattr("ringlog.server.data_lock.time.sleep", lambda _: ending.close())
     with held(tmp_path, Account(account.pw_name, account.pw_uid, account.pw_gid), serves=True):
         assert ending.closed
         assert holder(tmp_path) == os.getpid()

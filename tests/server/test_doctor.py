@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from ringlog import doctor
+from ringlog.commands import doctor
 from servers import RunningServer, ringlog
 
 

@@ -13,8 +13,8 @@ import pymssql
 import pytest
 
 from ringlog.clients import Unanswered, call, connect
-from ringlog.report import lasting
-from ringlog.watching import Space, Watch
+from ringlog.commands.report import lasting
+from ringlog.monitoring.watching import Space, Watch
 from servers import READER, WRITER, RunningServer, add_logins, free_port, ringlog, serving
 from waiting import PATIENCE, wait_until
 

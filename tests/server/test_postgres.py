@@ -12,10 +12,10 @@ import psutil
 import psycopg
 import pytest
 
-from ringlog import settings
-from ringlog.data_lock import SERVING
 from ringlog.errors import ServerError
-from ringlog.postgres import Postgres, Stopped, _stop_child
+from ringlog.server import settings
+from ringlog.server.data_lock import SERVING
+from ringlog.server.postgres import Postgres, Stopped, _stop_child
 from servers import TEST_MEMORY, free_port
 
 
@@ -80,8 +80,8 @@ def test_what_was_committed_outlives_kill_9_of_every_process(data: Path) -> None
 def test_a_stop_at_which_nothing_moves_is_ended_at_once(
     data: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("ringlog.postgres._REPORT", 0.2)
-    monkeypatch.setattr("ringlog.postgres._STANDSTILL", 1.0)
+    monkeypatch.setattr("ringlog.server.postgres._REPORT", 0.2)
+    monkeypatch.setattr("ringlog.server.postgres._STANDSTILL", 1.0)
     postgres = Postgres(data)
     with postgres.running(memory=TEST_MEMORY, port=free_port()) as process:
         keep_a_row(postgres)
@@ -241,7 +241,7 @@ def test_a_port_that_another_server_takes_meanwhile_is_given_up(
         other.bind(("127.0.0.1", 0))
         other.listen()
         found = iter([other.getsockname()[1], free := free_port()])
-        monkeypatch.setattr("ringlog.postgres.free_port", lambda _: next(found))
+        monkeypatch.setattr("ringlog.server.postgres.free_port", lambda _: next(found))
         postgres = Postgres(data)
         with postgres.running(memory=TEST_MEMORY):
             assert postgres.port == free
@@ -249,7 +249,7 @@ def test_a_port_that_another_server_takes_meanwhile_is_given_up(
 
 def test_a_stop_is_repeated_until_it_takes_effect(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a shell script starts with & ignores SIGINT until it says otherwise, as PostgreSQL does late."""
-    monkeypatch.setattr("ringlog.postgres._REPORT", 0.1)
+    monkeypatch.setattr("ringlog.server.postgres._REPORT", 0.1)
     deaf = "trap '' INT; sleep 0.5; trap 'exit 0' INT; touch {0}; while :; do sleep 0.01; done"
     heard = data.parent / "heard"
     with subprocess.Popen(["sh", "-c", deaf.format(heard)]) as process:

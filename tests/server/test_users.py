@@ -11,8 +11,8 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from ringlog import logins
 from ringlog.errors import UsageError
+from ringlog.server import logins
 from servers import RunningServer, ringlog, serving
 from waiting import PATIENCE, wait_until
 

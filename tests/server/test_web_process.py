@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from ringlog.web import Web, settings
+from ringlog.server.web import Web, settings
 from waiting import PATIENCE, is_alive, wait_until
 
 

@@ -1,0 +1,184 @@
+"""The command `ringlog adopt`: migrates the catalogue of an old database, and its rows."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ringlog.clients import Address, find_password
+from ringlog.commands.options import Data, Dsn
+from ringlog.errors import ServerError, UsageError
+from ringlog.server.database import chosen_database, demand_facility
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ringlog.adoption.assessment import Assessment
+    from ringlog.adoption.copying import Copied
+    from ringlog.adoption.site_rows import SiteCopied
+
+
+def adopt(
+    old: Annotated[
+        str,
+        typer.Argument(metavar="tds://USER@HOST[:PORT][/DATABASE]", help="The old server and its database."),
+    ],
+    more: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--database",
+            metavar="NAME",
+            show_default=False,
+            help="A further database of the server, which becomes a schema of the same facility. Repeatable.",
+        ),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all-databases", help="All databases but those of the server itself.")
+    ] = False,
+    output: Annotated[Path, typer.Option("--output", metavar="FOLDER", help="Where the files go.")] = Path(
+        "adopted"
+    ),
+    tds_version: Annotated[
+        str, typer.Option(metavar="VERSION", help="5.0 for Sybase ASE, 7.0 to 7.4 for SQL Server.")
+    ] = "7.4",
+    rules: Annotated[
+        Path | None,
+        typer.Option(
+            "--rules",
+            metavar="FILE",
+            show_default=False,
+            help="What a person has decided (TOML): [ring.TABLE] with seq_no, time, log, cycle; "
+            'site = [TABLES]; of several databases "DATABASE.TABLE".',
+        ),
+    ] = None,
+    timezone: Annotated[
+        str, typer.Option(metavar="ZONE", help="What the old server's times without a zone mean (IANA name).")
+    ] = "UTC",
+    copies: Annotated[bool, typer.Option("--copy", help="Bring the rows over, to --data or --dsn.")] = False,
+    charset: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            show_default=False,
+            help="What char and varchar are in at the old server, where it does not report that or is wrong: "
+            "iso_1, cp850, cp1252, roman8, eucjis, sjis, utf8, …",
+        ),
+    ] = "",
+    connections: Annotated[
+        int, typer.Option(metavar="N", min=1, max=32, help="Connections to each side that copy at once.")
+    ] = 4,
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Read an old server's catalogue, and write what becomes of it: facility file, T-SQL, logins, a report.
+
+    Each of several databases becomes a schema of its name, in one facility: database..table stays the same.
+
+    Nothing is changed at the old server. With --copy the rows of its rings, logs and other tables are brought
+    over, checked value by value, while it runs; a second run brings what has changed. Code 1: an object is
+    refused, or copied rows are not the same.
+    """
+    # a TDS client, which `ringlog serve` does without
+    import pymssql
+
+    from ringlog.adoption import assessment, scripts
+    from ringlog.adoption.copying import Ledger, Source, copy, identity, without_time
+    from ringlog.adoption.errors import AdoptionError
+    from ringlog.adoption.rings import Rules, read_rules
+    from ringlog.adoption.session import number, words
+    from ringlog.adoption.site_rows import copy_site, unreferenced
+    from ringlog.adoption.sites import chosen, read_all
+    from ringlog.adoption.texts import codec, doubts
+
+    address = Address.parse(old)
+    named = [name for name in (address.database, *(more or ())) if name]
+    if not named and not every:
+        raise UsageError(f"the URL names no database: write {address}/DATABASE, or --all-databases")
+    try:
+        decided = Rules() if rules is None else read_rules(rules)
+        password = find_password(address)
+        if charset:
+            codec(charset)
+        names, left_out = chosen(address, password, tds_version, named, every)
+        address = replace(address, database=names[0])
+        databases = read_all(address, password, tds_version, names, decided)
+        first = databases[0].old
+        source = Source(address, password, tds_version, timezone, charset or first.charset, first.is_ase)
+        judged = [
+            assessment.assess(
+                # logins are the server's: they are reported once
+                each.old if each is databases[0] else replace(each.old, logins=()),
+                each.found,
+                each.tables,
+                each.rights,
+                each.name,
+                doubts(each.old, charset),
+            )
+            for each in databases
+        ]
+        written = scripts.write(output, databases, timezone)
+        (output / "assessment.json").write_text(assessment.as_json(judged))
+        (output / "assessment.html").write_text(assessment.as_html(judged))
+        for line in (*written, f"assessment.html: {_compiled(judged)}"):
+            print(f"{output}/{line}")
+        for line in left_out:
+            print(f"  not migrated: {line}")
+        for one in judged:
+            if len(judged) > 1:
+                print(f"{one.database}: {_compiled([one])}")
+            for decision in one.decisions:
+                print(f"  to be decided: {decision}")
+        differ = 0
+        if copies:
+            with chosen_database(data, dsn).opened() as conninfo:
+                demand_facility(conninfo)
+                rings = [ring for each in databases for ring in each.found.rings]
+                ledger = Ledger(output / "copied.json", identity(conninfo))
+                done = copy(source, conninfo, rings, connections, ledger, _report)
+                beside = []
+                for each in databases:
+                    tables = [made.table for made in each.made]
+                    if len(databases) > 1 and tables:
+                        print(f"{each.name}:", flush=True)
+                    beside += copy_site(source, conninfo, each.name, tables, connections, _report_site)
+                loose = [*without_time(source, rings)]
+                loose += [line for each in databases for line in unreferenced(conninfo, each.name)]
+            differ = sum(not one.same for one in done) + sum(
+                not one.same or bool(one.unread) for one in beside
+            )
+            rows = sum(one.rows for one in done) + sum(one.rows for one in beside)
+            new = sum(one.new for one in done) + sum(one.rows for one in beside if one.is_new)
+            print(f"copied {rows} rows, {new} of them new; {differ} parts differ")
+            for line in loose:
+                print(line)
+            differ += len(loose)
+    except AdoptionError as error:
+        raise UsageError(str(error)) from None
+    except pymssql.Error as error:
+        raise ServerError(f"{address}: {number(error)} {words(error)}") from None
+    if differ or any(one.refused for one in judged):
+        raise typer.Exit(1)
+
+
+def _compiled(judged: "Sequence[Assessment]") -> str:
+    modules = sum(len(one.modules) for one in judged)
+    return f"{modules - sum(len(one.refused) for one in judged)} of {modules} objects compile"
+
+
+def _report(copied: "Copied") -> None:
+    if copied.why:
+        print(f"{copied.part}: not copied: {copied.why}", flush=True)
+        return
+    outcome = "the same on both sides" if copied.same else "NOT THE SAME"
+    print(f"{copied.part}: {copied.rows} rows, {copied.new} new, {outcome}", flush=True)
+
+
+def _report_site(copied: "SiteCopied") -> None:
+    if copied.missing:
+        print(f"{copied.table}: not copied: {copied.missing}", flush=True)
+        return
+    outcome = "the same on both sides" if copied.same else "NOT THE SAME"
+    print(f"{copied.table}: {copied.rows} rows{', new' * copied.is_new}, {outcome}", flush=True)
+    for line in copied.unread:
+        print(f"  left out: {line}", flush=True)

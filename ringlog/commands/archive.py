@@ -1,0 +1,155 @@
+"""The commands `ringlog archive` and `ringlog recall`: old weeks in files."""
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ringlog.commands.options import Data, Dsn
+from ringlog.history.summaries import summarise
+from ringlog.nodes.everywhere import Everywhere, server_of
+from ringlog.server.database import chosen_database, demand_facility, engine
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+    from ringlog.history.manifest import ColdWeek
+
+archive_app = typer.Typer(help="The archive: old weeks of the logs in Parquet files.", no_args_is_help=True)
+
+
+def recall_weeks(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="Table of the facility.")],
+    start: Annotated[datetime, typer.Argument(metavar="FROM", help="First day (UTC), as 2024-03-01.")],
+    end: Annotated[datetime, typer.Argument(metavar="TO", help="Day after the last (UTC).")],
+    days: Annotated[int, typer.Option(metavar="DAYS", min=1, help="How long the weeks stay in the log.")] = 7,
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Copy weeks of a table from the archive back into the log, where procedures and SQL find them."""
+    from ringlog.history.recall import recall
+
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        bounds = (start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
+        server = server_of(conninfo, table)
+        for line in recall(engine(server), server, table, *bounds, timedelta(days=days)):
+            print(line, flush=True)
+
+
+@archive_app.command("status")
+def archive_status(data: Data = None, dsn: Dsn = None) -> None:
+    """List what is in the archives of all servers, by table."""
+    from ringlog.history.manifest import manifest, settings
+
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        for _, server in Everywhere(conninfo).with_headlines():
+            with engine(server).begin() as connection:
+                _print_archive(settings(connection), manifest(connection))
+                _print_refusal(connection)
+
+
+def _print_refusal(connection: "sa.Connection") -> None:
+    """Says why the server's database may not write its archive, if that is so."""
+    from ringlog.history.ownership import NotOurs, examine
+
+    try:
+        examine(connection)
+    except NotOurs as error:
+        print(error)
+
+
+def _print_archive(chosen: tuple[timedelta, str] | None, weeks: "list[ColdWeek]") -> None:
+    if chosen is None:
+        print("archiving is off: the facility file has no [history]")
+    else:
+        print(f"weeks are archived to {chosen[1]} after {chosen[0].days} days")
+    for table in dict.fromkeys(week.table for week in weeks):
+        own = [week for week in weeks if week.table == table]
+        recalled = sum(week.recalled_until is not None for week in own)
+        print(
+            f"{table}: {len(own)} weeks from {own[0].begins.astimezone(UTC):%Y-%m-%d}, "
+            f"{sum(week.rows for week in own)} rows, {sum(week.bytes for week in own) / 1e6:.1f} MB"
+            + (f", {recalled} recalled" if recalled else "")
+        )
+
+
+@archive_app.command("verify")
+def archive_verify(data: Data = None, dsn: Dsn = None) -> None:
+    """Read every file of the archives and compare it with the manifest.
+
+    Lists files that are not of these databases too. Code 1: some files are damaged, or a node cannot be
+    reached."""
+    from ringlog.history.manifest import manifest, settings
+
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        damaged = 0
+        for _, server in Everywhere(conninfo).with_headlines():
+            with engine(server).begin() as connection:
+                chosen = settings(connection)
+                weeks = manifest(connection)
+            damaged += _print_damages(engine(server), chosen, weeks)
+            _print_unknown(engine(server))
+    if damaged:
+        raise typer.Exit(1)
+
+
+def _print_unknown(administrator: "sa.Engine") -> None:
+    from ringlog.history.ownership import unknown_files
+
+    for file in unknown_files(administrator):
+        print(f"{file} is not of this database, which never deletes it")
+
+
+def _print_damages(
+    administrator: "sa.Engine", chosen: tuple[timedelta, str] | None, weeks: "list[ColdWeek]"
+) -> int:
+    """Reads the files of a server. Returns how many are damaged."""
+    from ringlog.history.folder import Folder
+    from ringlog.history.manifest import damages, learn_footer
+
+    if chosen is None:
+        print("archiving is off: the facility file has no [history]")
+        return 0
+    damaged = 0
+    folder = Folder(chosen[1])
+
+    def learn(week: "ColdWeek") -> None:
+        with administrator.begin() as connection:
+            learn_footer(connection, folder, week)
+
+    for line in damages(folder, weeks, learn):
+        damaged += 1
+        print(line, flush=True)
+    print(f"{len(weeks) - damaged} files are intact, {damaged} are damaged")
+    return damaged
+
+
+@archive_app.command("adopt")
+def archive_adopt(data: Data = None, dsn: Dsn = None) -> None:
+    """Make this database the one that writes the archive, after a restore or on a copy.
+
+    On all servers. For a copy of a database, copy the folder too, and name the copy in the facility file
+    first. Deletes nothing: weeks that the database does not know are set aside."""
+    from ringlog.history.ownership import adopt
+
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        for _, server in Everywhere(conninfo).with_headlines():
+            for line in adopt(engine(server)):
+                print(line, flush=True)
+
+
+@archive_app.command("now")
+def archive_now(data: Data = None, dsn: Dsn = None) -> None:
+    """Write old weeks of all servers to the archive now, as the server does every hour."""
+    from ringlog.history.archive import archive
+
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        for _, server in Everywhere(conninfo).with_headlines():
+            summarise(server, enough=1)
+            for line in archive(engine(server), server, pauses=0.0):
+                print(line, flush=True)

@@ -1,0 +1,500 @@
+"""`ringlog doctor`: what on this machine endangers data or speed, why, and what to do."""
+
+import ctypes
+import json
+import os
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Literal
+
+import psutil
+import psycopg
+import typer
+
+from ringlog.commands.options import Data, Dsn
+from ringlog.nodes.everywhere import Everywhere
+from ringlog.server.database import Embedded, chosen_database
+from ringlog.server.postgres import Postgres
+from ringlog.server.settings import GiB, machine_memory
+
+Level = Literal["danger", "warning", "note"]
+
+_NETWORKED = frozenset({"nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p"})
+_FLEETING = frozenset({"tmpfs", "ramfs"})
+# What a disk that turns can write for good in a second: once a turn, 15,000 turns a minute at most.
+_TURNING = 250
+# What no disk is known to do without a cache that outlives the current.
+_PLAUSIBLE = 20_000
+# linux/timex.h: the state of a clock that nothing synchronizes.
+_TIME_ERROR = 5
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`danger`: acknowledged rows can be lost. `warning`: slow, or will fail later. `note`: information."""
+
+    level: Level
+    what: str
+    why: str
+    do: str
+
+
+def doctor(
+    data: Data = None,
+    dsn: Dsn = None,
+    tls_cert: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--tls-cert",
+            metavar="FILE",
+            show_default=False,
+            help="A certificate of the server or of HTTP, whose expiry is checked; may be repeated.",
+        ),
+    ] = None,
+    machine: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> None:
+    """Find settings of this machine that endanger data or speed. Code 1: a danger was found."""
+    database = chosen_database(data, dsn)
+    found: list[Finding] = [finding for file in tls_cert or () for finding in certificate(file)]
+    if isinstance(database, Embedded):
+        found += [*disk(database.data), *kernel(), *clock()]
+        if (database.data / "postgresql-18").exists():
+            postgresql = Postgres(database.data)
+            found += wal_place(postgresql.cluster)
+            # one that is started for this has not the memory that it will have
+            serves = postgresql.postmaster() is not None
+            with database.opened() as conninfo:
+                found += [*postgres(conninfo), *backups(conninfo), *nodes(conninfo)]
+                if serves:
+                    found += memory(conninfo, machine_memory())
+    else:
+        with database.opened() as conninfo:
+            found += [*postgres(conninfo), *nodes(conninfo)]
+    found.sort(key=lambda finding: ("danger", "warning", "note").index(finding.level))
+    if machine:
+        print(json.dumps([asdict(finding) for finding in found]))
+    else:
+        for finding in found:
+            print(f"{finding.level}: {finding.what}\n  why: {finding.why}\n  do:  {finding.do}")
+        if not found:
+            print("nothing found")
+    if any(finding.level == "danger" for finding in found):
+        raise typer.Exit(1)
+
+
+def disk(data: Path) -> Iterator[Finding]:
+    """The file system and the disk that a data directory is on, or would be."""
+    place = next(folder for folder in (data, *data.parents) if folder.exists())
+    usage = psutil.disk_usage(str(place))
+    if usage.free < min(5 * GiB, usage.total // 10):
+        yield Finding(
+            "warning",
+            f"{usage.free / 1e9:.1f} GB are free for {data}",
+            "a full disk stops every write until there is free space again",
+            "free disk space, or shorten a table's retention; ringlog status shows how many days are left",
+        )
+    mounts = [mount for mount in psutil.disk_partitions(all=True) if place.is_relative_to(mount.mountpoint)]
+    if mounts:
+        mount = max(mounts, key=lambda mount: len(mount.mountpoint))
+        yield from mounted(mount.mountpoint, mount.fstype, mount.opts)
+    device = place.stat().st_dev
+    yield from block_device(Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}"))
+    if os.access(place, os.W_OK):
+        yield from plausible(syncs_a_second(place), _turns(device))
+
+
+def mounted(folder: str, kind: str, words: str) -> Iterator[Finding]:
+    """Findings on the type and options of a mount, as in /proc/mounts."""
+    options = words.split(",")
+    if kind in _FLEETING:
+        yield Finding(
+            "danger",
+            f"{folder} is in memory ({kind})",
+            "all data are lost when the machine stops",
+            "put the data directory on a disk",
+        )
+    if kind in _NETWORKED:
+        yield Finding(
+            "danger",
+            f"{folder} is on another machine ({kind})",
+            "PostgreSQL relies on synced data being on the disk, which network file systems may not "
+            "guarantee",
+            "put the data directory on a disk of this machine",
+        )
+    if {"nobarrier", "barrier=0"} & {*options}:
+        yield Finding(
+            "danger",
+            f"{folder} is mounted without barriers",
+            "after a power failure the disk's cache is lost, and acknowledged rows with it",
+            "mount it without nobarrier and barrier=0",
+        )
+    if kind == "btrfs" and "nodatacow" not in options:
+        yield Finding(
+            "note",
+            f"{folder} is on btrfs with copy-on-write",
+            "rings are updated in place all the time: copy-on-write fragments their files",
+            "chattr +C on the data directory before anything is in it, or another file system (ext4, xfs)",
+        )
+    if not {"noatime", "relatime"} & {*options}:
+        yield Finding(
+            "note",
+            f"{folder} is mounted with access times",
+            "every read of a file then causes a write",
+            "mount it with noatime",
+        )
+
+
+def block_device(folder: Path) -> Iterator[Finding]:
+    """The settings of a block device, or of the disk it is a part of, below /sys."""
+    queue = next(
+        (each for each in (folder / "queue", folder.resolve().parent / "queue") if each.is_dir()), None
+    )
+    if queue is None:
+        return
+    if _read(queue / "write_cache") == "write back":
+        yield Finding(
+            "note",
+            "the disk has a write cache",
+            "this is safe only if it obeys flush commands, or has a battery",
+            "check the manufacturer's documentation; otherwise switch the cache off (hdparm -W 0)",
+        )
+    turning = _read(queue / "rotational") == "1"
+    ahead = int(_read(queue / "read_ahead_kb") or 0)
+    if turning and ahead < 1024:
+        yield Finding(
+            "note",
+            f"the read-ahead of this rotating disk is {ahead} kB",
+            "weeks of a log are read faster with a larger read-ahead",
+            "blockdev --setra 8192",
+        )
+    scheduler = _read(queue / "scheduler")
+    if (
+        not turning
+        and "[" in scheduler
+        and not any(f"[{name}]" in scheduler for name in ("none", "mq-deadline"))
+    ):
+        yield Finding(
+            "note",
+            f"the disk's scheduler is {scheduler[scheduler.index('[') + 1 : scheduler.index(']')]}",
+            "an SSD does not need a scheduler that waits",
+            "set it to none or mq-deadline",
+        )
+
+
+def _turns(device: int) -> bool:
+    folder = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
+    return "1" in (_read(folder / "queue/rotational"), _read(folder.resolve().parent / "queue/rotational"))
+
+
+def syncs_a_second(folder: Path, seconds: float = 0.5) -> float:
+    """The rate at which a page can be written and synced, one after another."""
+    file = folder / f".doctor-{os.getpid()}"
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        count, began = 0, time.monotonic()
+        while (passed := time.monotonic() - began) < seconds:
+            os.pwrite(handle, b"\1" * 8192, 0)
+            os.fdatasync(handle)
+            count += 1
+        return count / passed
+    finally:
+        os.close(handle)
+        file.unlink()
+
+
+def plausible(syncs: float, turns: bool) -> Iterator[Finding]:
+    """Whether a disk can have done so many syncs a second."""
+    if syncs > (_TURNING if turns else _PLAUSIBLE):
+        kind = "a rotating disk" if turns else "any disk"
+        yield Finding(
+            "danger",
+            f"{syncs:,.0f} syncs a second are more than {kind} can do",
+            "a cache reports data as durable that are not: rows may be lost in a power failure",
+            "find the cache (disk, controller, hypervisor) and make it obey flush commands, or make sure "
+            "that it has a battery",
+        )
+    elif syncs < 50:
+        yield Finding(
+            "warning",
+            f"only {syncs:.0f} syncs a second",
+            "each commit waits for one; group commit shares them, but they still limit the rate of writing",
+            "put the data directory on a faster disk",
+        )
+
+
+def kernel(proc: Path = Path("/proc"), system: Path = Path("/sys")) -> Iterator[Finding]:
+    """Settings of the kernel."""
+    if "[always]" in _read(system / "kernel/mm/transparent_hugepage/enabled"):
+        # https://www.postgresql.org/docs/current/runtime-config-resource.html, huge_pages
+        yield Finding(
+            "note",
+            "the kernel uses huge pages for any memory (transparent_hugepage is always)",
+            "processes wait while it collects them; PostgreSQL's manual advises against it",
+            "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, at each start",
+        )
+    swappiness = _read(proc / "sys/vm/swappiness")
+    if swappiness.isdecimal() and int(swappiness) > 10:
+        yield Finding(
+            "note",
+            f"vm.swappiness is {swappiness}",
+            "the kernel may move PostgreSQL's memory to disk to cache files",
+            "sysctl vm.swappiness=1",
+        )
+    if _read(proc / "sys/vm/overcommit_memory") != "2":
+        yield Finding(
+            "note",
+            "the kernel allows allocating more memory than there is (vm.overcommit_memory)",
+            "when memory runs out it kills a process, and PostgreSQL then restarts",
+            "sysctl vm.overcommit_memory=2, with vm.overcommit_ratio according to the other programs here",
+        )
+    if " hypervisor" in _read(proc / "cpuinfo"):
+        yield Finding(
+            "note",
+            "this is a virtual machine",
+            "its host's cache decides whether synced data are durable",
+            "have the disk attached with cache=none or writethrough, not unsafe",
+        )
+
+
+class _Timex(ctypes.Structure):
+    # struct timex of linux/timex.h, only its size is of interest
+    _fields_ = (("modes", ctypes.c_uint), ("rest", ctypes.c_byte * 252))
+
+
+def clock(state: Callable[[], int] | None = None) -> Iterator[Finding]:
+    """Whether the kernel knows its clock to be synchronized."""
+    if state is None:
+        library = ctypes.CDLL(None, use_errno=True)
+        answer = int(library.ntp_adjtime(ctypes.byref(_Timex())))
+    else:
+        answer = state()
+    if answer == _TIME_ERROR:
+        yield Finding(
+            "warning",
+            "nothing synchronizes the clock",
+            "ambiguous times in autumn, rows with times far ahead, and the log's weeks are decided by "
+            "this clock",
+            "run chrony or systemd-timesyncd",
+        )
+
+
+def wal_place(cluster: Path) -> Iterator[Finding]:
+    """Whether the write-ahead log has a disk of its own."""
+    if (cluster / "pg_wal").stat().st_dev == cluster.stat().st_dev:
+        yield Finding(
+            "note",
+            "the write-ahead log is on the same disk as the data",
+            "they compete for the disk, and a broken disk destroys both",
+            "with the server stopped, move pg_wal to another disk and link to it; ringlog backup archives it",
+        )
+
+
+def nodes(conninfo: str) -> Iterator[Finding]:
+    """The PostgreSQL of each node; its machine can be examined there only."""
+    servers = Everywhere(conninfo)
+    for name, server in servers:
+        if name is not None:
+            for finding in postgres(server):
+                yield replace(finding, what=f"node {name}: {finding.what}")
+    for name, why in servers.away.items():
+        yield Finding(
+            "danger",
+            f"node {name} cannot be reached: {why}",
+            "its tables can be neither written nor read, and its settings were not checked",
+            "start it, or repair the network; ringlog node list shows its tables",
+        )
+
+
+def postgres(conninfo: str) -> Iterator[Finding]:
+    """Settings, roles and state of a PostgreSQL."""
+    with psycopg.connect(conninfo) as connection:
+        for name in ("fsync", "full_page_writes", "synchronous_commit"):
+            ((value,),) = connection.execute("select current_setting(%s)", [name]).fetchall()
+            if value == "off":
+                yield Finding(
+                    "danger",
+                    f"{name} is off",
+                    "acknowledged rows may be lost, or the database damaged, when the machine stops",
+                    f"set {name} = on",
+                )
+        ((checksums,),) = connection.execute("show data_checksums").fetchall()
+        if checksums != "on":
+            yield Finding(
+                "warning",
+                "data checksums are off",
+                "damage by disk or memory is not detected",
+                "with the server stopped: pg_checksums --enable",
+            )
+        # the superuser that initdb makes (its oid is 10) is one for good
+        query = (
+            "select rolname from pg_roles where rolcanlogin and rolname <> current_user and oid <> 10"
+            " and (rolsuper or rolcreaterole or rolbypassrls"
+            " or pg_has_role(oid, 'ringlog_owner', 'member')) order by 1"
+            if connection.execute("select to_regrole('ringlog_owner')").fetchone() != (None,)
+            else "select rolname from pg_roles where rolcanlogin and rolsuper and rolname <> current_user"
+            " and oid <> 10"
+        )
+        for (role,) in connection.execute(query.encode()).fetchall():
+            yield Finding(
+                "warning",
+                f"the login {role} has more rights than writing and reading",
+                "it can change or delete logged rows without the procedures",
+                "revoke them (alter role … nosuperuser nocreaterole, revoke ringlog_owner)",
+            )
+        yield from _open_to(connection)
+        archiver = connection.execute(
+            "select last_failed_wal, last_failed_time from pg_stat_archiver"
+            " where last_failed_time > coalesce(last_archived_time, '-infinity')"
+        ).fetchone()
+        if archiver is not None:
+            yield Finding(
+                "danger",
+                f"archiving the write-ahead log has failed since {archiver[1]} ({archiver[0]})",
+                "later changes cannot be restored, and the write-ahead log grows until the disk is full",
+                "look for the error of archive_command in PostgreSQL's log, and check the backup folder",
+            )
+        ((connections, most),) = connection.execute(
+            "select count(*), current_setting('max_connections')::integer from pg_stat_activity"
+            " where backend_type = 'client backend'"
+        ).fetchall()
+        if connections > 0.8 * most:
+            yield Finding(
+                "warning",
+                f"{connections} of {most} connections are in use",
+                "the next client waits, or is refused",
+                "raise max_connections in 50-site.conf, or find the sessions that hold them (sp_who)",
+            )
+
+
+def _open_to(connection: psycopg.Connection) -> Iterator[Finding]:
+    """Finds logins that need no password."""
+    ((readable,),) = connection.execute(
+        "select has_table_privilege('pg_hba_file_rules', 'select')"
+        " and has_function_privilege('pg_hba_file_rules()', 'execute')"
+    ).fetchall()
+    if not readable:
+        yield Finding(
+            "note",
+            f"{connection.info.user} may not read which logins need no password (pg_hba.conf)",
+            "with a trust line there, everyone who can connect can change or delete logged rows",
+            "run ringlog doctor --dsn as a superuser, or look for trust in pg_hba.conf",
+        )
+        return
+    found = connection.execute(
+        "select distinct database[1], user_name[1], coalesce(address, type) from pg_hba_file_rules"
+        " where auth_method = 'trust' order by 1, 2, 3"
+    ).fetchall()
+    for name, user, place in found:
+        yield Finding(
+            "danger",
+            f"{user} can connect from {place} to {name} without a password (pg_hba.conf: trust)",
+            "everyone who can connect can change or delete logged rows",
+            "write scram-sha-256 instead of trust, and reload PostgreSQL",
+        )
+
+
+def memory(conninfo: str, machine: int) -> Iterator[Finding]:
+    """The buffer cache of a PostgreSQL on a machine with so many bytes of memory."""
+    with psycopg.connect(conninfo) as connection:
+        ((buffers, needed, status),) = connection.execute(
+            "select pg_size_bytes(current_setting('shared_buffers')),"
+            " current_setting('shared_memory_size_in_huge_pages')::integer,"
+            " current_setting('huge_pages_status', true)"
+        ).fetchall()
+    if buffers > machine // 2:
+        yield Finding(
+            "warning",
+            f"PostgreSQL's buffer cache is {buffers / GiB:.1f} GiB of {machine / GiB:.1f} GiB of memory",
+            "the kernel has too little memory left for its file cache, and may run out of memory",
+            "use a quarter of the memory: remove shared_buffers from 50-site.conf, or use ringlog serve "
+            "--memory",
+        )
+    elif buffers < machine // 32:
+        yield Finding(
+            "note",
+            f"PostgreSQL's buffer cache is {buffers / 2**20:.0f} MiB of {machine / GiB:.1f} GiB of memory",
+            "pages of rings and new weeks that do not fit are written and read repeatedly",
+            "use a quarter of the memory, if the machine is dedicated to ringlog: ringlog serve without "
+            "--memory",
+        )
+    if status == "off" and needed > 0 and buffers >= 2 * GiB:
+        yield Finding(
+            "note",
+            "PostgreSQL's memory is in small pages",
+            "each process has a page table of its own, and 120 sessions have 120 of them",
+            f"sysctl vm.nr_hugepages={needed}, permanently in /etc/sysctl.d, then restart",
+        )
+
+
+def backups(conninfo: str) -> Iterator[Finding]:
+    """Whether what the embedded server writes is archived anywhere."""
+    with psycopg.connect(conninfo) as connection:
+        ((command,),) = connection.execute("show archive_command").fetchall()
+    if command in ("", "(disabled)", "/bin/true"):
+        yield Finding(
+            "warning",
+            "there is no backup",
+            "a broken disk destroys all data",
+            "run ringlog backup DIR, and repeat it every week",
+        )
+
+
+def certificate(file: Path, now: datetime | None = None) -> Iterator[Finding]:
+    """Findings on the remaining validity of a certificate (PEM; the first of a chain)."""
+    try:
+        ends = not_after(ssl.PEM_cert_to_DER_cert(_first_certificate(file.read_text())))
+    except (OSError, ValueError, IndexError) as error:
+        yield Finding("warning", f"{file} is not a certificate ({error})", "TLS cannot start", "ringlog cert")
+        return
+    days = (ends - (now or datetime.now(UTC))) / timedelta(days=1)
+    if days < 30:
+        yield Finding(
+            "danger" if days < 0 else "warning",
+            f"the certificate {file} {'ended' if days < 0 else 'ends'} on {ends:%Y-%m-%d}",
+            "clients that verify it cannot connect from then on",
+            "renew it with ringlog cert or at your authority; then restart ringlog serve",
+        )
+
+
+def _first_certificate(text: str) -> str:
+    begin, end = ssl.PEM_HEADER, ssl.PEM_FOOTER
+    if begin not in text or end not in text:
+        raise ValueError("it has no PEM block")
+    return begin + text.split(begin, 1)[1].split(end, 1)[0] + end
+
+
+def not_after(der: bytes) -> datetime:
+    """The end of a certificate's validity (RFC 5280, 4.1): Certificate, its first element, the fifth of that
+    (sixth after a version), the second of that. Raises ValueError or IndexError."""
+
+    def elements(content: bytes) -> list[tuple[int, bytes]]:
+        found = []
+        while content:
+            kind, length, place = content[0], content[1], 2
+            if length & 0x80:
+                place += length & 0x7F
+                length = int.from_bytes(content[2:place], "big")
+            found.append((kind, content[place : place + length]))
+            content = content[place + length :]
+        return found
+
+    ((_, signed), *_) = elements(elements(der)[0][1])
+    parts = elements(signed)
+    kind, text = elements(parts[4 if parts[0][0] == 0xA0 else 3][1])[1]
+    words = text.decode("ascii")
+    if kind == 0x17:
+        # UTCTime: two digits of the year, 50 to 49
+        words = ("19" if words[:2] >= "50" else "20") + words
+    return datetime.strptime(words, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
+
+
+def _read(file: Path) -> str:
+    """The contents of a kernel's file; empty where it does not exist."""
+    try:
+        return file.read_text().strip()
+    except OSError:
+        return ""

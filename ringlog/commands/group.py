@@ -1,0 +1,83 @@
+"""The commands of `ringlog`. Each is imported only when it is called: most need packages that the others do
+not."""
+
+import gc
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command, get_group
+
+from ringlog.commands.options import logging_command
+
+_WHERE = {
+    "user": "commands.user:user",
+    "facility": "commands.facility:facility_app",
+    "report": "commands.report:report_app",
+    "archive": "commands.archive:archive_app",
+    "ha": "commands.ha:ha_app",
+    "node": "commands.node:node_app",
+    "loadtest": "loadtest.command:app",
+    "init": "commands.facility:init",
+    "maintain": "commands.maintain:maintain",
+    "summarise": "commands.maintain:summarise_again",
+    "dsn": "commands.dsn:dsn",
+    "status": "commands.report:status",
+    "serve": "commands.serve:serve",
+    "web": "commands.serve:web",
+    "recall": "commands.archive:recall_weeks",
+    "load": "loader.command:load",
+    "reload": "loader.command:reload",
+    "adopt": "commands.adopt:adopt",
+    "mirror": "commands.mirror:mirror",
+    "mirror-switch": "commands.mirror:mirror_switch",
+    "demo": "commands.demo:demo",
+    "bench": "loadtest.bench.command:bench",
+    "cert": "commands.cert:cert",
+    "export": "commands.export:export",
+    "plot": "commands.export:plot",
+    "plan": "loadtest.ess.plan:plan",
+    "backup": "copies.backup:backup",
+    "restore": "copies.backup:restore",
+    "verify": "commands.verify:verify",
+    "upgrade": "copies.upgrade:upgrade",
+    "doctor": "commands.doctor:doctor",
+}
+"""The module of each, below ringlog, and what it is there: a function, or a Typer of further commands."""
+
+_LOGGING = ("load", "mirror")
+"""The commands with --log-level and --log-format."""
+
+
+class Commands(TyperGroup):
+    """All of them, by their names."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*_WHERE]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in _WHERE:
+            # of which one may be meant
+            self.commands = dict.fromkeys(_WHERE, TyperCommand(None))
+            return None
+        if cmd_name not in self.commands:
+            self.commands[cmd_name] = _imported(cmd_name)
+        return self.commands[cmd_name]
+
+
+def _imported(name: str) -> Any:
+    module, _, attribute = _WHERE[name].partition(":")
+    # what an import makes stays: to look for garbage in it again and again takes a fifth of the time
+    gc.disable()
+    found = getattr(import_module(f"ringlog.{module}"), attribute)
+    gc.freeze()
+    gc.enable()
+    if isinstance(found, typer.Typer):
+        command: Any = get_group(found)
+    else:
+        alone = typer.Typer(add_completion=False)
+        alone.command(name)(logging_command(found) if name in _LOGGING else found)
+        command = get_command(alone)
+    command.name = name
+    return command

@@ -1,0 +1,50 @@
+"""The commands `ringlog maintain` and `ringlog summarise`."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from ringlog.commands.options import Data, Dsn
+from ringlog.errors import UsageError
+from ringlog.history.again import again
+from ringlog.history.summaries import summarise
+from ringlog.nodes.everywhere import Everywhere, server_of
+from ringlog.schema.merging import merge
+from ringlog.schema.partitions import maintain as maintain_partitions
+from ringlog.server.database import chosen_database, demand_facility, engine
+
+
+def maintain(data: Data = None, dsn: Dsn = None) -> None:
+    """Make the log's coming weeks and drop those past retention, on all servers. A running server does this
+    hourly."""
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        for _, server in Everywhere(conninfo).with_headlines():
+            administrator = engine(server)
+            print(maintain_partitions(administrator))
+            for line in merge(administrator):
+                print(line)
+            for table, rows in summarise(server, enough=1).items():
+                print(f"summarised {rows} rows of log.{table}")
+
+
+def summarise_again(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="Table of the facility.")],
+    start: Annotated[datetime, typer.Argument(metavar="FROM", help="First day (UTC), as 2024-03-01.")],
+    end: Annotated[datetime, typer.Argument(metavar="TO", help="Day after the last (UTC).")],
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Make the summaries of a table again from its rows, in the log and in the archive.
+
+    A server that runs makes new ones, and those of rows that come late. This is for rows that were changed
+    or deleted by hand, and for what `ringlog verify` reports. Readers and writers go on meanwhile."""
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        bounds = (start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
+        try:
+            for begin, rows in again(server_of(conninfo, table), table, *bounds):
+                print(f"summarised {table} from {begin:%Y-%m-%d} on: {rows} rows", flush=True)
+        except ValueError as error:
+            raise UsageError(str(error)) from None

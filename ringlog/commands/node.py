@@ -1,0 +1,85 @@
+"""The commands `ringlog node …`: the servers with tables of their own, and moving tables between them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import psycopg
+import typer
+
+from ringlog.commands.options import Data, Dsn
+from ringlog.nodes.everywhere import nodes_of, place, places, reached
+from ringlog.nodes.moving import Move, move_tables, moves_under_way
+from ringlog.schema.facility_file import load_facility
+from ringlog.server.database import chosen_database, demand_facility, engine
+
+node_app = typer.Typer(help="Servers that tables lie on.", no_args_is_help=True)
+
+
+@node_app.command("list")
+def show(data: Data = None, dsn: Dsn = None) -> None:
+    """Show all servers with their tables, and tables on their way.
+
+    Code 1: a node is away, or a table half way.
+    """
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        with engine(conninfo).connect() as connection:
+            found = places(connection)
+            under_way = moves_under_way(connection)
+        servers = {None: conninfo} | {name: reached(dsn) for name, (dsn, _) in nodes_of(conninfo).items()}
+        amiss = bool(under_way)
+        for name, server in servers.items():
+            tables = sorted(table for table, node in found.items() if node == name)
+            size = _size(server)
+            amiss = amiss or not isinstance(size, int)
+            how = f"{size / 1e6:,.0f} MB" if isinstance(size, int) else f"cannot be reached: {size}"
+            print(f"{place(name)}: {how}; {len(tables)} tables{': ' if tables else ''}{', '.join(tables)}")
+        for move in under_way:
+            print(_state(move))
+    if amiss:
+        raise typer.Exit(1)
+
+
+@node_app.command("move")
+def move(
+    facility: Annotated[
+        Path,
+        typer.Option("--facility", metavar="FILE", help="Facility file (TOML): it says what belongs where."),
+    ],
+    table: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TABLE]...",
+            show_default=False,
+            help="Tables to move. Default: all that are elsewhere than the file says.",
+        ),
+    ] = None,
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Move tables with their rows to the nodes that the facility file names, while they are written and read.
+
+    What was broken off goes on when this is called again, from any machine. The file's other changes are made
+    too, as by ringlog init.
+    """
+    loaded = load_facility(facility)
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        for line in move_tables(conninfo, loaded, table or ()):
+            print(line, flush=True)
+
+
+def _size(conninfo: str) -> int | str:
+    """Bytes of a database, or why it cannot be asked."""
+    try:
+        with psycopg.connect(conninfo) as connection:
+            row = connection.execute("select pg_database_size(current_database())").fetchone()
+    except psycopg.OperationalError as error:
+        return " ".join(str(error).split())
+    assert row is not None
+    return int(row[0])
+
+
+def _state(move: Move) -> str:
+    state = "its old copy is yet to be dropped" if move.switched else "half way"
+    return f"{move}: {state}; ringlog node move {move.table} --facility FILE goes on"

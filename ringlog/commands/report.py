@@ -1,0 +1,261 @@
+"""The state that writers report, as `ringlog status` and `ringlog report losses` print it."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+import psycopg
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from ringlog.commands.options import Data, Dsn
+from ringlog.errors import UsageError
+from ringlog.monitoring.watching import Space, TableState, as_json, growth, look, space, states_everywhere
+from ringlog.nodes.everywhere import Everywhere, server_of
+from ringlog.server.database import Embedded, chosen_database, demand_facility
+
+report_app = typer.Typer(help="Reports on the rows.", no_args_is_help=True)
+
+_AGES = 36_525  # days: a century
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_LOSSES = (
+    "produced",
+    "acknowledged",
+    "in_log",
+    "thinned",
+    "refused",
+    "waiting",
+    "late",
+    "repeated",
+    "missing",
+)
+
+
+@report_app.command("losses")
+def losses(
+    since: Annotated[
+        str, typer.Option(metavar="TIME", help=("Start of the report, this long ago: 90m, 24h, 7d, 2w."))
+    ] = "24h",
+    table: Annotated[
+        str | None, typer.Option(metavar="TABLE", show_default=False, help="This table only.")
+    ] = None,
+    hourly: Annotated[bool, typer.Option("--hourly", help="Report each hour separately.")] = False,
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Account for all rows of each table, and list the events that explain losses. Code 1: some are lost."""
+    begin = moment_of(since)
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        servers = (
+            [server_of(conninfo, table)]
+            if table
+            else (each for _, each in Everywhere(conninfo).with_headlines())
+        )
+        # the losses of all servers are printed
+        none_lost = [print_losses(server, begin, table, hourly) for server in servers]
+        if not all(none_lost):
+            raise typer.Exit(1)
+
+
+def status(
+    data: Data = None,
+    dsn: Dsn = None,
+    machine: Annotated[
+        bool, typer.Option("--json", help="Print tables and disk as JSON, for programs.")
+    ] = False,
+) -> None:
+    """The state of each table, whichever program writes it and whichever server has it, and the disk.
+
+    Code 1: a table is silent or cannot be read, or a node cannot be reached."""
+    database = chosen_database(data, dsn)
+    disk = database.data if isinstance(database, Embedded) else None
+    with database.opened() as conninfo:
+        demand_facility(conninfo)
+        servers = Everywhere(conninfo)
+        found = states_everywhere(servers)
+        if machine:
+            with look(conninfo) as connection:
+                left = None if disk is None else space(disk, growth(connection, conninfo))
+            print(json.dumps(as_json(found, left, servers.away)))
+        else:
+            for node, server in servers.with_headlines():
+                with look(server) as connection:
+                    print_status(connection, server, disk if node is None else None, found.get(node, []))
+        servers.demand_all()
+    if any(state.silent or state.unread for states in found.values() for state in states):
+        raise typer.Exit(1)
+
+
+def moment_of(text: str) -> datetime:
+    """A time so long ago: 90m, 24h, 7d, 2w. Raises UsageError."""
+    found = re.fullmatch(r"(\d{1,5})([mhdw])", text, re.ASCII)
+    if found is None:
+        raise UsageError(f"'{text}' is not a duration: write 90m, 24h, 7d or 2w")
+    return datetime.now(UTC) - timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+def print_losses(conninfo: str, begin: datetime, table: str | None, hourly: bool) -> bool:
+    """Prints what became of the rows since `begin`; whether none are missing, thinned, refused, not taken.
+
+    Raises UsageError for a table that is not there.
+    """
+    columns = ", ".join(
+        f"sum({name})::bigint" if name == "missing" else f"coalesce(sum({name}), 0)::bigint"
+        for name in _LOSSES
+    )
+    keys = "table_name, hour" if hourly else "table_name"
+    query = f"select {keys}, {columns} from ringlog.losses(%s, null, %s) group by {keys} order by {keys}"
+    events = (
+        'select table_name, "time", until, kind, rows, words from ringlog.event'
+        ' where coalesce(until, "time") >= %s and (%s::text is null or table_name = %s)'
+        ' order by "time", table_name limit 1000'
+    )
+    with psycopg.connect(conninfo) as connection:
+        known = [name for (name,) in connection.execute("select table_name from ringlog.logged_table")]
+        if table is not None and table not in known:
+            raise UsageError(f"there is no table '{table}': ringlog status lists them")
+        books = connection.execute(query.encode(), [begin, table]).fetchall()
+        silent = connection.execute("select * from ringlog.silences(%s, %s)", [begin, table]).fetchall()
+        happened = connection.execute(events.encode(), [begin, table, table]).fetchall()
+    console = _console()
+    if not books:
+        console.print("no writer has reported rows in this time")
+    else:
+        headings = [*keys.split(", "), *_LOSSES]
+        words = [name.replace("_", " ") for name in headings]
+        _print(
+            console, words, ([_cell(value) for value in row] for row in books), len(headings) - len(_LOSSES)
+        )
+    if happened:
+        console.print()
+        _print(
+            console,
+            ["table", "from", "to", "what", "rows", "words"],
+            ([_cell(value) for value in row] for row in happened),
+            6,
+        )
+    thinned, refused, missing = (
+        _LOSSES.index(name) - len(_LOSSES) for name in ("thinned", "refused", "missing")
+    )
+    lost = sum(row[thinned] + row[refused] + (row[missing] or 0) for row in books)
+    for name, last, cycles in silent:
+        since = "never" if last is None else f"not since {_cell(last)}"
+        console.print(f"{name}: no row, {since}: about {cycles} cycles")
+    gaps = sum(cycles for *_, cycles in silent)
+    gaps += sum(rows or 0 for _, _, _, kind, rows, _ in happened if kind == "gap")
+    produced = sum(row[-len(_LOSSES)] for row in books)
+    console.print(f"\n{produced} rows produced, {lost} lost, {gaps} not taken")
+    return not lost and not gaps
+
+
+def print_status(
+    connection: psycopg.Connection, conninfo: str, data: Path | None, states: list[TableState]
+) -> None:
+    """Prints the state of each table, by whatever program it is written, and of ringlog's own writers.
+    `conninfo` is where the connection leads to."""
+    console = _console()
+    _print(
+        console,
+        ["table", "rows", "newest", "age", "cycle", "rows/s", "no week"],
+        (
+            [
+                state.table_name,
+                "unread" if state.unread else "silent" if state.silent else "coming",
+                _cell(state.newest),
+                "-" if state.age is None else f"{state.age:.0f} s",
+                f"{state.cycle:g} s",
+                "-" if state.rows_per_second is None else f"{state.rows_per_second:.2f}",
+                _cell(state.in_default),
+            ]
+            for state in states
+        ),
+        2,
+    )
+    for state in states:
+        if state.unread:
+            console.print(Text(f"{state.table_name}: {state.unread}"))
+    if any(state.called for state in states):
+        _print(
+            console,
+            ["table", "last caller", "called", "error", "number", "words"],
+            (
+                [
+                    state.table_name,
+                    f"{state.login}@{state.host} {state.program}",
+                    _cell(state.called),
+                    _cell(state.failed),
+                    _cell(state.number),
+                    _cell(state.error),
+                ]
+                for state in states
+                if state.called
+            ),
+            4,
+        )
+    if data is not None:
+        left = space(data, growth(connection, conninfo))
+        console.print(f"disk: {left.free / 1e9:.1f} GB free{lasting(left)}\n")
+    if priority := _writer_priority(connection):
+        console.print(f"{priority}\n")
+    query = (
+        "select table_name, case when released is not null then 'ended' when reported is null then 'claimed'"
+        " when reported < now() - interval '2 minutes' then 'silent' else state end, name, epoch,"
+        " acknowledged, waiting, oldest, late, refused, repeated, reconnected, latency, reported, trouble"
+        " from ringlog.writer order by table_name"
+    )
+    writers = connection.execute(query).fetchall()
+    if not writers:
+        console.print("no writer has claimed a table")
+        return
+    headings = ["table", "state", "writer", "claim", "written", "waiting", "oldest", "late", "refused"]
+    headings += ["repeated", "reconnected", "latency", "reported", "trouble"]
+    _print(console, headings, ([_cell(value) for value in row] for row in writers), 3)
+
+
+def _writer_priority(connection: psycopg.Connection) -> str | None:
+    """The running gateway's report on the priority of writers; None when none runs."""
+    query = "select application_name from pg_stat_activity where application_name like 'ringlog catalogue, %'"
+    found = connection.execute(query).fetchone()
+    return None if found is None else str(found[0]).removeprefix("ringlog catalogue, ")
+
+
+def _console() -> Console:
+    console = Console(highlight=False)
+    # a file or a pipe takes every line whole
+    return console if console.is_terminal else Console(highlight=False, width=250)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, datetime):
+        return f"{value.astimezone():%Y-%m-%d %H:%M:%S}"
+    if isinstance(value, float):
+        return f"{value * 1000:.1f} ms"
+    return str(value)
+
+
+def lasting(left: Space) -> str:
+    """The time for which the disk suffices, if it is known."""
+    if left.days is None or left.a_day is None:
+        return ""
+    days = f"{left.days:.0f} days" if left.days < _AGES else "more than 100 years"
+    return f", {days} at {left.a_day / 1e6:.1f} MB a day"
+
+
+def _print(console: Console, headings: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> None:
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
+    for place, heading in enumerate(headings):
+        words = heading in ("words", "trouble")
+        grid.add_column(heading, justify="left" if place < left or words else "right", no_wrap=not words)
+    for row in rows:
+        # as it is: no markup, and nothing that a terminal would take for a command
+        grid.add_row(*(Text("".join(each if each.isprintable() else "?" for each in cell)) for cell in row))
+    console.print(grid)

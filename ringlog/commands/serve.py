@@ -1,0 +1,312 @@
+"""The commands `ringlog serve` and `ringlog web`."""
+
+import logging
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import psycopg
+import typer
+from psycopg.conninfo import conninfo_to_dict
+from sqlalchemy.exc import DBAPIError
+
+from ringlog.clients.password import PasswordError, only_line
+from ringlog.commands.cert import TlsUse, chosen_tls
+from ringlog.commands.options import Data, Dsn, logging_command
+from ringlog.errors import UsageError
+from ringlog.nodes.everywhere import nodes_followed, nodes_of, reached
+from ringlog.schema.facility_file import FacilityError
+from ringlog.server.database import Embedded, External, chosen_database
+from ringlog.server.descriptors import raise_file_limit
+from ringlog.server.installer import Installer
+from ringlog.server.postgres import Postgres, Stopped
+from ringlog.server.server import Address, Http, Server
+from ringlog.server.settings import parse_memory
+from ringlog.server.stopping import stop_at_signals
+from ringlog.server.web import Web, demand_parts, places_of_nodes
+from ringlog.server.web import settings as web_settings
+
+log = logging.getLogger(__name__)
+
+_FacilityFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--facility",
+        metavar="FILE",
+        show_default=False,
+        help="Facility file (TOML). Default: the tables that are already installed.",
+    ),
+]
+_HttpRole = Annotated[
+    str | None,
+    typer.Option(
+        "--http-role",
+        metavar="ROLE",
+        show_default=False,
+        help="Login for HTTP requests without one. Default: such requests are refused.",
+    ),
+]
+
+
+@logging_command
+def serve(
+    facility: _FacilityFile = None,
+    data: Data = None,
+    dsn: Dsn = None,
+    listen: Annotated[
+        str,
+        typer.Option(metavar="HOST:PORT", help=("Address that TDS clients connect to. Port 0: a free one.")),
+    ] = "127.0.0.1:5000",
+    pg_port: Annotated[
+        int | None,
+        typer.Option(
+            "--pg-port",
+            metavar="PORT",
+            min=1,
+            max=65535,
+            show_default=False,
+            help=(
+                "TCP port of the embedded PostgreSQL. Default: the one used last; at the first start a "
+                "free one."
+            ),
+        ),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            show_default=False,
+            help=(
+                "Memory that the embedded PostgreSQL is configured for, as 8GB. Default: all of this machine."
+            ),
+        ),
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            show_default=False,
+            help="Address of the gateway's metrics for Prometheus (/metrics). Default: none.",
+        ),
+    ] = None,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            show_default=False,
+            help=(
+                "Address for reading over HTTP: a page, the Archiver Appliance's API, a plain API. With "
+                "--tls-cert it is HTTPS. Default: none."
+            ),
+        ),
+    ] = None,
+    http_role: _HttpRole = None,
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-cert",
+            metavar="FILE",
+            show_default=False,
+            help="Certificate for TLS, with its chain (PEM). Default: no TLS. `ringlog cert` makes one.",
+        ),
+    ] = None,
+    tls_key: Annotated[
+        Path | None,
+        typer.Option("--tls-key", metavar="FILE", show_default=False, help="The certificate's key (PEM)."),
+    ] = None,
+    tls: Annotated[
+        TlsUse | None,
+        typer.Option(
+            "--tls", show_default=False, help="Whether clients may or must use TLS. Default: offered."
+        ),
+    ] = None,
+    gateway_password_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--gateway-password-file",
+            metavar="FILE",
+            show_default=False,
+            help=(
+                "File whose first line is the password of the gateway's own role: the same for all "
+                "gateways of one database. Default: a new password at each start, which is not stored."
+            ),
+        ),
+    ] = None,
+    writers_first: Annotated[
+        bool,
+        typer.Option(
+            "--writers-first/--writers-equal",
+            help=(
+                "Whether threads and processes that handle writers' calls have priority over all others "
+                "(nice -10 and short time slices), as far as this account may set it."
+            ),
+        ),
+    ] = True,
+) -> None:
+    """Run the server until Ctrl-C or SIGTERM: PostgreSQL, the facility's tables, the TDS gateway."""
+    database = chosen_database(data, dsn)
+    address = Address.parse(listen)
+    counts = None if metrics is None else Address.parse(metrics)
+    encryption = chosen_tls(tls_cert, tls_key, tls)
+    reading = chosen_http(http, http_role, tls_cert, tls_key)
+    size = None if memory is None else parse_memory(memory)
+    password = None if gateway_password_file is None else _password_in(gateway_password_file)
+    if not isinstance(database, Embedded) and (pg_port is not None or memory is not None):
+        raise UsageError("--pg-port and --memory are for the embedded PostgreSQL, not for --dsn")
+    if facility is None and isinstance(database, Embedded):
+        # one of another version may just be brought over: whether it is, is known at the start
+        Postgres(database.data).demand(any_version=True)
+    if not address.is_loopback and not (encryption and encryption.required):
+        log.warning(
+            "listening on %s: every machine that can connect can try passwords, and TDS sends passwords "
+            "and data unencrypted",
+            address,
+        )
+    installer = None if facility is None else _installer_of(facility, database)
+    raise_file_limit()
+    stop = stop_at_signals()
+    try:
+        server = Server(
+            database,
+            installer,
+            address,
+            stop=stop,
+            memory=size,
+            port=pg_port,
+            metrics=counts,
+            tls=encryption,
+            http=reading,
+            gateway_password=password,
+            writers_first=writers_first,
+        )
+        with server:
+            _announce(server, database, data)
+            server.wait()
+    except Stopped:
+        pass
+    print("stopped", flush=True)
+
+
+def _password_in(file: Path) -> str:
+    try:
+        return only_line(file)
+    except PasswordError as error:
+        raise UsageError(str(error)) from None
+
+
+def chosen_http(
+    listen: str | None, role: str | None, certificate: Path | None, key: Path | None
+) -> Http | None:
+    """The meaning of --http and --http-role. Raises UsageError when they cannot be fulfilled."""
+    if listen is None:
+        if role is not None:
+            raise UsageError("--http-role needs --http HOST:PORT")
+        return None
+    demand_parts()
+    http = Http(Address.parse(listen), role, certificate, key)
+    if not http.listen.is_loopback and certificate is None and role is None:
+        log.warning("HTTP on %s sends passwords unencrypted: use --tls-cert and --tls-key", http.listen)
+    return http
+
+
+@logging_command
+def web(
+    http: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Address to listen on. Port 0: a free one.")
+    ] = "127.0.0.1:8080",
+    http_role: _HttpRole = None,
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option("--tls-cert", metavar="FILE", show_default=False, help="Certificate for HTTPS (PEM)."),
+    ] = None,
+    tls_key: Annotated[
+        Path | None,
+        typer.Option("--tls-key", metavar="FILE", show_default=False, help="The certificate's key (PEM)."),
+    ] = None,
+    dsn: Dsn = None,
+) -> None:
+    """Serve HTTP for a PostgreSQL on another machine, until Ctrl-C, as `ringlog serve --http` does.
+
+    The connection string names the database; each client reads under its own login. With --http-role,
+    clients without a login read under the connection string's login, which must be that role or a member
+    of it.
+    """
+    database = chosen_database(None, dsn)
+    if isinstance(database, Embedded):
+        raise UsageError(
+            "name the database with --dsn or RINGLOG_DSN; beside an embedded one: ringlog serve --http"
+        )
+    if (tls_cert is None) != (tls_key is None):
+        raise UsageError("--tls-cert and --tls-key must be given together")
+    chosen = chosen_http(http, http_role, tls_cert, tls_key)
+    assert chosen is not None
+    nodes: dict[str, tuple[str, str]] | None
+    try:
+        nodes = nodes_of(reached(database.conninfo))
+    except DBAPIError as error:
+        # only the administrator may read where they are: without that a request for one of them is refused. A
+        # PostgreSQL that does not answer is asked again.
+        nodes = None if isinstance(error.orig, psycopg.errors.InsufficientPrivilege) else {}
+    wanted = web_settings(
+        chosen.listen.host,
+        chosen.listen.port,
+        database.conninfo,
+        role=http_role,
+        certificate=tls_cert,
+        key=tls_key,
+        nodes=nodes,
+    )
+    stop = stop_at_signals()
+    with ExitStack() as stack:
+        running = stack.enter_context(Web(wanted).running())
+        if nodes is not None:
+
+            def add(new: Mapping[str, tuple[str, str]]) -> None:
+                running.know_nodes(places_of_nodes(new, http_role))
+
+            stack.enter_context(nodes_followed(database.conninfo, nodes, add, looked_after=False))
+        print(f"HTTP on {running.address}\n  stop: Ctrl-C", flush=True)
+        stop.wait()
+    print("stopped", flush=True)
+
+
+def _installer_of(file: Path, database: Embedded | External) -> Installer | None:
+    """What installs the facility of a file. None, and a logged error, for an invalid one where another is
+    installed: a machine that restarts at night must not stay down because of a typing error.
+    """
+    is_new = isinstance(database, Embedded) and not Postgres(database.data).exists
+    try:
+        installer = Installer(file)
+    except FacilityError as error:
+        if is_new:
+            raise
+        log.error("%s\nTHE FACILITY FILE IS NOT USED: the server continues with the installed tables", error)
+        return None
+    if is_new:
+        # else the file is checked while PostgreSQL starts
+        installer.check(threading.Event())
+    return installer
+
+
+def _announce(server: Server, database: object, data: Path | None) -> None:
+    """Prints the addresses of the server, and the next steps."""
+    where = "" if data is None else f" --data {data}"
+    host, port = server.address.host, server.address.port
+    lines = []
+    if report := server.installed:
+        lines.append(f"facility: {len(report.created)} objects created, {len(report.changed)} changed")
+    if isinstance(database, Embedded):
+        lines.append(f"PostgreSQL on 127.0.0.1:{conninfo_to_dict(server.conninfo)['port']}")
+    lines.append(f"TDS on {server.address}")
+    if server.metrics is not None:
+        lines.append(f"metrics on http://{server.metrics}/metrics")
+    if server.http is not None:
+        lines.append(f"HTTP on {server.http}")
+    lines.append(f"  add a login:   ringlog user add NAME --writer{where}")
+    lines.append(f"  call:          tsql -H {host} -p {port} -U NAME")
+    if isinstance(database, Embedded):
+        lines.append(f'  query:         psql "$(ringlog dsn{where})"')
+    lines.append("  stop:          Ctrl-C")
+    print("\n".join(lines), flush=True)

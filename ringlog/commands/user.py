@@ -1,0 +1,215 @@
+"""The commands `ringlog user …`: logins."""
+
+import getpass
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from ringlog.commands.options import Data, Dsn
+from ringlog.errors import ServerError, UsageError
+from ringlog.nodes.everywhere import every_server, servers_there
+from ringlog.server import limits, logins
+from ringlog.server.database import chosen_database, demand_facility
+from ringlog.server.limits import Limits
+
+user = typer.Typer(help="Logins.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the login.")]
+PasswordStdin = Annotated[
+    bool, typer.Option("--password-stdin", help="Read the password from standard input.")
+]
+
+StatementTimeout = Annotated[
+    str | None,
+    typer.Option(
+        "--statement-timeout",
+        metavar="TIME",
+        show_default=False,
+        help="Time limit of a statement, including the sending of its rows: 30s, 10min, 2h, or none.",
+    ),
+]
+RowLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--row-limit",
+        metavar="N",
+        show_default=False,
+        help="Maximum number of rows of a result set through the gateway, or none.",
+    ),
+]
+_IDLE = (
+    "Time limit of idling inside a transaction; then the transaction is rolled back and its locks are "
+    "released: 30s, 10min, 2h, or none."
+)
+IdleTransaction = Annotated[
+    str | None, typer.Option("--idle-transaction", metavar="TIME", show_default=False, help=_IDLE)
+]
+NewIdleTransaction = Annotated[str, typer.Option("--idle-transaction", metavar="TIME", help=_IDLE)]
+
+
+@user.command("add")
+def add(
+    name: Name,
+    writer: Annotated[bool, typer.Option("--writer", help="It may call put procedures.")] = False,
+    reader: Annotated[bool, typer.Option("--reader", help="It may call get procedures and select.")] = False,
+    parameter_writer: Annotated[
+        bool, typer.Option("--parameter-writer", help="It may change all parameters, and read them.")
+    ] = False,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--parameter",
+            metavar="TABLE",
+            show_default=False,
+            help="It may change this parameter table, and read everything. May be repeated.",
+        ),
+    ] = None,
+    statement_timeout: StatementTimeout = None,
+    row_limit: RowLimit = None,
+    idle_transaction: NewIdleTransaction = limits.USUAL.idle_transaction or limits.NONE,
+    password_stdin: PasswordStdin = False,
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Add a login that may write, read, or change parameters. The server may be running."""
+    given = (writer, reader or bool(parameter), parameter_writer)
+    rights = [right for right, wanted in zip(logins.Right, given, strict=True) if wanted]
+    if not rights:
+        raise UsageError(
+            "choose the rights of the login: --writer, --reader, --parameter-writer or --parameter TABLE"
+        )
+    password = _password(name, password_stdin)
+    most = Limits(statement_timeout, row_limit, idle_transaction)
+    with _opened(data, dsn) as conninfo:
+        for server in every_server(conninfo):
+            # the first server has the parameter tables
+            tables = parameter or () if server == conninfo else ()
+            logins.add_login(server, name, rights, password, tables, most)
+    of_tables = f", and of {', '.join(parameter)}" if parameter else ""
+    print(f"login {name} added as a {' and '.join(right.shown for right in rights)}{of_tables}")
+    _warn_of_length(name, password)
+
+
+@user.command("list")
+def show(data: Data = None, dsn: Dsn = None) -> None:
+    """List the logins with their rights, whether they are locked, and their numbers of connections."""
+    with _opened(data, dsn) as conninfo:
+        found = logins.logins(conninfo)
+    for one in found:
+        state = "locked" if one.locked else "open"
+        until = f", password until {one.until}" if one.until else ""
+        most = f"; at most: {one.limits}" if one.limits else ""
+        print(f"{one.name}: {' and '.join(one.rights)}, {state}, {one.connections} connections{until}{most}")
+    if not found:
+        print("there are no logins: add one with ringlog user add")
+
+
+@user.command("passwd")
+def passwd(name: Name, password_stdin: PasswordStdin = False, data: Data = None, dsn: Dsn = None) -> None:
+    """Change the password of a login. Its open sessions continue."""
+    password = _password(name, password_stdin)
+    with _opened(data, dsn) as conninfo:
+        for server in every_server(conninfo):
+            logins.change_password(server, name, password)
+    print(f"login {name} has a new password")
+    _warn_of_length(name, password)
+
+
+@user.command("limit")
+def limit(
+    name: Name,
+    statement_timeout: StatementTimeout = None,
+    row_limit: RowLimit = None,
+    idle_transaction: IdleTransaction = None,
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Set limits for the statements of a login. They apply to sessions that begin later."""
+    most = Limits(statement_timeout, row_limit, idle_transaction)
+    if not most.settings():
+        raise UsageError("choose what to limit: --statement-timeout, --row-limit or --idle-transaction")
+    with _opened(data, dsn) as conninfo:
+        for server in every_server(conninfo):
+            logins.limit(server, name, most)
+    print(f"login {name} has these limits from its next session on")
+
+
+@user.command("reads")
+def reads(
+    name: Name,
+    where: Annotated[
+        logins.Server, typer.Argument(help="The server that its sessions read from.", show_default=False)
+    ],
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Let a login read from a standby, if there is one. It applies to sessions that begin later.
+
+    Calls of put procedures are sent to the primary in any case; a session that has made one also reads there.
+    """
+    with _opened(data, dsn) as conninfo:
+        for server in every_server(conninfo):
+            logins.read_from(server, name, where)
+    print(f"login {name} reads from the {where.value} from its next session on")
+
+
+@user.command("lock")
+def lock(name: Name, data: Data = None, dsn: Dsn = None) -> None:
+    """Lock a login: end its open sessions and refuse new ones."""
+    with _opened(data, dsn) as conninfo:
+        there, away = servers_there(conninfo)
+        # a node that is away does not delay the lock; sessions begin on the first server
+        for server in reversed(there):
+            logins.lock(server, name)
+    print(f"login {name} is locked")
+    if away:
+        raise ServerError(
+            "".join(f"node {node} cannot be reached: {why}. " for node, why in away.items())
+            + f"When it is available again: ringlog user lock {name}"
+        )
+
+
+@user.command("unlock")
+def unlock(name: Name, data: Data = None, dsn: Dsn = None) -> None:
+    """Unlock a login. Its password is unchanged."""
+    with _opened(data, dsn) as conninfo:
+        for server in every_server(conninfo):
+            logins.unlock(server, name)
+    print(f"login {name} is unlocked")
+
+
+@user.command("remove")
+def remove(name: Name, data: Data = None, dsn: Dsn = None) -> None:
+    """Drop a login and end its sessions. Rows that it has written remain."""
+    with _opened(data, dsn) as conninfo:
+        for server in every_server(conninfo):
+            logins.remove_login(server, name)
+    print(f"login {name} is removed")
+
+
+@contextmanager
+def _opened(data: Data, dsn: Dsn) -> Iterator[str]:
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        yield conninfo
+
+
+def _password(name: str, from_stdin: bool) -> str:
+    if from_stdin:
+        return sys.stdin.readline().rstrip("\r\n")
+    if not sys.stdin.isatty():
+        raise UsageError("there is no terminal to enter the password: give it with --password-stdin")
+    password = getpass.getpass(f"Password of {name}: ")
+    if getpass.getpass("Once more: ") != password:
+        raise UsageError("the two passwords differ; nothing was changed")
+    return password
+
+
+def _warn_of_length(name: str, password: str) -> None:
+    limit = logins.TDS5_LIMIT
+    if len(name.encode()) > limit or len(password.encode()) > limit:
+        text = f"TDS 5.0 clients cannot log in as {name}: they send {limit} bytes of name and password"
+        print(f"ringlog: {text}", file=sys.stderr, flush=True)

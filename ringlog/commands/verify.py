@@ -1,0 +1,200 @@
+"""`ringlog verify`: whether the stored data are complete, and match the registry."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import psycopg
+import sqlalchemy as sa
+import typer
+from psycopg import sql
+
+from ringlog.commands.options import Data, Dsn
+from ringlog.copies.backup_set import checked
+from ringlog.errors import UsageError
+from ringlog.history import verification as history
+from ringlog.nodes.everywhere import Everywhere, place
+from ringlog.server.database import chosen_database, demand_facility, engine
+
+
+def verify(
+    data: Data = None,
+    dsn: Dsn = None,
+    backup: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            show_default=False,
+            help="Check the copies in this backup folder instead: every file against its checksum.",
+        ),
+    ] = None,
+) -> None:
+    """Check all of it, on all servers: rings, logs, registry, indexes, pages, summaries, archive. Code 1:
+    some are wrong, or a node cannot be reached.
+
+    Writers and readers go on meanwhile; reading everything takes a while.
+    """
+    if backup is not None:
+        if data is not None or dsn is not None:
+            raise UsageError("--backup checks a folder of copies: give neither --data nor --dsn")
+        problems = list(checked(backup.resolve()))
+        for problem in problems:
+            print(problem)
+        if problems:
+            raise typer.Exit(1)
+        print("no errors were found")
+        return
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        servers = Everywhere(conninfo)
+        found = False
+        for name, server in servers:
+            if servers.nodes:
+                print(f"{place(name)}:", flush=True)
+            with psycopg.connect(server, autocommit=True) as connection:
+                problems = list(problems_of(connection, engine(server)))
+            for problem in problems:
+                print(problem)
+            found = found or bool(problems)
+        servers.demand_all()
+    if found:
+        raise typer.Exit(1)
+    print("no errors were found")
+
+
+def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Iterator[str]:
+    """A line for each defect."""
+    tables = connection.execute(
+        "select table_name, rows, log_nth = 1 and log_period is null from ringlog.logged_table order by 1"
+    ).fetchall()
+    for table, rows, every in tables:
+        print(f"table {table}", flush=True)
+        yield from _registered(connection, table)
+        ring, log = sql.Identifier("online", table), sql.Identifier("log", table)
+        yield from _ring(connection, table, ring, rows)
+        yield from _log(connection, table, log)
+        if every:
+            yield from _ring_in_log(connection, table, ring, log)
+    yield from _unregistered(connection)
+    yield from _indexes(connection)
+    yield from _checksums(connection)
+    print("summaries and archive", flush=True)
+    yield from history.problems_of(connection, administrator)
+
+
+def _value(connection: psycopg.Connection, query: sql.Composed, *values: object) -> int:
+    found = connection.execute(query, values).fetchone()
+    return int(found[0]) if found and found[0] is not None else 0
+
+
+def _registered(connection: psycopg.Connection, table: str) -> Iterator[str]:
+    for schema in ("online", "log"):
+        missing = connection.execute(
+            "select column_name from ringlog.signal"
+            " where table_name = %s and valid_to is null and not exists ("
+            " select from pg_attribute where attrelid = to_regclass(%s) and attname = column_name"
+            " and not attisdropped) order by 1",
+            [table, sql.Identifier(schema, table).as_string()],
+        ).fetchall()
+        for (column,) in missing:
+            yield f"{schema}.{table}: the registry has a column {column} that does not exist"
+
+
+def _ring(connection: psycopg.Connection, table: str, ring: sql.Identifier, rows: int) -> Iterator[str]:
+    missing = _value(
+        connection,
+        sql.SQL(
+            "select count(*) from generate_series(1, %s) as place(n)"
+            " where not exists (select from {} as ring where ring.seq_no = place.n)"
+        ).format(ring),
+        rows,
+    )
+    more = _value(
+        connection, sql.SQL("select count(*) from {} where seq_no not between 1 and %s").format(ring), rows
+    )
+    if missing or more:
+        yield f"online.{table}: {missing} of its {rows} rows are missing, {more} are too many"
+
+
+def _log(connection: psycopg.Connection, table: str, log: sql.Identifier) -> Iterator[str]:
+    """Reads every row: PostgreSQL looks at the checksum of each page that it reads."""
+    try:
+        # all columns of a row are taken apart, those that are stored beside it too
+        _value(connection, sql.SQL("select sum(length(logged::text)) from {} as logged").format(log))
+    except psycopg.Error as error:
+        yield f"log.{table}: {error.diag.message_primary or error}"
+
+
+def _ring_in_log(
+    connection: psycopg.Connection, table: str, ring: sql.Identifier, log: sql.Identifier
+) -> Iterator[str]:
+    """Rows of the ring that the log has not, though its weeks of that time are there."""
+    lost = _value(
+        connection,
+        sql.SQL(
+            'select count(*) from {ring} as ring where ring."time" is not null'
+            ' and ring."time" >= (select min(logged."time") from {log} as logged) and not exists ('
+            ' select from {log} as logged where logged."time" = ring."time"'
+            " and logged.seq_no = ring.seq_no) and not exists ("
+            " select from ringlog.cold_week as cold where cold.table_name = %s and recalled_until is null"
+            ' and ring."time" >= cold.begins and ring."time" < cold.ends)'
+        ).format(ring=ring, log=log),
+        table,
+    )
+    if lost:
+        yield f"online.{table}: {lost} rows are missing in log.{table}, which stores every row"
+
+
+def _unregistered(connection: psycopg.Connection) -> Iterator[str]:
+    found = connection.execute(
+        "select nspname || '.' || relname from pg_class join pg_namespace on pg_namespace.oid = relnamespace"
+        " where nspname in ('online', 'log') and relkind in ('r', 'p') and not relispartition"
+        " and relname not in (select table_name from ringlog.logged_table) order by 1"
+    ).fetchall()
+    for (name,) in found:
+        yield f"{name}: this table is not in the registry"
+
+
+def _indexes(connection: psycopg.Connection) -> Iterator[str]:
+    invalid = connection.execute(
+        "select indexrelid::regclass::text from pg_index join pg_class on pg_class.oid = indexrelid"
+        " join pg_namespace on pg_namespace.oid = relnamespace"
+        " where nspname in ('online', 'log', 'ringlog') and not (indisvalid and indisready) order by 1"
+    ).fetchall()
+    for (name,) in invalid:
+        yield f"index {name} is not valid: reindex it"
+    if not connection.execute("select true from pg_available_extensions where name = 'amcheck'").fetchone():
+        print("this PostgreSQL has no amcheck: indexes were not compared with their tables")
+        return
+    try:
+        connection.execute("create extension if not exists amcheck")
+    except psycopg.errors.InsufficientPrivilege:
+        print(
+            "indexes were not compared with their tables: a superuser must run create extension amcheck once"
+        )
+        return
+    indexes = connection.execute(
+        "select indexrelid, indexrelid::regclass::text from pg_index"
+        " join pg_class on pg_class.oid = indexrelid"
+        " join pg_namespace on pg_namespace.oid = relnamespace"
+        " join pg_am on pg_am.oid = relam"
+        " where nspname in ('online', 'log', 'ringlog') and relkind = 'i' and amname = 'btree'"
+        " order by 2"
+    ).fetchall()
+    for oid, name in indexes:
+        try:
+            connection.execute("select bt_index_check(%s::oid::regclass, true)", [oid])
+        except psycopg.Error as error:
+            yield f"index {name}: {error.diag.message_primary or error}"
+
+
+def _checksums(connection: psycopg.Connection) -> Iterator[str]:
+    ((on,),) = connection.execute("show data_checksums").fetchall()
+    if on != "on":
+        yield "data checksums are off: damage by disk or memory is not detected"
+        return
+    failures, last = connection.execute(
+        "select coalesce(sum(checksum_failures), 0), max(checksum_last_failure) from pg_stat_database"
+    ).fetchall()[0]
+    if failures:
+        yield f"{failures} pages had a wrong checksum, the last at {last}"

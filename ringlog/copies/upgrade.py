@@ -1,0 +1,334 @@
+"""`ringlog upgrade`: the cluster of an older PostgreSQL becomes one of this version, by pg_upgrade.
+
+The old cluster stays as it is, in `postgresql-<old>` of the data directory, until `ringlog upgrade
+--delete-old`. The new one is made beside it, as `upgraded`, and takes its name only when all is done: a run
+that fails or is killed at any moment has changed nothing, and can be repeated from the start.
+"""
+
+import re
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Annotated
+
+import psutil
+import psycopg
+import typer
+from psycopg.conninfo import make_conninfo
+
+from ringlog.commands.options import Data
+from ringlog.errors import ServerError, UsageError
+from ringlog.server.account import Account, account_for
+from ringlog.server.database import Embedded, chosen_database
+from ringlog.server.postgres import ADMINISTRATOR, Postgres, postmaster_of, stop_server
+from ringlog.server.programs import MAJOR_VERSION, PACKAGED, programs_for
+from ringlog.server.settings import GENERATED, GiB, settings_text
+
+# Beside what the old cluster takes: the new one's own catalogues and log.
+_ROOM = GiB
+_PORT = 50432  # of servers that only this process reaches, through the socket
+_OURS = re.compile(r"archive_|recovery_|restore_command|primary_")
+"""Settings of `alter system` that were for the old cluster only."""
+
+
+def upgrade(
+    check: Annotated[
+        bool,
+        typer.Option("--check", help=("Check whether the upgrade is possible, without changing anything.")),
+    ] = False,
+    old_programs: Annotated[
+        Path | None,
+        typer.Option(
+            "--old-programs",
+            metavar="DIR",
+            show_default=False,
+            help="Folder of the old PostgreSQL's programs, as /usr/lib/postgresql/15/bin. Default: those that"
+            " come with ringlog.",
+        ),
+    ] = None,
+    delete_old: Annotated[
+        bool,
+        typer.Option("--delete-old", help="Delete the old cluster of an upgrade that has been looked at."),
+    ] = False,
+    data: Data = None,
+) -> None:
+    """Bring the cluster of an older PostgreSQL to this version's. The server must be stopped."""
+    database = chosen_database(data, None)
+    if not isinstance(database, Embedded):
+        raise UsageError("ringlog upgrade is for the embedded PostgreSQL; upgrade your own by its own tools")
+    postgres = Postgres(database.data)
+    account = account_for(postgres.data)
+    with postgres.alone():
+        old = _older(postgres)
+        if delete_old:
+            _delete(postgres, old, account)
+            return
+        if postgres.exists:
+            raise UsageError(
+                f"{postgres.cluster} exists already: {postgres.data} needs no upgrade"
+                + (f" (ringlog upgrade --delete-old deletes {old})" if old else "")
+            )
+        if old is None:
+            raise UsageError(f"there is no older cluster in {postgres.data}")
+        _Upgrade(postgres, old, account, old_programs).run(check=check)
+
+
+def _older(postgres: Postgres) -> Path | None:
+    """The cluster of the newest older version."""
+    found = []
+    for folder in postgres.data.glob("postgresql-*"):
+        if (named := re.fullmatch(r"postgresql-(\d+)", folder.name)) and int(named[1]) < MAJOR_VERSION:
+            found.append((int(named[1]), folder))
+    return max(found)[1] if found else None
+
+
+def _delete(postgres: Postgres, old: Path | None, account: Account) -> None:
+    if old is None:
+        raise UsageError(f"there is no older cluster in {postgres.data}")
+    if not postgres.exists:
+        raise UsageError(f"{old} is the only cluster in {postgres.data}: run ringlog upgrade first")
+    with account.acting():
+        shutil.rmtree(old)
+        # of a run that was killed when it was done
+        shutil.rmtree(postgres.data / "upgrading", ignore_errors=True)
+    print(f"deleted {old}")
+
+
+def _databases(conninfo: str) -> Iterator[psycopg.Connection]:
+    """A connection to each database of a server, one after the other."""
+    with psycopg.connect(conninfo) as connection:
+        names = connection.execute("select datname from pg_database where datallowconn").fetchall()
+    for (name,) in names:
+        with psycopg.connect(make_conninfo(conninfo, dbname=name), autocommit=True) as connection:
+            yield connection
+
+
+class _Upgrade:
+    def __init__(self, postgres: Postgres, old: Path, account: Account, old_programs: Path | None) -> None:
+        self.postgres = postgres
+        self.old = old
+        self.account = account
+        self.version = int(old.name.removeprefix("postgresql-"))
+        self.programs = programs_for(account)
+        self.old_programs = self._programs(old_programs)
+        self.new = postgres.data / "upgraded"
+        self.work = postgres.data / "upgrading"
+
+    def _programs(self, given: Path | None) -> Path:
+        folder = given.resolve() if given else None
+        if folder is None and self.version in PACKAGED:
+            folder = programs_for(self.account, self.version)
+        if folder is None or not (folder / "postgres").exists():
+            raise ServerError(
+                f"the programs of PostgreSQL {self.version} were not found: name their folder with "
+                "--old-programs, as /usr/lib/postgresql/15/bin"
+            )
+        said = self.account.run([str(folder / "postgres"), "--version"])
+        if f" {self.version}." not in said:
+            raise ServerError(f"{folder} has {said.strip()}, and {self.old} is of version {self.version}")
+        return folder
+
+    def run(self, *, check: bool) -> None:
+        state = self._control()
+        size = sum(file.stat().st_size for file in self.old.rglob("*") if file.is_file())
+        free = psutil.disk_usage(str(self.postgres.data)).free
+        print(f"PostgreSQL {self.version} to {MAJOR_VERSION}: {size / 1e9:.2f} GB, {free / 1e9:.2f} GB free")
+        if free < size + _ROOM:
+            raise ServerError(
+                f"{self.postgres.data} needs {(size + _ROOM) / 1000000000.0:.1f} GB for the new cluster "
+                f"beside the old one, and {free / 1000000000.0:.1f} GB are free: free disk space, or move "
+                "the data to a larger disk first"
+            )
+        with self._begun_anew():
+            if state["Database cluster state"] != "shut down":
+                # after a crash or kill -9 its log has to be read first
+                print(f"the old cluster was not shut down ({state['Database cluster state']}): recovering it")
+                self._recover()
+                state = self._control()
+            self._make(state)
+            self._pg_upgrade("--check")
+            print("pg_upgrade found no obstacle")
+            if check:
+                return
+            before = self._relations(self.old_programs, self.old)
+            self._pg_upgrade()
+            with self.account.acting():
+                self._settle()
+            self._renew_ownership(state["Database system identifier"])
+            after = self._relations(self.programs, self.new, analyze=True)
+            if before != after:
+                missing = ", ".join(sorted(before - after)[:5])
+                raise ServerError(f"the new cluster lacks {missing}: the old one is unchanged")
+            with self.account.acting():
+                self.new.rename(self.postgres.cluster)
+        print(
+            f"done: {self.postgres.cluster} with {len(after)} tables and indexes.\n  start ringlog serve, "
+            "check the data (ringlog verify), then\n  ringlog upgrade --delete-old    deletes "
+            f"{self.old}\n  ringlog backup DIR              begins a new backup folder: the old one is of "
+            "the old version"
+        )
+
+    def _control(self) -> Mapping[str, str]:
+        said = self.account.run([str(self.old_programs / "pg_controldata"), str(self.old)])
+        pairs = (line.partition(":") for line in said.splitlines())
+        return {name.strip(): value.strip() for name, _, value in pairs}
+
+    @contextmanager
+    def _begun_anew(self) -> Iterator[None]:
+        """Without what an earlier run has left, and leaving nothing."""
+
+        def clear() -> None:
+            for folder in (self.new, self.work):
+                shutil.rmtree(folder, ignore_errors=True)
+
+        self._end_leftovers()
+        with self.account.acting():
+            clear()
+            self.work.mkdir()
+            self.postgres.socket.mkdir(mode=0o700, exist_ok=True)
+        try:
+            yield
+        finally:
+            with self.account.acting():
+                clear()
+
+    def _end_leftovers(self) -> None:
+        """Ends the programs of an earlier run that was killed, which continue without it."""
+        while programs := [process for process in psutil.process_iter() if self._is_ours(process)]:
+            for process in programs:
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+            psutil.wait_procs(programs, timeout=1)
+        for cluster in (self.new, self.old):
+            if server := postmaster_of(cluster):
+                print(f"an earlier run has left a server of {cluster}: stopping it")
+                stop_server(server)
+
+    def _is_ours(self, process: psutil.Process) -> bool:
+        """Whether it is one of PostgreSQL's programs, but for its server, that works on this directory."""
+        with suppress(psutil.Error):
+            words = process.cmdline()
+            if words and process.status() != psutil.STATUS_ZOMBIE:
+                program, line = Path(words[0]), " ".join(words)
+                if program.name == "postgres" or words[:2] == ["sh", "-c"]:
+                    # what initdb runs goes on without it, and writes files of the new cluster
+                    is_of_initdb = re.search(rf"{re.escape(str(self.programs))}/postgres\b.* --\w", line)
+                    return bool(is_of_initdb) and Path(process.cwd()) in (self.work, self.new)
+                return (
+                    program.parent in (self.programs, self.old_programs) and str(self.postgres.data) in line
+                )
+        return False
+
+    def _recover(self) -> None:
+        with self._started(self.old_programs, self.old):
+            pass
+
+    def _make(self, state: Mapping[str, str]) -> None:
+        """The new cluster, empty, for pg_upgrade: what cannot be changed later is as in the old one."""
+        command = [str(self.programs / "initdb"), "--pgdata", str(self.new), "--username", ADMINISTRATOR]
+        command += ["--auth-local=peer", "--auth-host=scram-sha-256", "--encoding=UTF8", "--locale=C"]
+        checksums = state.get("Data page checksum version", "0") != "0"
+        command.append("--data-checksums" if checksums else "--no-data-checksums")
+        segment = int(state["Bytes per WAL segment"]) // 2**20
+        command.append(f"--wal-segsize={segment}")
+        self.account.run(command, cwd=self.work)
+        with self.account.acting():
+            for name in ("pg_hba.conf", "pg_ident.conf"):
+                shutil.copy(self.old / name, self.new / name)
+            shutil.copytree(self.old / "conf.d", self.new / "conf.d")
+            with (self.new / "postgresql.conf").open("a") as file:
+                file.write("\ninclude_dir = 'conf.d'\n")
+            port = re.search(r"^port = (\d+)$", (self.old / "conf.d" / GENERATED).read_text(), re.MULTILINE)
+            text = settings_text(
+                memory=GiB,
+                disk=psutil.disk_usage(str(self.postgres.data)).total,
+                port=int(port[1]) if port else 5433,
+                socket=self.postgres.socket,
+            )
+            (self.new / "conf.d" / GENERATED).write_text(text)
+
+    def _pg_upgrade(self, *more: str) -> None:
+        command = [str(self.programs / "pg_upgrade"), *more, "--username", ADMINISTRATOR]
+        command += ["--old-bindir", str(self.old_programs), "--new-bindir", str(self.programs)]
+        command += ["--old-datadir", str(self.old), "--new-datadir", str(self.new)]
+        command += ["--socketdir", str(self.postgres.socket), "--jobs", str(psutil.cpu_count() or 1)]
+        try:
+            self.account.run(command, cwd=self.work)
+        except ServerError as error:
+            raise ServerError(
+                f"{error}\n{self._details()}\nnothing is changed: the old cluster still works with its "
+                "version of ringlog"
+            ) from None
+
+    def _details(self) -> str:
+        """The output files that pg_upgrade names, with their contents."""
+        said = []
+        with suppress(OSError):
+            for file in sorted((self.new / "pg_upgrade_output.d").rglob("*")):
+                if file.is_file() and (file.suffix == ".txt" or "dump" in file.name):
+                    said.append(f"{file.name}: {file.read_text(errors='replace').strip()[-2000:]}")
+        return "\n".join(said)
+
+    def _settle(self) -> None:
+        """Keeps the settings of `alter system`, without those of the old cluster's own log."""
+        kept = [
+            line
+            for line in (self.old / "postgresql.auto.conf").read_text().splitlines(keepends=True)
+            if not _OURS.match(line)
+        ]
+        (self.new / "postgresql.auto.conf").write_text("".join(kept))
+        for left in (*self.new.glob("delete_old_cluster.*"), *self.work.glob("delete_old_cluster.*")):
+            left.unlink()
+
+    def _renew_ownership(self, old: str) -> None:
+        """The archive of old weeks remains that of the database, which is in another cluster now."""
+        with self._started(self.programs, self.new) as conninfo:
+            for connection in _databases(conninfo):
+                if connection.execute("select to_regclass('ringlog.archive_owner')").fetchall() != [(None,)]:
+                    connection.execute(
+                        "update ringlog.archive_owner set system_identifier ="
+                        " (select system_identifier::text from pg_control_system())"
+                        " where system_identifier = %s",
+                        [old],
+                    )
+
+    def _relations(self, programs: Path, cluster: Path, *, analyze: bool = False) -> set[str]:
+        """Names of all tables and indexes of all databases; with `analyze`, their statistics are made."""
+        query = (
+            "select current_database() || ' ' || relkind::text || ' ' || oid::regclass::text from pg_class"
+            " where relkind in ('r', 'p', 'i', 'I', 'S', 'v', 'm') and relnamespace::regnamespace::text"
+            " not in ('pg_catalog', 'pg_toast', 'information_schema')"
+        )
+        found: set[str] = set()
+        with self._started(programs, cluster) as conninfo:
+            for connection in _databases(conninfo):
+                connection.execute("set search_path = pg_catalog")
+                found |= {str(row[0]) for row in connection.execute(query)}
+            if analyze:
+                # pg_upgrade brings most statistics along
+                command = [str(programs / "vacuumdb"), "--all", "--analyze-in-stages", "--missing-stats-only"]
+                self.account.run([*command, f"--maintenance-db={conninfo}"], cwd=self.work)
+        return found
+
+    @contextmanager
+    def _started(self, programs: Path, cluster: Path) -> Iterator[str]:
+        """A server for the time being, which only this process can reach."""
+        command = [str(programs / "pg_ctl"), "-D", str(cluster), "-w", "-t", "86400", "-l"]
+        log = self.work / "server.log"
+        socket = self.postgres.socket
+        options = (
+            f"-c listen_addresses= -c unix_socket_directories={shlex.quote(str(socket))} -c port={_PORT}"
+        )
+        options += " -c logging_collector=off -c archive_mode=off"
+        try:
+            self.account.run([*command, str(log), "-o", options, "start"], cwd=self.work)
+        except ServerError as error:
+            words = log.read_text(errors="replace")[-2000:] if log.exists() else ""
+            raise ServerError(f"{error}\n{words}") from None
+        try:
+            yield make_conninfo(host=str(socket), port=str(_PORT), dbname="postgres", user=ADMINISTRATOR)
+        finally:
+            stop = [str(programs / "pg_ctl"), "-D", str(cluster), "-w", "-m", "fast", "-t", "86400", "stop"]
+            self.account.run(stop, cwd=self.work)

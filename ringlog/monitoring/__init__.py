@@ -1,0 +1,1 @@
+"""The state of the server and of its tables: metrics, health checks, `ringlog status`."""

@@ -1,0 +1,86 @@
+"""The last caller of each put, kept in the database for `ringlog status`, which is another process than the
+gateway."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import psycopg
+from psycopg import sql
+
+from ringlog.gateway import Gateway, LastCall
+from ringlog.schema.roles import OWNER
+from ringlog.server.background import in_background
+
+log = logging.getLogger(__name__)
+
+_PAUSE = 10.0  # seconds
+_WRITING = "ringlog.put_"
+
+
+@contextmanager
+def callers_kept(gateway: Gateway, conninfo: str) -> Iterator[None]:
+    """Notes the last callers every ten seconds, in a thread, and at the end."""
+    end = threading.Event()
+    known: dict[str, float] = {}
+
+    def keep() -> None:
+        failed = False
+        ended = False
+        while not ended:
+            ended = end.wait(_PAUSE)
+            calls = [
+                call
+                # in one order, by which the gateways of a database do not wait for each other in a circle
+                for call in sorted(gateway.last_calls(), key=lambda call: call.procedure)
+                if call.procedure.startswith(_WRITING) and known.get(call.procedure) != call.called
+            ]
+            try:
+                _note(conninfo, calls)
+                known.update({call.procedure: call.called for call in calls})
+                failed = False
+            except psycopg.Error as error:
+                if not failed:  # once is enough while the reason lasts
+                    log.warning("last callers were not recorded: %s", " ".join(str(error).split()))
+                failed = True
+
+    with in_background("callers", keep, end):
+        yield
+
+
+def _note(conninfo: str, calls: list[LastCall]) -> None:
+    if not calls:
+        return
+    query = """
+        insert into ringlog.last_call as known
+          (procedure, host, program, login, called, failed, number, error)
+        select * from unnest(
+          %s::text[], %s::text[], %s::text[], %s::text[],
+          %s::timestamptz[], %s::timestamptz[], %s::integer[], %s::text[]
+        )
+        on conflict on constraint last_call_pkey do update
+        set host = excluded.host, program = excluded.program, login = excluded.login,
+          called = excluded.called, failed = coalesce(excluded.failed, known.failed),
+          number = coalesce(excluded.number, known.number), error = coalesce(excluded.error, known.error)
+    """
+    rows = [
+        (
+            call.procedure.removeprefix("ringlog."),
+            # PostgreSQL's texts have no NUL
+            *(word.replace("\0", "") for word in (call.host, call.program, call.login)),
+            _moment(call.called),
+            None if call.error is None else _moment(call.error.at),
+            None if call.error is None else call.error.number,
+            None if call.error is None else call.error.text.replace("\0", ""),
+        )
+        for call in calls
+    ]
+    with psycopg.connect(conninfo, connect_timeout=5) as connection:
+        connection.execute(sql.SQL("set local role {}").format(sql.Identifier(OWNER)))
+        connection.execute(query, [list(column) for column in zip(*rows, strict=True)])
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

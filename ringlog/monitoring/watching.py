@@ -1,0 +1,451 @@
+"""The state of the tables, whatever program writes them: for `ringlog status`, and for Prometheus."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+from psycopg.conninfo import make_conninfo
+from psycopg.rows import class_row
+from sqlalchemy.exc import DBAPIError
+
+from ringlog.nodes.everywhere import Everywhere, placing_of
+from ringlog.schema.many import by_connection
+from ringlog.schema.partitions import MAY_LOOK, has_pages
+
+# Seconds for which an answer is used again before PostgreSQL is asked anew; longer where asking takes long:
+# thousands of tables take no more than a part of a core.
+_FRESH = 10.0
+_PART = 0.05
+_LONGEST_FRESH = 60.0
+_FRESH_GROWTH = 600.0
+# Seconds that connecting may take, and what is sent until PostgreSQL's machine has it.
+_PATIENCE = 5
+# Connections that look at the same time: no look takes the machine from its writers.
+_AT_ONCE = 2
+# Seconds for which the metrics keep a connection: it has statements of each week that it has seen.
+_KEPT = 86_400.0
+
+
+@dataclass(frozen=True)
+class TableState:
+    """A table, as the function ringlog.table_states returns it. Times in seconds."""
+
+    table_name: str
+    cycle: float
+    newest: datetime | None
+    age: float | None
+    silent: bool | None
+    rows_per_second: float | None
+    in_default: int | None
+    unread: str | None
+    """why there are none of the five before: the table is locked, or cannot be read"""
+    host: str | None
+    """of the last caller of put over TDS, as its login gives it; program likewise. None: no call yet"""
+    program: str | None
+    login: str | None
+    called: datetime | None
+    failed: datetime | None
+    """when a call was answered by an error last; its number and words"""
+    number: int | None
+    error: str | None
+
+
+@dataclass(frozen=True)
+class Space:
+    """Bytes free where the data is, what the logs have gained a day, and how many days that leaves."""
+
+    free: int
+    a_day: float | None
+    days: float | None
+
+
+def look(conninfo: str, *, kept: bool = False) -> psycopg.Connection:
+    """A connection for a look: it is there within seconds, or fails. One that is `kept` fails as soon when
+    PostgreSQL's machine has gone meanwhile."""
+    if kept:
+        conninfo = make_conninfo(conninfo, tcp_user_timeout=1000 * _PATIENCE)
+    return psycopg.connect(conninfo, connect_timeout=_PATIENCE, autocommit=kept)
+
+
+def table_states(conninfo: str) -> list[TableState]:
+    """Every table of a server, by name."""
+    with look(conninfo) as connection:
+        query = "select table_name from ringlog.logged_table where not retired order by 1"
+        names = [name for (name,) in connection.execute(query)]
+        callers = _callers(connection)
+        first, *others = by_connection(names) or [[]]
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            found = [threads.submit(_states, connection, first, callers)]
+            found += [threads.submit(_states_there, conninfo, some, callers) for some in others]
+            return [state for states in found for state in states.result()]
+
+
+def _callers(connection: psycopg.Connection) -> dict[str, list[Any]]:
+    query = (
+        "select table_name, host, program, login, called, failed, number, error from ringlog.table_callers()"
+    )
+    return {name: caller for name, *caller in connection.execute(query)}
+
+
+def _states(
+    connection: psycopg.Connection,
+    names: Sequence[str] | None,
+    callers: Mapping[str, list[Any]],
+    *,
+    again: bool = False,
+) -> list[TableState]:
+    query = (
+        "select table_name, cycle, newest, age, silent, rows_per_second, in_default, unread"
+        " from ringlog.table_states(%s, %s) order by table_name"
+    )
+    nobody = [None] * 7
+    rows = connection.execute(query, [None if names is None else [*names], again])
+    return [TableState(*state, *callers.get(state[0], nobody)) for state in rows]
+
+
+def _states_there(conninfo: str, names: Sequence[str], callers: Mapping[str, list[Any]]) -> list[TableState]:
+    with look(conninfo) as connection:
+        return _states(connection, names, callers)
+
+
+def _has_nodes(connection: psycopg.Connection) -> bool:
+    if connection.execute("select to_regclass('ringlog.node')").fetchone() == (None,):
+        return False
+    return connection.execute("select exists (select from ringlog.node)").fetchone() == (True,)
+
+
+def states_everywhere(
+    servers: Everywhere, states_of: Callable[[str], list[TableState]] = table_states
+) -> dict[str | None, list[TableState]]:
+    """The tables of every server that can be reached, without old copies of tables that move."""
+    where = placing_of(servers.conninfo)
+    return {
+        node: [state for state in states_of(server) if where.get(state.table_name, node) == node]
+        for node, server in servers
+    }
+
+
+def space(data: Path, a_day: float | None) -> Space:
+    """The free space on the disk of a data directory, where the logs grow by so much a day."""
+    free = psutil.disk_usage(str(data)).free
+    return Space(free, a_day, free / a_day if a_day else None)
+
+
+_WEEKS = """
+select child.oid
+from pg_inherits
+join pg_class as child on child.oid = inhrelid
+join pg_class as log on log.oid = inhparent
+join pg_namespace on pg_namespace.oid = log.relnamespace
+cross join lateral regexp_match(
+  pg_get_expr(child.relpartbound, 0), 'FROM \\(''(.+)''\\) TO \\(''(.+)''\\)'
+) as bounds
+where nspname = 'log'
+  and bounds[2]::timestamptz > now() - interval '28 days' and bounds[1]::timestamptz <= now()
+  and exists (select from ringlog.logged_table where table_name = log.relname)
+"""
+
+# What pg_total_relation_size returns, from the files: it would open each week, and wait for a lock of it.
+_SIZE_OF_FILES = f"""
+with recursive
+  heap as materialized (
+    select oid, reltoastrelid from pg_class
+    where oid in ({_WEEKS}) and {has_pages("oid", True)}
+  ),
+  stored (oid) as (
+    select oid from heap
+    union all
+    select reltoastrelid from heap where reltoastrelid <> 0
+  ),
+  part (oid) as (
+    select oid from stored
+    union all
+    select indexrelid from pg_index join stored on indrelid = stored.oid
+  ),
+  segment (path, number, size) as (
+    select path, 0, (pg_stat_file(path, true)).size
+    from part
+    cross join unnest('{{"", _fsm, _vm}}'::text[]) as fork
+    cross join lateral concat(pg_relation_filepath(part.oid), fork) as path
+    union all
+    select path, number + 1, (pg_stat_file(format('%s.%s', path, number + 1), true)).size
+    from segment where size = pg_size_bytes(current_setting('segment_size'))
+  )
+select sum(size) from segment
+"""
+
+
+def growth(connection: psycopg.Connection, conninfo: str) -> float | None:
+    """The growth of the last month's weeks, in bytes a day; None: none, or not known while a week is locked.
+    `conninfo` is where the connection leads to: who may not look at PostgreSQL's files opens the weeks, by
+    further connections."""
+    if connection.execute(MAY_LOOK).fetchone() == (True,):
+        (size,) = connection.execute(_SIZE_OF_FILES.encode()).fetchone() or (None,)
+        return float(size or 0) / 28 or None
+    sizes = (
+        "select sum(pg_total_relation_size(week)) from unnest(%s::oid[]) as weeks (week)"
+        f" where {has_pages('week', False)}"
+    )
+    size = 0.0
+    for some in by_connection([week for (week,) in connection.execute(_WEEKS.encode())]):
+        with look(conninfo) as another:
+            another.execute("set lock_timeout = '100ms'")
+            try:
+                (part,) = another.execute(sizes.encode(), [[*some]]).fetchone() or (None,)
+            except psycopg.errors.LockNotAvailable:
+                return None
+            size += float(part or 0)
+    return size / 28 or None
+
+
+@dataclass(frozen=True)
+class Standby:
+    """A standby of the primary, and how far its data are behind."""
+
+    name: str
+    """its application_name, which Patroni makes the member's"""
+    host: str
+    behind: int
+    """bytes of write-ahead log"""
+    seconds: float
+    """what replaying the newest record took from its commit on; 0 where nothing is on its way"""
+
+
+def standbys(connection: psycopg.Connection) -> list[Standby]:
+    """The standbys that are connected, as far as the role may see them (pg_monitor)."""
+    query = """
+        select
+          application_name as name,
+          coalesce(host(client_addr), 'local') as host,
+          pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)::bigint as behind,
+          coalesce(extract(epoch from replay_lag), 0)::float8 as seconds
+        from pg_stat_replication
+        where replay_lsn is not null and not pg_is_in_recovery()
+        order by 1, 2
+    """
+    with connection.cursor(row_factory=class_row(Standby)) as cursor:
+        return cursor.execute(query).fetchall()
+
+
+def as_json(
+    found: Mapping[str | None, list[TableState]], left: Space | None, away: Mapping[str, str]
+) -> dict[str, object]:
+    """For machines: `tables` of all servers, each with its `node`, `space` of an embedded database, and the
+    nodes that are `away` with why."""
+    tables = [
+        {
+            name: value.isoformat() if isinstance(value, datetime) else value
+            for name, value in asdict(state).items()
+        }
+        | {"node": node}
+        for node, states in found.items()
+        for state in states
+    ]
+    return {"tables": tables, "space": left and asdict(left), "away": dict(away)}
+
+
+@dataclass(frozen=True)
+class _Kept:
+    connection: psycopg.Connection
+    until: float
+
+
+class Watch:
+    """The metrics of the tables for Prometheus, read from PostgreSQL once in ten seconds at most, and less
+    often where there are so many tables that it takes long."""
+
+    def __init__(self, conninfo: str, data: Path | None) -> None:
+        self._conninfo = conninfo
+        self._data = data
+        self._lock = threading.Lock()
+        self._text = ""
+        self._until = 0.0
+        self._a_day: float | None = None
+        self._growth_until = 0.0
+        self._kept: dict[str, _Kept] = {}
+
+    def ready(self) -> str | None:
+        """Why the server could not serve now; None when it could."""
+        try:
+            with look(self._conninfo) as connection:
+                connection.execute("select 1")
+        except psycopg.Error as error:
+            return " ".join(str(error).split())
+        return None
+
+    def text(self) -> str:
+        """OpenMetrics text without its end; only `ringlog_up 0` while PostgreSQL does not answer."""
+        with self._lock:
+            if (began := time.monotonic()) > self._until:
+                fresh = _FRESH
+                try:
+                    self._text = self._read()
+                    fresh = min(max(_FRESH, (time.monotonic() - began) / _PART), _LONGEST_FRESH)
+                except (psycopg.Error, DBAPIError, OSError):
+                    self._text = _family("ringlog_up", "1 while PostgreSQL answers.", [("", 0)])
+                self._until = time.monotonic() + fresh
+            return self._text
+
+    def _read(self) -> str:
+        first = self._states(self._conninfo)
+        connection = self._kept[self._conninfo].connection
+        states, nodes = first, {}
+        if _has_nodes(connection):
+            servers = Everywhere(self._conninfo)
+            found = states_everywhere(
+                servers, lambda server: first if server == self._conninfo else self._states(server)
+            )
+            states = [state for own in found.values() for state in own]
+            nodes = {name: name not in servers.away for name in servers.nodes}
+        return _metrics(
+            states,
+            space(self._data, self._growth(connection)) if self._data else None,
+            (connection.info.host, connection.info.port),
+            standbys(connection),
+            nodes,
+        )
+
+    def _states(self, server: str) -> list[TableState]:
+        """The tables of a server, by a connection that is kept: there each has been opened, and its statement
+        planned. What has ended meanwhile is opened again."""
+        kept = self._kept.pop(server, None)
+        if kept is not None:
+            try:
+                if time.monotonic() < kept.until:
+                    return self._ask(server, kept)
+            except psycopg.OperationalError:
+                pass
+            kept.connection.close()
+        return self._ask(server, _Kept(look(server, kept=True), time.monotonic() + _KEPT))
+
+    def _ask(self, server: str, kept: _Kept) -> list[TableState]:
+        states = _states(kept.connection, None, _callers(kept.connection), again=True)
+        self._kept[server] = kept
+        return states
+
+    def _growth(self, connection: psycopg.Connection) -> float | None:
+        """That of the logs, which is looked at less often."""
+        if (now := time.monotonic()) > self._growth_until:
+            self._a_day, self._growth_until = growth(connection, self._conninfo), now + _FRESH_GROWTH
+        return self._a_day
+
+
+def _metrics(
+    states: list[TableState],
+    left: Space | None,
+    server: tuple[str, int],
+    behind: list[Standby],
+    nodes: Mapping[str, bool],
+) -> str:
+    def of_tables(name: str, words: str, values: list[tuple[str, float | None]]) -> str:
+        samples = [(f'{{table="{table}"}}', value) for table, value in values if value is not None]
+        return _family(name, words, samples)
+
+    parts = [
+        _family("ringlog_up", "1 while PostgreSQL answers.", [("", 1)]),
+        _family(
+            "ringlog_postgresql_reached",
+            "1 for the PostgreSQL that is used, of those that the connection string names.",
+            [(_labels(host=server[0], port=str(server[1])), 1)],
+        ),
+        of_tables(
+            "ringlog_table_newest_row_age_seconds",
+            "Age of the newest row of the ring; no sample for an empty ring.",
+            [(state.table_name, state.age) for state in states],
+        ),
+        of_tables(
+            "ringlog_table_cycle_seconds",
+            "Seconds from row to row, from the facility file.",
+            [(state.table_name, state.cycle) for state in states],
+        ),
+        of_tables(
+            "ringlog_table_silent",
+            "1 when no row has arrived for three cycles and a minute.",
+            [(state.table_name, state.silent) for state in states],
+        ),
+        of_tables(
+            "ringlog_table_rows_per_second",
+            "Rows inserted into the log per second, over the last minute.",
+            [(state.table_name, state.rows_per_second) for state in states],
+        ),
+        of_tables(
+            "ringlog_table_default_partition_rows",
+            "Rows of the log whose times belong to no week's partition.",
+            [(state.table_name, state.in_default) for state in states],
+        ),
+        of_tables(
+            "ringlog_table_unread",
+            "1 for a table that is locked or cannot be read, and so has none of those samples.",
+            [(state.table_name, state.unread is not None) for state in states],
+        ),
+        _family(
+            "ringlog_table_last_call_timestamp_seconds",
+            "Time of the last call of put over TDS, and its caller.",
+            [
+                (
+                    _labels(
+                        table=state.table_name,
+                        host=state.host or "",
+                        program=state.program or "",
+                        login=state.login or "",
+                    ),
+                    state.called.timestamp(),
+                )
+                for state in states
+                if state.called
+            ],
+        ),
+        _family(
+            "ringlog_table_last_error_timestamp_seconds",
+            "Time of the last call of put that failed, and its error number.",
+            [
+                (_labels(table=state.table_name, number=str(state.number)), state.failed.timestamp())
+                for state in states
+                if state.failed
+            ],
+        ),
+    ]
+    if nodes:
+        samples: list[tuple[str, float]] = [(_labels(node=name), int(up)) for name, up in nodes.items()]
+        parts.append(_family("ringlog_node_up", "1 while a node answers.", samples))
+    if behind:
+        labels = [_labels(standby=one.name, host=one.host) for one in behind]
+        parts += [
+            _family(
+                "ringlog_standby_replay_lag_bytes",
+                "Write-ahead log that a standby has not yet replayed.",
+                list(zip(labels, (one.behind for one in behind), strict=True)),
+            ),
+            _family(
+                "ringlog_standby_replay_lag_seconds",
+                "Time from the commit of a row until it is visible on a standby.",
+                list(zip(labels, (one.seconds for one in behind), strict=True)),
+            ),
+        ]
+    if left is not None:
+        parts.append(
+            _family("ringlog_disk_free_bytes", "Free space of the data directory's disk.", [("", left.free)])
+        )
+        if left.days is not None:
+            words = "Days until the disk is full, at the growth of the logs in the last 28 days."
+            parts.append(_family("ringlog_disk_left_days", words, [("", left.days)]))
+    return "".join(parts)
+
+
+def _labels(**values: str) -> str:
+    """Labels as the text has them: what clients say of themselves may be anything."""
+    escapes = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+    return "{" + ",".join(f'{name}="{value.translate(escapes)}"' for name, value in values.items()) + "}"
+
+
+def _family(name: str, words: str, samples: list[tuple[str, float]]) -> str:
+    lines = [f"# HELP {name} {words}", f"# TYPE {name} gauge"]
+    lines += [f"{name}{labels} {value:.17g}" for labels, value in samples]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,1 @@
+"""Nodes: other servers with tables of their own."""

@@ -1,0 +1,396 @@
+"""Nodes: other servers with tables of their own. Installation on all of them, and their state."""
+
+import logging
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+
+import psycopg
+import sqlalchemy
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from ringlog.errors import ServerError, UsageError
+from ringlog.gateway.tsql_schema import install as install_tsql
+from ringlog.schema import registry
+from ringlog.schema.change import CHANNEL
+from ringlog.schema.facility import Facility, Node
+from ringlog.schema.install import InstallRefused, InstallReport, difference, install
+from ringlog.schema.nodes import (
+    Placed,
+    called_elsewhere,
+    known_nodes,
+    placed,
+    placing,
+    stored_elsewhere,
+    tables_elsewhere,
+)
+from ringlog.schema.obstacles import Obstacle
+from ringlog.server.background import in_background
+from ringlog.server.database import engine
+from ringlog.server.logins import GATEWAY, grant_to_gateway, set_gateway_password
+from ringlog.server.postgres import Stopped
+
+log = logging.getLogger(__name__)
+
+_PATIENCE = 5
+"""seconds that a node may take to answer"""
+_PAUSE = 10.0
+"""seconds until a node that was away is tried again"""
+_GROUPS = ["daq_writer", "daq_reader", "parameter_writer"]
+
+
+def reached(dsn: str) -> str:
+    """The connection string of a node, which is waited for a few seconds."""
+    return make_conninfo(dsn, connect_timeout=_PATIENCE)
+
+
+def install_everywhere(first: sqlalchemy.Engine, facility: Facility, *, alone: bool = False) -> InstallReport:
+    """Installs a facility: on each node its tables, then on the first server its own, and the way to the
+    nodes.
+
+    `alone`: a node that cannot be reached stays as it is, with a loud word; else that is a ServerError, and
+    the first server is not changed. Each server is changed as a whole or not at all. Raises InstallRefused.
+    """
+    if not facility.nodes:
+        with first.connect() as connection:
+            _demand_nodes(connection, facility)
+        return install(first, facility, [install_tsql])
+    with ExitStack() as stack:
+        with first.connect() as connection:
+            _demand_nodes(connection, facility)
+            _refuse(stored_elsewhere(connection, facility, None))
+            passwords = {name: password for name, (_, password) in known_nodes(connection).items()}
+        there: list[tuple[Node, sqlalchemy.Engine]] = []
+        for node in facility.nodes:
+            at = engine(reached(node.dsn))
+            stack.callback(at.dispose)
+            try:
+                with at.connect() as connection:
+                    _refuse(stored_elsewhere(connection, facility, node.name))
+            except sqlalchemy.exc.OperationalError as error:
+                _away(node, error, alone)
+                continue
+            there.append((node, at))
+        created: list[str] = []
+        changed: list[str] = []
+        tables: list[Placed] = []
+        reports = []
+        for node, at in there:
+            own = facility.of(node.name)
+            report = install(at, own, [install_tsql])
+            passwords.setdefault(node.name, secrets.token_urlsafe(32))
+            set_gateway_password(reached(node.dsn), passwords[node.name])
+            with at.begin() as connection:
+                tables += placed(connection, node.name, [table.name for table in own.tables])
+            reports.append((node.name, report))
+        nodes = [(node.name, node.dsn, passwords[node.name]) for node, _ in there]
+        report = install(first, facility.of(None), [install_tsql, placing(nodes, tables)])
+        for node, _ in there:
+            changed += [f"login {name} on node {node.name}" for name in _copy_logins(first, node)]
+        for name, each in reports:
+            created += [f"{thing} on node {name}" for thing in each.created]
+            changed += [f"{thing} on node {name}" for thing in each.changed]
+        return InstallReport((*report.created, *created), (*report.changed, *changed))
+
+
+def difference_everywhere(first: sqlalchemy.Engine, facility: Facility) -> InstallReport:
+    """The changes that `install_everywhere` would make in tables and procedures: made and rolled back."""
+    created: list[str] = []
+    changed: list[str] = []
+    tables: list[Placed] = []
+    with first.connect() as connection:
+        _demand_nodes(connection, facility)
+        _refuse(stored_elsewhere(connection, facility, None))
+        known = tables_elsewhere(connection)
+    for node in facility.nodes:
+        at = engine(reached(node.dsn))
+        try:
+            with at.connect() as connection:
+                _refuse(stored_elsewhere(connection, facility, node.name))
+                known_there = registry.ring_sizes(connection) if registry.exists(connection) else {}
+            report = difference(at, facility.of(node.name), [install_tsql])
+            created += [f"{thing} on node {node.name}" for thing in report.created]
+            changed += [f"{thing} on node {node.name}" for thing in report.changed]
+            with at.begin() as connection:
+                names = [table.name for table in facility.of(node.name).tables if table.name in known_there]
+                tables += placed(connection, node.name, names)
+        except sqlalchemy.exc.OperationalError as error:
+            _away(node, error, False)
+        finally:
+            at.dispose()
+    changed += [
+        f"table {table.name} to node {table.node}"
+        for table in facility.tables
+        if table.node is not None and table.name not in known
+    ]
+    report = difference(first, facility.of(None), [install_tsql])
+    return InstallReport((*report.created, *created), (*report.changed, *changed))
+
+
+def _refuse(obstacles: Iterator[Obstacle]) -> None:
+    if found := list(obstacles):
+        raise InstallRefused(found)
+
+
+def _demand_nodes(connection: sqlalchemy.Connection, facility: Facility) -> None:
+    """Refuses a file without a node that has tables, or with a table of a node's on another server."""
+    named = {node.name for node in facility.nodes}
+    lost: dict[str, list[str]] = {}
+    for table, node in tables_elsewhere(connection).items():
+        if node not in named:
+            lost.setdefault(node, []).append(table)
+    _refuse(
+        Obstacle(
+            f"node {node} is missing in the facility file, but has tables: {', '.join(sorted(tables))}",
+            f"-- keep [[node]] with name = {node!r} in the file, or drop these tables first",
+        )
+        for node, tables in lost.items()
+    )
+    _refuse(called_elsewhere(connection, facility))
+
+
+def _away(node: Node, error: Exception, alone: bool) -> None:
+    why = " ".join(str(getattr(error, "orig", error)).split())
+    if not alone:
+        raise ServerError(f"node {node.name} cannot be reached, and nothing was installed here: {why}")
+    log.error("node %s cannot be reached, and its tables cannot be written or read: %s", node.name, why)
+
+
+def _copy_logins(first: sqlalchemy.Engine, node: Node) -> list[str]:
+    """Makes the logins that a node lacks, with their rights and, where we may read them, their passwords."""
+    query = sqlalchemy.text(
+        "select role.rolname, array_agg(granted.rolname order by granted.rolname) as rights, role.rolcanlogin"
+        " from pg_roles as role join pg_auth_members as membership on membership.member = role.oid"
+        " join pg_roles as granted on granted.oid = membership.roleid"
+        " where granted.rolname = any(:groups) and not role.rolname = any(:groups)"
+        " and role.rolname not like 'pg\\_%' and role.rolname <> 'ringlog_owner'"
+        " group by role.oid, role.rolname, role.rolcanlogin order by role.rolname"
+    )
+    secret = sqlalchemy.text("select rolpassword from pg_authid where rolname = :name")
+    made = []
+    with first.connect() as here, psycopg.connect(reached(node.dsn)) as there:
+        known = {name for (name,) in there.execute("select rolname from pg_roles")}
+        is_super = here.scalar(sqlalchemy.text("select rolsuper from pg_roles where rolname = current_user"))
+        for name, rights, may_log_in in here.execute(query, {"groups": _GROUPS}).all():
+            if name in known:
+                continue
+            login = sql.Identifier(name)
+            password = here.scalar(secret, {"name": name}) if is_super else None
+            there.execute(
+                sql.SQL("create role {} {} password {}").format(
+                    login, sql.SQL("login" if may_log_in else "nologin"), sql.Literal(password)
+                )
+            )
+            for right in rights:
+                there.execute(sql.SQL("grant {} to {}").format(sql.Identifier(right), login))
+            grant_to_gateway(there, login)
+            made.append(
+                name
+                if password
+                else (
+                    f"{name} (it can write there; to read there, set its password again "
+                    "with ringlog user passwd)"
+                )
+            )
+    return made
+
+
+def nodes_of(conninfo: str) -> dict[str, tuple[str, str]]:
+    """The nodes in a first server's registry: administrators' connection strings, the gateway's passwords."""
+    with engine(conninfo).connect() as connection:
+        return known_nodes(connection)
+
+
+def placing_of(conninfo: str) -> dict[str, str | None]:
+    """The installed tables, and the server to which calls for each go; None is the first one."""
+    with engine(conninfo).connect() as connection:
+        return places(connection)
+
+
+def places(connection: sqlalchemy.Connection) -> dict[str, str | None]:
+    """The same, asked on a connection to the first server."""
+    here = dict.fromkeys(registry.ring_sizes(connection))
+    return here | tables_elsewhere(connection)
+
+
+def server_of(conninfo: str, table: str) -> str:
+    """The connection string of the server that has a table. Raises UsageError for one that is nowhere, and
+    ServerError for a node that is away."""
+    found = placing_of(conninfo)
+    if table not in found:
+        raise UsageError(f"there is no table '{table}': ringlog status lists them")
+    node = found[table]
+    if node is None:
+        return conninfo
+    server = reached(nodes_of(conninfo)[node][0])
+    if why := _why_away(server):
+        raise ServerError(f"table {table} is on node {node}, which cannot be reached: {why}")
+    return server
+
+
+def _why_away(server: str) -> str:
+    """Why a server cannot be reached; empty if it can."""
+    try:
+        psycopg.connect(server).close()
+    except psycopg.OperationalError as error:
+        return " ".join(str(error).split())
+    return ""
+
+
+def gateway_conninfo(dsn: str, password: str) -> str:
+    """The connection string by which the gateway reaches a node."""
+    return make_conninfo(dsn, user=GATEWAY, password=password)
+
+
+@contextmanager
+def housekeeping_of(name: str, dsn: str) -> Iterator[None]:
+    """Looks after a node, as `housekeeping` does, from when it can be reached until the end."""
+    # it brings numpy, which only a server needs
+    from ringlog.server.housekeeping import housekeeping
+
+    end = threading.Event()
+
+    def look_after() -> None:
+        logged = False
+        while not end.is_set():
+            at = engine(reached(dsn))
+            try:
+                with housekeeping(at, reached(dsn)) as begin:
+                    begin(end)
+                    end.wait()
+            except Stopped:
+                return
+            except sqlalchemy.exc.SQLAlchemyError as error:
+                if not logged:  # once is enough while the reason lasts
+                    log.warning(
+                        "housekeeping of node %s is not possible: %s", name, " ".join(str(error).split())
+                    )
+                logged = True
+                end.wait(_PAUSE)
+            finally:
+                at.dispose()
+
+    with in_background(f"housekeeping of {name}", look_after, end):
+        yield
+
+
+@contextmanager
+def nodes_followed(
+    conninfo: str,
+    known: Mapping[str, tuple[str, str]],
+    report: Callable[[Mapping[str, tuple[str, str]]], None],
+    *,
+    looked_after: bool = True,
+) -> Iterator[None]:
+    """Reports nodes that are added until the end, beside those that are `known`. `looked_after`: with the
+    housekeeping of `housekeeping_of` for all of them."""
+    end = threading.Event()
+
+    def follow() -> None:
+        followed = dict(known)
+        warned = ""
+        with ExitStack() as every:
+            after: dict[str, ExitStack] = {}
+
+            def look_after(name: str, dsn: str) -> None:
+                if name in after:
+                    after[name].close()
+                after[name] = every.enter_context(ExitStack())
+                if looked_after:
+                    after[name].enter_context(housekeeping_of(name, dsn))
+
+            for name, (dsn, _) in followed.items():
+                look_after(name, dsn)
+            while not end.is_set():
+                try:
+                    for now in _changes_of_nodes(conninfo, end):
+                        new = {name: each for name, each in now.items() if followed.get(name) != each}
+                        if new:
+                            report(new)
+                            followed |= new
+                        for name, (dsn, _) in new.items():
+                            log.info("node %s is known from now on", name)
+                            look_after(name, dsn)
+                except (psycopg.Error, sqlalchemy.exc.SQLAlchemyError, ValueError) as error:
+                    words = " ".join(str(error).split())
+                    if words != warned:  # once is enough while the reason lasts
+                        log.warning("nodes cannot be read: %s", words)
+                    warned = words
+                    end.wait(_PAUSE)
+
+    with in_background("nodes", follow, end):
+        yield
+
+
+def _changes_of_nodes(conninfo: str, end: threading.Event) -> Iterator[dict[str, tuple[str, str]]]:
+    """The nodes in the first server's registry, again each time that its tables have changed."""
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        connection.execute(sql.SQL("listen {}").format(sql.Identifier(CHANNEL)))
+        yield nodes_of(conninfo)
+        while not end.is_set():
+            # several at once are one
+            if list(connection.notifies(timeout=0.5, stop_after=1)):
+                yield nodes_of(conninfo)
+
+
+def place(name: str | None) -> str:
+    """A server's name in messages; None is the first one."""
+    return "the first server" if name is None else f"node {name}"
+
+
+class Everywhere:
+    """The first server and, one after the other, its nodes that can be reached: the node's
+    name, or None, and the connection string. `away` then has why the others cannot."""
+
+    def __init__(self, conninfo: str) -> None:
+        self.conninfo = conninfo
+        self.nodes = nodes_of(conninfo)
+        self.away: dict[str, str] = {}
+
+    def __iter__(self) -> Iterator[tuple[str | None, str]]:
+        yield None, self.conninfo
+        for name, (dsn, _) in self.nodes.items():
+            server = reached(dsn)
+            if why := _why_away(server):
+                self.away[name] = why
+            else:
+                yield name, server
+
+    def with_headlines(self) -> Iterator[tuple[str | None, str]]:
+        """The same, each with a headline where there are several. Raises ServerError at the end for those
+        that are away."""
+        for name, server in self:
+            if self.nodes:
+                print(f"{place(name)}:", flush=True)
+            yield name, server
+        self.demand_all()
+
+    def demand_all(self) -> None:
+        """Raises ServerError for nodes that are away."""
+        if self.away:
+            whys = (f"node {name} cannot be reached: {why}" for name, why in self.away.items())
+            raise ServerError(f"{'; '.join(whys)}. Everything else was done")
+
+
+def servers_there(conninfo: str) -> tuple[list[str], dict[str, str]]:
+    """The connection strings of all servers that can be reached, the first one last; why the nodes that are
+    away cannot, by their names.
+    """
+    servers = Everywhere(conninfo)
+    first, *others = servers
+    return [*(server for _, server in others), first[1]], servers.away
+
+
+def every_server(conninfo: str) -> list[str]:
+    """The connection strings of all servers, the first one last. Raises ServerError for one that is away."""
+    there, away = servers_there(conninfo)
+    if away:
+        name, why = next(iter(away.items()))
+        raise ServerError(f"node {name} cannot be reached, and nothing was changed: {why}")
+    return there
+
+
+def known_by_gateway(nodes: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    return {name: gateway_conninfo(dsn, password) for name, (dsn, password) in nodes.items()}

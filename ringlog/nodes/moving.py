@@ -1,0 +1,556 @@
+"""Moves tables from one server to another while they are written.
+
+The rows of closed weeks are copied, then those that arrived meanwhile, repeatedly; the last ones while
+writers wait. In the same moment the first server records that the table is elsewhere: the gateways are
+notified, and calls that waited are refused on the old server with the error after which the gateway looks for
+the table's new place. Then every row of the old copy is compared with the new one, and the old one is
+dropped.
+
+A move that was interrupted at any moment can be continued by the next call. Before the switch the old server
+has everything. After it the new one has, except for rows that came to the old one when this ended between the
+switch and the closing of the old copy: these are copied when it is continued.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+
+import psycopg
+import sqlalchemy as sa
+from psycopg import errors, sql
+from sqlalchemy.dialects import postgresql
+
+from ringlog.errors import ServerError, UsageError
+from ringlog.gateway.tsql_schema import install as install_tsql
+from ringlog.nodes.everywhere import install_everywhere, place, places, reached
+from ringlog.procedures import CHANGES_LOCK, Procedure
+from ringlog.schema import moves, nodes, registry, renaming
+from ringlog.schema.carrying import Carrier, Connection, Part, opened
+from ringlog.schema.change import CHANNEL, MOVED, announce, change, run
+from ringlog.schema.facility import Facility, Table
+from ringlog.schema.install import bring_up_to_date, install, procedures_of
+from ringlog.schema.partitions import alone, keep_statistics_small, log_partitions, make_partition
+from ringlog.schema.roles import READER, SUMMARIES, become_owner, granting
+from ringlog.schema.summaries import LOCK
+from ringlog.schema.tables import stored_columns
+from ringlog.schema.tiers import cold_week, history, leave_manifest, summarised
+from ringlog.server.database import engine
+
+_MOVING_LOCK = 0x6D6F76696E67
+"""Its hexadecimal digits are "moving": the advisory lock of moving tables."""
+_FEW = 200
+"""rows that came meanwhile may wait for the last step"""
+_LOCK_TIMEOUT = "400ms"
+_PAUSE = 0.2
+"""seconds until locks are tried for again"""
+_PATIENCE = 60.0
+"""seconds after which that is given up"""
+
+
+@dataclass(frozen=True)
+class Move:
+    """A table on its way; None is the first server."""
+
+    table: str
+    source: str | None
+    target: str | None
+    switched: bool
+
+    def __str__(self) -> str:
+        return f"{self.table} from {place(self.source)} to {place(self.target)}"
+
+
+def moves_under_way(connection: sa.Connection) -> list[Move]:
+    if not sa.inspect(connection).has_table(moves.move.name, moves.move.schema):
+        return []
+    query = sa.select(moves.move).order_by(moves.move.c.table_name)
+    return [
+        Move(row.table_name, row.source, row.target, row.switched is not None)
+        for row in connection.execute(query)
+    ]
+
+
+def move_tables(conninfo: str, facility: Facility, names: Collection[str]) -> Iterator[str]:
+    """Moves these tables, all if none are named, to where the facility says. Yields lines on the progress.
+
+    Raises ServerError for what a person can mend. What was begun before goes on, or is taken back where the
+    facility wants the table elsewhere again.
+    """
+    wanted = {table.name: table for table in facility.tables}
+    unknown = [name for name in names if name not in wanted]
+    if unknown:
+        raise UsageError(f"the facility file has no table {', '.join(unknown)}")
+    first = engine(conninfo)
+    with no_other_move(conninfo):
+        bring_up_to_date(first, [install_tsql])
+        with first.connect() as connection:
+            now = places(connection)
+            under_way = moves_under_way(connection)
+        if not under_way:
+            # everything else that the file says, new nodes among it
+            as_it_is = [replace(table, node=now.get(table.name, table.node)) for table in facility.tables]
+            report = install_everywhere(first, replace(facility, tables=tuple(as_it_is)))
+            if report:
+                yield str(report)
+        with first.connect() as connection:
+            known = {name: reached(dsn) for name, (dsn, _) in nodes.known_nodes(connection).items()}
+        servers: dict[str | None, str] = {None: conninfo} | dict(known.items())
+        moved = False
+        for move in under_way:
+            if names and move.table not in names:
+                continue
+            moved = True
+            if move.switched:
+                yield from _Moving(servers, move).finish()
+            elif move.table not in wanted or wanted[move.table].node != move.target:
+                yield from _Moving(servers, move).take_back()
+        for name in names or wanted:
+            target, source = wanted[name].node, now.get(name, wanted[name].node)
+            if source == target:
+                continue
+            if target not in servers:
+                raise UsageError(
+                    f"node {target} is not known yet: finish first what was begun, with its tables alone"
+                )
+            moved = True
+            yield from _Moving(servers, Move(name, source, target, False)).run(facility)
+        if not moved:
+            yield "every table is where the facility file says"
+
+
+class _Moving:
+    def __init__(self, servers: dict[str | None, str], move: Move) -> None:
+        self.move = move
+        self.table = move.table
+        self.first_conninfo = servers[None]
+        self.first = engine(servers[None])
+        try:
+            self.source_conninfo = servers[move.source]
+            self.target_conninfo = servers[move.target]
+        except KeyError as error:
+            raise ServerError(f"{move}: node {error.args[0]} is not known any more") from None
+        self.source = engine(self.source_conninfo)
+        self.target = engine(self.target_conninfo)
+        self._procedures: list[Procedure] = []
+        self._readable: list[sql.Identifier] = []
+        """of a table that comes to the first server: made and granted at the switch"""
+
+    def run(self, facility: Facility) -> Iterator[str]:
+        """All of it, from where it is."""
+        yield f"{self.move}: begins"
+        bring_up_to_date(self.source, [install_tsql])
+        bring_up_to_date(self.target, [install_tsql])
+        self._note()
+        with ExitStack() as stack:
+            # housekeeping of partitions waits
+            stack.enter_context(alone(self.source))
+            stack.enter_context(alone(self.target))
+            change(self.source, self._begin_recording)
+            self._install(facility)
+            carrier = self._carrier(stack)
+            for name, rows in self._copy(carrier):
+                yield f"{self.table}: {rows} rows of {name} copied"
+            with self._summaries_waiting(carrier):
+                waited = self._switch(carrier)
+            yield f"{self.table}: on {place(self.move.target)} now; writers waited {waited:.3f} s"
+        yield from self.finish()
+
+    def take_back(self) -> Iterator[str]:
+        """Makes it as if it had not begun, before the switch."""
+
+        def end_recording(connection: sa.Connection) -> None:
+            become_owner(connection)
+            moves.end_recording(connection, self.table)
+
+        stood_in = self._placed(self.source, self.move.source) if self.move.target is None else []
+
+        def drop(connection: sa.Connection) -> None:
+            become_owner(connection)
+            moves.drop_copy(connection, self.table)
+            if stood_in:
+                nodes.placing([], stood_in)(connection)
+                announce(connection)
+
+        with alone(self.target):
+            change(self.target, drop)
+        change(self.source, end_recording)
+        change(self.first, self._forget)
+        yield f"{self.move}: taken back"
+
+    def finish(self) -> Iterator[str]:
+        """What is left after the switch: the old copy."""
+        placed = self._placed(self.target, self.move.target)
+        with ExitStack() as stack:
+            stack.enter_context(alone(self.source))
+            stack.enter_context(alone(self.target))
+            with self.source.connect() as connection:
+                is_there = self.table in registry.ring_sizes(connection)
+            if is_there:
+                carrier = self._carrier(stack)
+                self._patiently(lambda: self._close(carrier))
+                self._compare(carrier)
+                yield f"{self.table}: every row of the old copy is on {place(self.move.target)}"
+                carrier.source.close()
+
+        def drop(connection: sa.Connection) -> None:
+            become_owner(connection)
+            if is_there:
+                moves.drop_copy(connection, self.table)
+
+        def clear(connection: sa.Connection) -> None:
+            become_owner(connection)
+            if self.move.source is None:
+                drop(connection)
+            nodes.placing([], placed)(connection)
+            announce(connection, MOVED)
+
+        def arrived(connection: sa.Connection) -> None:
+            become_owner(connection)
+            own = moves.moved_part.c.table_name == self.table
+            connection.execute(moves.moved_part.delete().where(own))
+
+        if self.move.source is not None:
+            change(self.source, drop)
+        change(self.first, clear)
+        change(self.target, arrived)
+        change(self.first, self._forget)
+        yield f"{self.move}: done"
+
+    def _note(self) -> None:
+        """Notes the move on the first server, unless that is done."""
+
+        def note(connection: sa.Connection) -> None:
+            become_owner(connection)
+            if any(each.table == self.table for each in moves_under_way(connection)):
+                return
+            with self.target.connect() as there:
+                if self.table in registry.ring_sizes(there):
+                    raise ServerError(f"{place(self.move.target)} has another table {self.table} already")
+            row = {"table_name": self.table, "source": self.move.source, "target": self.move.target}
+            connection.execute(moves.move.insert().values(row))
+
+        change(self.first, note)
+
+    def _forget(self, connection: sa.Connection) -> None:
+        become_owner(connection)
+        connection.execute(moves.move.delete().where(moves.move.c.table_name == self.table))
+
+    def _begin_recording(self, connection: sa.Connection) -> None:
+        become_owner(connection)
+        moves.begin_recording(connection, self.table)
+
+    def _install(self, facility: Facility) -> None:
+        """Makes the table on the target, as the source has it, with the partitions of its log."""
+        with self.source.connect() as connection:
+            order = [*stored_columns(connection, "online", [self.table])[self.table]]
+            rows = registry.ring_sizes(connection)[self.table]
+            partitions = log_partitions(connection, self.table)
+            formers = renaming.former_names(connection).get(self.table, [])
+        table = _as_stored(next(one for one in facility.tables if one.name == self.table), order, rows)
+        with self.target.connect() as connection:
+            there = registry.ring_sizes(connection)
+        others = [one for one in facility.tables if one.name in there and one.name != self.table]
+
+        def name_formers(connection: sa.Connection) -> None:
+            become_owner(connection)
+            known = renaming.former_names(connection).get(self.table, [])
+            for former in formers:
+                if former not in known:
+                    row = {"former": former, "table_name": self.table}
+                    connection.execute(renaming.former_table.insert().values(row))
+
+        def before(connection: sa.Connection) -> None:
+            if self.move.target is None and self.table not in there:
+                become_owner(connection)
+                nodes.make_room(connection, self.table)
+                run(connection, "reset role")
+
+        def unused(connection: sa.Connection) -> list[str]:
+            # before the switch the first server has the table, and it is not used
+            for placed in stood_in:
+                self._procedures = procedures_of(connection, own, self.table)
+                self._readable = nodes.keep_away(connection, placed)
+            return []
+
+        def begun(connection: sa.Connection) -> list[str]:
+            row = postgresql.insert(moves.moved_part).values(table_name=self.table, part=moves.BEGUN)
+            connection.execute(row.on_conflict_do_nothing())
+            return []
+
+        def not_summarised(connection: sa.Connection) -> list[str]:
+            # the target's summaries are the source's until it takes rows
+            own = summarised.c.table_name == self.table
+            connection.execute(summarised.update().where(own).values(levels=[]))
+            return []
+
+        def make_partitions(connection: sa.Connection) -> None:
+            become_owner(connection)
+            known = log_partitions(connection, self.table)
+            for one in partitions:
+                if not any(other.start < one.end and one.start < other.end for other in known):
+                    make_partition(connection, self.table, one)
+                    keep_statistics_small(connection, self.table, one.name)
+
+        stood_in = self._placed(self.source, self.move.source) if self.move.target is None else []
+        own = replace(facility.of(self.move.target), tables=(*others, table))
+        change(self.target, name_formers)
+        install(self.target, own, [install_tsql, self._demand_same, begun, not_summarised, unused], before)
+        change(self.target, make_partitions)
+
+    def _demand_same(self, there: sa.Connection) -> list[str]:
+        with self.source.connect() as here:
+            for schema in ("online", "ring", "log", SUMMARIES):
+                own, other = (
+                    stored_columns(each, schema, [self.table]).get(self.table, {}) for each in (here, there)
+                )
+                if own != other or (schema == "online" and [*own] != [*other]):
+                    differ = sorted({*own.items()} ^ {*other.items()})
+                    how = ", ".join(f"{name} {kind}" for name, kind in differ) or "order of columns"
+                    raise ServerError(
+                        f"table {self.table} is not on {place(self.move.source)} what the facility file says"
+                        f" ({schema}: {how}): move it as it is, and change it after that"
+                    )
+        return []
+
+    def _carrier(self, stack: ExitStack) -> Carrier:
+        source = stack.enter_context(opened(self.source_conninfo))
+        target = stack.enter_context(opened(self.target_conninfo))
+        with self.source.connect() as connection:
+            is_view = self.table in stored_columns(connection, "ring", [self.table])
+        return Carrier(
+            source, target, self.table, sql.Identifier("ring" if is_view else "online", self.table)
+        )
+
+    def _parts(self) -> list[Part]:
+        with self.source.connect() as connection:
+            found = log_partitions(connection, self.table)
+        return [
+            Part(f"{self.table}_default", None, None),
+            *(Part(one.name, one.start, one.end) for one in found),
+        ]
+
+    def _copy(self, carrier: Carrier) -> Iterator[tuple[str, int]]:
+        """The closed parts, then what came meanwhile until that is little."""
+        done = carrier.done()
+        for part in self._parts():
+            if part.name not in done:
+                rows = carrier.copy(part)
+                if rows:
+                    yield f"log.{part.name}", rows
+        yield from self._copy_archive()
+        if self.move.target is not None:
+            carrier.copy_signals()
+        if SUMMARIES not in done:
+            carrier.copy_summaries()
+        carrier.carry_books()
+        self._ring_as_of = carrier.as_of()
+        carrier.carry_ring(None)
+        while carrier.carry_log(100_000) > _FEW:
+            pass
+
+    def _copy_archive(self) -> Iterator[tuple[str, int]]:
+        """Copies the files of weeks that have left PostgreSQL. The old ones stay for readers; the source sets
+        them aside when it has forgotten the table, and the target what it does not name in the end. Raises
+        ServerError."""
+        # it takes the extra `history`, as archiving does
+        with self.source.begin() as connection:
+            weeks = connection.execute(
+                sa.select(cold_week.c.file, cold_week.c.rows, cold_week.c.sha256).where(
+                    cold_week.c.table_name == self.table
+                )
+            ).all()
+            here = connection.scalar(sa.select(history.c.archive))
+        if not weeks:
+            return
+        from ringlog.history.folder import Damaged, Folder
+
+        with self.target.begin() as connection:
+            there = connection.scalar(sa.select(history.c.archive))
+        if here is None or there is None:
+            raise ServerError(
+                f"table {self.table} has weeks in the archive: moving it needs [history] in the facility file"
+            )
+        old, new = Folder(here), Folder(there)
+        for file, rows, sha256 in weeks:
+            with self.target.begin() as connection:
+                become_owner(connection)
+                leave_manifest(connection, sa.select(sa.literal(file)))
+            new.put_back(file)
+            try:
+                if not (new.exists(file) and new.digest(file) == sha256):
+                    new.copy(old, file)
+                    if new.digest(file) != sha256:
+                        raise ServerError(f"{new}/{file} is not the file that the manifest names: try again")
+                    yield f"archive {file}", rows
+            except Damaged as error:
+                raise ServerError(f"table {self.table} stays where it is: {error}") from None
+
+    @contextmanager
+    def _summaries_waiting(self, carrier: Carrier) -> Iterator[None]:
+        """The source makes no summaries inside this; the target has those that there are."""
+        carrier.source.execute(f"select pg_advisory_lock{LOCK}".encode())
+        try:
+            since = carrier.done()[SUMMARIES]
+            if since is not None:
+                carrier.carry_summaries(since)
+            yield
+        finally:
+            if not carrier.source.broken:
+                carrier.source.execute(f"select pg_advisory_unlock{LOCK}".encode())
+
+    def _switch(self, carrier: Carrier) -> float:
+        """Brings the last rows and sends calls to the target. Returns for how many seconds writers waited."""
+        placed = self._placed(self.target, self.move.target)
+        with ExitStack() as stack:
+            first = carrier.source
+            if self.move.source is not None:
+                first = stack.enter_context(opened(self.first_conninfo))
+            return self._patiently(lambda: self._switch_once(carrier, first, placed))
+
+    def _switch_once(self, carrier: Carrier, first: Connection, placed: Sequence[nodes.Placed]) -> float:
+        # all but the last of it without the lock
+        carrier.carry_log()
+        ring = carrier.as_of()
+        carrier.carry_ring(self._ring_as_of)
+        self._ring_as_of = ring
+        with carrier.source.transaction():
+            carrier.source.execute(_timeout())
+            with first.transaction():
+                first.execute(_timeout())
+                first.execute("select pg_advisory_xact_lock(%s)", [CHANGES_LOCK])
+                for procedure in self._procedures:
+                    first.execute(procedure.source.encode())
+                began = time.monotonic()
+                carrier.lock()
+                with carrier.target.transaction():
+                    carrier.carry_log()
+                    carrier.carry_ring(ring)
+                    carrier.hand_over()
+                carrier.source.execute(moves.closing(self.table, carrier.ring))
+                if self.move.target is None:
+                    self._let_read(first)
+                    replace(carrier, target=first).copy_signals()
+                _route(first, self.table, placed)
+            # the first server's transaction has ended: calls go to the target; with the source's, those that
+            # wait there are refused
+        return time.monotonic() - began
+
+    def _close(self, carrier: Carrier) -> None:
+        """Closes the old copy where that is yet to be done, and brings what came to it after the switch."""
+        with carrier.source.transaction():
+            carrier.source.execute(_timeout())
+            carrier.lock()
+            carrier.source.execute(moves.closing(self.table, carrier.ring))
+            carrier.carry_log()
+            carrier.carry_ring(None)
+            # no writer waits for these: what is reported meanwhile is added on the target
+            carrier.carry_books()
+
+    def _compare(self, carrier: Carrier) -> None:
+        with self.source.connect() as connection:
+            kept = connection.scalar(
+                sa.text(
+                    "select now() - cast(retention as interval) from ringlog.logged_table"
+                    " where table_name = :name"
+                ),
+                {"name": self.table},
+            )
+        for part in self._parts():
+            if kept is not None and part.end is not None and part.end <= kept:
+                continue
+            if row := carrier.missing(part):
+                raise ServerError(
+                    f"{place(self.move.target)} has not this row of log.{part.name}, and the old copy stays:"
+                    f" {row}"
+                )
+        if place_of_ring := carrier.missing_of_ring():
+            raise ServerError(
+                f"{place(self.move.target)} has an older or another row {place_of_ring} in the ring of"
+                f" {self.table}, and the old copy stays"
+            )
+
+    def _let_read(self, first: Connection) -> None:
+        """Lets readers read the table on the first server, from the transaction's end on."""
+        readable = sql.SQL(", ").join(self._readable)
+        first.execute(sql.SQL("grant select on {} to {}").format(readable, sql.Identifier(READER)))
+        first.execute(granting(self.table))
+
+    def _placed(self, server: sa.Engine, of: str | None) -> list[nodes.Placed]:
+        """The description of the table on a node for the first server, which needs none of its own tables."""
+        if of is None:
+            return []
+        with server.begin() as connection:
+            return nodes.placed(connection, of, [self.table])
+
+    def _patiently(self, work: Callable[[], float | None]) -> float:
+        """Does what needs locks that others may have."""
+        end = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return work() or 0.0
+            except (errors.LockNotAvailable, errors.DeadlockDetected) as error:
+                if time.monotonic() > end:
+                    raise ServerError(
+                        f"table {self.table} has been in use all the time, and is on"
+                        f" {place(self.move.source)} still; what was copied stays: try again ({error})"
+                    ) from None
+            time.sleep(_PAUSE)
+
+
+def _timeout() -> sql.Composed:
+    return sql.SQL("set local lock_timeout = {}").format(sql.Literal(_LOCK_TIMEOUT))
+
+
+def _route(first: Connection, table: str, placed: Sequence[nodes.Placed]) -> None:
+    """Lets the gateways call the procedures of a table where it is `placed`, here if it is nowhere, from the
+    transaction's end on."""
+    first.execute("delete from ringlog.stand_in where table_name = %s", [table])
+    first.execute("delete from ringlog.signal_elsewhere where table_name = %s", [table])
+    for there in placed:
+        first.execute(
+            "insert into ringlog.stand_in (name, table_name, node)"
+            " select name, %s, %s from unnest(%s::text[]) as name",
+            [table, there.node, [procedure.name for procedure in there.procedures]],
+        )
+        # its signals are found there by their names from the same moment on
+        first.execute("delete from ringlog.signal where table_name = %s", [table])
+        if there.signals:
+            columns = [*there.signals[0]]
+            with first.cursor() as cursor:
+                cursor.executemany(
+                    sql.SQL("insert into ringlog.signal_elsewhere ({}) values ({})").format(
+                        sql.SQL(", ").join(map(sql.Identifier, columns)),
+                        sql.SQL(", ").join(map(sql.Placeholder, columns)),
+                    ),
+                    there.signals,
+                )
+    first.execute("update ringlog.move set switched = now() where table_name = %s", [table])
+    first.execute(sql.SQL("notify {}, {}").format(sql.Identifier(CHANNEL), sql.Literal(MOVED)))
+
+
+def _as_stored(table: Table, order: Sequence[str], rows: int) -> Table:
+    """A table of the file with the columns that are stored, in their order: calls by position rely on it."""
+    columns = {column.name: column for column in table.columns}
+    lost = [name for name in order if name not in columns]
+    if lost:
+        raise ServerError(
+            f"table {table.name} has columns that the facility file has not: {', '.join(lost)}: move it as it"
+            " is, and change it after that"
+        )
+    return replace(table, columns=tuple(columns[name] for name in order), rows=rows, renamed_from=None)
+
+
+@contextmanager
+def no_other_move(conninfo: str) -> Iterator[None]:
+    """No table moves inside this but by the caller. Raises ServerError while one does."""
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        # one that was killed has it for a moment yet
+        connection.execute("set lock_timeout = '5s'")
+        try:
+            connection.execute("select pg_advisory_lock(%s)", [_MOVING_LOCK])
+        except errors.LockNotAvailable:
+            raise ServerError(
+                "another ringlog node move, or a ringlog backup, is at work: wait for its end"
+            ) from None
+        yield

@@ -1,0 +1,1 @@
+"""The server: the embedded PostgreSQL, the gateway and the process of HTTP, started and stopped as one."""

@@ -1,0 +1,42 @@
+"""The end of statements that run in the foreground when a stop is asked for."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import psycopg
+import sqlalchemy as sa
+
+from ringlog.server.background import in_background
+from ringlog.server.postgres import Stopped
+
+_PAUSE = 0.2  # seconds between two looks whether to stop
+
+
+@contextmanager
+def cancelled_at(stop: threading.Event, engine: sa.Engine) -> Iterator[None]:
+    """Cancels what the engine's connections run once `stop` is set, and raises Stopped."""
+    connections: set[psycopg.Connection] = set()
+    ended = threading.Event()
+
+    def add(connection: psycopg.Connection, *_: object) -> None:
+        connections.add(connection)
+
+    def cancel() -> None:
+        while not ended.wait(_PAUSE):
+            if stop.is_set():
+                # again and again: PostgreSQL takes no notice of a cancel between two statements
+                for connection in [*connections]:
+                    with suppress(psycopg.Error):
+                        connection.cancel()
+
+    sa.event.listen(engine, "checkout", add)
+    try:
+        with in_background("cancelling", cancel, ended):
+            yield
+    except sa.exc.DBAPIError as error:
+        if stop.is_set() and isinstance(error.orig, psycopg.errors.QueryCanceled):
+            raise Stopped from None
+        raise
+    finally:
+        sa.event.remove(engine, "checkout", add)

@@ -1,0 +1,134 @@
+"""Locks of a data directory: of the one process that starts its PostgreSQL, and of the commands that use it.
+
+serving locked by the process that has started PostgreSQL, or is about to, and contains its name commands
+locked, together, by the commands that need PostgreSQL
+"""
+
+import fcntl
+import json
+import logging
+import os
+import shlex
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+import psutil
+
+from ringlog.server.account import Account
+
+log = logging.getLogger(__name__)
+
+SERVING, COMMANDS = "serving", "commands"
+# Seconds in which the holder of the lock has written its name, or taken it away and let go: it does that at
+# once, but on a busy machine its turn may come late.
+_NAMELESS = 10.0
+_PAUSE = 0.05
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A process that has a data directory."""
+
+    pid: int
+    command: str
+    since: str
+    serves: bool
+    """whether it runs until it is stopped, as `ringlog serve`; other commands end by themselves"""
+
+    def __str__(self) -> str:
+        return f"process {self.pid} ({self.command}, since {self.since})"
+
+
+class Held(Exception):
+    """Another process has the data directory."""
+
+    def __init__(self, holder: Holder | None) -> None:
+        self.holder = holder
+        """None: it has not written its name"""
+        super().__init__(str(holder or "another process"))
+
+
+@contextmanager
+def held(data: Path, account: Account, *, serves: bool) -> Iterator[None]:
+    """The data directory for this process alone; the kernel releases it however the process ends.
+
+    Raises Held when another process has it.
+    """
+    with _opened(data / SERVING, account) as file:
+        _lock(file)
+        file.truncate(0)
+        json.dump(asdict(_this_process(serves)), file)
+        file.flush()
+        try:
+            yield
+        finally:
+            file.truncate(0)
+
+
+class Commands:
+    """The commands that use a PostgreSQL which one of them has started."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def outlast(self) -> None:
+        """Waits until no other command is there. None begins then before this one is done."""
+        logged = False
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if not logged:
+                    log.info("another command uses this PostgreSQL: waiting until it ends")
+                    logged = True
+                time.sleep(_PAUSE)
+
+
+@contextmanager
+def joined(data: Path, account: Account) -> Iterator[Commands]:
+    """This process among the commands. Waits where the one that has started PostgreSQL is stopping it."""
+    with _opened(data / COMMANDS, account) as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        yield Commands(file)
+
+
+def _opened(path: Path, account: Account) -> IO[str]:
+    with account.acting():
+        return path.open("a+")
+
+
+def _this_process(serves: bool) -> Holder:
+    program = Path(sys.argv[0])
+    name = program.parent.name if program.name == "__main__.py" else program.name
+    now = datetime.now(UTC)
+    return Holder(os.getpid(), shlex.join([name, *sys.argv[1:]]), f"{now:%Y-%m-%d %H:%M:%S} UTC", serves)
+
+
+def _lock(file: IO[str]) -> None:
+    """Raises Held when another process has the lock."""
+    until = time.monotonic() + _NAMELESS
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if (holder := _holder(file)) or time.monotonic() > until:
+                raise Held(holder) from None
+        time.sleep(_PAUSE)
+
+
+def _holder(file: IO[str]) -> Holder | None:
+    """The process that has written its name."""
+    file.seek(0)
+    with suppress(ValueError, TypeError):
+        holder = Holder(**json.loads(file.read()))
+        if psutil.pid_exists(holder.pid):
+            return holder
+    return None

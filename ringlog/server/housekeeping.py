@@ -1,0 +1,128 @@
+"""The background work of the server: partitions of the logs, summaries, the archive."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+
+import sqlalchemy
+
+from ringlog.schema import partitions, rings
+from ringlog.schema.merging import merge
+from ringlog.schema.partitions import MaintenanceReport, maintain
+from ringlog.server.background import in_background
+from ringlog.server.memory import give_back_memory
+from ringlog.server.postgres import Stopped
+
+log = logging.getLogger(__name__)
+
+INTERVAL = 3600.0  # seconds
+SUMMARIES = 60.0  # seconds
+_PAUSE = 0.05  # seconds between two looks at the first round
+
+
+@contextmanager
+def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[[threading.Event], None]]:
+    """Looks after the database in a thread until the end.
+
+    Partitions are made and dropped at once and then every hour, and old ones merged; rings whose rows
+    somebody has deleted are completed once; summaries are brought up to date every minute.
+
+    The function that this yields waits for the first round of partitions, raises its error, and lets the rest
+    begin, which would slow a start down. It raises Stopped when its event is set: another process may have
+    the logs for hours. Later errors are logged and the work is repeated: the default partition takes rows
+    without a partition.
+    """
+    first: Future[MaintenanceReport] = Future()
+    begun = threading.Event()
+    end = threading.Event()
+
+    def begin(stop: threading.Event) -> None:
+        while not first.done():
+            if stop.wait(_PAUSE):
+                raise Stopped
+        _log(first.result())
+        begun.set()
+
+    def hourly() -> None:
+        try:
+            first.set_result(maintain(engine, stopped=end.is_set))
+        except Exception as error:
+            first.set_exception(error)
+            return
+        begun.wait()
+        logged = first.result()
+        pause = 0.0
+        looked = False
+        while not end.wait(pause):
+            try:
+                done = maintain(engine, stopped=end.is_set) if pause else logged
+                pause = INTERVAL
+                if not looked:
+                    for line in rings.complete(engine):
+                        log.info("housekeeping: %s", line)
+                    looked = True
+                for line in merge(engine, stopped=end.is_set):
+                    log.info("housekeeping: %s", line)
+                for line in _archived(engine, conninfo, end):
+                    log.info("housekeeping: %s", line)
+                _end_global_tables(engine)
+                # what PostgreSQL's process has read of all tables, and what thousands of logins have used
+                engine.dispose()
+                give_back_memory()
+            except partitions.Stopped:
+                return
+            except Exception:
+                log.exception("housekeeping failed; the next attempt is in an hour")
+                continue
+            if done != logged:
+                _log(done)
+            logged = done
+
+    def every_minute() -> None:
+        failed = False
+        while not end.wait(SUMMARIES):
+            try:
+                # it brings numpy, for which no start waits
+                from ringlog.history.summaries import Turn, summarise
+
+                summarise(conninfo, stopped=end.is_set, turn=Turn.SKIPPED)
+                failed = False
+            except Exception:
+                if not failed:  # once is enough while the reason lasts
+                    log.exception("summaries were not made; the next attempt is in a minute")
+                failed = True
+
+    with in_background("housekeeping", hourly, end), in_background("summaries", every_minute, end):
+        try:
+            yield begin
+        finally:
+            end.set()
+            # after a start that has failed
+            begun.set()
+
+
+def _archived(engine: sqlalchemy.Engine, conninfo: str, end: threading.Event) -> Iterator[str]:
+    """Archives old weeks if the facility file has [history]; it takes the extra `history`."""
+    with engine.connect() as connection:
+        wanted = connection.scalar(sqlalchemy.text("select count(*) from ringlog.history"))
+    if wanted:
+        from ringlog.history.archive import archive
+        from ringlog.history.ownership import NotOurs
+
+        try:
+            yield from archive(engine, conninfo, stopped=end.is_set)
+        except NotOurs as error:
+            log.error("housekeeping: %s", error)
+
+
+def _end_global_tables(engine: sqlalchemy.Engine) -> None:
+    """Drops the global temporary tables (##t) that killed sessions have left and nobody has named since."""
+    with engine.begin() as connection:
+        connection.execute(sqlalchemy.text("select tsql.end_globals()"))
+
+
+def _log(report: MaintenanceReport) -> None:
+    if report:
+        log.info("housekeeping: %s", "; ".join(str(report).splitlines()))

@@ -1,0 +1,323 @@
+"""Logins: PostgreSQL roles that may write or read, and the gateway's own."""
+
+import secrets
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import Enum
+
+import psycopg
+from psycopg import errors, sql
+
+from ringlog.errors import ServerError, UsageError
+from ringlog.procedures.parameters import OF_A_PARAMETER, WRITING
+from ringlog.server import limits
+from ringlog.server.limits import Limits
+
+GATEWAY = "ringlog_gateway"
+READS_STANDBY = "tsql.reads_standby"
+"""read by the gateway at each login"""
+_NAME_LIMIT = 63  # bytes of a PostgreSQL name; it cuts longer ones silently
+_PATIENCE = 10  # seconds in which each connection must end
+_PAUSE = 0.02  # seconds between two looks at connections that begin
+TDS5_LIMIT = 30  # bytes of the user and password fields of a TDS 5.0 login record
+
+
+class Right(Enum):
+    """A right of a login. The value is the group role that has it."""
+
+    WRITER = "daq_writer"
+    READER = "daq_reader"
+    PARAMETER_WRITER = "parameter_writer"
+
+    @property
+    def shown(self) -> str:
+        """As text for messages: writer, reader, parameter writer."""
+        return self.value.removeprefix("daq_").replace("_", " ")
+
+
+_GROUPS = [right.value for right in Right]
+
+
+def add_login(
+    conninfo: str,
+    name: str,
+    rights: Collection[Right],
+    password: str,
+    parameters: Collection[str] = (),
+    most: Limits = limits.USUAL,
+) -> None:
+    """Makes a login that may write, read or both, and that the gateway may act for.
+
+    `parameters` are parameter tables that it may change, where it may not change all of them. Only the
+    password's SCRAM form leaves this process. Raises UsageError for a name or password that PostgreSQL or TDS
+    cannot carry, ServerError when the login exists already.
+    """
+    if not name or "\0" in name or len(name.encode()) > _NAME_LIMIT:
+        raise UsageError(f"the login name {name!r} must have 1 to {_NAME_LIMIT} bytes")
+    _check_password(name, password)
+    most.settings()
+    login = sql.Identifier(name)
+    with psycopg.connect(conninfo) as connection:
+        try:
+            connection.execute(
+                sql.SQL("create role {} login password {}").format(login, _scram(connection, name, password))
+            )
+        except errors.DuplicateObject:
+            raise ServerError(
+                f"the login {name!r} exists already and was not changed. For a new password: ringlog user "
+                "passwd; for another right: ringlog user remove, then add it again"
+            ) from None
+        for right in rights:
+            connection.execute(sql.SQL("grant {} to {}").format(sql.Identifier(right.value), login))
+        for table in parameters:
+            _grant_parameter(connection, table, login)
+        grant_to_gateway(connection, login)
+        limits.set_limits(connection, login, most)
+
+
+def _grant_parameter(connection: psycopg.Connection, table: str, login: sql.Identifier) -> None:
+    known = connection.execute(
+        "select 1 from ringlog.parameter_table where table_name = %s", [table]
+    ).fetchone()
+    if known is None:
+        raise UsageError(f"there is no parameter table {table!r}: see the facility file")
+    found = connection.execute(
+        "select oid::regprocedure::text from pg_proc where pronamespace = 'ringlog'::regnamespace"
+        " and proname = any(%s)",
+        [[OF_A_PARAMETER[file].format(table) for file in WRITING] + ["save_snapshot", "restore_snapshot"]],
+    ).fetchall()
+    for (procedure,) in found:
+        # regprocedure is quoted by PostgreSQL
+        connection.execute(sql.SQL("grant execute on function {} to {}").format(sql.SQL(procedure), login))
+
+
+@dataclass(frozen=True)
+class Login:
+    """A login as `ringlog user list` shows it."""
+
+    name: str
+    rights: tuple[str, ...]
+    locked: bool
+    until: str | None
+    """when its password ends, if it does"""
+    connections: int
+    """of its own to PostgreSQL; a client of the gateway has one while it needs it"""
+    limits: str
+    """its limits, as text for messages; empty: none"""
+
+
+def logins(conninfo: str) -> list[Login]:
+    """The logins that may write or read, by name."""
+    query = """
+        select role.rolname,
+          array_agg(granted.rolname order by granted.rolname)
+            filter (where granted.rolname = any(%(groups)s)),
+          not role.rolcanlogin,
+          nullif(role.rolvaliduntil, 'infinity')::text,
+          (select count(*) from pg_stat_activity as session where session.usename = role.rolname),
+          (select setconfig from pg_db_role_setting where setrole = role.oid and setdatabase = 0)
+        from pg_roles as role
+        join pg_auth_members as membership on membership.member = role.oid
+        join pg_roles as granted on granted.oid = membership.roleid
+        group by role.oid, role.rolname, role.rolcanlogin, role.rolvaliduntil
+        having bool_or(granted.rolname = any(%(groups)s))
+        order by role.rolname
+    """
+    with psycopg.connect(conninfo) as connection:
+        return [
+            Login(
+                name,
+                tuple(Right(right).shown for right in rights),
+                locked,
+                until,
+                sessions,
+                limits.shown(own),
+            )
+            for name, rights, locked, until, sessions, own in connection.execute(query, {"groups": _GROUPS})
+        ]
+
+
+def change_password(conninfo: str, name: str, password: str) -> None:
+    """Gives a login another password; open sessions continue."""
+    _check_password(name, password)
+    with psycopg.connect(conninfo) as connection:
+        login = _demand(connection, name)
+        connection.execute(
+            sql.SQL("alter role {} password {}").format(login, _scram(connection, name, password))
+        )
+
+
+def limit(conninfo: str, name: str, most: Limits) -> None:
+    """Sets what sessions of a login that begin from now on may take at most."""
+    with psycopg.connect(conninfo) as connection:
+        limits.set_limits(connection, _demand(connection, name), most)
+
+
+class Server(Enum):
+    """The server from which a login reads."""
+
+    STANDBY = "standby"
+    PRIMARY = "primary"
+
+
+def read_from(conninfo: str, name: str, where: Server) -> None:
+    """Sets where sessions of a login that begin from now on read. Raises ServerError."""
+    with psycopg.connect(conninfo) as connection:
+        value = "on" if where is Server.STANDBY else "off"
+        limits.set_setting(connection, _demand(connection, name), READS_STANDBY, value)
+
+
+def lock(conninfo: str, name: str) -> None:
+    """Lets a login do nothing from now on: it cannot log in, and its open sessions can call no more."""
+    with psycopg.connect(conninfo) as connection:
+        _lock(connection, name, _demand(connection, name))
+
+
+def _lock(connection: psycopg.Connection, name: str, login: sql.Identifier) -> None:
+    connection.execute(sql.SQL("alter role {} nologin").format(login))
+    _revoke_from_gateway(connection, login)
+    # sessions that begin while others are ended are refused
+    connection.commit()
+    _await_logins(connection)
+    _end_connections(connection, name)
+
+
+def _await_logins(connection: psycopg.Connection) -> None:
+    """Waits for connections that are just being made: of one that was allowed before, PostgreSQL does not say
+    yet whose it is. One that still waits for its password after _PATIENCE is refused by PostgreSQL itself."""
+    beginning = _beginning(connection)
+    until = time.monotonic() + _PATIENCE
+    while beginning & _beginning(connection) and time.monotonic() < until:
+        time.sleep(_PAUSE)
+
+
+def _beginning(connection: psycopg.Connection) -> set[str]:
+    """The transactions in which processes of PostgreSQL find out whom they are for."""
+    connection.execute("select pg_stat_clear_snapshot()")
+    found = connection.execute(
+        "select virtualtransaction from pg_locks left join pg_stat_activity using (pid)"
+        " where locktype = 'virtualxid' and mode = 'ExclusiveLock' and pid is not null"
+        " and usesysid is null and coalesce(backend_type, 'client backend') = 'client backend'"
+    )
+    return {transaction for (transaction,) in found}
+
+
+def unlock(conninfo: str, name: str) -> None:
+    """Lets a locked login in again, with the password it had."""
+    with psycopg.connect(conninfo) as connection:
+        _unlock(connection, _demand(connection, name))
+
+
+def _unlock(connection: psycopg.Connection, login: sql.Identifier) -> None:
+    connection.execute(sql.SQL("alter role {} login").format(login))
+    grant_to_gateway(connection, login)
+
+
+def remove_login(conninfo: str, name: str) -> None:
+    """Drops a login and ends its sessions. Raises ServerError when it owns something in a database."""
+    with psycopg.connect(conninfo) as connection:
+        login = _demand(connection, name)
+        (was_locked,) = connection.execute(
+            "select not rolcanlogin from pg_roles where rolname = %s", [name]
+        ).fetchone() or (True,)
+        try:
+            # first, and for all to see: a client that connects again at once would not let it go
+            _lock(connection, name, login)
+            with connection.transaction():
+                _revoke_parameters(connection, name, login)
+                # global temporary tables that a killed session has left
+                connection.execute("select tsql.end_globals()")
+                connection.execute(sql.SQL("drop role {}").format(login))
+        except BaseException as error:
+            connection.rollback()
+            if not was_locked:
+                _unlock(connection, login)
+                connection.commit()
+            if not isinstance(error, errors.DependentObjectsStillExist):
+                raise
+            raise ServerError(
+                f"the login {name!r} was not changed, because it owns objects: "
+                f"{error.diag.message_detail}. Give them to another role first (reassign owned by), or "
+                "lock the login: ringlog user lock"
+            ) from None
+
+
+def _revoke_parameters(connection: psycopg.Connection, name: str, login: sql.Identifier) -> None:
+    granted = connection.execute(
+        "select distinct pg_proc.oid::regprocedure::text from pg_proc, aclexplode(proacl) as acl"
+        " join pg_roles on pg_roles.oid = acl.grantee"
+        " where pronamespace = 'ringlog'::regnamespace and rolname = %s",
+        [name],
+    ).fetchall()
+    for (procedure,) in granted:
+        connection.execute(sql.SQL("revoke all on function {} from {}").format(sql.SQL(procedure), login))
+
+
+def _demand(connection: psycopg.Connection, name: str) -> sql.Identifier:
+    """The login, which must be one that ringlog may change: neither its own nor the administrator's."""
+    known = connection.execute(
+        "select 1 from pg_roles where rolname = %s and not rolsuper and exists ("
+        " select from pg_auth_members join pg_roles as granted on granted.oid = roleid"
+        " where member = pg_roles.oid and granted.rolname = any(%s))",
+        [name, _GROUPS],
+    ).fetchone()
+    if known is None:
+        raise UsageError(
+            f"there is no login {name!r} with the right to write or read: ringlog user list shows all logins"
+        )
+    return sql.Identifier(name)
+
+
+def grant_to_gateway(connection: psycopg.Connection, login: sql.Identifier) -> None:
+    """Lets the gateway act for a login."""
+    # PostgreSQL 15 cannot say it a membership, but the gateway's role itself inherits nothing
+    modern = connection.info.server_version >= 160000
+    options = sql.SQL(" with inherit false, set true" if modern else "")
+    connection.execute(sql.SQL("grant {} to {}{}").format(login, sql.Identifier(GATEWAY), options))
+
+
+def _revoke_from_gateway(connection: psycopg.Connection, login: sql.Identifier) -> None:
+    """Lets the gateway act for a login no more: PostgreSQL refuses each call whose commit comes later."""
+    connection.execute(sql.SQL("revoke {} from {}").format(login, sql.Identifier(GATEWAY)))
+    # the gateway begins anew on the connections that calls share, and forgets what the login could see
+    connection.execute("notify ringlog_catalogue")
+
+
+def _end_connections(connection: psycopg.Connection, name: str) -> None:
+    """Ends the login's own connections and waits until they have ended. Raises ServerError."""
+    connection.execute("select pg_stat_clear_snapshot()")
+    connection.execute(
+        "select pg_terminate_backend(pid, %s) from pg_stat_activity where usename = %s",
+        [_PATIENCE * 1000, name],
+    )
+    connection.execute("select pg_stat_clear_snapshot()")
+    left = connection.execute("select pid from pg_stat_activity where usename = %s", [name]).fetchall()
+    if left:
+        processes = ", ".join(str(pid) for (pid,) in left)
+        raise ServerError(
+            f"the login {name!r} still has connections to PostgreSQL, which were told to end {_PATIENCE} "
+            f"seconds ago (processes {processes}): run the command again"
+        )
+
+
+def _check_password(name: str, password: str) -> None:
+    if not password or "\0" in password:
+        raise UsageError(f"the password of {name!r} must not be empty or contain a NUL")
+
+
+def set_gateway_password(conninfo: str, password: str | None = None) -> str:
+    """Gives the gateway's role this password, else a fresh random one that is kept nowhere; returns it."""
+    password = password or secrets.token_urlsafe(32)
+    with psycopg.connect(conninfo) as connection:
+        connection.execute(
+            sql.SQL("alter role {} password {}").format(
+                sql.Identifier(GATEWAY), _scram(connection, GATEWAY, password)
+            )
+        )
+    return password
+
+
+def _scram(connection: psycopg.Connection, name: str, password: str) -> sql.Literal:
+    secret = connection.pgconn.encrypt_password(password.encode(), name.encode(), b"scram-sha-256")
+    return sql.Literal(secret.decode())

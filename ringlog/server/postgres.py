@@ -1,0 +1,515 @@
+"""The embedded PostgreSQL: one database cluster in a data directory, and its life cycle.
+
+A data directory holds
+
+    postgresql-18/   the cluster; its log/ has the server's messages, its conf.d/ the settings
+    socket/          the administrator's socket, closed to other users
+    serving          locked by the process that runs the server, and contains its name
+    commands         locked by the commands that use it
+    start.log        the output of the last start, until the server's own log begins
+"""
+
+import logging
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from ringlog.clients.listening import free_port
+from ringlog.errors import ServerError
+from ringlog.server import settings
+from ringlog.server.account import Account, account_for
+from ringlog.server.data_lock import COMMANDS, SERVING, Held, held, joined
+from ringlog.server.programs import MAJOR_VERSION, programs_for
+
+log = logging.getLogger(__name__)
+
+DATABASE = "ringlog"
+ADMINISTRATOR = "postgres"
+# 5432 is left to a PostgreSQL of the system
+PORTS = range(5433, 32_768)
+_SOCKET_PATH_LIMIT = 107  # sun_path of Linux, without its closing NUL
+_PAUSE = 0.05  # seconds between two looks at a starting or stopping server
+_REPORT = 10.0  # seconds between two words about it
+_REPORT_COMMAND = 60.0  # seconds between two words about a command that keeps `ringlog serve` waiting
+_STANDSTILL = 60.0  # seconds in which a stopping server does nothing, after which it is ended at once
+_IDLE_WORK = 0.2  # what its idle processes do meanwhile, as `_work_done` counts it
+_TAKEN = "Address already in use"  # PostgreSQL's word for a port that another program has
+_LAST_WORDS = 20.0  # seconds that the reason for its end may take to be in its log, on a busy machine
+
+
+class Stopped(Exception):
+    """A stop was asked for while the server was still starting."""
+
+
+class AlreadyServed(ServerError):
+    """Another process runs the server of this data directory."""
+
+
+class Postgres:
+    """The cluster in a data directory. Nothing is touched before one of the methods is called."""
+
+    def __init__(self, data: Path) -> None:
+        try:
+            self.data = data.resolve()
+        except (OSError, RuntimeError) as error:
+            # RuntimeError: a link that leads to itself
+            raise ServerError(f"{data} cannot be the data directory ({error})") from None
+        self.cluster = self.data / f"postgresql-{MAJOR_VERSION}"
+        self.socket = self.data / "socket"
+        self._start_log = self.data / "start.log"
+        self._unfinished = self.data / "unfinished"
+
+    # --- what is there ---
+
+    @property
+    def exists(self) -> bool:
+        try:
+            return (self.cluster / "PG_VERSION").exists()
+        except PermissionError:
+            raise ServerError(
+                f"this user has no access to {self.data}: run this as its owner or as root"
+            ) from None
+        except OSError as error:
+            raise ServerError(f"{self.data} cannot be the data directory ({error.strerror})") from None
+
+    def demand(self, *, any_version: bool = False) -> None:
+        """Raises ServerError when there is no cluster of this version, or of any one."""
+        if any_version and self._clusters():
+            return
+        if not self.exists:
+            self._refuse_others()
+            raise ServerError(
+                f"there is no database in {self.data}: name another folder with --data, "
+                "or make one there: ringlog init --facility FILE, ringlog serve --facility FILE"
+            )
+
+    def postmaster(self) -> psutil.Process | None:
+        """The server process of this cluster, also if another process started it."""
+        return postmaster_of(self.cluster)
+
+    @property
+    def port(self) -> int:
+        """The TCP port, the operator's own setting included. The socket's name carries it too."""
+        if self.postmaster() is not None:
+            with suppress(OSError, ValueError, IndexError):
+                return int(_pid_file(self.cluster)[3])
+        account = account_for(self.data)
+        command = [str(programs_for(account) / "postgres"), "-D", str(self.cluster), "-C", "port"]
+        return int(account.run(command, cwd=self.cluster).split()[-1])
+
+    def conninfo(self, database: str = DATABASE) -> str:
+        """The administrator's libpq connection string. It holds no secret: the socket knows who calls."""
+        return make_conninfo(host=str(self.socket), port=self.port, dbname=database, user=ADMINISTRATOR)
+
+    # --- run ---
+
+    @contextmanager
+    def running(
+        self,
+        *,
+        memory: int | None = None,
+        port: int | None = None,
+        tables: int = 0,
+        stop: threading.Event | None = None,
+        serves: bool = True,
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """Makes the cluster when there is none, starts it, and stops it at the end.
+
+        `memory` is the number of bytes PostgreSQL plans with (default: the machine's), `port` the TCP port
+        (default: the one used before, at first a free one); `tables` may be installed at once. A server that
+        an earlier process left behind is stopped first. Recovery after a crash takes the time it takes;
+        `stop` ends the wait with Stopped. With `serves`, it waits for a command that has started PostgreSQL
+        for itself. Raises ServerError when another process serves this directory or PostgreSQL does not
+        start.
+        """
+        stop = stop or threading.Event()
+        account = account_for(self.data)
+        programs = programs_for(account)
+        self._prepare_folder(account)
+        with ExitStack() as stack:
+            self._hold(stack, account, stop if serves else None)
+            self._refuse_others()
+            if not self.exists:
+                self._make_cluster(account, programs)
+            self._stop_leftover()
+            process = self._start_at(account, programs, memory, port, tables, stop)
+            try:
+                yield process
+            finally:
+                _stop_child(process)
+
+    @contextmanager
+    def reachable(self) -> Iterator[None]:
+        """The cluster with its server running: the one that runs already, or one for the time being, which
+        stays until the last command that uses it is done."""
+        account = account_for(self.data)
+        self._prepare_folder(account)
+        deadline = time.monotonic() + 60
+        with joined(self.data, account) as commands:
+            while self.postmaster() is None:
+                try:
+                    with self.running(memory=settings.GiB, serves=False):
+                        try:
+                            yield
+                        except Exception:
+                            commands.outlast()
+                            raise
+                        commands.outlast()
+                    return
+                except AlreadyServed:
+                    # the holder of the lock has not started PostgreSQL yet
+                    if time.monotonic() > deadline:
+                        raise
+                    time.sleep(_PAUSE)
+            self._wait_for_login()
+            yield
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keeps the data directory from being served. Raises ServerError when it is being served."""
+        if not self.data.is_dir():
+            raise ServerError(f"there is no data directory {self.data}: name it with --data")
+        with ExitStack() as stack:
+            self._hold(stack, account_for(self.data), None)
+            yield
+
+    def make_database(self) -> None:
+        """Makes the database `ringlog` when it is missing."""
+        with psycopg.connect(self.conninfo(ADMINISTRATOR), autocommit=True) as connection:
+            known = connection.execute("select from pg_database where datname = %s", [DATABASE]).fetchone()
+            if known is None:
+                connection.execute(sql.SQL("create database {}").format(sql.Identifier(DATABASE)))
+
+    def prepare(self) -> None:
+        """Makes the data directory. Raises ServerError for a place where none can be."""
+        self._refuse_others()
+        self._prepare_folder(account_for(self.data))
+
+    # --- the steps of a start ---
+
+    def _prepare_folder(self, account: Account) -> None:
+        if self.data.exists() and not self.data.is_dir():
+            raise ServerError(f"{self.data} is a file: name a folder with --data")
+        socket_name = os.fsencode(self.socket / ".s.PGSQL.65535")
+        if len(socket_name) > _SOCKET_PATH_LIMIT:
+            raise ServerError(
+                f"the path {self.data} is {len(socket_name) - _SOCKET_PATH_LIMIT} bytes too long for a Unix "
+                "socket: choose a shorter one with --data"
+            )
+        if account.is_self:
+            self.data.parent.mkdir(parents=True, exist_ok=True)
+        if not self.data.parent.is_dir():
+            raise ServerError(
+                f"there is no folder {self.data.parent}: make it first, or choose another --data"
+            )
+        if not account.is_self and (barrier := account.barrier(self.data)):
+            if not barrier.exists():
+                raise ServerError(f"there is no folder {barrier}: make it first, or choose another --data")
+            raise ServerError(
+                f"PostgreSQL runs as {account.name}, which cannot enter {barrier}: "
+                "choose another --data, or open that folder to it (chmod o+x)"
+            )
+        clusters = self._clusters()
+        ours = {self.socket.name, SERVING, COMMANDS, self._start_log.name, self._unfinished.name}
+        there = self.data.iterdir() if self.data.exists() else ()
+        if not clusters and any(entry.name not in ours for entry in there):
+            raise ServerError(f"{self.data} contains files that are not a database: choose an empty folder")
+        try:
+            self.data.mkdir(parents=account.is_self, exist_ok=True)
+            account.own(self.data)
+            self.data.chmod(0o700)
+        except OSError as error:
+            raise ServerError(
+                f"{self.data} cannot be the data directory ({error.strerror}): choose another --data"
+            ) from None
+
+    def _clusters(self) -> list[Path]:
+        """The clusters of any version."""
+        return sorted(self.data.glob("postgresql-*")) if self.data.exists() else []
+
+    def _refuse_others(self) -> None:
+        """Raises ServerError when there are only clusters of other versions."""
+        clusters = self._clusters()
+        if clusters and self.cluster not in clusters:
+            raise ServerError(
+                f"{clusters[-1]} is of another version than this PostgreSQL {MAJOR_VERSION}: upgrade it "
+                "with ringlog upgrade"
+            )
+
+    def _hold(self, stack: ExitStack, account: Account, stop: threading.Event | None) -> None:
+        """Takes the data directory for this process alone.
+
+        Who serves (it has a `stop`) waits for a command, and does not wait for who serves.
+        """
+        began = time.monotonic()
+        reported = -_REPORT_COMMAND
+        while True:
+            try:
+                stack.enter_context(held(self.data, account, serves=stop is not None))
+                return
+            except Held as other:
+                if stop is None or other.holder is None or other.holder.serves:
+                    raise AlreadyServed(self._taken_by(other)) from None
+                if (waited := time.monotonic() - began) - reported >= _REPORT_COMMAND:
+                    reported = waited
+                    log.warning("%s. Waiting until it ends, %.0f s so far", self._taken_by(other), waited)
+            if stop.wait(_PAUSE):
+                raise Stopped
+
+    def _taken_by(self, other: Held) -> str:
+        if other.holder is None or other.holder.serves:
+            return f"{other} serves {self.data} already: stop it first, or choose another --data"
+        return f"{other} has {self.data} locked until it ends"
+
+    def _make_cluster(self, account: Account, programs: Path) -> None:
+        log.info("making a database in %s", self.data)
+        unfinished = self._unfinished
+        with account.acting():
+            shutil.rmtree(unfinished, ignore_errors=True)
+        command = [str(programs / "initdb"), "--pgdata", str(unfinished), "--username", ADMINISTRATOR]
+        command += ["--auth-local=peer", "--auth-host=scram-sha-256", "--data-checksums", "--encoding=UTF8"]
+        # the same order of text on every machine, for good: the locale of PostgreSQL itself
+        command += ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        account.run(command, cwd=self.data)
+        with account.acting():
+            (unfinished / "pg_hba.conf").write_text(settings.HBA_TEXT)
+            (unfinished / "pg_ident.conf").write_text(settings.ident_text(account.name))
+            (unfinished / "conf.d").mkdir()
+            (unfinished / "conf.d" / settings.OPERATOR).write_text(settings.OPERATOR_TEXT)
+            with (unfinished / "postgresql.conf").open("a") as file:
+                file.write("\ninclude_dir = 'conf.d'\n")
+            unfinished.rename(self.cluster)
+
+    def _stop_leftover(self) -> None:
+        if leftover := self.postmaster():
+            log.info(
+                "stopping the PostgreSQL that an earlier process left running (process %d)", leftover.pid
+            )
+            stop_server(leftover)
+
+    def _start_at(
+        self,
+        account: Account,
+        programs: Path,
+        memory: int | None,
+        port: int | None,
+        tables: int,
+        stop: threading.Event,
+    ) -> subprocess.Popen[bytes]:
+        """Starts the server at this port, else the one used before, else a free one."""
+        wanted = port or self._recorded_port()
+        while True:
+            chosen = wanted or free_port(PORTS)
+            self._write_settings(account, memory, chosen, tables)
+            try:
+                return self._start(account, programs, stop)
+            except ServerError as error:
+                # another server that starts just now has found the same port free
+                if wanted or _TAKEN not in str(error) or f"port {chosen}" not in str(error):
+                    raise
+                log.info("port %d has been taken meanwhile", chosen)
+
+    def _recorded_port(self) -> int | None:
+        path = self.cluster / "conf.d" / settings.GENERATED
+        found = re.search(r"^port = (\d+)$", path.read_text() if path.exists() else "", re.MULTILINE)
+        return int(found[1]) if found else None
+
+    def _write_settings(self, account: Account, memory: int | None, port: int, tables: int) -> None:
+        path = self.cluster / "conf.d" / settings.GENERATED
+        text = settings.settings_text(
+            memory=memory or settings.machine_memory(),
+            disk=psutil.disk_usage(str(self.data)).total,
+            port=port,
+            socket=self.socket,
+            tables=tables,
+        )
+        with account.acting():
+            self.socket.mkdir(mode=0o700, exist_ok=True)
+            unfinished = path.with_suffix(".new")
+            unfinished.write_text(text)
+            unfinished.rename(path)
+
+    def _start(self, account: Account, programs: Path, stop: threading.Event) -> subprocess.Popen[bytes]:
+        """Starts the server and waits until it takes connections."""
+        deadline = time.monotonic() + 60
+        while True:
+            with account.acting():
+                output = self._start_log.open("wb")
+            with output:
+                # when this process is killed, the kernel asks PostgreSQL for its fast shutdown
+                command = ["/usr/bin/setpriv", "--pdeathsig", "INT"]
+                command += [str(programs / "postgres"), "-D", str(self.cluster)]
+                # the operator's own values win
+                variables = settings.ALLOCATION | {
+                    name: value for name, value in os.environ.items() if name in settings.ALLOCATION
+                }
+                process = account.popen(command, cwd=self.cluster, output=output, variables=variables)
+            try:
+                self._wait_until_ready(process, stop)
+                # after recovery the checkpointer ignores archive_timeout until something wakes it
+                process.send_signal(signal.SIGHUP)
+                return process
+            except ServerError as error:
+                # after kill -9 of the server its children live on for a moment, and must go first
+                if "still in use" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.5)
+            except BaseException:
+                _stop_child(process)
+                raise
+
+    def _wait_until_ready(self, process: subprocess.Popen[bytes], stop: threading.Event) -> None:
+        began = reported = time.monotonic()
+        while not self._ready(process.pid):
+            if process.poll() is not None:
+                raise ServerError(f"PostgreSQL did not start: {self.complaint()}")
+            if stop.wait(_PAUSE):
+                raise Stopped
+            if time.monotonic() - reported > _REPORT:
+                reported = time.monotonic()
+                log.info(
+                    "PostgreSQL is starting, %.0f s so far: %s", reported - began, _startup_step(process.pid)
+                )
+
+    def _ready(self, pid: int) -> bool:
+        """Whether the server said so in its pid file, as pg_ctl asks it too."""
+        with suppress(OSError, IndexError):
+            lines = _pid_file(self.cluster)
+            return lines[0] == str(pid) and lines[7] == "ready"
+        return False
+
+    def complaint(self) -> str:
+        """Why the server did not start, in its own words."""
+        # the process that writes its log ends after it, and may have the last lines still to write
+        until = time.monotonic() + _LAST_WORDS
+        while (
+            not re.search("FATAL|PANIC", " ".join(lines := self._last_lines())) and time.monotonic() < until
+        ):
+            time.sleep(_PAUSE)
+        reason = "; ".join(
+            re.sub(r"^.*?(LOG|WARNING|FATAL|PANIC|DETAIL|HINT):\s+", "", line) for line in lines
+        )
+        if _TAKEN in reason:
+            reason += "; --pg-port chooses another port"
+        return reason or f"see {self._start_log}"
+
+    def _last_lines(self) -> list[str]:
+        lines = self._start_log.read_text(errors="replace").splitlines()
+        with suppress(OSError, IndexError, ValueError):
+            # the server's own log has taken over, and holds earlier starts too
+            current = (self.cluster / "current_logfiles").read_text().split()[1]
+            later = (self.cluster / current).read_text(errors="replace").splitlines()
+            start = max(number for number, line in enumerate(later) if "LOG:  starting PostgreSQL" in line)
+            if any("redirecting log output" in line for line in lines):
+                lines = [
+                    line for line in later[start:] if re.search("FATAL|PANIC|HINT|DETAIL|could not", line)
+                ]
+        return lines
+
+    def _wait_for_login(self) -> None:
+        """Waits for a server that another process is starting."""
+        began = reported = time.monotonic()
+        while True:
+            try:
+                psycopg.connect(self.conninfo(ADMINISTRATOR)).close()
+                return
+            except psycopg.OperationalError as error:
+                if self.postmaster() is None:
+                    raise ServerError(f"PostgreSQL in {self.data} has stopped: {error}") from None
+                starting = "starting up" in str(error) or "not yet accepting" in str(error)
+                if not starting and time.monotonic() - began > 10:
+                    raise ServerError(f"PostgreSQL in {self.data} does not answer: {error}") from None
+            if time.monotonic() - reported > _REPORT:
+                reported = time.monotonic()
+                log.info("waiting for PostgreSQL in %s, %.0f s so far", self.data, reported - began)
+            time.sleep(_PAUSE)
+
+
+def postmaster_of(cluster: Path) -> psutil.Process | None:
+    """The server process of a cluster, also if another process started it."""
+    try:
+        process = psutil.Process(int(_pid_file(cluster)[0]))
+        # the file outlives a killed server, and its number may since be another program's
+        return process if _serves(process, cluster) else None
+    except (OSError, ValueError, IndexError, psutil.Error):
+        return None
+
+
+def _serves(process: psutil.Process, cluster: Path) -> bool:
+    if "postgres" not in process.name():
+        return False
+    # a root without CAP_SYS_PTRACE, as containers have it, sees only the first of these
+    return str(cluster) in process.cmdline() or Path(process.cwd()) == cluster
+
+
+def _pid_file(cluster: Path) -> list[str]:
+    """postmaster.pid's lines: process, data directory, start, port, socket, address, memory, state."""
+    return [line.strip() for line in (cluster / "postmaster.pid").read_text().splitlines()]
+
+
+def _stop_child(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        stop_server(psutil.Process(process.pid))
+    process.wait()
+
+
+def stop_server(process: psutil.Process) -> None:
+    """PostgreSQL's fast shutdown: sessions end, everything is written; however long that takes.
+
+    Where nothing moves any more it is ended at once, and its next start recovers: PostgreSQL 18.4 that was
+    asked to stop in the first milliseconds of a recovery has waited for ever.
+    """
+    began = moved = time.monotonic()
+    done = _work_done(process)
+    while True:
+        # repeated: a server that has only begun to start ignores SIGINT if it was started with SIGINT
+        # ignored, as a shell script does for commands with &
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGINT)
+        try:
+            process.wait(_REPORT)
+            return
+        except psutil.TimeoutExpired:
+            now = time.monotonic()
+            log.info("PostgreSQL is stopping, %.0f s so far", now - began)
+            # less than before: a process has ended
+            if abs((more := _work_done(process)) - done) > _IDLE_WORK:
+                done, moved = more, now
+            elif now - moved > _STANDSTILL:
+                log.warning(
+                    "PostgreSQL has made no progress for %.0f s: stopping it immediately", now - moved
+                )
+                with suppress(psutil.NoSuchProcess):
+                    process.send_signal(signal.SIGQUIT)
+
+
+def _work_done(process: psutil.Process) -> float:
+    """The work of a PostgreSQL so far: CPU seconds of its processes plus MB of disk I/O."""
+    done = 0.0
+    with suppress(psutil.Error):
+        for one in [process, *process.children()]:
+            with suppress(psutil.Error):
+                cpu, files = one.cpu_times(), one.io_counters()
+                done += cpu.user + cpu.system + (files.read_bytes + files.write_bytes) / 1e6
+    return done
+
+
+def _startup_step(pid: int) -> str:
+    """The server's current activity, from the titles of its processes."""
+    with suppress(psutil.Error):
+        for child in psutil.Process(pid).children():
+            if found := re.search(r"startup (.+)", " ".join(child.cmdline())):
+                return found[1].strip()
+    return "no sign yet"

@@ -1,0 +1,272 @@
+"""The server: PostgreSQL, the gateway in front of it and the housekeeping, started and stopped as one."""
+
+import ipaddress
+import logging
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psycopg
+import sqlalchemy
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from ringlog.clients.listening import host_and_port
+from ringlog.errors import ServerError, UsageError
+from ringlog.gateway import Gateway, Tls
+from ringlog.gateway.tsql_schema import install as install_tsql
+from ringlog.monitoring.callers import callers_kept
+from ringlog.monitoring.metrics import served, together
+from ringlog.monitoring.watching import Watch
+from ringlog.nodes.everywhere import known_by_gateway, nodes_followed, nodes_of
+from ringlog.schema.facility_file import FacilityError
+from ringlog.schema.install import InstallRefused, InstallReport, bring_up_to_date
+from ringlog.server import web
+from ringlog.server.account import account_for
+from ringlog.server.cancelling import cancelled_at
+from ringlog.server.database import Embedded, External, demand_facility, engine
+from ringlog.server.housekeeping import housekeeping
+from ringlog.server.installer import Installer
+from ringlog.server.logins import GATEWAY, set_gateway_password
+from ringlog.server.memory import give_back_memory
+from ringlog.server.postgres import Postgres
+
+if TYPE_CHECKING:
+    from ringlog.gateway import Gateway
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Address:
+    """An address to listen on: a host name or IP address, and a port (0: a free one)."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        """Reads HOST:PORT, with an IPv6 address in brackets."""
+        where = host_and_port(text)
+        if where is None:
+            raise UsageError(f"{text!r} is not an address to listen on: write HOST:PORT, as 127.0.0.1:5000")
+        return cls(*where)
+
+    @property
+    def is_loopback(self) -> bool:
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class Http:
+    """Retrieval over HTTP: its address, the role of requests without a login, the certificate."""
+
+    listen: Address
+    role: str | None = None
+    """role of PostgreSQL for requests without a login; None refuses them"""
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+class Server:
+    """A running server. Use it in a with statement; leaving that stops everything, PostgreSQL last.
+
+    `installer` None takes what is installed already. `memory` and `port` are Postgres.running's. With
+    `writers_first` what takes and commits writers' calls gets the processor first, as far as it may. Raises
+    ServerError for what a person can mend, Stopped when `stop` was set before it was ready.
+    """
+
+    address: Address
+    conninfo: str
+    installed: InstallReport | None
+    metrics: Address | None = None
+    http: str | None = None
+    """HOST:PORT of retrieval, when it runs"""
+
+    def __init__(
+        self,
+        database: Embedded | External,
+        installer: Installer | None,
+        listen: Address,
+        *,
+        stop: threading.Event,
+        memory: int | None = None,
+        port: int | None = None,
+        metrics: Address | None = None,
+        tls: Tls | None = None,
+        http: Http | None = None,
+        gateway_password: str | None = None,
+        writers_first: bool = True,
+    ) -> None:
+        self._database = database
+        self._installer = installer
+        self._listen = listen
+        self._stop = stop
+        self._memory = memory
+        self._port = port
+        self._metrics = metrics
+        self._tls = tls
+        self._http = http
+        self._gateway_password = gateway_password
+        self._writers_first = writers_first
+        self._postgres: subprocess.Popen[bytes] | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> "Server":
+        with ExitStack() as stack:
+            if self._installer is not None:
+                stack.callback(self._installer.end)
+            self.conninfo = self._start_postgres(stack)
+            administrator = engine(self.conninfo)
+            stack.callback(administrator.dispose)
+            self.installed = self._install(administrator)
+            begin_housekeeping = stack.enter_context(housekeeping(administrator, self.conninfo))
+            nodes = nodes_of(self.conninfo)
+            login = self._gateway_login()
+            gateway = self._start_gateway(stack, login, nodes)
+            self.address = Address(*gateway.address)
+            running = None
+            if self._http is not None:
+                running = self._start_web(stack, login, self._http, nodes)
+                self.http = running.address
+            role = None if self._http is None else self._http.role
+
+            def add(new: Mapping[str, tuple[str, str]]) -> None:
+                gateway.know_nodes(known_by_gateway(new))
+                if running is not None:
+                    running.know_nodes(web.places_of_nodes(new, role))
+
+            stack.enter_context(nodes_followed(self.conninfo, nodes, add))
+            begin_housekeeping(self._stop)
+            self._stack = stack.pop_all()
+        give_back_memory()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def wait(self) -> None:
+        """Serves until `stop` is set. Raises ServerError when PostgreSQL ends by itself."""
+        while not self._stop.wait(0.5):
+            if self._postgres is not None and self._postgres.poll() is not None:
+                raise ServerError(
+                    "PostgreSQL has ended unexpectedly: see its log in the data directory for the reason"
+                )
+
+    def _start_postgres(self, stack: ExitStack) -> str:
+        if isinstance(self._database, External):
+            return stack.enter_context(self._database.opened())
+        postgres = Postgres(self._database.data)
+        tables = 0 if self._installer is None else self._installer.tables
+        running = postgres.running(memory=self._memory, port=self._port, tables=tables, stop=self._stop)
+        self._postgres = stack.enter_context(running)
+        postgres.make_database()
+        return postgres.conninfo()
+
+    def _install(self, administrator: sqlalchemy.Engine) -> InstallReport | None:
+        if self._installer is not None:
+            try:
+                return self._installer.install(self.conninfo, self._stop)
+            except (FacilityError, InstallRefused) as error:
+                if not sqlalchemy.inspect(administrator).has_table("logged_table", "ringlog"):
+                    raise
+                log.error(
+                    "%s\nTHE FACILITY FILE IS NOT USED: the server continues with the installed tables", error
+                )
+        demand_facility(self.conninfo)
+        # another change may run for as long as it likes
+        with cancelled_at(self._stop, administrator):
+            return bring_up_to_date(administrator, [install_tsql])
+
+    def _gateway_login(self) -> str:
+        """The connection string of the role that acts for clients."""
+        with psycopg.connect(self.conninfo) as connection:
+            info = connection.info
+            # never our own server's socket: there PostgreSQL would take this process, and so any client of
+            # the gateway, for the administrator
+            is_embedded = self._postgres is not None
+            host, port = ("127.0.0.1" if is_embedded else info.host), str(info.port)
+            named = conninfo_to_dict(self.conninfo)
+            if "," in str(named.get("host")):
+                host, port = str(named["host"]), str(named.get("port", ""))
+            return make_conninfo(
+                self.conninfo,
+                host=host,
+                port=port,
+                dbname=info.dbname,
+                user=GATEWAY,
+                password=set_gateway_password(self.conninfo, self._gateway_password),
+                **({"sslmode": "disable"} if is_embedded else {}),
+            )
+
+    def _start_web(
+        self, stack: ExitStack, login: str, http: Http, nodes: Mapping[str, tuple[str, str]]
+    ) -> web.Web:
+        account = account_for(self._database.data) if isinstance(self._database, Embedded) else None
+        if account is not None and not account.is_self and not account.can("r", Path(os.__file__)):
+            log.warning(
+                "HTTP runs as root: the account %s cannot read Python in %s", account.name, sys.prefix
+            )
+            account = None
+        wanted = web.settings(
+            http.listen.host,
+            http.listen.port,
+            login,
+            role=http.role,
+            certificate=http.certificate,
+            key=http.key,
+            account=account,
+            data=self._database.data if isinstance(self._database, Embedded) else None,
+            nodes=nodes,
+        )
+        return stack.enter_context(web.Web(wanted).running())
+
+    def _start_gateway(self, stack: ExitStack, login: str, nodes: Mapping[str, tuple[str, str]]) -> "Gateway":
+        try:
+            gateway = Gateway(
+                login,
+                self._listen.host,
+                self._listen.port,
+                self._tls,
+                postmaster=None if self._postgres is None else self._postgres.pid,
+                writers_first=self._writers_first,
+                nodes=known_by_gateway(nodes),
+            )
+        except ConnectionError as error:
+            raise ServerError(f"the gateway cannot log in to PostgreSQL: {error}") from None
+        except ValueError as error:
+            raise ServerError(f"the gateway cannot start: {error}") from None
+        except OSError as error:
+            reason = error.strerror or error
+            raise ServerError(
+                f"cannot listen on {self._listen}: {reason}. Name another address with --listen HOST:PORT"
+            ) from None
+        stack.callback(gateway.stop)
+        stack.enter_context(callers_kept(gateway, self.conninfo))
+        if self._metrics is not None:
+            self.metrics = self._serve_metrics(stack, gateway, self._metrics)
+        return gateway
+
+    def _serve_metrics(self, stack: ExitStack, gateway: "Gateway", where: Address) -> Address:
+        watch = Watch(self.conninfo, self._database.data if isinstance(self._database, Embedded) else None)
+        try:
+            counts = served(
+                lambda: together(watch.text(), gateway.metrics()), watch.ready, where.host, where.port
+            )
+            return Address(*stack.enter_context(counts))
+        except OSError as error:
+            reason = error.strerror or error
+            raise ServerError(
+                f"cannot listen on {where}: {reason}. Name another address with --metrics HOST:PORT"
+            ) from None
