@@ -3,6 +3,7 @@
 # make check  the part of it that takes two minutes: lint, unit tests, schema, T-SQL
 # make wheel  dist/ringlog-….whl, which installs without cargo on any Linux of its processor
 # make matrix writes docs/clients-matrix.md from the tests of all clients
+# make lab    installs lab/: benchmarks, experiments of other papers
 # make develop  builds the extension again in seconds, without the release profile's optimisation
 # All set up what they need: a virtual environment in .venv, the build, packages for the tests.
 
@@ -12,10 +13,10 @@ BIN := $(VENV)/bin
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test check develop wheel matrix lint format rust-test clean
+.PHONY: demo test check develop lab wheel matrix lint format rust-test clean
 
 # What the extension is built from, and what decides which packages are installed.
-SOURCES := setup.cfg pyproject.toml gateway/Cargo.lock \
+SOURCES := setup.cfg pyproject.toml lab/pyproject.toml gateway/Cargo.lock \
 	$(shell find gateway -not -path '*/target/*' '(' -name '*.rs' -o -name Cargo.toml ')')
 # TDS clients the tests drive; a clock they can set; a PostgreSQL with TLS; a Prometheus that reads the alert rules; etcd, and machines with networks of their own; InfluxDB, beside which the load test runs; Python's library, which Rust's test programs are linked with.
 DEBIAN_PACKAGES := chromium etcd-server freetds-bin freetds-dev influxdb iproute2 libdbd-sybase-perl libfaketime libpython3-dev postgresql tdsodbc prometheus
@@ -81,9 +82,12 @@ lint: $(VENV)/.installed $(VENV)/.rust-tools
 	@# mypy finds packages by their folders, so the mapping of setup.cfg is laid out in links
 	rm -rf build/typing && mkdir -p build/typing/ringlog
 	ln -s $(CURDIR)/ringlog/* $(addprefix $(CURDIR)/,$(FOLDERS)) build/typing/ringlog/
-	MYPYPATH=build/typing $(BIN)/mypy --strict -p ringlog
+	MYPYPATH=build/typing:lab $(BIN)/mypy --strict -p ringlog -p ringlog_lab
 	cd gateway && $(CARGO) fmt --all --check
 	cd gateway && $(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
+
+lab: | $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable './lab[peers]'
 
 # What is installed counts as new then: `make lint` and `make check` use this build.
 develop:
@@ -121,12 +125,12 @@ $(VENV)/bin/python:
 	$(call need,$(PYTHON) -c 'import ensurepip',python3-venv,Python's venv module)
 	$(PYTHON) -m venv $(VENV)
 
-# $(call install,extra)
+# $(call install,extra,other distributions)
 define install
 	@command -v cargo >/dev/null || \
 	  { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
 	$(call need,command -v cc,gcc libc6-dev,a C compiler)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(1)]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(1)]' $(2)
 endef
 
 # Of npm: the page's charts, which go into the package, and what its test looks with. Node comes from PyPI where the machine has none.
@@ -149,7 +153,7 @@ $(VENV)/.demo: $(SOURCES) | $(VENV)/bin/python $(CHARTS)
 	@touch $@
 
 $(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python $(CHARTS)
-	$(call install,test)
+	$(call install,test,--editable './lab[peers]')
 	@touch $(VENV)/.demo $@
 
 $(VENV)/.rust-tools: | $(VENV)/bin/python

@@ -10,6 +10,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from ringlog.loadtest import lab
 from ringlog.loadtest.experiment.catalogue import write_report_of
 from ringlog.loadtest.experiment.duration import seconds_of
 from ringlog.loadtest.experiment.running import names
@@ -35,11 +36,13 @@ class Experiment:
         return self.loads * self.each(seconds) + self.beside
 
 
-EXPERIMENTS = (
+_OF_SPRING8 = (
     Experiment("normal", 1, 25),
     Experiment("max", 3, 45),
     Experiment("columns", 21, 60),
     Experiment("users", 10, 120),
+)
+_OF_THE_LAB = (
     Experiment("ess", 90, 900),
     Experiment("saturation", 0, 5),
     Experiment("sdalinac", 60, 60),
@@ -51,8 +54,9 @@ EXPERIMENTS = (
 def run_all(time: str, only: str | None, data: Path | None, output: Path, compare: Path | None) -> None:
     """Runs them and writes one report. Exit code 1 when one of them failed."""
     seconds = seconds_of(time)
-    wanted = names("--only", only, tuple(one.name for one in EXPERIMENTS))
-    chosen = [one for one in EXPERIMENTS if one.name in wanted]
+    known = _OF_SPRING8 + (_OF_THE_LAB if lab.installed() else ())
+    wanted = names("--only", only, tuple(one.name for one in known))
+    chosen = [one for one in known if one.name in wanted]
     console = Console(highlight=False)
     left = sum(one.estimate(seconds) for one in chosen)
     console.print(f"{len(chosen)} experiments, about {_minutes(left)}; a busy machine needs longer")

@@ -4,27 +4,14 @@ from typing import Annotated
 
 import typer
 
+from ringlog.loadtest import lab
 from ringlog.loadtest.all_experiments import run_all
-from ringlog.loadtest.ess.command import ess
-from ringlog.loadtest.ess.saturation import saturation
 from ringlog.loadtest.experiment.catalogue import write_report_of
 from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, errors_reported
-from ringlog.loadtest.experiment.stage import play
-from ringlog.loadtest.half.command import half
-from ringlog.loadtest.sdalinac.command import sdalinac
-from ringlog.loadtest.soak.command import soak
 from ringlog.loadtest.spring8.command import app
 
-app.command()(ess)
-app.command()(half)
-app.command()(sdalinac)
-app.command()(soak)
-
-
-@app.command("saturation")
-def exhausted(output: Output = OUTPUT, compare: Compare = None) -> None:
-    """What is exhausted first, by regression lines through what `ess` has measured (papers/003)."""
-    play("saturation", "1s", output, None, compare, saturation)
+for _name, _where in lab.EXPERIMENTS.items():
+    lab.add(app, _name, _where)
 
 
 @app.command()

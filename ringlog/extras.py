@@ -16,6 +16,8 @@ def demand(*packages: str) -> None:
 def hint(error: ModuleNotFoundError) -> str | None:
     """The extra to install for a missing package; None when the package is of no extra."""
     package = (error.name or "").partition(".")[0]
+    if package == "ringlog_lab":
+        return "ringlog-lab is not installed: run `make lab` in ringlog's sources"
     requirements = importlib.metadata.requires("ringlog") or []
     found = [match for text in requirements if (match := _REQUIREMENT.match(text))]
     extras = [

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ringlog.loadtest import lab
 from ringlog.loadtest.experiment import report
 from ringlog.loadtest.experiment.chapter import Chapter, chapter
 from ringlog.loadtest.experiment.comparison import compare
@@ -11,14 +12,11 @@ from ringlog.loadtest.spring8 import chapter as spring8
 from ringlog.loadtest.spring8.results import EXPERIMENTS as SPRING8
 from ringlog.loadtest.spring8.results import read_results
 
-OTHERS = ("ess", "saturation", "sdalinac", "half", "soak")
-"""Experiments of the other papers, in the order of a report."""
-
 
 def chapters(folder: Path, pictures: Path) -> list[Chapter]:
     """The chapters of all results in a folder; pictures are drawn into another. Raises LoadTestError."""
     found = [spring8.chapter(result, pictures) for result in read_results(folder, SPRING8)]
-    for experiment in OTHERS:
+    for experiment in lab.EXPERIMENTS:
         file = folder / f"{experiment}.json"
         if file.exists():
             found.append(chapter(read_outcome(file), pictures))

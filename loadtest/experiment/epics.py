@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ringlog.clients.listening import free_port
-from ringlog.loadtest.bench.server import WRITER, Server
 from ringlog.loadtest.experiment.errors import LoadTestError
+from ringlog.loadtest.experiment.server import WRITER, Server
 
 _STARTED = 60.0
 

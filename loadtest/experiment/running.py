@@ -15,7 +15,6 @@ from typing import Annotated
 import typer
 
 from ringlog.clients import AddressError, PasswordError
-from ringlog.loadtest.bench.errors import BenchError
 from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
 
 Time = Annotated[str, typer.Option("--time", metavar="T", help="How long each load lasts: 90s, 120min, 14d.")]
@@ -93,7 +92,7 @@ def errors_reported() -> Iterator[None]:
     except (LoadTestUsageError, AddressError, PasswordError) as error:
         _say(str(error))
         raise typer.Exit(2) from None
-    except (LoadTestError, BenchError) as error:
+    except LoadTestError as error:
         _say(str(error))
         raise typer.Exit(1) from None
     except KeyboardInterrupt:

@@ -14,7 +14,6 @@ import psutil
 import typer
 from rich.console import Console
 
-from ringlog.loadtest.bench.server import Server, serving
 from ringlog.loadtest.experiment.catalogue import write_report_of
 from ringlog.loadtest.experiment.duration import seconds_of
 from ringlog.loadtest.experiment.machine import load_average, settings, this_machine, versions
@@ -22,6 +21,7 @@ from ringlog.loadtest.experiment.outcome import Counted, Figure, Outcome, Point,
 from ringlog.loadtest.experiment.progress import Steps
 from ringlog.loadtest.experiment.report import amount, verdict
 from ringlog.loadtest.experiment.running import command_line, errors_reported, temporary_folder
+from ringlog.loadtest.experiment.server import Server, serving
 
 _LOOK = 0.3
 """Seconds between two looks at the memory."""

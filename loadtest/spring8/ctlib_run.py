@@ -17,10 +17,10 @@ import psutil
 from psycopg import sql
 
 from ringlog.loader.schedule import SECOND, now
-from ringlog.loadtest.bench.facility import Tables
-from ringlog.loadtest.bench.server import WRITER, Server
 from ringlog.loadtest.experiment.errors import LoadTestError
+from ringlog.loadtest.experiment.facility import Tables
 from ringlog.loadtest.experiment.machine import this_machine
+from ringlog.loadtest.experiment.server import WRITER, Server
 from ringlog.loadtest.spring8 import native, sampling
 from ringlog.loadtest.spring8.results import (
     CTLIB,

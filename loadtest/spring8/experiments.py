@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
-from ringlog.loadtest.bench.facility import Tables, write_facility
 from ringlog.loadtest.experiment.errors import LoadTestUsageError
+from ringlog.loadtest.experiment.facility import Tables, write_facility
 from ringlog.loadtest.load import Pace
 from ringlog.loadtest.spring8 import native
 from ringlog.loadtest.spring8.ctlib_run import ctlib_run

@@ -17,12 +17,11 @@ import psutil
 import psycopg
 from psycopg import sql
 
-from ringlog.loadtest.bench.errors import BenchError
-from ringlog.loadtest.bench.facility import Tables
-from ringlog.loadtest.bench.load import TDS5, Load
-from ringlog.loadtest.bench.server import Server, log_rows
-from ringlog.loadtest.bench.verification import verify
 from ringlog.loadtest.experiment.errors import LoadTestError
+from ringlog.loadtest.experiment.facility import Tables
+from ringlog.loadtest.experiment.native_load import TDS5, Load
+from ringlog.loadtest.experiment.server import Server, log_rows
+from ringlog.loadtest.experiment.verification import verify
 from ringlog.loadtest.spring8.results import Check
 from ringlog.schema.facility import Facility
 
@@ -187,7 +186,7 @@ def check(server: Server, before: Mapping[Tables, int], acknowledged: Mapping[Ta
     if in_logs == expected:
         try:
             verify(server, {tables: rows + before.get(tables, 0) for tables, rows in acknowledged.items()})
-        except BenchError:
+        except LoadTestError:
             altered = 1
     return Check.of_every_row(expected, in_logs, stale, altered)
 

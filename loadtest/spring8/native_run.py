@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ringlog.loader.schedule import SECOND, now
-from ringlog.loadtest.bench.facility import Tables
+from ringlog.loadtest.experiment.facility import Tables
 from ringlog.loadtest.experiment.machine import this_machine
 from ringlog.loadtest.spring8 import native, sampling
 from ringlog.loadtest.spring8.native import Group, natives

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import ringlog.clients
-from ringlog.loadtest.bench.native import build
 from ringlog.loadtest.experiment.machine import load_average, settings, this_machine, versions
+from ringlog.loadtest.experiment.native import build
 from ringlog.loadtest.experiment.progress import ShowProgress, Steps
 from ringlog.loadtest.spring8.results import Result, Run
 from ringlog.loadtest.spring8.sampling import Sampler

@@ -10,8 +10,8 @@ from pathlib import Path
 import psycopg
 
 from ringlog.clients import Address, Unanswered, connect
-from ringlog.loadtest.bench.server import READER, WRITER, Server, serving
 from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
+from ringlog.loadtest.experiment.server import READER, WRITER, Server, serving
 from ringlog.loadtest.parameters import fill
 from ringlog.schema.facility_file import load_facility
 

@@ -33,11 +33,11 @@ _WHERE = {
     "mirror": "commands.mirror:mirror",
     "mirror-switch": "commands.mirror:mirror_switch",
     "demo": "commands.demo:demo",
-    "bench": "loadtest.bench.command:bench",
+    "bench": "ringlog_lab.bench.command:bench",
     "cert": "commands.cert:cert",
     "export": "commands.export:export",
     "plot": "commands.export:plot",
-    "plan": "loadtest.ess.plan:plan",
+    "plan": "ringlog_lab.ess.plan:plan",
     "backup": "copies.backup:backup",
     "restore": "copies.backup:restore",
     "verify": "commands.verify:verify",
@@ -48,6 +48,9 @@ _WHERE = {
 
 _LOGGING = ("load", "mirror")
 """The commands with --log-level and --log-format."""
+
+_LAB = ("bench", "plan")
+"""The commands of another distribution, with the whole names of their modules."""
 
 
 class Commands(TyperGroup):
@@ -70,14 +73,18 @@ def _imported(name: str) -> Any:
     module, _, attribute = _WHERE[name].partition(":")
     # what an import makes stays: to look for garbage in it again and again takes a fifth of the time
     gc.disable()
-    found = getattr(import_module(f"ringlog.{module}"), attribute)
+    alone = typer.Typer(add_completion=False)
+    if name in _LAB:
+        import_module("ringlog.loadtest.lab").add(alone, name, f"{module}:{attribute}")
+        command: Any = get_command(alone)
+    else:
+        found = getattr(import_module(f"ringlog.{module}"), attribute)
+        if isinstance(found, typer.Typer):
+            command = get_group(found)
+        else:
+            alone.command(name)(logging_command(found) if name in _LOGGING else found)
+            command = get_command(alone)
     gc.freeze()
     gc.enable()
-    if isinstance(found, typer.Typer):
-        command: Any = get_group(found)
-    else:
-        alone = typer.Typer(add_completion=False)
-        alone.command(name)(logging_command(found) if name in _LOGGING else found)
-        command = get_command(alone)
     command.name = name
     return command

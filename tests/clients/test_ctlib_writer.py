@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from ringlog.loadtest.proxy import Proxy
+from proxy import Proxy
 from servers import Login, RunningServer, add_logins, free_port, run, serving
 from waiting import PATIENCE, wait_until
 

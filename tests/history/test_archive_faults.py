@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from ringlog.loadtest.archive_faults import DISK, run, site
+from archive_faults import DISK, run, site
 
 
 @pytest.mark.timeout(900)

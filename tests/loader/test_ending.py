@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from proxy import Proxy
 from ringlog.clients import Address
 from ringlog.clients.figures import State
 from ringlog.clients.writer import Writer
-from ringlog.loadtest.proxy import Proxy
 from ringlog.schema.facility import Facility
 from servers import RunningServer
 from waiting import PATIENCE, wait_until

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from ringlog.loadtest.faults import SERVER_DISK, run, site
+from faults import SERVER_DISK, run, site
 
 # servers of their own, on a machine that others may use too
 pytestmark = pytest.mark.timeout(900)

@@ -16,15 +16,17 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from ringlog.loadtest.bench import history as bench_history
-from ringlog.loadtest.bench.beside_archive import measure_beside_archive
-from ringlog.loadtest.bench.comparison import compare
-from ringlog.loadtest.bench.errors import BenchError, BenchUsageError
-from ringlog.loadtest.bench.facility import Tables, half, main_tables, old_week, ten_years, write_facility
-from ringlog.loadtest.bench.half_forms import CHANNELS
-from ringlog.loadtest.bench.half_load import measure_half_load
-from ringlog.loadtest.bench.history import SPANS, measure_history
-from ringlog.loadtest.bench.load import (
+from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
+from ringlog.loadtest.experiment.facility import (
+    Tables,
+    half,
+    main_tables,
+    old_week,
+    ten_years,
+    write_facility,
+)
+from ringlog.loadtest.experiment.native import build
+from ringlog.loadtest.experiment.native_load import (
     CONTENDERS,
     DIRECT,
     GATEWAY,
@@ -35,17 +37,22 @@ from ringlog.loadtest.bench.load import (
     Measurement,
     Stand,
 )
-from ringlog.loadtest.bench.mixed import Mixed
-from ringlog.loadtest.bench.native import build
-from ringlog.loadtest.bench.over_http import CLIENTS, FORMS, OF_WAVEFORMS
-from ringlog.loadtest.bench.results import Results
-from ringlog.loadtest.bench.server import WRITER, Server, log_rows, serving
-from ringlog.loadtest.bench.stolen import Stolen
-from ringlog.loadtest.bench.targets import TARGETS, verdicts
-from ringlog.loadtest.bench.text import usual
-from ringlog.loadtest.bench.verification import SETS, reading, verify
-from ringlog.loadtest.bench.waveforms import POINTS
+from ringlog.loadtest.experiment.server import WRITER, Server, log_rows, serving
+from ringlog.loadtest.experiment.stolen import Stolen
+from ringlog.loadtest.experiment.verification import SETS, reading, verify
 from ringlog.server.postgres import Postgres
+from ringlog_lab.bench import history as bench_history
+from ringlog_lab.bench.beside_archive import measure_beside_archive
+from ringlog_lab.bench.comparison import compare
+from ringlog_lab.bench.half_forms import CHANNELS
+from ringlog_lab.bench.half_load import measure_half_load
+from ringlog_lab.bench.history import SPANS, measure_history
+from ringlog_lab.bench.mixed import Mixed
+from ringlog_lab.bench.over_http import CLIENTS, FORMS, OF_WAVEFORMS
+from ringlog_lab.bench.results import Results
+from ringlog_lab.bench.targets import TARGETS, verdicts
+from ringlog_lab.bench.text import usual
+from ringlog_lab.bench.waveforms import POINTS
 from servers import RINGLOG, ringlog, run
 from waiting import PATIENCE, is_alive, wait_until
 
@@ -168,17 +175,19 @@ def test_a_lost_row_and_an_altered_value_are_found(stand: Stand) -> None:
     verify(stand.server, stand.acknowledged)
     administrator = stand.server.administrator
     administrator.execute("update log.f_1 set current_3 = current_3 + 1")
-    with pytest.raises(BenchError, match="f_1 holds a row with other values than were sent"):
+    with pytest.raises(LoadTestError, match="f_1 holds a row with other values than were sent"):
         verify(stand.server, stand.acknowledged)
     administrator.execute("delete from log.f_2 where time = (select max(time) from log.f_2)")
-    with pytest.raises(BenchError, match=r"calls on the tables f_0 … were acknowledged, and their logs have"):
+    with pytest.raises(
+        LoadTestError, match=r"calls on the tables f_0 … were acknowledged, and their logs have"
+    ):
         verify(stand.server, stand.acknowledged)
 
 
 @pytest.mark.parametrize("contender", [DIRECT, TDS5, CONTENDERS["tds74"]], ids=lambda one: one.key)
 def test_a_refused_call_ends_the_run_with_its_reason(stand: Stand, contender: Contender) -> None:
     too_long = Tables("a_", 6, 7, rows=300)
-    with pytest.raises(BenchError, match="outside 1 to 90"):
+    with pytest.raises(LoadTestError, match="outside 1 to 90"):
         stand.run(Load(contender, too_long, 1, seconds=20, warm=0.0), "write")
 
 
@@ -239,7 +248,7 @@ def test_wrong_requests_are_refused_before_anything_runs(
 
 def test_results_of_another_version_are_refused(tmp_path: Path) -> None:
     (tmp_path / "old.json").write_text('{"format": 0}')
-    with pytest.raises(BenchUsageError, match="was written by another version"):
+    with pytest.raises(LoadTestUsageError, match="was written by another version"):
         Results.read(tmp_path / "old.json")
 
 
@@ -258,10 +267,10 @@ def test_what_a_build_lacks_is_named(
     compiler.write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 1\n")
     compiler.chmod(0o755)
     monkeypatch.setenv("CC", str(compiler))
-    with pytest.raises(BenchError, match=package):
+    with pytest.raises(LoadTestError, match=package):
         build(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(BenchError, match=r"make is missing, .* apt install make"):
+    with pytest.raises(LoadTestError, match=r"make is missing, .* apt install make"):
         build(tmp_path)
 
 
@@ -499,7 +508,7 @@ def test_verdicts(tmp_path: Path) -> None:
 def test_time_that_the_host_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     """`/proc/stat` counts it since the machine was started: each second has what has come since the last."""
     counted = itertools.accumulate(itertools.count(1), initial=1000.0)
-    monkeypatch.setattr("ringlog.loadtest.bench.stolen._stolen", lambda: next(counted))
+    monkeypatch.setattr("ringlog.loadtest.experiment.stolen._stolen", lambda: next(counted))
     with Stolen() as stolen:
         wait_until(lambda: len(stolen.seconds) >= 2)
     assert stolen.seconds[:2] == [1, 2]

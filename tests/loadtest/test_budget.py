@@ -6,8 +6,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ringlog.loadtest.bench.errors import BenchError
-from ringlog.loadtest.budget import Group, Hierarchy
+from ringlog.loadtest.experiment.errors import LoadTestError
+from ringlog_lab.budget import Group, Hierarchy
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_what_a_group_is_given(tmp_path: Path, files: dict[str, str], expected: 
 def test_machines_without_control_groups(tmp_path: Path, files: dict[str, str], why: str) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    with pytest.raises(BenchError, match=why):
+    with pytest.raises(LoadTestError, match=why):
         Hierarchy.of_this_machine(tmp_path)
 
 
 def test_control_groups_that_cannot_be_changed(tmp_path: Path) -> None:
     hierarchy = Hierarchy(tmp_path / "nowhere", 2)
-    with pytest.raises(BenchError, match="cannot be changed"), hierarchy.group("small", 0.3):
+    with pytest.raises(LoadTestError, match="cannot be changed"), hierarchy.group("small", 0.3):
         pass
-    with pytest.raises(BenchError, match="cannot be changed"):
+    with pytest.raises(LoadTestError, match="cannot be changed"):
         Group(tmp_path / "nowhere").take(psutil.Process())

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ringlog.loadtest.experiment.measured import KEPT, text
-from ringlog.loadtest.spring8.plan import answer, cpu_of, row_cost, wal_of
 from ringlog.loadtest.spring8.results import read_results
+from ringlog_lab.ess.row_plan import answer, cpu_of, row_cost, wal_of
+from ringlog_lab.measurements import KEPT, text
 from servers import ringlog
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "measured.md"

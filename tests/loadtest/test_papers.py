@@ -7,12 +7,12 @@ from random import Random
 
 import pytest
 
-from ringlog.loadtest.ess.model import regression
-from ringlog.loadtest.ess.published import MEAN_WAVEFORM, TABLE_2, TABLE_3
-from ringlog.loadtest.ess.scenarios import SCENARIOS
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.outcome import Outcome, read_outcome
-from ringlog.loadtest.soak.drift import Verdict, drift
+from ringlog_lab.ess.model import regression
+from ringlog_lab.ess.published import MEAN_WAVEFORM, TABLE_2, TABLE_3
+from ringlog_lab.ess.scenarios import SCENARIOS
+from ringlog_lab.soak.drift import Verdict, drift
 from servers import ringlog
 
 QUESTDB = Path(__file__).parent.parent.parent / "build" / "peers" / "questdb.jar"

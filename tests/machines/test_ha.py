@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ringlog.loadtest.machines.host import enclosed
 from ringlog.machines.site import Machine, Site, SiteError
+from ringlog_lab.machines.host import enclosed
 from servers import ringlog, run
 
 # servers of their own, on a machine that others may use too
@@ -20,7 +20,7 @@ MACHINES = ("db1=192.0.2.1", "db2=192.0.2.2", "--witness", "w=192.0.2.3")
 def test_rows_survive_a_switchover_and_the_death_of_a_machine() -> None:
     """The program waits until `ringlog ha status` has nothing to say before each fault."""
     words = ("--switchovers", "1", "--kills", "1", "--writers", "4", "--json")
-    ran = run(sys.executable, "-P", "-m", "ringlog.loadtest.machines", *words, timeout=900)
+    ran = run(sys.executable, "-P", "-m", "ringlog_lab.machines", *words, timeout=900)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     report = json.loads(ran.stdout)
     count = report["count"]

@@ -18,7 +18,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # what may stand before a command in a line of a shell, and where the next command begins
 _BEFORE = re.compile(r"^(\$ |sudo |nohup |time |[A-Z_]+=\S+ )+")
 _BETWEEN = {"|", "||", "&&", ";", "&", "<", ">"}
-_COMMANDS = ("ringlog ", "python -m ringlog", "make ")
+_COMMANDS = ("ringlog ", "python -m ringlog", "python tests/", "make ")
 
 
 def shown(page: Path) -> Iterator[str]:
@@ -82,15 +82,19 @@ def test_a_command_has_the_options_that_are_shown(found: tuple[str, list[str]]) 
 
 @pytest.mark.parametrize("found", [each for each in FOUND if each[1][0] == "python"], ids=named)
 def test_a_module_has_the_options_that_are_shown(found: tuple[str, list[str]]) -> None:
-    _, (_, _, module, *words) = found
-    spec = find_spec(module)
-    assert spec is not None
-    assert spec.origin is not None
-    file = Path(spec.origin)
-    source = (file.with_name("__main__.py") if file.name == "__init__.py" else file).read_text()
-    for word in words:
+    _, (_, *words) = found
+    if words[0] == "-m":
+        spec = find_spec(words[1])
+        assert spec is not None
+        assert spec.origin is not None
+        file = Path(spec.origin)
+        file = file.with_name("__main__.py") if file.name == "__init__.py" else file
+    else:
+        file = ROOT / words[0]
+    source = file.read_text()
+    for word in words[1:]:
         if word.startswith("--"):
-            assert f'"{word}"' in source, f"{module} has no option {word}"
+            assert f'"{word}"' in source, f"{file.name} has no option {word}"
 
 
 @pytest.mark.parametrize("found", [each for each in FOUND if each[1][0] == "make"], ids=named)

@@ -14,6 +14,7 @@ def modules() -> dict[str, Path]:
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg")
     folders = dict(line.split(" = ") for line in setup["options"]["package_dir"].split("\n") if line)
+    folders["ringlog_lab"] = "lab/ringlog_lab"
     found = {}
     for package, folder in folders.items():
         for file in (ROOT / folder).rglob("*.py"):
@@ -45,6 +46,15 @@ def test_there_is_no_circle() -> None:
     assert "ringlog.schema.facility" in found["ringlog.clients.writer"]
     # raises CycleError, which names the modules of a circle
     assert len([*TopologicalSorter(found).static_order()]) == len(found)
+
+
+def test_only_the_tests_import_the_lab() -> None:
+    used = {
+        name: {one for one in used if one.startswith("ringlog_lab")}
+        for name, used in graph().items()
+        if not name.startswith("ringlog_lab")
+    }
+    assert {name: of_the_lab for name, of_the_lab in used.items() if of_the_lab} == {}
 
 
 def test_no_package_imports_from_the_command_line() -> None:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -46,7 +48,12 @@ def without_extras(*words: str) -> subprocess.CompletedProcess[str]:
     extras = {name(line) for extra in extra_names() for line in listed("options.extras_require", extra)}
     blocked = {package for package in extras - required if package not in ("", "ringlog")}
     assert {"pymssql", "locust", "matplotlib"} <= blocked
-    command = [sys.executable, "-P", "-c", BLOCKED, ",".join(sorted(blocked)), *words]
+    return without(",".join(sorted(blocked)), *words)
+
+
+def without(packages: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """`ringlog` where some packages, with commas between, are not installed."""
+    command = [sys.executable, "-P", "-c", BLOCKED, packages, *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
@@ -73,6 +80,21 @@ def test_the_server_needs_no_extra(temporary_directory: Path, tmp_path: Path) ->
     )
     assert ran.returncode == 0, ran.stderr
     assert without_extras("serve", "--help").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "words", [("bench",), ("plan", "--nodes"), ("loadtest", "half"), ("loadtest", "soak")]
+)
+def test_a_command_of_the_lab_says_how_to_install_it(words: tuple[str, ...]) -> None:
+    ran = without("ringlog_lab", *words)
+    assert ran.returncode == 2
+    assert ran.stderr == "ringlog: ringlog-lab is not installed: run `make lab` in ringlog's sources\n"
+
+
+def test_commands_are_listed_without_the_lab() -> None:
+    ran = without("ringlog_lab", "loadtest", "--help")
+    assert ran.returncode == 0, ran.stderr
+    assert "Part of ringlog-lab, which is not installed." in ran.stdout
 
 
 def test_a_missing_extra_is_named(tmp_path: Path) -> None:

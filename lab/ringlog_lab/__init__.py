@@ -1,0 +1,1 @@
+"""Measurements of ringlog: benchmarks, experiments of other papers, other servers, kept results."""

@@ -1,0 +1,133 @@
+"""Writers beside the archive: what writing and comparing an old week costs them."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Self
+
+import psycopg
+import sqlalchemy
+from psycopg import sql
+
+from ringlog.loadtest.experiment.errors import LoadTestError
+from ringlog.loadtest.experiment.facility import Tables, old_week
+from ringlog.loadtest.experiment.native_load import TDS74, Load, Measurement, Stand
+from ringlog.loadtest.experiment.record import Record
+from ringlog.schema.partitions import Week
+from ringlog.schema.roles import OWNER
+
+RATE = 5.0
+"""calls a second of each writer"""
+PART = "archive"
+_AGO = timedelta(weeks=20)
+_ROWS = 20_000
+"""More than the archive reads in a second."""
+_BEFORE = 3.0
+"""Seconds that the writers take to log in."""
+
+
+@dataclass(frozen=True)
+class BesideArchive(Record):
+    """Writers measured while a week was archived, or alone."""
+
+    archiving: bool
+    writing: Measurement
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Self:
+        return cls(**content | {"writing": Measurement.from_json(content["writing"])})
+
+
+def measure_beside_archive(
+    stand: Stand,
+    tables: Tables,
+    folder: Path,
+    *,
+    connections: int,
+    seconds: float,
+    rounds: int,
+    doing: Callable[[str], None],
+) -> Iterator[BesideArchive]:
+    """`connections` writers at RATE each, alone and beside the archiving of a week into a folder, in turns.
+
+    The archive works as in the server's housekeeping, with the same rests. Raises LoadTestError when it ended
+    before the writers.
+    """
+    administrator = stand.server.administrator
+    doing("making an old week")
+    _fill(administrator, Week.of(datetime.now(UTC) - _AGO), int(_ROWS * (seconds + _BEFORE)))
+    chosen = "insert into ringlog.history (online, archive) values ('8 weeks', %s)"
+    administrator.execute(chosen, [str(folder.resolve())])
+    load = Load(TDS74, tables, connections, seconds, rate=RATE)
+    for round in range(rounds):
+        doing("writers alone")
+        yield BesideArchive(False, stand.run(load, PART, round))
+        doing("writers beside the archive")
+        with _archiving(administrator.info.dsn):
+            writing = stand.run(load, PART, round)
+        yield BesideArchive(True, writing)
+    administrator.execute("delete from ringlog.history")
+
+
+def _fill(administrator: psycopg.Connection, week: Week, rows: int) -> None:
+    """Rows of a week, one a second: readings with some of their bits in use, as an ADC's have."""
+    (table,), columns = old_week().names, old_week().column_names
+    administrator.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
+    administrator.execute(
+        sql.SQL("create table {} partition of {} for values from ({}) to ({})").format(
+            sql.Identifier("log", week.partition(table)), sql.Identifier("log", table), week.start, week.end
+        )
+    )
+    administrator.execute(
+        sql.SQL(
+            "insert into {} (seq_no, time, {}) select 1, {} + n * interval '1 s', {} from "
+            "generate_series(0, {}) as n"
+        ).format(
+            sql.Identifier("log", table),
+            sql.SQL(", ").join(map(sql.Identifier, columns)),
+            week.start,
+            sql.SQL(", ").join([sql.SQL("round(65536 * random()) / 64")] * len(columns)),
+            min(rows, 7 * 86_400) - 1,
+        )
+    )
+    # nothing waits for summaries that this table does not need here
+    administrator.execute("update ringlog.summarised set levels = '{}' where table_name = %s", [table])
+    administrator.execute("reset role")
+    # as a week is that has been there for long: nothing is left to be written of it
+    administrator.execute(
+        sql.SQL("vacuum (freeze, analyze) {}").format(sql.Identifier("log", week.partition(table)))
+    )
+    administrator.execute("checkpoint")
+
+
+@contextmanager
+def _archiving(dsn: str) -> Iterator[None]:
+    """Archives the week in a thread, as housekeeping does, and leaves it at the end."""
+    from ringlog.history.archive import archive
+
+    at = sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn))
+    end, failures, done = threading.Event(), list[BaseException](), threading.Event()
+
+    def work() -> None:
+        try:
+            for _ in archive(at, dsn, stopped=end.is_set):
+                done.set()
+                return
+        except Exception as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+        if failures:
+            raise LoadTestError(f"the archive failed: {failures[0]}")
+        if done.is_set():
+            raise LoadTestError("the archive was done before the writers were measured: it needs more rows")
+    finally:
+        end.set()
+        thread.join()
+        at.dispose()

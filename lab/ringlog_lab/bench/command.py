@@ -1,0 +1,228 @@
+"""The command `ringlog bench`."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
+from ringlog.loadtest.experiment.facility import write_facility
+from ringlog.loadtest.experiment.native import build
+from ringlog.loadtest.experiment.native_load import Stand
+from ringlog.loadtest.experiment.running import interrupt_once, temporary_folder
+from ringlog.loadtest.experiment.server import serving
+from ringlog.loadtest.experiment.verification import verify
+from ringlog_lab.bench.comparison import compare as compare_results
+from ringlog_lab.bench.mixed import READERS
+from ringlog_lab.bench.parts import PARTS, USUAL, Plan, measure
+from ringlog_lab.bench.plots import draw
+from ringlog_lab.bench.report import heading, markdown, tables
+from ringlog_lab.bench.results import Results, new_results
+from ringlog_lab.peers.finding import TIMESCALEDB, Timescaledb, found
+
+# PostgreSQL's rows are at most a page: 1,000 reals are half of one.
+_MOST_COLUMNS = 1590
+
+
+def bench(
+    seconds: Annotated[
+        float, typer.Option(metavar="S", min=0.2, help="How long each contender is measured in each round.")
+    ] = 2.5,
+    rounds: Annotated[int, typer.Option(metavar="N", min=1, help="Rounds, of which medians are taken.")] = 5,
+    columns: Annotated[
+        int, typer.Option(metavar="N", min=1, max=_MOST_COLUMNS, help="Real columns of the tables written.")
+    ] = 200,
+    connections: Annotated[int, typer.Option(metavar="N", min=1, max=240, help="Callers at once.")] = 60,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            show_default=False,
+            help=f"These parts only: {', '.join(PARTS)}. Without it {', '.join(USUAL)}.",
+        ),
+    ] = None,
+    readers: Annotated[
+        str, typer.Option(metavar="N,N,...", help="How many read beside the writers in part mixed.")
+    ] = ",".join(map(str, READERS)),
+    tables: Annotated[
+        int, typer.Option("--tables", metavar="N", min=1, max=10_000, help="Tables of part tables.")
+    ] = 600,
+    rows: Annotated[
+        int,
+        typer.Option(metavar="N", min=1, help="Rows of the log that parts read, mixed and retrieval read."),
+    ] = 100_000,
+    minutes: Annotated[
+        int, typer.Option(metavar="N", min=1, max=60, help="Minutes of HALF's load in part history.")
+    ] = 5,
+    writers: Annotated[
+        int, typer.Option(metavar="N", min=1, max=60, help="Writers at once in part waveforms.")
+    ] = 4,
+    logins: Annotated[
+        int, typer.Option(metavar="N", min=1, max=4000, help="Clients that log in at once in part logins.")
+    ] = 2000,
+    timescaledb: Timescaledb = None,
+    stall: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S",
+            min=1,
+            show_default=False,
+            help="Look for the longest wait of a call in so many seconds at full rate, and in as many of "
+            "direct calls, in turns; 600 for the target. Without --only nothing else is measured.",
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", show_default="temporary", help="A new data directory, to be kept."),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the report goes.")] = Path(
+        ".bench"
+    ),
+    compare: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", show_default=False, help="bench.json of an earlier run to compare with."
+        ),
+    ] = None,
+) -> None:
+    """Measure the gateway beside PostgreSQL called directly, alternating, on a server of its own."""
+    console = Console(highlight=False)
+    try:
+        parts = _parts(only, stall)
+        peers = found(timescaledb)
+        plan = Plan(
+            parts,
+            seconds,
+            rounds,
+            columns,
+            connections,
+            stall,
+            _numbers(readers),
+            tables,
+            rows,
+            minutes,
+            writers,
+            logins,
+            peers.programs.get(TIMESCALEDB),
+        )
+        if data is not None and data.exists():
+            raise LoadTestUsageError(f"{data} exists: the benchmark makes a data directory of its own")
+        earlier = None if compare is None else Results.read(compare)
+        out.mkdir(parents=True, exist_ok=True)
+        results = _run(console, plan, data, peers.absent.get(TIMESCALEDB, ""))
+    except LoadTestUsageError as error:
+        _say(str(error))
+        raise typer.Exit(2) from None
+    except LoadTestError as error:
+        _say(str(error))
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        _say("interrupted")
+        raise typer.Exit(130) from None
+    _report(console, results, earlier, out)
+
+
+def _parts(only: str | None, stall: float | None) -> tuple[str, ...]:
+    if only is None:
+        return USUAL if stall is None else ()
+    wanted = [name.strip() for name in only.split(",")]
+    for name in wanted:
+        if name not in PARTS:
+            raise LoadTestUsageError(f"--only: there is no part '{name}', only {', '.join(PARTS)}")
+    return tuple(part for part in PARTS if part in wanted)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    numbers = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() and int(word) <= 200 for word in numbers):
+        raise LoadTestUsageError(f"--readers: {text!r} is no list of numbers up to 200, as 0,4,16")
+    return tuple(map(int, numbers))
+
+
+def _run(console: Console, plan: Plan, data: Path | None, without_timescaledb: str) -> Results:
+    interrupt_once()
+    with temporary_folder("ringlog-bench-") as folder, _progress(console, plan) as doing:
+        (folder / "programs").mkdir()
+        results = new_results(
+            {
+                "parts": [*plan.parts],
+                "seconds": plan.seconds,
+                "rounds": plan.rounds,
+                "columns": plan.columns,
+                "connections": plan.connections,
+                "stall": plan.stall,
+                "tables": plan.count,
+                "rows": plan.rows,
+                "minutes": plan.minutes,
+                "writers": plan.writers,
+                "logins": plan.logins,
+                "timescaledb": without_timescaledb,
+            },
+            data or folder,
+        )
+        doing("starting", "building the C clients")
+        programs = build(folder / "programs")
+        doing("starting", "the server and its tables")
+        facility = folder / "facility.toml"
+        write_facility(facility, plan.tables())
+        with serving(facility, data or folder / "data", keep=data is not None) as server:
+            results.settings = server.settings()
+            stand = Stand(programs, server)
+            measure(plan, stand, results, doing)
+            doing("counting", "the rows of all logs")
+            results.check = verify(server, stand.acknowledged)
+    return results
+
+
+class _Steps:
+    """The progress of a plan: its parts, each as long as it is expected to take."""
+
+    def __init__(self, progress: Progress, plan: Plan) -> None:
+        self._progress = progress
+        self._ends: dict[str, tuple[float, float]] = {"starting": (0.0, 15.0)}
+        end = 15.0
+        for part, length in plan.steps():
+            self._ends[part] = (end, end + length)
+            end += length
+        self._ends["counting"] = (end, end + 5.0)
+        self._task: TaskID = progress.add_task("", total=end + 5.0, doing="")
+        self._part = ""
+        self._began = 0.0
+
+    def __call__(self, part: str, what: str) -> None:
+        if part != self._part:
+            self._part, self._began = part, time.monotonic()
+        start, end = self._ends[part]
+        done = min(end, start + time.monotonic() - self._began)
+        self._progress.update(self._task, completed=done, doing=f"{part}: {what}" if what else part)
+
+
+@contextmanager
+def _progress(console: Console, plan: Plan) -> Iterator[_Steps]:
+    bar = BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeRemainingColumn()
+    with Progress(*bar, TextColumn("{task.fields[doing]}"), console=console, transient=True) as progress:
+        yield _Steps(progress, plan)
+
+
+def _report(console: Console, results: Results, earlier: Results | None, out: Path) -> None:
+    results.write(out / "bench.json")
+    pictures = draw(results, out)
+    (out / "bench.md").write_text(markdown(results, pictures))
+    for line in heading(results):
+        console.print(line, soft_wrap=True)
+    shown = [*tables(results)]
+    if earlier is not None:
+        shown.append(compare_results(earlier, results))
+    for table in shown:
+        console.print("", table.grid())
+    console.print(f"\nWritten to {out}: bench.md, bench.json, {', '.join(pictures)}", soft_wrap=True)
+
+
+def _say(text: str) -> None:
+    print(f"ringlog: {text}", file=sys.stderr, flush=True)

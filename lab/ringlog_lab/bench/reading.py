@@ -1,0 +1,155 @@
+"""Reading a log: get_<table>_range through TDS, and the same rows by COPY directly from PostgreSQL."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from ringlog.history.summaries import summarise
+from ringlog.loadtest.experiment.errors import LoadTestError
+from ringlog.loadtest.experiment.facility import Tables
+from ringlog.loadtest.experiment.native_load import GATEWAY, Contender
+from ringlog.loadtest.experiment.record import Record
+from ringlog.loadtest.experiment.server import READER, Server, conninfo_of, log_rows
+from ringlog_lab.bench.asking import asking
+
+COPY = "copy"
+"""The contender beside GATEWAY: psycopg's COPY in binary."""
+
+
+@dataclass(frozen=True)
+class Reading(Record):
+    """One reading of all rows. Times and CPU in seconds."""
+
+    contender: str
+    round: int
+    rows: int
+    columns: int
+    bytes: int
+    """as they came over the connection"""
+    seconds: float
+    client: float
+    gateway: float
+    postgres: float
+
+    @property
+    def rate(self) -> float:
+        """Rows a second."""
+        return self.rows / self.seconds
+
+
+def fill(administrator: psycopg.Connection, tables: Tables, rows: int) -> None:
+    """Fills the log of the first of these tables with so many rows, a millisecond apart, from the begin of
+    the week; their summaries are made before this returns, so that no measurement runs beside that.
+    """
+    log = sql.Identifier("log", tables.names[0])
+    values = sql.SQL(", ").join([sql.SQL("(random() * 1000)::real")] * tables.columns)
+    columns = sql.SQL(", ").join(map(sql.Identifier, tables.column_names))
+    statement = sql.SQL(
+        "insert into {log} (seq_no, time, {columns})"
+        " select 1 + n % {ring},"
+        " date_trunc('week', now() - interval '1 hour') + n * interval '1 ms', {values}"
+        " from generate_series(0, {rows} - 1) as n"
+    )
+    administrator.execute(
+        statement.format(
+            log=log, columns=columns, values=values, ring=sql.Literal(tables.rows), rows=sql.Literal(rows)
+        )
+    )
+    administrator.execute(sql.SQL("vacuum analyze {}").format(log))
+    found = log_rows(administrator, tables.names[0])
+    if found != rows:
+        raise LoadTestError(f"the log to be read has {found} rows instead of {rows}")
+    while not _summarised(administrator, tables.names[0]):
+        if not summarise(conninfo_of(administrator), enough=1):
+            time.sleep(0.2)  # a transaction goes on
+
+
+def _summarised(administrator: psycopg.Connection, table: str) -> bool:
+    """Whether no rows are left to be summarised but those of the last minute."""
+    found = administrator.execute(
+        sql.SQL(
+            "select until > (select max(time) from {}) - interval '1 minute'"
+            " from ringlog.summarised where table_name = %s and levels <> '{{}}'"
+        ).format(sql.Identifier("log", table)),
+        [table],
+    ).fetchone()
+    return found is None or bool(found[0])
+
+
+def read_alternating(
+    programs: Path, server: Server, tables: Tables, rounds: int, rows: int
+) -> Iterator[Reading]:
+    """Each contender reads the first so many rows in each round; one reading of each before, which does not
+    count."""
+    procedure = f"get_{tables.names[0]}_range"
+    with ExitStack() as stack:
+        readers: dict[str, Callable[[], dict[str, Any]]] = {
+            one.key: stack.enter_context(_tds_reader(programs, server, procedure, one, rows))
+            for one in GATEWAY
+        }
+        readers[COPY] = stack.enter_context(_copy_reader(server, procedure, rows))
+        for round in range(-1, rounds):
+            for key, read in _turned(readers, round):
+                before = server.mark()
+                result = read()
+                after = server.mark()
+                if result["rows"] != rows:
+                    raise LoadTestError(f"{procedure} gave {result['rows']} rows to {key} instead of {rows}")
+                reading = Reading(
+                    contender=key,
+                    round=round,
+                    columns=tables.columns,
+                    gateway=after.gateway - before.gateway,
+                    postgres=after.postgres - before.postgres,
+                    **result,
+                )
+                if round >= 0:
+                    yield reading
+
+
+def _turned(
+    readers: Mapping[str, Callable[[], dict[str, Any]]], round: int
+) -> list[tuple[str, Callable[[], dict[str, Any]]]]:
+    items = [*readers.items()]
+    start = round % len(items)
+    return items[start:] + items[:start]
+
+
+@contextmanager
+def _tds_reader(
+    programs: Path, server: Server, procedure: str, contender: Contender, rows: int
+) -> Iterator[Callable[[], dict[str, Any]]]:
+    command = [str(programs / "tdsread"), "-h", server.host, "-p", str(server.port), "-u", READER]
+    command += ["-v", contender.version, "-x", procedure, "-r", str(rows)]
+    with asking(command, server.password, contender.title) as answer:
+        yield lambda: dict(json.loads(answer("read")))
+
+
+@contextmanager
+def _copy_reader(server: Server, procedure: str, rows: int) -> Iterator[Callable[[], dict[str, Any]]]:
+    query = sql.SQL("copy (select * from {}(max_rows => {})) to stdout (format binary)").format(
+        sql.Identifier("ringlog", procedure), sql.Literal(rows)
+    )
+    with psycopg.connect(server.conninfo(READER), autocommit=True) as connection:
+
+        def read() -> dict[str, Any]:
+            began, cpu, size = time.monotonic(), time.process_time(), 0
+            with connection.cursor() as cursor:
+                with cursor.copy(query) as copy:
+                    for data in copy:
+                        size += len(data)
+                return {
+                    "rows": cursor.rowcount,
+                    "bytes": size,
+                    "seconds": time.monotonic() - began,
+                    "client": time.process_time() - cpu,
+                }
+
+        yield read

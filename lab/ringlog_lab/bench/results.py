@@ -1,0 +1,181 @@
+"""The results of a run of the benchmark, and their JSON, with which later versions compare themselves."""
+
+import importlib.metadata
+import json
+import os
+import platform
+import statistics
+import subprocess
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+import psutil
+
+from ringlog.loadtest.experiment.errors import LoadTestUsageError
+from ringlog.loadtest.experiment.machine import file_system
+from ringlog.loadtest.experiment.native_load import Measurement
+from ringlog.loadtest.experiment.record import Compared, Figure
+from ringlog.loadtest.experiment.verification import Check
+from ringlog_lab.bench.beside_archive import BesideArchive
+from ringlog_lab.bench.beside_http import BesideHttp
+from ringlog_lab.bench.mixed import Mixed
+from ringlog_lab.bench.over_http import Fetching
+from ringlog_lab.bench.reading import Reading
+from ringlog_lab.bench.text import Beside, Compiling, Timing
+from ringlog_lab.bench.waveforms import Waveforms
+
+FORMAT = 1
+
+
+@dataclass
+class Results:
+    """Everything that was measured, and on what."""
+
+    commit: str
+    started: str
+    machine: dict[str, str | int | float]
+    options: dict[str, Any]
+    settings: dict[str, str] = field(default_factory=dict)
+    idle_memory: int | None = None
+    """resident bytes of the gateway's process before its first connection"""
+    measurements: list[Measurement] = field(default_factory=list)
+    readings: list[Reading] = field(default_factory=list)
+    mixed: list[tuple[str, Mixed]] = field(default_factory=list)
+    """contender and what was measured beside readers"""
+    timings: list[Timing] = field(default_factory=list)
+    """of usual texts"""
+    compiling: list[Compiling] = field(default_factory=list)
+    beside: list[Beside] = field(default_factory=list)
+    """a writer, alone and beside clients that send texts"""
+    fetching: list[Fetching] = field(default_factory=list)
+    """over HTTP"""
+    beside_http: list[BesideHttp] = field(default_factory=list)
+    """writers, alone and beside readers over HTTP"""
+    kept: list[Figure] = field(default_factory=list)
+    """of ten years"""
+    compared: list[Compared] = field(default_factory=list)
+    """HALF's load, in ringlog and in TimescaleDB"""
+    beside_archive: list[BesideArchive] = field(default_factory=list)
+    """writers, alone and beside the archive"""
+    many_tables: list[Figure] = field(default_factory=list)
+    logins: list[Figure] = field(default_factory=list)
+    """in storms"""
+    waveforms: Waveforms | None = None
+    check: Check | None = None
+
+    def of(self, part: str, contender: str, columns: int | None = None) -> list[Measurement]:
+        """The measurements of a contender in a part, one for each round."""
+        return [
+            one
+            for one in self.measurements
+            if one.part == part and one.contender == contender and columns in (None, one.columns)
+        ]
+
+    def median(
+        self,
+        figure: Callable[[Measurement], float | None],
+        part: str,
+        contender: str,
+        columns: int | None = None,
+    ) -> float | None:
+        """The median over the rounds of a figure; None when it was not measured."""
+        figures = (figure(one) for one in self.of(part, contender, columns))
+        return median(figure for figure in figures if figure is not None)
+
+    def reading_rate(self, contender: str) -> float | None:
+        """The median over the rounds of the rows read in a second; None when it was not measured."""
+        return median(one.rate for one in self.readings if one.contender == contender)
+
+    def columns(self, part: str) -> list[int]:
+        """The numbers of columns that a part has measured."""
+        return sorted({one.columns for one in self.measurements if one.part == part})
+
+    def write(self, file: Path) -> None:
+        content = {
+            "format": FORMAT,
+            **{
+                name: getattr(self, name)
+                for name in ("commit", "started", "machine", "options", "settings", "idle_memory")
+            },
+            "measurements": [one.to_json() for one in self.measurements],
+            "readings": [one.to_json() for one in self.readings],
+            "mixed": [[key, one.to_json()] for key, one in self.mixed],
+            "timings": [one.to_json() for one in self.timings],
+            "compiling": [one.to_json() for one in self.compiling],
+            "beside": [one.to_json() for one in self.beside],
+            "fetching": [one.to_json() for one in self.fetching],
+            "beside_http": [one.to_json() for one in self.beside_http],
+            "kept": [one.to_json() for one in self.kept],
+            "compared": [one.to_json() for one in self.compared],
+            "beside_archive": [one.to_json() for one in self.beside_archive],
+            "many_tables": [one.to_json() for one in self.many_tables],
+            "logins": [one.to_json() for one in self.logins],
+            "waveforms": None if self.waveforms is None else self.waveforms.to_json(),
+            "check": None if self.check is None else self.check.to_json(),
+        }
+        file.write_text(json.dumps(content, indent=1) + "\n")
+
+    @classmethod
+    def read(cls, file: Path) -> Self:
+        """Reads what `write` wrote. Raises LoadTestUsageError for anything else."""
+        try:
+            content = json.loads(file.read_text())
+            if content.pop("format") != FORMAT:
+                raise LoadTestUsageError(f"{file} was written by another version of ringlog bench")
+            content["measurements"] = [Measurement.from_json(one) for one in content["measurements"]]
+            content["readings"] = [Reading.from_json(one) for one in content["readings"]]
+            content["mixed"] = [(key, Mixed.from_json(one)) for key, one in content.get("mixed", [])]
+            content["timings"] = [Timing.from_json(one) for one in content.get("timings", [])]
+            content["compiling"] = [Compiling.from_json(one) for one in content.get("compiling", [])]
+            content["beside"] = [Beside.from_json(one) for one in content.get("beside", [])]
+            content["fetching"] = [Fetching.from_json(one) for one in content.get("fetching", [])]
+            content["beside_http"] = [BesideHttp.from_json(one) for one in content.get("beside_http", [])]
+            for name in ("kept", "many_tables", "logins"):
+                content[name] = [Figure.from_json(one) for one in content.get(name, [])]
+            content["compared"] = [Compared.from_json(one) for one in content.get("compared", [])]
+            archive = content.get("beside_archive", [])
+            content["beside_archive"] = [BesideArchive.from_json(one) for one in archive]
+            found = content.get("waveforms")
+            content["waveforms"] = found and Waveforms.from_json(found)
+            content["check"] = content["check"] and Check.from_json(content["check"])
+            return cls(**content)
+        except OSError as error:
+            raise LoadTestUsageError(f"{file} cannot be read: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise LoadTestUsageError(f"{file} holds no results of ringlog bench") from None
+
+
+def median(figures: Iterable[float]) -> float | None:
+    found = [*figures]
+    return statistics.median(found) if found else None
+
+
+def new_results(options: dict[str, Any], data: Path) -> Results:
+    """Results of a run that begins now on this machine."""
+    return Results(_commit(), f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC", _machine(data), options)
+
+
+def _commit() -> str:
+    """The commit of the sources this runs from, else the version of the package."""
+    described = subprocess.run(
+        ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--exclude", "*"],
+        capture_output=True,
+        text=True,
+    )
+    return described.stdout.strip() or f"version {importlib.metadata.version('ringlog')}"
+
+
+def _machine(data: Path) -> dict[str, str | int | float]:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "")
+    return {
+        "processor": model or platform.machine(),
+        "cores": psutil.cpu_count() or 1,
+        "memory": psutil.virtual_memory().total,
+        "system": f"{platform.system()} {platform.release()}",
+        "file_system": file_system(data),
+        "load_before": os.getloadavg()[0],
+    }

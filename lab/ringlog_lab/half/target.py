@@ -1,0 +1,199 @@
+"""A database that HALF's data are written to and read from, with the time that takes."""
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from ringlog.loadtest.experiment.errors import LoadTestError
+from ringlog_lab.half.published import HERTZ
+from ringlog_lab.half.replay import PVS_OF_A_TABLE, Recording, midnight, tables
+
+CONNECTIONS = 4
+"""Writers at once."""
+
+
+@dataclass(frozen=True)
+class Inserted:
+    """Batches of so many minutes of all PVs."""
+
+    target: str
+    minutes: float
+    items: int
+    seconds: float
+    cpu: float
+    """seconds that the server took for them"""
+
+    @property
+    def rate(self) -> float:
+        """IDPS: items a second."""
+        return self.items / self.seconds
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """Hours of all PVs, a batch after another."""
+
+    hours: float
+    batches: Sequence[Inserted]
+    bytes: int
+    """that the disk has more for them"""
+
+    @property
+    def items(self) -> int:
+        return sum(one.items for one in self.batches)
+
+    @property
+    def seconds(self) -> float:
+        """Of writing; the batches are made between."""
+        return sum(one.seconds for one in self.batches)
+
+    @property
+    def rate(self) -> float:
+        """Items a second."""
+        return self.items / self.seconds
+
+
+@dataclass(frozen=True)
+class Queried:
+    """One PV over so many hours, again and again."""
+
+    target: str
+    hours: float
+    items: int
+    """of a query"""
+    seconds: float
+    """of a query, the median"""
+    cpu: float
+    """seconds that the server took for a query, the mean"""
+
+    @property
+    def rate(self) -> float:
+        """QDPS: items a second."""
+        return self.items / self.seconds
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What has become of a target's items before they are read."""
+
+    target: str
+    items: int
+    found: int
+    bytes: int
+    """on the disk"""
+    seconds: float | None
+    """that it took to compress them; None where nothing is done"""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A connection that reads the first PV until a moment."""
+
+    read: Callable[[], int]
+    """reads it, and says how many items there were"""
+    cpu: Callable[[], float]
+    """seconds that what serves it has taken so far"""
+
+
+class Target(ABC):
+    """Takes HALF's data and gives them back."""
+
+    name: str
+    readings: Sequence[str]
+    """ways to read it"""
+    compresses = False
+    """there is something to do between writing and reading"""
+
+    def __init__(self, pvs: int) -> None:
+        self.recordings = [Recording(table, midnight()) for table in range(tables(pvs))]
+        self.items = 0
+        """acknowledged"""
+
+    def insert(self, minutes: float, only: int | None = None) -> Inserted:
+        """Writes a batch of all PVs, or of one table's, by CONNECTIONS writers; what is sent is made
+        before."""
+        rows = max(1, round(minutes * 60 * HERTZ))
+        chosen = range(len(self.recordings)) if only is None else [only]
+        made = [(table, self.prepare(table, rows)) for table in chosen]
+        items = rows * PVS_OF_A_TABLE * len(made)
+        failures: list[Exception] = []
+
+        def write(some: Sequence[tuple[int, list[Any]]]) -> None:
+            try:
+                self.write(some)
+            except Exception as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=write, args=(made[n::CONNECTIONS],)) for n in range(CONNECTIONS)]
+        began, spent = time.monotonic(), self.cpu()
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        if failures:
+            raise LoadTestError(f"{self.name}: {failures[0]}")
+        self.items += items
+        self.readable()
+        return Inserted(self.name, minutes, items, time.monotonic() - began, self.cpu() - spent)
+
+    def keep(self) -> Kept:
+        """Compresses what was written, where that is done, and looks at what is there."""
+        began = time.monotonic()
+        if self.compresses:
+            self.compress()
+        took = time.monotonic() - began if self.compresses else None
+        return Kept(self.name, self.items, self.found(), self.size(), took)
+
+    def query(self, hours: float, seconds: float, way: str) -> Queried:
+        """Reads the first PV over the first so many hours, for so long, at least thrice."""
+        items = max(1, round(hours * 3600 * HERTZ))
+        until = midnight() + timedelta(seconds=(items - 0.5) / HERTZ)
+        took: list[float] = []
+        with self.reading(until, way) as reading:
+            reading.read()
+            end, spent = time.monotonic() + seconds, reading.cpu()
+            while time.monotonic() < end or len(took) < 3:
+                began = time.perf_counter()
+                found = reading.read()
+                took.append(time.perf_counter() - began)
+                if found != items:
+                    raise LoadTestError(f"{way}: {found:,} items instead of {items:,}")
+            spent = (reading.cpu() - spent) / len(took)
+        return Queried(way, hours, items, sorted(took)[len(took) // 2], spent)
+
+    @abstractmethod
+    def prepare(self, table: int, rows: int) -> list[Any]:
+        """The next rows of a table in the form that they are sent in."""
+
+    @abstractmethod
+    def write(self, some: Sequence[tuple[int, list[Any]]]) -> None:
+        """Writes what was prepared for tables, over a connection of its own."""
+
+    def readable(self) -> None:
+        """Waits until what was written can be read, where that is later than its acknowledgement."""
+        return
+
+    def compress(self) -> None:
+        """What is done between writing and reading."""
+        return
+
+    @abstractmethod
+    def found(self) -> int:
+        """The items that are there."""
+
+    @abstractmethod
+    def size(self) -> int:
+        """Bytes on the disk."""
+
+    @abstractmethod
+    def cpu(self) -> float:
+        """Seconds that the server's processes have taken so far."""
+
+    @abstractmethod
+    def reading(self, until: datetime, way: str) -> AbstractContextManager[Reading]:
+        """A connection that reads the first PV until a moment."""

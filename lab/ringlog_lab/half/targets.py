@@ -1,0 +1,207 @@
+"""ringlog's logs, and PostgreSQL with a narrow table."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import LiteralString
+
+import psutil
+import psycopg
+from psycopg import sql
+
+from ringlog.clients import Address, call, connect, output
+from ringlog.loadtest.experiment.errors import LoadTestError
+from ringlog.loadtest.experiment.server import READER, WRITER, Server, postgres_cpu, process_cpu
+from ringlog_lab.half.replay import PVS_OF_A_TABLE, midnight
+from ringlog_lab.half.target import Reading, Target
+
+_TOGETHER = 250
+"""Rows of a call of put_<table>_batch: a batch of more goes in several."""
+
+
+class Ringlog(Target):
+    """ringlog's logs: a row has 100 PVs. Written as a recording is replayed, by put_<table>_batch."""
+
+    name = "ringlog"
+    readings = ("ringlog, SQL", "ringlog, get_signal")
+
+    def __init__(self, server: Server, pvs: int) -> None:
+        super().__init__(pvs)
+        self._server = server
+        self._address = Address(WRITER, server.host, server.port)
+        self._epochs: dict[int, int] = {}
+        with closing(connect(self._address, server.password)) as connection:
+            for table in range(len(self.recordings)):
+                claim = ("claim_writer", f"half_{table}", "replay", "replay", True, output(int))
+                (epoch,) = call(connection, *claim).outputs
+                self._epochs[table] = int(str(epoch))
+                # the IOC's rows are no part of what is counted, and of its room
+                empty = sql.SQL("truncate {}").format(sql.Identifier("log", f"half_{table}"))
+                server.administrator.execute(empty)
+
+    def prepare(self, table: int, rows: int) -> list[bytes]:
+        parts = [_TOGETHER] * (rows // _TOGETHER) + [rows % _TOGETHER] * bool(rows % _TOGETHER)
+        return [self.recordings[table].batch(part).encode() for part in parts]
+
+    def write(self, some: Sequence[tuple[int, list[bytes]]]) -> None:
+        if not some:
+            return
+        with closing(connect(self._address, self._server.password, timeout=300)) as connection:
+            for table, parts in some:
+                for part in parts:
+                    call(
+                        connection,
+                        f"put_half_{table}_batch",
+                        rows=part.decode(),
+                        _epoch=self._epochs[table],
+                    )
+
+    def found(self) -> int:
+        return PVS_OF_A_TABLE * sum(
+            count(self._server.administrator, sql.Identifier("log", f"half_{table}"))
+            for table in range(len(self.recordings))
+        )
+
+    def size(self) -> int:
+        names = [f"log.half_{table}" for table in range(len(self.recordings))]
+        return size(
+            self._server.administrator,
+            "select sum(pg_total_relation_size(relid)) from unnest(%s::regclass[]) as of "
+            "cross join lateral pg_partition_tree(of)",
+            names,
+        )
+
+    def cpu(self) -> float:
+        """Of gateway and PostgreSQL."""
+        mark = self._server.mark()
+        return mark.gateway + mark.postgres
+
+    @contextmanager
+    def reading(self, until: datetime, way: str) -> Iterator[Reading]:
+        if way.endswith("get_signal"):
+            query = sql.SQL("select * from ringlog.get_signal('HALF:1', {}, {})").format(midnight(), until)
+        else:
+            query = sql.SQL(
+                "select time, nanoseconds, pv_1, severity_1, status_1 from log.half_0 where time between {} "
+                "and {} order by time"
+            ).format(midnight(), until)
+        with psycopg.connect(self._server.conninfo(READER), autocommit=True) as connection:
+            yield Reading(binary(connection, query), backend_cpu(connection))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A PostgreSQL, and its logins for writing and reading."""
+
+    postmaster: psutil.Process
+    administrator: psycopg.Connection
+    writer: str
+    reader: str
+    """connection strings"""
+
+
+class Narrow(Target):
+    """PostgreSQL with a narrow table as HALF had it, a row an item; written by COPY."""
+
+    name = "narrow PostgreSQL"
+    table = "half_narrow"
+
+    def __init__(self, place: Place, pvs: int) -> None:
+        super().__init__(pvs)
+        self.place = place
+        self.readings = (f"{self.name}, SQL",)
+        self.create()
+
+    @classmethod
+    def beside(cls, server: Server, pvs: int) -> "Narrow":
+        """In the PostgreSQL of a server of ringlog."""
+        place = Place(
+            server.postmaster, server.administrator, server.conninfo(WRITER), server.conninfo(READER)
+        )
+        made = cls(place, pvs)
+        for right, who in (("select, insert", WRITER), ("select", READER)):
+            grant = sql.SQL("grant {} on {} to {}")
+            made.execute(grant.format(sql.SQL(right), made.identifier, sql.Identifier(who)))
+        return made
+
+    @property
+    def identifier(self) -> sql.Identifier:
+        return sql.Identifier("public", self.table)
+
+    def execute(self, statement: sql.SQL | sql.Composed) -> None:
+        self.place.administrator.execute(statement)
+
+    def create(self) -> None:
+        """Makes the table."""
+        self.execute(
+            sql.SQL(
+                "create table {} (pv_id integer not null, time timestamptz not null, nanoseconds smallint "
+                "not null, value double precision, severity smallint, status smallint, "
+                "primary key (pv_id, time))"
+            ).format(self.identifier)
+        )
+
+    def prepare(self, table: int, rows: int) -> list[bytes]:
+        return [self.recordings[table].lines(rows)]
+
+    def write(self, some: Sequence[tuple[int, list[bytes]]]) -> None:
+        if not some:
+            return
+        with psycopg.connect(self.place.writer) as connection, connection.cursor() as cursor:
+            for _, parts in some:
+                with cursor.copy(sql.SQL("copy {} from stdin").format(self.identifier)) as copy:
+                    for part in parts:
+                        copy.write(part)
+            connection.commit()
+
+    def found(self) -> int:
+        return count(self.place.administrator, self.identifier)
+
+    def size(self) -> int:
+        return size(self.place.administrator, "select pg_total_relation_size(%s)", f"public.{self.table}")
+
+    def cpu(self) -> float:
+        return postgres_cpu(self.place.postmaster)[0]
+
+    @contextmanager
+    def reading(self, until: datetime, way: str) -> Iterator[Reading]:
+        query = sql.SQL(
+            "select time, nanoseconds, value, severity, status from {} where pv_id = 1 and "
+            "time between {} and {} order by time"
+        ).format(self.identifier, midnight(), until)
+        with psycopg.connect(self.place.reader, autocommit=True) as connection:
+            yield Reading(binary(connection, query), backend_cpu(connection))
+
+
+def binary(connection: psycopg.Connection, query: sql.Composed) -> Callable[[], int]:
+    """What asks a query, whose answer comes in PostgreSQL's binary form and is not decoded."""
+    text = query.as_bytes(connection)
+
+    def read() -> int:
+        result = connection.pgconn.exec_params(text, [], result_format=1)
+        if not result.ntuples:
+            raise LoadTestError(result.error_message.decode(errors="replace").strip() or "no items")
+        return result.ntuples
+
+    return read
+
+
+def backend_cpu(connection: psycopg.Connection) -> Callable[[], float]:
+    """What counts the CPU of the PostgreSQL process, on this machine, that serves a connection."""
+    process = psutil.Process(connection.info.backend_pid)
+    return lambda: process_cpu(process)
+
+
+def count(administrator: psycopg.Connection, where: sql.Identifier) -> int:
+    """The rows of a table."""
+    row = administrator.execute(sql.SQL("select count(*) from {}").format(where)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def size(administrator: psycopg.Connection, query: LiteralString, of: str | Sequence[str]) -> int:
+    """Bytes of a table or of several, by a query."""
+    row = administrator.execute(query, [of]).fetchone()
+    assert row is not None
+    return int(row[0])

@@ -1,0 +1,99 @@
+"""docs/measured.md: what was measured, from the results that are kept in lab/ringlog_lab/measured.
+
+python -m ringlog_lab.measurements > docs/measured.md
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import ringlog_lab
+from ringlog.loadtest import lab
+from ringlog.loadtest.experiment.document import Block, Code, Heading, Paragraph, markdown
+from ringlog.loadtest.experiment.outcome import Counted, Figure, Section, read_outcome
+from ringlog.loadtest.experiment.report import amount, figures, verdict
+from ringlog.loadtest.experiment.text_table import TextTable
+from ringlog.loadtest.spring8.beside import figures_of
+from ringlog.loadtest.spring8.chapter import counted as counted_of
+from ringlog.loadtest.spring8.results import EXPERIMENTS, read_results
+
+KEPT = Path(ringlog_lab.__file__).parent / "measured"
+
+
+def text(folder: Path = KEPT) -> str:
+    """The document, from the results of a folder."""
+    return markdown([*_blocks(folder)])
+
+
+def _blocks(folder: Path) -> Iterator[Block]:
+    yield Heading("What was measured", 1)
+    yield Paragraph(
+        "Made from the results in `lab/ringlog_lab/measured` by `python -m ringlog_lab.measurements`; "
+        "do not edit it. [load-test.md](load-test.md) says what the experiments are; `ringlog loadtest "
+        "report --output` with a copy of that folder makes the report with its plots. All of it ran on a "
+        "machine that compiled and tested at the same time, which the load averages show: "
+        "ratios within a run hold better than absolute figures. Each result has the tables that ringlog had "
+        "at its commit."
+    )
+    for result in read_results(folder, EXPERIMENTS):
+        load = f"load average {result.runs[0].load_before:.1f} before" if result.runs else ""
+        where = (
+            f"ringlog {result.versions['ringlog']}; {result.machine.processor}, {result.machine.cores} "
+            f"cores; {load}"
+        )
+        yield from _one(
+            result.experiment,
+            result.command,
+            result.began,
+            where,
+            [*counted_of(result)],
+            [*figures_of(result)],
+            [],
+        )
+    for name in lab.EXPERIMENTS:
+        if (folder / f"{name}.json").exists():
+            one = read_outcome(folder / f"{name}.json")
+            where = (
+                f"ringlog {one.versions['ringlog']}; {one.machine.processor}, {one.machine.cores} cores; "
+                f"load average {one.load_before:.1f} before, {one.load_after:.1f} after. {one.scale}"
+            )
+            yield from _one(name, one.command, one.began, where, one.counted, one.figures, one.sections)
+
+
+def _one(
+    name: str,
+    command: str,
+    began: str,
+    where: str,
+    counted: list[Counted],
+    found: list[Figure],
+    sections: list[Section],
+) -> Iterator[Block]:
+    yield Heading(name)
+    yield Code(command)
+    yield Paragraph(f"{began}, {where}")
+    if counted:
+        yield Paragraph(f"{verdict(counted).text}.")
+    with_paper = [one for one in found if one.paper is not None]
+    if with_paper:
+        yield TextTable(
+            "Beside the paper",
+            ["", "unit", "the paper", "here", "ratio", "what was different"],
+            [[one.title, *figures(one), one.different] for one in with_paper],
+        )
+    # figures without a paper's are in the tables of the sections, where there are any
+    others = [one for one in found if one.paper is None and one.ours is not None] if not sections else []
+    if others:
+        rows = [[one.title, one.unit, amount(one.ours or 0.0)] for one in others]
+        yield TextTable("More figures", ["", "unit", "here"], rows)
+    for section in sections:
+        yield Heading(section.heading, 3)
+        yield from map(Paragraph, section.text)
+        yield from section.tables
+
+
+def main() -> None:
+    print(text(), end="")
+
+
+if __name__ == "__main__":
+    main()
