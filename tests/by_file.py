@@ -5,7 +5,7 @@ from pathlib import Path
 from xdist.scheduler import LoadScopeScheduling
 
 # Folders whose files are one conversation.
-WHOLE = ("client_compat",)
+WHOLE = ("compat",)
 
 
 class ByFile(LoadScopeScheduling):

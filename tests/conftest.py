@@ -26,7 +26,7 @@ from servers import TEST_MEMORY, RunningServer, add_logins, free_port, serving, 
 
 # Folders with the longest files, or whose files are one conversation: they begin first where several workers
 # share the tests, so that none is left over for one of them.
-LONG = ("loadtest", "loader", "machines", "client_compat")
+LONG = ("loadtest", "loader", "machines", "compat")
 
 
 # The same examples at each run, and no limit of time for one, which a busy machine exceeds. Other examples:

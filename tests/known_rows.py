@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 BEGIN = datetime(2025, 12, 31, 23, 58, 20, tzinfo=UTC)
 """of the log of `every_type`: 200 rows, one a second, so that a year ends among them"""
 ROWS = 200
+WAVEFORMS = datetime(2026, 3, 1, 12, tzinfo=UTC)
+"""of the first of the three waveforms that the fixture `waveforms` writes"""
 
 
 def row(number: int) -> dict[str, object]:

@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from chromium import WAVEFORMS
-from known_rows import ROWS, row, time_of
+from known_rows import ROWS, WAVEFORMS, row, time_of
 from scipy.io import loadmat
 
 from ringlog.clients import ReadRefused, read

@@ -26,7 +26,7 @@ FACILITY = 'timezone = "UTC"\n' + "".join(
     f'column = [{{ name = "count", signal = "{name}", type = "int" }}]\n'
     for name in TABLES
 )
-COUNTING = Path(__file__).parents[1] / "counting.py"
+COUNTING = Path(__file__).parents[2] / "counting.py"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-# A DBD::Sybase client that takes part in the conversation of tests/client_compat/conversation.py.
+# A DBD::Sybase client that takes part in the conversation of tests/clients/compat/conversation.py.
 #
 #   dbi_client.pl SERVER USER        SERVER is a section of freetds.conf
 use strict;

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import psycopg
 import pytest
-from chromium import WAVEFORMS, cells, chart_of, colours, cursors, place
-from known_rows import BEGIN, ROWS, row, time_of
+from chromium import cells, chart_of, colours, cursors, place
+from known_rows import BEGIN, ROWS, WAVEFORMS, row, time_of
 from playwright.sync_api import Page, expect
 
 
@@ -82,8 +82,8 @@ def test_events_are_shown_beside_the_lines(page: Page, web) -> None:
     expect(happened).to_contain_text("late, 12 rows: rows of this hour came after later ones")
 
 
-def test_waveforms_are_drawn_row_by_row(page: Page, waveforms: str) -> None:
-    page.goto(waveforms)
+def test_waveforms_are_drawn_row_by_row(page: Page, charted: str) -> None:
+    page.goto(charted)
     legend = page.locator(".legend")
     expect(legend).to_contain_text("bpm/turns, 2026-03-01 12:00:02.000")
     expect(legend).to_contain_text("100 points, 0 … 6")
@@ -98,7 +98,7 @@ def test_waveforms_are_drawn_row_by_row(page: Page, waveforms: str) -> None:
     expect(page.get_by_role("status")).to_contain_text("no waveform before this")
     # two at once: the one at the cursor B beside that at A
     page.get_by_role("button", name="Newest").click()
-    page.goto(waveforms + cursors(a=WAVEFORMS, b=WAVEFORMS + timedelta(seconds=9)))
+    page.goto(charted + cursors(a=WAVEFORMS, b=WAVEFORMS + timedelta(seconds=9)))
     expect(legend.locator("li")).to_have_count(2)
     expect(legend).to_contain_text("bpm/turns B, 2026-03-01 12:00:02.000")
     slider = page.get_by_role("slider", name="Time of the waveform")
@@ -145,8 +145,8 @@ def test_a_logarithmic_axis(page: Page) -> None:
     expect(page).to_have_url(re.compile("c=trend%2C"))
 
 
-def test_what_waveforms_come_to(page: Page, waveforms: str) -> None:
-    page.goto(waveforms)
+def test_what_waveforms_come_to(page: Page, charted: str) -> None:
+    page.goto(charted)
     page.get_by_label("What the waveforms come to").select_option("max")
     expect(page.locator(".chart")).to_have_count(2)
     expect(page.locator(".legend").nth(1)).to_contain_text("bpm/turns.max")

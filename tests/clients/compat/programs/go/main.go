@@ -1,4 +1,4 @@
-// A go-mssqldb client that takes part in the conversation of tests/client_compat/conversation.py.
+// A go-mssqldb client that takes part in the conversation of tests/clients/compat/conversation.py.
 //
 //	go_client HOST PORT USER OPTIONS        OPTIONS are parameters of its URL
 package main

@@ -49,7 +49,7 @@ def clock_server(temporary_directory: Path) -> Iterator[RunningServer]:
         yield running
 
 
-def test_a_clock_that_jumps_loses_nothing(clock_server: RunningServer, spool: Path, tmp_path: Path) -> None:
+def test_a_clock_that_jumps_loses_nothing(clock_server: RunningServer, tmp_path: Path) -> None:
     (tmp_path / "jumping.py").write_text(SOURCE)
     clock = tmp_path / "clock"
 
@@ -63,7 +63,7 @@ def test_a_clock_that_jumps_loses_nothing(clock_server: RunningServer, spool: Pa
     begin = datetime.now(UTC)
     environment = os.environ | {
         "RINGLOG_PASSWORD": clock_server.writer.password,
-        "RINGLOG_SPOOL": str(spool),
+        "RINGLOG_SPOOL": str(tmp_path / "spool"),
         "LD_PRELOAD": faketime(),
         "FAKETIME_TIMESTAMP_FILE": str(clock),
         "FAKETIME_NO_CACHE": "1",

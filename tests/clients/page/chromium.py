@@ -1,6 +1,6 @@
 """The page as a person sees it in Debian's chromium: where things are, addresses, what is drawn."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from urllib.parse import quote
 
 from playwright.sync_api import FloatRect, Locator, Page, expect
@@ -17,8 +17,6 @@ QUIET = [
     "--disable-sync",
 ]
 SPAN = "from=2025-12-31T23:58:00Z&to=2026-01-01T00:02:00Z&utc=1"
-WAVEFORMS = datetime(2026, 3, 1, 12, tzinfo=UTC)
-"""of the first of the three waveforms that the fixture `waveforms` writes"""
 
 
 def chart_of(*signals: str, mode: str = "trend", span: str = SPAN) -> str:

@@ -17,7 +17,7 @@ from servers import ringlog
 pytestmark = pytest.mark.timeout(1800)
 
 SPRING8 = Path(spring8.__file__).with_suffix(".toml")
-REPORTS = Path(__file__).parent.parent.parent / "build" / "reports" / "loadtest"
+REPORTS = Path(__file__).parents[3] / "build" / "reports" / "loadtest"
 
 
 @pytest.fixture(scope="module")

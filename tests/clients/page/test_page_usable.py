@@ -9,7 +9,7 @@ from known_rows import ROWS, time_of
 from playwright.sync_api import Browser, Page, Route, expect
 
 # of npm, by the Makefile
-AXE = Path(__file__).parents[2] / "build/page/node_modules/axe-core/axe.min.js"
+AXE = Path(__file__).parents[3] / "build/page/node_modules/axe-core/axe.min.js"
 
 
 def test_the_keyboard_is_enough(page: Page) -> None:
@@ -50,7 +50,7 @@ def broken_rules(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("look", ["light", "dark", "wall=1", "view=status", "phone"])
-def test_all_people_can_use_it(page: Page, waveforms: str, look: str) -> None:
+def test_all_people_can_use_it(page: Page, charted: str, look: str) -> None:
     if look == "phone":
         page.set_viewport_size({"width": 390, "height": 844})
     others = "&theme=dark" if look == "dark" else f"&{look}" if "=" in look else ""
@@ -66,7 +66,7 @@ def test_all_people_can_use_it(page: Page, waveforms: str, look: str) -> None:
     page.evaluate("document.querySelectorAll('.chart').forEach((chart) => chart.classList.add('busy'))")
     assert broken_rules(page) == []  # while it waits for readings, too
     if look == "light":
-        page.goto(waveforms)
+        page.goto(charted)
         expect(page.locator(".chart")).to_have_count(1)
         expect(page.locator(".legend")).to_contain_text("100 points")
         assert broken_rules(page) == []

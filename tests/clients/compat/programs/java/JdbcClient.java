@@ -30,7 +30,7 @@ import java.util.StringJoiner;
 import javax.sql.PooledConnection;
 
 /**
- * A JDBC client that takes part in the conversation of tests/client_compat/conversation.py.
+ * A JDBC client that takes part in the conversation of tests/clients/compat/conversation.py.
  *
  * <p>java JdbcClient URL USER
  */

@@ -21,8 +21,8 @@ from servers import Login, RunningServer
 from tds_clients import TDSODBC, Admin, CtClient, Param
 
 PROGRAMS = Path(__file__).parent / "programs"
-CT_CLIENT = Path(__file__).parents[1] / "gateway" / "programs" / "ct_client.c"
-PREPARED = Path(__file__).parents[2] / "build" / "client_compat"
+CT_CLIENT = Path(__file__).parents[2] / "gateway" / "programs" / "ct_client.c"
+PREPARED = Path(__file__).parents[3] / "build" / "client_compat"
 """what the Makefile has fetched: jars/, node/, go/"""
 PYTHON = PROGRAMS / "python"
 

@@ -1,4 +1,4 @@
-"""The clients' side of the conversation that tests/client_compat/conversation.py describes."""
+"""The clients' side of the conversation that tests/clients/compat/conversation.py describes."""
 
 import json
 import re

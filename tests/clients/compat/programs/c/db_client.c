@@ -1,4 +1,4 @@
-/* A db-library client that takes part in the conversation of tests/client_compat/conversation.py.
+/* A db-library client that takes part in the conversation of tests/clients/compat/conversation.py.
  *
  *   db_client SERVER USER        SERVER is a section of freetds.conf
  */

@@ -22,7 +22,7 @@ from waiting import PATIENCE, one_sleeps, wait_until
 # servers of their own, on a machine that others may use too
 pytestmark = pytest.mark.timeout(900)
 
-COUNTING = Path(__file__).parents[1] / "counting.py"
+COUNTING = Path(__file__).parents[2] / "counting.py"
 WAVES = """
 [[table]]
 name = "waves"

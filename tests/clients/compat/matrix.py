@@ -1,11 +1,11 @@
-"""Writes docs/clients-matrix.md from the record that a run of tests/client_compat leaves."""
+"""Writes docs/clients-matrix.md from the record that a run of tests/clients/compat leaves."""
 
 import json
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RECORD = ROOT / "build" / "client_compat" / "record.json"
 PAGE = ROOT / "docs" / "clients-matrix.md"
 
@@ -14,7 +14,7 @@ INTRODUCTION = """\
 
 What each client could do against `ringlog serve`, with its own library and as its programmers would write it.
 This page is written by the tests (`make matrix`), and a test fails when it no longer agrees with them.
-The programs are in `tests/client_compat/programs`, what they are asked in `tests/client_compat/test_*.py`.
+The programs are in `tests/clients/compat/programs`, what they are asked in `tests/clients/compat/test_*.py`.
 
 **yes**: asserted, values and error numbers included. **no**: refused, with a message that the client shows.
 **not yet**: fails, for the reason below the table; the test is kept, and fails as soon as it passes.
@@ -28,7 +28,7 @@ SECTIONS = (
     "SQLAlchemy",
     "Encryption",
 )
-"""in the page's order, by the first lines of tests/client_compat/test_*.py"""
+"""in the page's order, by the first lines of tests/clients/compat/test_*.py"""
 
 
 @dataclass(frozen=True)

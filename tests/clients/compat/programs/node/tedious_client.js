@@ -1,4 +1,4 @@
-// A tedious client that takes part in the conversation of tests/client_compat/conversation.py.
+// A tedious client that takes part in the conversation of tests/clients/compat/conversation.py.
 //
 //   node tedious_client.js HOST PORT USER [ENCRYPT CERTIFICATE]        ENCRYPT is true or strict
 'use strict';

@@ -15,8 +15,8 @@ from ringlog_lab.ess.scenarios import SCENARIOS
 from ringlog_lab.soak.drift import Verdict, drift
 from servers import ringlog
 
-QUESTDB = Path(__file__).parent.parent.parent / "build" / "peers" / "questdb.jar"
-QUICK = Path(__file__).parent.parent / "loader" / "facility.toml"
+QUESTDB = Path(__file__).parents[3] / "build" / "peers" / "questdb.jar"
+QUICK = Path(__file__).parents[2] / "loader" / "facility.toml"
 # servers of their own, on a machine that others may use too
 pytestmark = pytest.mark.timeout(900)
 

@@ -1,0 +1,3 @@
+from webs import anyone, waveforms, web
+
+__all__ = ["anyone", "waveforms", "web"]

@@ -1,0 +1,141 @@
+"""A server of the readers' own with HTTP, and a log whose rows are known: fixtures for several folders."""
+
+import base64
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import psycopg
+import pytest
+from known_rows import ROWS, WAVEFORMS, row, time_of
+
+from servers import FACILITY, Login, RunningServer, add_logins, free_port, ringlog, serving
+
+OPEN = Login("display", "show-Ω-3")
+
+
+@dataclass(frozen=True)
+class Web:
+    """Where HTTP is, and the logins."""
+
+    server: RunningServer
+    url: str
+    counts: str
+    """HOST:PORT for Prometheus"""
+
+    def client(self, login: Login | None = None) -> httpx.Client:
+        headers = {}
+        if login is not None:
+            shown = base64.b64encode(f"{login.user}:{login.password}".encode()).decode()
+            headers["Authorization"] = f"Basic {shown}"
+        return httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False)
+
+
+# beside the tables of tests/facility.toml: alarms by EPICS's names of fields, nanoseconds, a waveform, and
+# parameters
+BPM = """
+[[table]]
+name = "bpm"
+rows = 10
+cycle = 1.0
+nanoseconds = true
+
+[[table.column]]
+name = "x"
+type = "real"
+unit = "mm"
+
+[[table.column]]
+name = "x_severity"
+signal = "bpm/x.SEVR"
+type = "smallint"
+
+[[table.column]]
+name = "x_status"
+signal = "bpm/x.STAT"
+type = "varchar(20)"
+
+[[table.column]]
+name = "turns"
+type = "real[]"
+points = 100
+
+[[parameter]]
+name = "sr_mag_set"
+key = "device"
+
+[[parameter.column]]
+name = "device"
+type = "varchar(20)"
+description = "power supply"
+
+[[parameter.column]]
+name = "current"
+type = "double"
+unit = "A"
+limits = [-500.0, 500.0]
+
+[[parameter.column]]
+name = "ramps"
+type = "bit"
+"""
+
+
+@pytest.fixture(scope="session")
+def web(temporary_directory: Path) -> Iterator[Web]:
+    """`ringlog serve --http`, open to the role `display`, with the logins writer, reader and display."""
+    folder = Path(tempfile.mkdtemp(dir=temporary_directory))
+    folder.chmod(0o755)
+    facility = folder / "web.toml"
+    facility.write_text(FACILITY.read_text() + BPM)
+    port, counts = free_port(), f"127.0.0.1:{free_port()}"
+    options = ("--http", f"127.0.0.1:{port}", "--http-role", OPEN.user, "--metrics", counts)
+    with serving(folder / "web", *options, facility=facility) as running:
+        add_logins(running)
+        words = ("user", "add", OPEN.user, "--reader", "--password-stdin", "--data", running.data)
+        added = ringlog(*words, stdin=OPEN.password)
+        assert added.returncode == 0, added.stderr
+        fill(running)
+        yield Web(running, f"http://127.0.0.1:{port}", counts)
+
+
+def fill(running: RunningServer) -> None:
+    names = list(row(0))
+    with psycopg.connect(running.dsn) as connection, connection.cursor() as cursor:
+        cursor.executemany(
+            f"insert into log.every_type (seq_no, time, {', '.join(names)})"
+            f" values (%s, %s, {', '.join(['%s'] * len(names))})",
+            [[number % 10 + 1, time_of(number), *row(number).values()] for number in range(ROWS)],
+        )
+        # as rows that come late: the server may have summarised this time already, without them
+        cursor.execute("insert into ringlog.summary_mark select 'every_type', time from log.every_type")
+        connection.execute(
+            "update online.every_type as ring"
+            " set time = log.time, a_real = log.a_real, a_varchar = log.a_varchar"
+            " from log.every_type as log where log.seq_no = ring.seq_no and log.time >= %s",
+            [time_of(ROWS - 10)],
+        )
+
+
+@pytest.fixture
+def anyone(web: Web) -> Iterator[httpx.Client]:
+    """A client without a login."""
+    with web.client() as client:
+        yield client
+
+
+@pytest.fixture
+def waveforms(web: Web) -> None:
+    """Three rows with a waveform, the second as long as none."""
+    with psycopg.connect(web.server.dsn) as connection, connection.cursor() as cursor:
+        cursor.executemany(
+            "insert into log.bpm (seq_no, time, turns) values (%s, %s, %s) on conflict do nothing",
+            [
+                (1, WAVEFORMS, [0.5, -2.5, 4.0]),
+                (2, WAVEFORMS + timedelta(seconds=1, microseconds=7), []),
+                (3, WAVEFORMS + timedelta(seconds=2), [float(number % 7) for number in range(100)]),
+            ],
+        )
