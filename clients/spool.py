@@ -5,24 +5,36 @@ it. Its seq_no is assigned by `put`: however late and however often it is sent, 
 file also holds the writer's records, written in the same transactions: numbers of rows by the hour
 (`ledger`), events (`event`), and rows that the server refused for their content (`refused`).
 
+Each row has a checksum: a row whose bytes the disk has changed is laid aside in `refused`. A file that is
+damaged as a whole is renamed, and the spool goes on in a new one with the rows that can be read. Both are
+events (`damaged`), and the ledger counts the rows among the thinned ones.
+
 When the budget or the disk is full, the older half of the rows is thinned from its oldest row on: one row in
 2 is kept, then one in 4, 8 and so on, as the time that it covers grows. So the newest rows are complete, and
 the others cover the whole outage evenly. The ledger counts the rows that were dropped.
 """
 
+import json
+import logging
 import sqlite3
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import NamedTuple
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from ringlog.clients.moments import HOUR
 from ringlog.clients.readings import Reading, restored, stored
 from ringlog.clients.spool_books import Books, Event, Hour
-from ringlog.clients.spool_file import SpoolError, is_one_of, open_file
+from ringlog.clients.spool_damage import Count, CountFile, Row, finish_rescue, read_count, rescue
+from ringlog.clients.spool_file import DAMAGED, SpoolError, State, checksum, is_damage, is_one_of, open_file
 from ringlog.clients.spool_room import NoRoomError, Room, Thinning, log_bytes
+
+log = logging.getLogger(__name__)
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 
 GiB = 2**30
 LEAST_BUDGET = 2**20
@@ -43,6 +55,26 @@ class Spooled(NamedTuple):
     readings: tuple[Reading, ...]
 
 
+def _locked(
+    method: Callable[Concatenate["Spool", _Arguments], _Result],
+) -> Callable[Concatenate["Spool", _Arguments], _Result]:
+    """Does the work of a method with the lock held, and once more in a new file when the file turns out to be
+    damaged."""
+
+    @wraps(method)
+    def done(spool: "Spool", /, *arguments: _Arguments.args, **named: _Arguments.kwargs) -> _Result:
+        with spool._lock:
+            try:
+                return method(spool, *arguments, **named)
+            except sqlite3.DatabaseError as error:
+                if not is_damage(error):
+                    raise
+                spool._rescue(error)
+                return method(spool, *arguments, **named)
+
+    return done
+
+
 class Spool:
     """A table's queue, for one process, which may use it from several threads.
 
@@ -55,33 +87,55 @@ class Spool:
             raise SpoolError(f"a spool's budget of {budget} bytes is below {LEAST_BUDGET}, 1 MiB")
         self.file = file
         self._rows = rows
-        self._lock = threading.Lock()
+        self._budget = budget
+        self._lock = threading.RLock()
         # rows that the disk has not taken yet, and how many such were given up, by their hour
         self._held: list[tuple[int, str | bytes]] = []
         self._given_up: Counter[int] = Counter()
-        # rows acknowledged that are still in the file, and whether they came late
-        self._done: dict[int, bool] = {}
+        # rows acknowledged that are still in the file: their times, and whether they came late
+        self._done: dict[int, tuple[int, bool]] = {}
         self._repeated = 0
         # ids from the first to the last row that is being sent
         self._in_flight = range(0)
         # ids of rows that may be on the server, though it never said so
         self._doubtful: set[int] = set()
-        self._db = open_file(file, table, [*columns], log_bytes(budget))
-        self._books = Books(self._db)
-        self._room = Room(self._db, file, budget)
-        self._thinning = Thinning(self._db, budget)
-        state = self._db.execute("select spool, id, seq_no, time from state").fetchone()
-        self.name: str = state[0]
-        """an identifier that no other spool has"""
-        self.newest: int = state[1]
-        """id of the row put last"""
-        self.seq_no: int | None = state[2]
-        self.time: int | None = state[3]
-        """seq_no and time of the row put last, or of the server's latest row"""
-        self.depth: int = self._db.execute("select count(*) from row").fetchone()[0]
+        self.depth = 0
         """rows not yet acknowledged"""
         self.thinned = 0
         """rows dropped since it was opened"""
+        self._db: sqlite3.Connection | None = None
+        self._state = State("", table, json.dumps([*columns]))
+        finish_rescue(file)
+        self._count = read_count(file)
+        self._count_file: CountFile | None = None
+        try:
+            self._open()
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            self._rescue(error)
+        self._compare()
+        self._keep_count()
+
+    @property
+    def name(self) -> str:
+        """An identifier that no other spool has."""
+        return self._state.spool
+
+    @property
+    def newest(self) -> int:
+        """The id of the row put last."""
+        return self._state.id
+
+    @property
+    def seq_no(self) -> int | None:
+        """That of the row put last, or of the server's latest row."""
+        return self._state.seq_no
+
+    @property
+    def time(self) -> int | None:
+        """That of the row put last, or of the server's latest row."""
+        return self._state.time
 
     # --- the source's side ---
 
@@ -91,114 +145,120 @@ class Spool:
         content = stored(readings)
         with self._lock:
             self._held.append((time, content))
-            if self._room.is_full(len(content)):
-                self._thin()
-            while not self._take_in():
-                if not self._thin():
-                    self._give_up()
-                    break
+            self._store(len(content))
 
+    @_locked
+    def _store(self, more: int) -> None:
+        if self._held and self._room.is_full(more):
+            self._thin()
+        while self._held and not self._take_in():
+            if not self._thin():
+                self._give_up()
+                break
+
+    @_locked
     def note(
         self, kind: str, time: int, words: str, until: int | None = None, rows: int | None = None
     ) -> None:
         """Keeps an event, to be sent to the server."""
-        with self._lock:
-            self._commit(lambda: self._books.note(kind, time, words, until, rows))
+        self._commit(lambda: self._books.note(kind, time, words, until, rows))
 
+    @_locked
     def begin(self, seq_no: int, time: int | None) -> None:
         """Hears the server's latest row: 0 and None for a ring never written.
 
         A new spool's rows are numbered now. Another one goes on at the server's number when that row is
         later than its own, for then somebody else has written meanwhile.
         """
-        with self._lock:
-            new = self.seq_no is None
-            later = time is not None and (self.time is None or time > self.time)
-            if not new and not later:
-                return
+        later = time is not None and (self.time is None or time > self.time)
+        if self.seq_no is not None and not later:
+            return
+        state = self._state
 
-            def number() -> None:
-                last = seq_no
-                unnumbered = "select id from row where seq_no is null order by id"
-                for (row,) in self._db.execute(unnumbered).fetchall():
-                    last = last % self._rows + 1
-                    self._db.execute("update row set seq_no = ? where id = ?", (last, row))
-                self._db.execute("update state set seq_no = ?", (last,))
-                if later:
-                    self._db.execute("update state set time = ?", (time,))
+        def number() -> None:
+            nonlocal state
+            last = seq_no
+            for (row,) in self._sql("select id from row where seq_no is null order by id").fetchall():
+                last = last % self._rows + 1
+                self._number(row, last)
+            state = self._state._replace(seq_no=last, time=time if later else self.time)
+            state.store(self._database)
 
-            if self._commit(number):
-                self.seq_no, self.time = self._db.execute("select seq_no, time from state").fetchone()
+        if self._commit(number):
+            self._state = state
 
     # --- the sender's side ---
 
     def after(self, row: int, until: int | None = None) -> Spooled | None:
         """The first row put after that of the id `row` and up to that of the id `until`; it counts as in
         flight from now on, and is not thinned."""
-        with self._lock:
-            waiting = self._db.execute(
-                "select id, time, seq_no, readings from row where id > ? and id <= ? order by id",
-                (row, self.newest if until is None else until),
-            )
-            for found, time, seq_no, content in waiting:
-                if found not in self._done:
-                    self._in_flight = range(found, found + 1)
-                    return Spooled(found, time, seq_no, restored(content))
-            return None
+        found = self.batch(row, self.newest if until is None else until, 1, 0)
+        return found[0] if found else None
 
+    @_locked
     def batch(self, row: int, until: int, rows: int, size: int) -> list[Spooled]:
         """As `after`, the first rows in their order: at most `rows`, and one or as many as have `size`
         characters of readings."""
         found: list[Spooled] = []
-        with self._lock:
-            waiting = self._db.execute(
-                "select id, time, seq_no, readings from row where id > ? and id <= ? order by id",
-                (row, until),
-            )
-            for number, time, seq_no, content in waiting:
-                if number in self._done:
-                    continue
-                size -= len(content)
-                if found and (size < 0 or len(found) >= rows):
-                    break
-                found.append(Spooled(number, time, seq_no, restored(content)))
-            waiting.close()
-            if found:
-                self._in_flight = range(found[0].id, found[-1].id + 1)
+        wrong: list[Row] = []
+        waiting = self._sql(
+            "select id, time, seq_no, readings, crc from row where id > ? and id <= ? order by id",
+            row,
+            until,
+        )
+        for each in waiting:
+            number, time, seq_no, content, _ = each
+            if number in self._done:
+                continue
+            if not self._is_sound(each):
+                wrong.append(each)
+                continue
+            size -= len(content)
+            if found and (size < 0 or len(found) >= rows):
+                break
+            found.append(Spooled(number, time, seq_no, restored(content)))
+            if len(found) >= rows:
+                break
+        waiting.close()
+        if wrong:
+            self._lay_aside(wrong)
+        if found:
+            self._in_flight = range(found[0].id, found[-1].id + 1)
         return found
 
+    @_locked
     def acknowledge(self, row: Spooled, late: bool = False) -> None:
         """The server has the row: it goes with the next row put, or at `settle`. `late`: overtaken."""
-        with self._lock:
+        if row.id not in self._done:
             self._doubtful.discard(row.id)
-            self._done[row.id] = late
+            self._done[row.id] = row.time, late
             self.depth -= 1
-            if len(self._done) >= _TOGETHER:
-                self._commit()
+        if len(self._done) < _TOGETHER or not self._commit():
+            self._keep_count()
 
+    @_locked
     def renumber(self, row: Spooled) -> Spooled:
         """Gives a row the next place of the ring: at its own there is another row of this time."""
         other = row._replace(seq_no=(row.seq_no or 0) % self._rows + 1)
-        with self._lock:
-            place = (other.seq_no, other.id)
-            done = self._commit(lambda: self._db.execute("update row set seq_no = ? where id = ?", place))
-        return other if done else row
+        return other if self._commit(lambda: self._number(other.id, other.seq_no)) else row
 
+    @_locked
     def refuse(self, row: Spooled, reason: str) -> None:
         """The server will never take the row: it is laid aside."""
 
         def lay_aside() -> None:
-            self._db.execute(
+            self._sql(
                 "insert into refused select id, time, seq_no, readings, ? from row where id = ?",
-                (reason, row.id),
+                reason,
+                row.id,
             )
-            self._db.execute("delete from row where id = ?", (row.id,))
+            self._sql("delete from row where id = ?", row.id)
             self._books.count(row.time, refused=1)
             self._books.note("refused", row.time, reason, None, 1)
 
-        with self._lock:
-            if self._commit(lay_aside):
-                self.depth -= 1
+        if self._commit(lay_aside):
+            self.depth -= 1
+            self._keep_count()
 
     def repeat(self, unknown: bool = False) -> None:
         """Counts a call that is sent again. When it is `unknown` whether the server has the rows in flight,
@@ -208,60 +268,100 @@ class Spool:
             if unknown:
                 self._doubtful.update(self._in_flight)
 
+    @_locked
     def settle(self) -> None:
         """Removes what has been acknowledged, which otherwise waits for the next row put."""
-        with self._lock:
-            if self._held:
-                self._take_in()
-            elif self._done or self._repeated or self._given_up:
-                self._commit()
+        if self._held:
+            self._take_in()
+        elif self._done or self._repeated or self._given_up:
+            self._commit()
 
     @property
+    @_locked
     def oldest(self) -> int | None:
         """The time of the row that waits longest."""
-        with self._lock:
-            waiting = self._db.execute("select id, time from row order by id")
-            return next((moment for row, moment in waiting if row not in self._done), None)
+        waiting = self._sql("select id, time, seq_no, readings, crc from row order by id")
+        return next((row[1] for row in waiting if row[0] not in self._done and self._is_sound(row)), None)
 
     # --- the books ---
 
+    @_locked
     def hours(self) -> list[Hour]:
         """Hours whose figures have changed since they were sent; at most a hundred, oldest first."""
-        with self._lock:
-            return self._books.hours()
+        return self._books.hours()
 
+    @_locked
     def hour_reported(self, hour: Hour) -> None:
         """The server has these figures."""
-        with self._lock:
-            self._commit(lambda: self._books.hour_reported(hour))
+        self._commit(lambda: self._books.hour_reported(hour))
 
+    @_locked
     def events(self) -> list[Event]:
         """Events that have not been sent, oldest first; at most EVENTS."""
-        with self._lock:
-            return self._books.events()
+        return self._books.events()
 
+    @_locked
     def events_reported(self, last: Event) -> None:
         """The server has the events up to this one."""
-        with self._lock:
-            self._commit(lambda: self._books.events_reported(last))
+        self._commit(lambda: self._books.events_reported(last))
 
     def close(self) -> None:
         """Stores the current state and closes the file."""
         self.settle()
         with self._lock:
-            self._db.close()
-            self._room.close()
+            self._close()
+            if self._count_file is not None:
+                self._count_file.close()
 
     # --- inside, with the lock held ---
+
+    @property
+    def _database(self) -> sqlite3.Connection:
+        assert self._db is not None
+        return self._db
+
+    def _sql(self, statement: str, *values: object) -> sqlite3.Cursor:
+        return self._database.execute(statement, values)
+
+    def _open(self) -> None:
+        """Opens the file, for the rows that are in it."""
+        self._db = open_file(self.file, self._state, log_bytes(self._budget))
+        self._count_file = self._count_file or CountFile(self.file)
+        self._books = Books(self._db)
+        self._room = Room(self._db, self.file, self._budget)
+        self._thinning = Thinning(self._db, self._budget)
+        state = State.load(self._db)
+        assert state is not None
+        self._state = state
+        self._seal = state.seal
+        rows = {row for (row,) in self._sql("select id from row")}
+        self.depth = len(rows - self._done.keys())
+
+    def _close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+            self._room.close()
+
+    def _is_sound(self, row: Row) -> bool:
+        return checksum(self._seal, *row[:-1]) == row[-1]
+
+    def _number(self, row: int, seq_no: int | None) -> None:
+        """Gives a row a place of the ring."""
+        query = "select id, time, seq_no, readings, crc from row where id = ?"
+        found = self._sql(query, row).fetchone()
+        if self._is_sound(found):
+            crc = checksum(self._seal, row, found[1], seq_no, found[3])
+            self._sql("update row set seq_no = ?, crc = ? where id = ?", seq_no, crc, row)
 
     def _commit(self, work: Callable[[], object] | None = None) -> bool:
         """Does some work, and what waits to be written, in one transaction. False when there is no room for
         it: nothing was done then."""
         try:
-            self._db.execute("begin immediate")
-            for row, late in self._done.items():
-                found = self._db.execute("delete from row where id = ? returning time", (row,)).fetchone()
-                self._books.count(found[0], acknowledged=1, late=int(late))
+            self._sql("begin immediate")
+            for row, (moment, late) in self._done.items():
+                self._sql("delete from row where id = ?", row)
+                self._books.count(moment, acknowledged=1, late=int(late))
             for hour, rows in self._given_up.items():
                 self._books.count(hour, produced=rows, thinned=rows)
                 self._books.note(
@@ -271,10 +371,10 @@ class Spool:
             self._books.count(time.time_ns() // 1000, repeated=repeated)
             if work is not None:
                 work()
-            self._db.execute("commit")
+            self._sql("commit")
         except (sqlite3.OperationalError, NoRoomError) as error:
-            if self._db.in_transaction:
-                self._db.execute("rollback")
+            if self._database.in_transaction:
+                self._sql("rollback")
             if isinstance(error, sqlite3.OperationalError):
                 if not is_one_of(error, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
                     raise
@@ -283,28 +383,114 @@ class Spool:
         self._done.clear()
         self._given_up.clear()
         self._repeated -= repeated
+        self._keep_count()
         return True
 
     def _take_in(self) -> bool:
         """Writes the rows in memory into the file."""
-        seq_no, newest, moment = self.seq_no, self.newest, self.time
+        state = self._state
 
         def insert() -> None:
-            nonlocal seq_no, newest, moment
+            nonlocal state
             for moment, content in self._held:
-                newest += 1
-                if seq_no is not None:
-                    seq_no = seq_no % self._rows + 1
-                self._db.execute("insert into row values (?, ?, ?, ?)", (newest, moment, seq_no, content))
+                seq_no = None if state.seq_no is None else state.seq_no % self._rows + 1
+                state = state._replace(id=state.id + 1, seq_no=seq_no, time=moment)
+                crc = checksum(self._seal, state.id, moment, seq_no, content)
+                self._sql("insert into row values (?, ?, ?, ?, ?)", state.id, moment, seq_no, content, crc)
                 self._books.count(moment, produced=1)
-            self._db.execute("update state set id = ?, seq_no = ?, time = ?", (newest, seq_no, moment))
+            state.store(self._database)
 
         if not self._commit(insert):
             return False
-        self.seq_no, self.newest, self.time = seq_no, newest, moment
+        self._state = state
         self.depth += len(self._held)
         self._held.clear()
+        self._keep_count()
         return True
+
+    # --- when it is damaged ---
+
+    def _keep_count(self) -> None:
+        """Writes the count of the rows."""
+        stored_rows = self.depth + len(self._done)
+        self._count = Count(self.name, self.newest, self.time or 0, stored_rows, self.depth)
+        if self._count_file is not None:
+            self._count_file.write(self._count)
+
+    def _lay_aside(self, wrong: Sequence[Row]) -> None:
+        """Keeps rows whose checksums are wrong out of the way."""
+        moments = [row[1] if self._books.has_hour(row[1]) else self.time or 0 for row in wrong]
+        words = f"rows were damaged on the disk: they are in the table refused of {self.file}"
+
+        def move() -> None:
+            for row, moment in zip(wrong, moments, strict=True):
+                self._sql(
+                    "insert or ignore into refused select id, coalesce(time, 0), seq_no,"
+                    " coalesce(readings, ''), ? from row where id = ?",
+                    DAMAGED,
+                    row[0],
+                )
+                self._sql("delete from row where id = ?", row[0])
+                self._books.count(moment, thinned=1)
+            self._books.note("damaged", min(moments), words, max(moments), len(wrong))
+
+        if self._commit(move):
+            self.depth -= len(wrong)
+            self.thinned += len(wrong)
+            self._keep_count()
+
+    def _rescue(self, error: sqlite3.DatabaseError) -> None:
+        """Goes on in a new file with the rows that can be read from the damaged one."""
+        self._close()
+        count = self._count
+        wanted = (
+            self._state if self._state.spool or count is None else self._state._replace(spool=count.spool)
+        )
+        rescued = rescue(self.file, wanted, 0 if count is None else count.newest)
+        self._open()
+        lost = rescued.wrong
+        if count is not None:
+            lost = max(0, min(count.stored - rescued.rows, count.waiting))
+        words = (
+            f"the spool was damaged ({error}): {rescued.aside} keeps it, the rows that can be read are in"
+            f" {self.file}"
+        )
+        self._account(words, rescued.behind, lost, self.time)
+
+    def _compare(self) -> None:
+        """Finds by the count of the rows whether the spool has lost some."""
+        count = self._count
+        if count is None:
+            return
+        if count.spool != self.name:
+            if count.waiting:
+                words = f"{self.file} was removed while rows waited in it"
+                self._account(words, count.waiting, count.waiting, None, count.time)
+        elif count.newest > self.newest:
+            behind, since = count.newest - self.newest, self.time
+            self._state = self._state._replace(id=count.newest)
+            words = f"{self.file} has lost its newest rows: its -wal file was removed or damaged"
+            self._account(words, behind, min(behind, count.waiting), since, count.time)
+
+    def _account(
+        self, words: str, behind: int, lost: int, since: int | None, until: int | None = None
+    ) -> None:
+        """Records a damage: `behind` rows are not in the books, `lost` were not acknowledged. Their times are
+        from `since` to `until`."""
+        until = until or self.time or time.time_ns() // 1000
+        since = until if since is None else since
+        rows = max(behind, lost)
+
+        def record() -> None:
+            self._state.store(self._database)
+            for row in range(rows):
+                moment = until - (until - since) * row // rows
+                self._books.count(moment, produced=row < behind, acknowledged=row >= lost, thinned=row < lost)
+            self._books.note_anew("damaged", min(since, until), words, until, lost)
+
+        self._commit(record)
+        self.thinned += lost
+        log.warning("%s: %s; %d rows are lost", self._state.table, words, lost)
 
     # --- when it is full ---
 
@@ -316,7 +502,7 @@ class Spool:
             nonlocal dropped
             doomed = self._thinning.doomed(self.depth, self._is_sent)
             for row, moment in doomed:
-                self._db.execute("delete from row where id = ?", (row,))
+                self._sql("delete from row where id = ?", row)
                 self._books.count(moment, thinned=1)
             words = f"the spool was full: one in {self._thinning.keep_each} of the oldest rows was kept"
             self._books.note("thinned", doomed[0][1], words, doomed[-1][1], len(doomed))
@@ -326,6 +512,7 @@ class Spool:
             return False
         self.depth -= dropped
         self.thinned += dropped
+        self._keep_count()
         return True
 
     def _is_sent(self, row: int) -> bool:

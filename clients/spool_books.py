@@ -5,6 +5,7 @@ They are written in the transactions of the spool.
 
 import sqlite3
 import time
+from itertools import islice
 from typing import NamedTuple
 
 from ringlog.clients.moments import HOUR
@@ -14,6 +15,8 @@ EVENTS = 500
 
 # Hours whose figures the server has are kept this long: late rows find theirs.
 _KEPT = 14 * 24 * HOUR
+# What datetime can represent, in microseconds since 1970. A time outside it comes from a damaged file.
+_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_000_000
 
 
 class Hour(NamedTuple):
@@ -53,8 +56,10 @@ class Books:
 
     def count(self, moment: int, **figures: int) -> None:
         """Adds figures to the hour of a moment."""
-        counted = {name: figure for name, figure in figures.items() if figure}
+        counted = {name: int(figure) for name, figure in figures.items() if figure}
         if counted:
+            if not isinstance(moment, int) or not _FIRST <= moment <= _LAST:
+                moment = time.time_ns() // 1000
             self._db.execute(
                 f"insert into ledger (hour, {', '.join(counted)}) values (?{', ?' * len(counted)})"
                 " on conflict (hour) do update set changed = 1,"
@@ -69,13 +74,29 @@ class Books:
             (time, until, kind, rows, words),
         )
 
+    def note_anew(self, kind: str, moment: int, words: str, until: int | None, rows: int | None) -> None:
+        """As `note`, by a number that is above all former ones, also those that the file has lost."""
+        self.note(kind, moment, words, until, rows)
+        self._db.execute(
+            "update event set id = max(id, ?) where id = last_insert_rowid()", (int(time.time()),)
+        )
+        self._db.execute("update sqlite_sequence set seq = (select max(id) from event) where name = 'event'")
+
+    def has_hour(self, moment: object) -> bool:
+        """Whether there are figures of the hour of a moment."""
+        return (
+            isinstance(moment, int)
+            and self._db.execute("select 1 from ledger where hour = ?", (moment // HOUR * HOUR,)).fetchone()
+            is not None
+        )
+
     def hours(self) -> list[Hour]:
         """Hours whose figures have changed since they were sent; at most a hundred, oldest first."""
         changed = self._db.execute(
             "select hour, produced, acknowledged, thinned, refused, late, repeated"
-            " from ledger where changed order by hour limit 100"
+            " from ledger where changed order by hour"
         )
-        return [Hour(*row) for row in changed]
+        return [*islice((Hour(*row) for row in changed if _are_numbers(*row)), 100)]
 
     def hour_reported(self, hour: Hour) -> None:
         self._db.execute(
@@ -88,10 +109,16 @@ class Books:
 
     def events(self) -> list[Event]:
         """Events that have not been sent, oldest first; at most EVENTS."""
-        unsent = self._db.execute(
-            "select id, time, until, kind, rows, words from event order by id limit ?", (EVENTS,)
-        )
-        return [Event(*row) for row in unsent]
+        unsent = self._db.execute("select id, time, until, kind, rows, words from event order by id")
+        events = (Event(*row) for row in unsent)
+        return [
+            *islice((event for event in events if _are_numbers(event.time, event.until, event.rows)), EVENTS)
+        ]
 
     def events_reported(self, last: Event) -> None:
         self._db.execute("delete from event where id <= ?", (last.id,))
+
+
+def _are_numbers(*values: object) -> bool:
+    """Whether these are numbers that a time or a count can have; a damaged file may have others."""
+    return all(value is None or (isinstance(value, int) and _FIRST <= value <= _LAST) for value in values)

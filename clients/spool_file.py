@@ -1,19 +1,27 @@
-"""The file of a spool: its tables, and the conversion of rows that were stored under an older facility
-file."""
+"""The file of a spool: its tables, the checksums of its rows, and the conversion of rows that were stored
+under an older facility file."""
 
 import json
+import os
 import sqlite3
 import uuid
 from pathlib import Path
+from typing import Any, NamedTuple
+from zlib import crc32
 
 from ringlog.clients.readings import restored, stored
 
 PAGE = 4096
 """bytes"""
+DAMAGED = "damaged on the disk: its checksum is wrong"
+"""why a row is laid aside"""
 
-_TABLES = (
-    "create table if not exists row ("
-    " id integer primary key, time integer not null, seq_no integer, readings text not null)",
+# A file of up to so many bytes is checked as a whole when it is opened.
+_CHECKED = 64 * 2**20
+
+TABLES = (
+    "create table if not exists row (id integer primary key, time integer not null, seq_no integer,"
+    " readings text not null, crc integer)",
     "create table if not exists refused (id integer primary key, time integer not null, seq_no integer,"
     " readings text not null, reason text not null)",
     "create table if not exists ledger (hour integer primary key, produced integer not null default 0,"
@@ -23,65 +31,188 @@ _TABLES = (
     "create table if not exists event (id integer primary key autoincrement, time integer not null,"
     " until integer, kind text not null, rows integer, words text not null)",
     "create table if not exists state (spool text not null, table_name text not null, columns text not null,"
-    " id integer not null, seq_no integer, time integer)",
+    " id integer not null, seq_no integer, time integer, crc integer)",
 )
+
+
+UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""errors of a damaged file: SQLite's own, and Python's of SQLite's message about what it has found"""
 
 
 class SpoolError(Exception):
     """A spool that cannot be opened; the message says why and what to do."""
 
 
-def open_file(file: Path, table: str, columns: list[str], log: int) -> sqlite3.Connection:
+class State(NamedTuple):
+    """What a spool knows of itself: id, seq_no and time are those of the row put last; `columns` are the
+    names of the data columns in JSON."""
+
+    spool: str
+    table: str
+    columns: str
+    id: int = 0
+    seq_no: int | None = None
+    time: int | None = None
+
+    @property
+    def names(self) -> list[str]:
+        return list(json.loads(self.columns))
+
+    @property
+    def seal(self) -> int:
+        """The checksum that those of the rows go on from: readings belong to these columns."""
+        return crc32(self.columns.encode())
+
+    def store(self, db: sqlite3.Connection) -> None:
+        """Stores the state in place of the former one."""
+        db.execute("delete from state")
+        db.execute("insert into state values (?, ?, ?, ?, ?, ?, ?)", (*self, self._checksum()))
+
+    @classmethod
+    def load(cls, db: sqlite3.Connection) -> "State | None":
+        """The state of a file; None for a new one. Raises DatabaseError when it is damaged."""
+        found = db.execute("select spool, table_name, columns, id, seq_no, time, crc from state").fetchone()
+        if found is None:
+            return None
+        state = cls(*found[:-1])
+        if state._checksum() != found[-1]:
+            raise damage("the checksum of its state is wrong")
+        return state
+
+    def _checksum(self) -> int:
+        return crc32("\0".join(map(str, self)).encode())
+
+
+def checksum(seal: int, row: Any, time: Any, seq_no: Any, readings: Any) -> int:
+    """The checksum of a row; of a damaged one the values may be of any type."""
+    content = readings if isinstance(readings, bytes) else str(readings).encode()
+    return crc32(content, crc32(repr((row, time, seq_no, type(readings).__name__)).encode(), seal))
+
+
+def open_file(file: Path, state: State, log: int) -> sqlite3.Connection:
     """Opens or makes the file, for this process alone; `log` are bytes that SQLite may write before it goes
-    to the file itself. Raises SpoolError."""
+    to the file itself. A new file gets the name in `state`, or one that no other has where that is empty.
+
+    Raises SpoolError, and DatabaseError for a damaged file (see `is_damage`).
+    """
+    db = None
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        db = sqlite3.connect(file, isolation_level=None, check_same_thread=False, timeout=0.5)
-        # exclusive: no other process writes here, so no shared memory is needed
-        db.execute("pragma locking_mode = exclusive")
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # readings are not for everybody; SQLite gives its log the rights of the file
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+        file.chmod(0o600)
+        db = connect(file)
         db.execute(f"pragma page_size = {PAGE}")
         db.execute("pragma journal_mode = wal")
         db.execute("pragma synchronous = full")
         db.execute("pragma cache_size = -512")
         db.execute(f"pragma wal_autocheckpoint = {log // 2 // PAGE}")
+        if file.stat().st_size <= _CHECKED:
+            (found,) = db.execute("pragma quick_check(1)").fetchone()
+            if found != "ok":
+                raise damage(found)
         db.execute("begin immediate")
-        for statement in _TABLES:
+        for statement in TABLES:
             db.execute(statement)
-        _take(file, db, table, columns)
+        _add_checksums(db)
+        _check_tables(db)
+        _take(file, db, state)
         db.execute("commit")
-    except sqlite3.OperationalError as error:
-        if is_one_of(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise SpoolError(f"{file}: another process writes table {table}") from None
-        raise SpoolError(f"{file}: {error}") from None
-    except sqlite3.DatabaseError as error:
-        raise SpoolError(f"{file} is not a spool ({error}): move it away to begin a new one") from None
-    except OSError as error:
-        raise SpoolError(f"{file}: {error.strerror}") from None
+    except BaseException as error:
+        if db is not None:
+            db.close()
+        if isinstance(error, UnicodeDecodeError):
+            # SQLite names what it has found
+            raise damage("its tables are not what they were") from None
+        if isinstance(error, sqlite3.DatabaseError) and is_damage(error):
+            raise
+        if isinstance(error, sqlite3.OperationalError):
+            if is_one_of(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise SpoolError(f"{file}: another process writes table {state.table}") from None
+            raise SpoolError(f"{file}: {error}") from None
+        if isinstance(error, OSError):
+            raise SpoolError(f"{file}: {error.strerror}") from None
+        raise
     return db
 
 
-def _take(file: Path, db: sqlite3.Connection, table: str, columns: list[str]) -> None:
+def connect(file: Path) -> sqlite3.Connection:
+    """A connection to a spool's file that lets no other process in."""
+    db = sqlite3.connect(file, isolation_level=None, check_same_thread=False, timeout=0.5)
+    # a damaged text is found by its checksum
+    db.text_factory = lambda text: text.decode(errors="replace")
+    # exclusive: no other process writes here, so no shared memory is needed
+    db.execute("pragma locking_mode = exclusive")
+    return db
+
+
+def _check_tables(db: sqlite3.Connection) -> None:
+    """Raises DatabaseError when the file has other tables than it was made with."""
+    made = {text for (text,) in db.execute("select sql from sqlite_schema where name not glob 'sqlite_*'")}
+    if made != {text.replace("create table if not exists", "CREATE TABLE") for text in TABLES}:
+        raise damage("its tables are not what they were")
+
+
+def _add_checksums(db: sqlite3.Connection) -> None:
+    """Gives the rows of a file that an older ringlog wrote their checksums."""
+    if any(name == "crc" for _, name, *_ in db.execute("pragma table_info(state)")):
+        return
+    for table in ("row", "state"):
+        db.execute(f"alter table {table} add column crc integer")
+    found = db.execute("select spool, table_name, columns, id, seq_no, time from state").fetchone()
+    if found is None:
+        return
+    state = State(*found)
+    state.store(db)
+    seal = state.seal
+
+    def sealed(row: object, time: object, seq_no: object, readings: object) -> int:
+        return checksum(seal, row, time, seq_no, readings)
+
+    db.create_function("checksum", 4, sealed)
+    db.execute("update row set crc = checksum(id, time, seq_no, readings)")
+
+
+def _take(file: Path, db: sqlite3.Connection, wanted: State) -> None:
     """Makes a new file the table's; lays rows that an older facility file ordered otherwise out anew."""
-    state = db.execute("select table_name, columns from state").fetchone()
+    state = State.load(db)
     if state is None:
-        words = (uuid.uuid4().hex, table, json.dumps(columns))
-        db.execute("insert into state values (?, ?, ?, 0, null, null)", words)
+        wanted._replace(spool=wanted.spool or uuid.uuid4().hex).store(db)
         return
-    if state[0] != table:
-        raise SpoolError(f"{file} is the spool of table {state[0]}, not of {table}")
-    had: list[str] = json.loads(state[1])
-    if had == columns:
+    if state.table != wanted.table:
+        raise SpoolError(f"{file} is the spool of table {state.table}, not of {wanted.table}")
+    if state.columns == wanted.columns:
         return
-    for row, content in db.execute("select id, readings from row").fetchall():
-        readings = dict(zip(had, restored(content), strict=True))
+    taken = state._replace(columns=wanted.columns)
+    had, names, seal, taken_seal = state.names, taken.names, state.seal, taken.seal
+    for row, moment, seq_no, kept, crc in db.execute(
+        "select id, time, seq_no, readings, crc from row"
+    ).fetchall():
+        if checksum(seal, row, moment, seq_no, kept) != crc:
+            # its checksum stays wrong
+            continue
+        readings = dict(zip(had, restored(kept), strict=True))
         for name, reading in readings.items():
-            if reading is not None and name not in columns:
-                raise SpoolError(f"{file} has rows with column {name}, which {table} no longer has")
-        laid_out = stored([readings.get(name) for name in columns])
-        db.execute("update row set readings = ? where id = ?", (laid_out, row))
-    db.execute("update state set columns = ?", (json.dumps(columns),))
+            if reading is not None and name not in names:
+                raise SpoolError(f"{file} has rows with column {name}, which {state.table} no longer has")
+        content = stored([readings.get(name) for name in names])
+        sealed = checksum(taken_seal, row, moment, seq_no, content)
+        db.execute("update row set readings = ?, crc = ? where id = ?", (content, sealed, row))
+    taken.store(db)
 
 
-def is_one_of(error: sqlite3.OperationalError, *codes: int) -> bool:
+def is_one_of(error: sqlite3.DatabaseError, *codes: int) -> bool:
     """Whether it is SQLite's error of one of these codes."""
-    return error.sqlite_errorcode & 0xFF in codes
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
+
+
+def is_damage(error: sqlite3.DatabaseError) -> bool:
+    """Whether the error says that the file is damaged."""
+    return is_one_of(error, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def damage(words: str) -> sqlite3.DatabaseError:
+    """The error of damage that SQLite does not see."""
+    error = sqlite3.DatabaseError(words)
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error

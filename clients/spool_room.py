@@ -61,7 +61,7 @@ class Room:
         if self._reserve.exists():
             return
         try:
-            file = os.open(self._reserve, os.O_WRONLY | os.O_CREAT, 0o644)
+            file = os.open(self._reserve, os.O_WRONLY | os.O_CREAT, 0o600)
             try:
                 os.posix_fallocate(file, 0, self._log)
             finally:

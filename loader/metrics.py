@@ -30,7 +30,7 @@ _COUNTERS = {
     "batches": ("batches", "Calls that contained several rows of the backlog."),
     "late_rows": ("late", "Rows that arrived at the server after newer ones."),
     "refused_rows": ("refused", "Rows that the server refused because of their content."),
-    "thinned_rows": ("thinned", "Rows dropped because the spool was full."),
+    "thinned_rows": ("thinned", "Rows dropped because the spool was full or damaged."),
     "repeated_calls": ("repeated", "Calls sent again because no answer arrived."),
     "reconnects": ("reconnected", "Lost connections."),
     "missed_cycles": ("missed", "Cycles in which the source gave no reading."),

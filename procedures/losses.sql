@@ -72,7 +72,7 @@ $$;
 
 comment on function ringlog.losses(timestamptz, timestamptz, text) is
 $$Counts of the rows of ringlog's writers, by table and hour: produced by the source; acknowledged; in_log, counted now,
-with the rows of other writers; thinned in a full spool; refused for their content; waiting in the spool at the writer's
+with the rows of other writers; thinned in a spool that was full or damaged; refused for their content; waiting in the spool at the writer's
 last report; late, after later rows; repeated calls. missing are acknowledged rows that are not in the log: 0, or null
 where a log policy omits rows. In weeks that are in the archive in_log and missing are null.$$;
 

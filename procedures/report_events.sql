@@ -15,7 +15,7 @@ as $$
 $$;
 
 comment on function ringlog.report_events is
-$$Stores events of a table's readings, all of them or none: gap, clock, thinned, refused, disconnected, connected, alarm.
+$$Stores events of a table's readings, all of them or none: gap, clock, thinned, damaged, refused, disconnected, connected, alarm.
 `events` is a JSON array of objects with number, time, kind, words, until and rows. Spool and number identify an event:
 sent again, it is stored once.$$;
 

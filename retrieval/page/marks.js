@@ -4,7 +4,7 @@ import { colour } from "./axes.js";
 import { timeText } from "./format.js";
 
 // Kinds of events by their severity; others have no colour.
-const COLOURS = { gap: "bad", refused: "bad", thinned: "bad", disconnected: "bad", unread: "bad", late: "warn",
+const COLOURS = { gap: "bad", refused: "bad", thinned: "bad", damaged: "bad", disconnected: "bad", unread: "bad", late: "warn",
   clock: "warn", unfit: "warn", alarm: "warn" };
 const STRIP = 5; // pixels
 
@@ -42,7 +42,7 @@ export function eventMarks(plot, events) {
     ctx.fillStyle = colour(COLOURS[event.kind] ?? "quiet");
     ctx.globalAlpha = 1;
     ctx.fillRect(x, bbox.top - STRIP * ratio, width, STRIP * ratio);
-    if (["gap", "thinned", "disconnected"].includes(event.kind) && event.to > event.from) {
+    if (["gap", "thinned", "damaged", "disconnected"].includes(event.kind) && event.to > event.from) {
       ctx.globalAlpha = 0.08;
       ctx.fillRect(x, bbox.top, width, bbox.height);
     }

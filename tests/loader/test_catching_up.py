@@ -110,8 +110,7 @@ def test_the_backlog_comes_in_batches_with_every_value(site: Site) -> None:
     numbers = {row[1]: row[0] for row in stored}
     row = spool.after(0)
     while row is not None:
-        place = (numbers[rows[row.id - 702][0]], row.id)
-        spool._db.execute("update row set seq_no = ? where id = ?", place)
+        spool.renumber(row._replace(seq_no=numbers[rows[row.id - 702][0]] - 1))
         row = spool.after(row.id)
     spool.close()
     with site.writer(again) as writer:
