@@ -51,9 +51,6 @@ CHECKED := tests/schema tests/tsql tests/server/test_packaging.py
 PAGE := retrieval/page
 CHARTS := $(PAGE)/uplot.js
 NPM := build/page/.fetched
-# Folders that setup.cfg maps to packages below ringlog.
-FOLDERS := $(shell sed -n 's/^ *ringlog\.[a-z]* = \([a-z]*\)$$/\1/p' setup.cfg)
-
 CARGO := PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
 	LD_LIBRARY_PATH="$$($(CURDIR)/$(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR"))')" cargo
 
@@ -98,10 +95,7 @@ matrix: $(CLIENT_COMPAT)/.fetched
 lint: $(VENV)/.installed $(VENV)/.rust-tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@# mypy finds packages by their folders, so the mapping of setup.cfg is laid out in links
-	rm -rf build/typing && mkdir -p build/typing/ringlog
-	ln -s $(CURDIR)/ringlog/* $(addprefix $(CURDIR)/,$(FOLDERS)) build/typing/ringlog/
-	MYPYPATH=build/typing:lab $(BIN)/mypy --strict -p ringlog -p ringlog_lab
+	MYPYPATH=lab $(BIN)/mypy --strict -p ringlog -p ringlog_lab
 	cd gateway && $(CARGO) fmt --all --check
 	cd gateway && $(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
 

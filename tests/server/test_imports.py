@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Iterator
-from configparser import ConfigParser
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -11,14 +10,12 @@ ROOT = Path(__file__).parents[2]
 
 def modules() -> dict[str, Path]:
     """The file of each module of the package, by its name."""
-    setup = ConfigParser()
-    setup.read(ROOT / "setup.cfg")
-    folders = dict(line.split(" = ") for line in setup["options"]["package_dir"].split("\n") if line)
-    folders["ringlog_lab"] = "lab/ringlog_lab"
+    folders = {"ringlog": ROOT / "ringlog", "ringlog_lab": ROOT / "lab/ringlog_lab"}
+    folders |= {f"ringlog.{file.parent.name}": file.parent for file in ROOT.glob("*/__init__.py")}
     found = {}
     for package, folder in folders.items():
-        for file in (ROOT / folder).rglob("*.py"):
-            inner = file.relative_to(ROOT / folder).with_suffix("").parts
+        for file in folder.rglob("*.py"):
+            inner = file.relative_to(folder).with_suffix("").parts
             found[".".join((package, *(part for part in inner if part != "__init__")))] = file
     return found
 
