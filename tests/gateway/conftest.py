@@ -56,7 +56,11 @@ def functions(admin: Admin) -> Iterator[None]:
     """The functions of functions.sql, in schema gateway_test."""
     admin.execute((HERE / "functions.sql").read_bytes())
     yield
-    admin.execute("drop schema gateway_test cascade; drop role plain; notify ringlog_catalogue")
+    admin.execute(
+        "drop schema gateway_test cascade; drop role plain;"
+        " drop function ringlog.enter, ringlog.enter_slowly, ringlog.say_and_fail, ringlog.definer_echo;"
+        " notify ringlog_catalogue"
+    )
 
 
 @pytest.fixture(scope="module", autouse=True)

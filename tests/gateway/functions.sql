@@ -192,8 +192,8 @@ create table gateway_test.journal (id serial primary key, entry text unique chec
 alter table gateway_test.journal owner to ringlog_owner;
 grant select on gateway_test.journal to daq_reader, daq_writer;
 
--- a writing function that joins groups: SECURITY DEFINER, fixed search_path, owner without login
-create function gateway_test.enter(entry text) returns integer
+-- writing functions that join groups, as the installer's do: in schema ringlog, its owner's, SECURITY DEFINER, fixed search_path
+create function ringlog.enter(entry text) returns integer
 language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
@@ -201,11 +201,11 @@ as $$ begin
   insert into gateway_test.journal (entry, caller) values (entry, session_user || ' ' || current_setting('role'));
   return 0;
 end $$;
-alter function gateway_test.enter(text) owner to ringlog_owner;
-revoke execute on function gateway_test.enter(text) from public;
-grant execute on function gateway_test.enter(text) to daq_writer;
+alter function ringlog.enter(text) owner to ringlog_owner;
+revoke execute on function ringlog.enter(text) from public;
+grant execute on function ringlog.enter(text) to daq_writer;
 
-create function gateway_test.enter_slowly(entry text, seconds double precision) returns integer
+create function ringlog.enter_slowly(entry text, seconds double precision) returns integer
 language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
@@ -214,12 +214,12 @@ as $$ begin
   perform pg_sleep(seconds);
   return 0;
 end $$;
-alter function gateway_test.enter_slowly(text, double precision) owner to ringlog_owner;
-revoke execute on function gateway_test.enter_slowly(text, double precision) from public;
-grant execute on function gateway_test.enter_slowly(text, double precision) to daq_writer;
+alter function ringlog.enter_slowly(text, double precision) owner to ringlog_owner;
+revoke execute on function ringlog.enter_slowly(text, double precision) from public;
+grant execute on function ringlog.enter_slowly(text, double precision) to daq_writer;
 
 -- says two things and then fails
-create function gateway_test.say_and_fail(entry text) returns integer
+create function ringlog.say_and_fail(entry text) returns integer
 language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
@@ -229,8 +229,8 @@ as $$ begin
   raise warning 'entered';
   raise exception 'refused' using errcode = 'RL001';
 end $$;
-alter function gateway_test.say_and_fail(text) owner to ringlog_owner;
-revoke execute on function gateway_test.say_and_fail(text) from public;
+alter function ringlog.say_and_fail(text) owner to ringlog_owner;
+revoke execute on function ringlog.say_and_fail(text) from public;
 
 -- the same on the caller's own connection, since it is no definer's
 grant insert on gateway_test.journal to daq_writer;
@@ -243,18 +243,17 @@ as $$ begin
 end $$;
 
 -- all of what a group's outputs may be
-create function gateway_test.definer_echo(inout an_int integer, inout a_text text, inout a_real real)
+create function ringlog.definer_echo(inout an_int integer, inout a_text text, inout a_real real)
 language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$ begin
   an_int := an_int + 1;
 end $$;
-alter function gateway_test.definer_echo(integer, text, real) owner to ringlog_owner;
+alter function ringlog.definer_echo(integer, text, real) owner to ringlog_owner;
 
 grant execute on all functions in schema gateway_test to daq_reader, daq_writer;
+grant execute on function ringlog.say_and_fail(text) to daq_writer;
 revoke execute on function gateway_test.forbidden() from daq_reader, daq_writer;
-revoke execute on function gateway_test.enter(text), gateway_test.enter_slowly(text, double precision)
-  from daq_reader;
 
 notify ringlog_catalogue;

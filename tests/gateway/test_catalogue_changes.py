@@ -16,7 +16,6 @@ AUTHOR = Login("catalogue_author", "author")
 SCHEMA = "catalogue_test"
 NUMBERS = count()
 
-# procedures of group commit: nothing that they run can change the connection they share
 SHARED = f"language sql volatile security definer set search_path = {SCHEMA}, pg_temp"
 
 
@@ -148,13 +147,14 @@ CHANGES = {
         8145,
         None,
     ),
-    "an owner that may log in": (
-        "create function {name}() returns integer {shared} "
+    "an owner that is not ringlog's": (
+        "create function ringlog.{name}() returns integer {shared} "
         "as 'select (session_user = ''ringlog_gateway'')::integer'; "
-        "alter function {name} owner to catalogue_owner; grant execute on function {name} to public; ",
-        Call("{name}"),
+        "alter function ringlog.{name} owner to ringlog_owner;"
+        "grant execute on function ringlog.{name} to public; ",
+        Call("ringlog..{name}"),
         [1],
-        "alter role catalogue_owner login",
+        "alter function ringlog.{name} owner to catalogue_owner",
         [0],
         None,
     ),

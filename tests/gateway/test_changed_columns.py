@@ -24,17 +24,17 @@ class Pair:
         self._admin = admin
         number = next(NUMBERS)
         self.table, self.procedure = f"gateway_test.pair_{number}", f"keep_{number}"
-        keep = f"gateway_test.{self.procedure}({self.table})"
+        self.signature = f"ringlog.{self.procedure}({self.table})"
         kind, returns, ends = "procedure", "", ""
         if is_function:
             kind, returns, ends = "function", " returns integer", " return 0;"
         self.execute(
             f"create table {self.table} (id integer, a real, b real); "
             f"alter table {self.table} owner to ringlog_owner; "
-            f"create {kind} gateway_test.{self.procedure}(r {self.table}){returns} language plpgsql "
+            f"create {kind} ringlog.{self.procedure}(r {self.table}){returns} language plpgsql "
             "security definer set search_path = pg_catalog, pg_temp "
             f"as $$ begin insert into {self.table} select r.*;{ends} end $$; "
-            f"alter {kind} {keep} owner to ringlog_owner; notify ringlog_catalogue"
+            f"alter {kind} {self.signature} owner to ringlog_owner; notify ringlog_catalogue"
         )
 
     def execute(self, text: str) -> None:
@@ -52,7 +52,7 @@ class Pair:
         return f"alter table {self.table} drop a; alter table {self.table} add a real"
 
     def keep(self, client: RawClient, number: int) -> None:
-        reply = client.call(f"gateway_test..{self.procedure}", row(number))
+        reply = client.call(f"ringlog..{self.procedure}", row(number))
         assert (reply.errors, reply.statuses) == ([], [0])
 
     def prepare(self, client: RawClient) -> None:
@@ -121,7 +121,7 @@ def test_a_call_that_waits_for_the_change(server: RunningServer, admin: Admin, p
         assert client.log_in5(server.writer).login == 5
         pair.prepare(client)
         changing.execute(pair.swap().encode())
-        client.send(NORMAL, dbrpc(f"gateway_test..{pair.procedure}", row(9)))
+        client.send(NORMAL, dbrpc(f"ringlog..{pair.procedure}", row(9)))
         wait_until(waits)
         changing.commit()
         reply = read_reply(client.receive())

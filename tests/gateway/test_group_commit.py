@@ -168,22 +168,6 @@ def test_rights_taken_away_hold_from_the_next_call_on(clients: Clients, admin: A
     admin.execute("drop role short_lived")
 
 
-def test_a_settings_change_in_one_call_does_not_reach_the_next(clients: Clients, admin: Admin) -> None:
-    """A procedure of the group may change no more than what it has written down as its own."""
-    admin.execute(
-        "create function gateway_test.sets() returns int language plpgsql security definer "
-        "set search_path = pg_catalog, pg_temp as $$ begin "
-        "perform set_config('search_path', 'log', false); return 0; end $$; "
-        "alter function gateway_test.sets owner to ringlog_owner; "
-        "grant execute on function gateway_test.sets to daq_writer; notify ringlog_catalogue"
-    )
-    with clients.pymssql(clients.server.writer) as connection:
-        for i in range(8):
-            assert number_of(connection, "sets") == OK
-            assert number_of(connection, "enter", f"after {i}") == OK
-    admin.execute("drop function gateway_test.sets")
-
-
 def test_a_login_that_was_dropped_and_made_again(
     clients: Clients, admin: Admin, server: RunningServer
 ) -> None:

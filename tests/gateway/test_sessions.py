@@ -192,7 +192,7 @@ def test_statements_and_calls_in_turns(clients: Clients, admin: Admin, version: 
     entries = [f"turns {version} {number}" for number in range(12)]
     with clients.ct(clients.server.writer, version) as client:
         for number, entry in enumerate(entries):
-            assert client.call("gateway_test.enter", [Param("char", entry)]).statuses == [0]
+            assert client.call("enter", [Param("char", entry)]).statuses == [0]
             for count in range(number % 6):
                 assert client.language(f"select {count}").rows == [[str(count)]]
     written = admin.execute(

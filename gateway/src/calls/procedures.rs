@@ -346,9 +346,9 @@ impl Procedures {
             && client.settings().calendar == Calendar::default()
             && client.settings().arithabort.unwrap_or_default() == Arithabort::default();
         match &function.node {
-            None => function.joins_group.is_some() && self.backend.may_share && is_alone,
+            None => function.joins_group && self.backend.may_share && is_alone,
             Some(_) if function.only_reads => function.returns != Returns::Rows,
-            Some(_) => function.joins_group.is_some() && is_alone,
+            Some(_) => function.joins_group && is_alone,
         }
     }
 }

@@ -5,7 +5,7 @@ use super::text::Text;
 use super::OWN;
 use crate::convert::PgType;
 use crate::metrics::CallMetrics;
-use crate::postgres::commit::{Owner, Statement};
+use crate::postgres::commit::Statement;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,8 +38,8 @@ pub struct Function {
     pub name: String,
     pub is_procedure: bool,
     pub returns: Returns,
-    /// Its calls may share a transaction with those of other procedures of this owner.
-    pub joins_group: Option<Owner>,
+    /// Its calls may share a transaction with those of others: all that they run is the installer's.
+    pub joins_group: bool,
     /// STABLE or IMMUTABLE: leaves nothing behind on its connection.
     pub only_reads: bool,
     /// The node that has it; None: it is here.
@@ -78,7 +78,7 @@ pub struct Declared<'a> {
     pub is_procedure: bool,
     pub is_set: bool,
     pub return_type: u32,
-    pub joins_group: Option<Owner>,
+    pub joins_group: bool,
     pub only_reads: bool,
     pub node: Option<Arc<str>>,
     /// Of a function of T-SQL the type of its value.
@@ -125,9 +125,7 @@ impl Function {
             is_procedure: declared.is_procedure,
             returns,
             // a plan of a call has no place for a value
-            joins_group: declared
-                .joins_group
-                .filter(|_| returns != Returns::Rows && declared.value_type.is_none()),
+            joins_group: declared.joins_group && returns != Returns::Rows && declared.value_type.is_none(),
             only_reads: declared.only_reads,
             node: declared.node,
             parameters,
@@ -204,7 +202,7 @@ impl Function {
     pub fn goes_by_table(&self) -> bool {
         let first = self.parameters.arguments.first();
         self.schema == OWN
-            && self.joins_group.is_some()
+            && self.joins_group
             && first.is_some_and(|argument| argument.direction.is_input() && &*argument.name == TABLE_NAME)
     }
 
@@ -217,10 +215,6 @@ impl Function {
         let statement = Arc::new(Statement {
             id: NEXT_STATEMENT.fetch_add(1, Ordering::Relaxed),
             procedure: self.oid,
-            owner: match self.node {
-                Some(_) => Owner::Installer,
-                None => self.joins_group.unwrap_or(Owner::Site(0)),
-            },
             sql: self.sql(given),
             parameter_types: self.given(given).map(|argument| self.type_of(argument)).collect(),
             parameter_formats: self.given(given).map(|argument| self.format(argument)).collect(),

@@ -5,21 +5,34 @@ select p.oid,
        p.prokind,
        p.proretset,
        p.prorettype,
-       -- a call joins group commit only where nothing it runs can change the connection it shares:
-       -- SECURITY DEFINER forbids setting the role, the search path is fixed, and its owner cannot log in
-       -- it joins those of its owner; 0: it is one of the installer's
-       case
-         when p.prosecdef
-              and p.provolatile = 'v'
-              and not p.proretset
-              and p.prokind = 'f'
-              and n.oid <> pg_catalog.pg_my_temp_schema()
-              and not owner.rolcanlogin
-              and coalesce(p.proconfig::text like '%search_path=%', false)
-              -- one that says itself how long it waits for locks would hold up the others
-              and p.proconfig::text not like '%lock_timeout=%'
-           then case when n.nspname = 'ringlog' then 0 else p.proowner end
-       end,
+       -- Calls join group commit where all that they run is the installer's: on the gateway's connection the code of
+       -- others would be the gateway, and could be any login. PostgreSQL runs code of a type (its input, its checks)
+       -- outside the function's body.
+       n.nspname = 'ringlog'
+         and p.prosecdef
+         and p.provolatile = 'v'
+         and not p.proretset
+         and p.prokind = 'f'
+         and p.proowner = n.nspowner
+         and not owner.rolcanlogin
+         -- one with other settings may hold up the others (lock_timeout) or is meant for the caller's connection
+         and coalesce(pg_catalog.cardinality(p.proconfig) = 1 and p.proconfig[1] like 'search_path=%', false)
+         and not exists (
+           select
+             from pg_catalog.unnest(
+                    coalesce(p.proallargtypes, p.proargtypes::pg_catalog.oid[]) || p.prorettype
+                  ) as used (type)
+             join pg_catalog.pg_type t on t.oid = used.type
+             left join pg_catalog.pg_attribute a
+               on a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped
+             left join pg_catalog.pg_type part on part.oid = a.atttypid
+            where t.typnamespace <> 'pg_catalog'::pg_catalog.regnamespace
+              and not (
+                t.typtype = 'c'
+                and t.typowner = p.proowner
+                and coalesce(part.typnamespace = 'pg_catalog'::pg_catalog.regnamespace, true)
+              )
+         ),
        p.pronargs - p.pronargdefaults,
        p.provolatile <> 'v',
        -- procedures of T-SQL: how their text was read, and whom they call (database, schema and name, as JSON)

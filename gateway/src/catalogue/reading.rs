@@ -6,8 +6,6 @@ use super::text::Text;
 use super::{Catalogue, TEMPORARY};
 use crate::convert::PgType;
 use crate::metrics::{CallMetrics, Metrics};
-use crate::postgres::commit::Owner;
-use crate::postgres::message::TextRow;
 use crate::postgres::{Connection, PgError};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -172,7 +170,7 @@ async fn read_functions<'a>(
                 is_procedure: row.text(3) == "p",
                 is_set: row.is_true(4),
                 return_type: base_type(row.number(5)?, &types),
-                joins_group: owner(row, 6)?,
+                joins_group: row.is_true(6),
                 only_reads: row.is_true(8),
                 node: elsewhere.node(row.text(1), row.text(2)).cloned(),
                 value_type: types::declared(row.text(11)),
@@ -350,15 +348,4 @@ impl Names {
         self.0.insert(name.clone());
         name
     }
-}
-
-/// Whose a function is that joins group commit; None: it does not.
-fn owner(row: &TextRow<'_>, column: usize) -> Result<Option<Owner>, PgError> {
-    if row.text(column).is_empty() {
-        return Ok(None);
-    }
-    Ok(Some(match row.number(column)? {
-        0 => Owner::Installer,
-        owner => Owner::Site(owner),
-    }))
 }

@@ -1,8 +1,8 @@
--- The row types that are arguments, each with a digest of what types.sql reads of it. Columns are renamed without a
--- change of the row in pg_type or pg_class.
+-- The row types that are arguments, each with a digest of its owner and of what types.sql reads of it. Columns are renamed
+-- without a change of the row in pg_type or pg_class.
 select t.oid,
        pg_catalog.md5(
-         pg_catalog.string_agg(
+         t.typowner || pg_catalog.string_agg(
            pg_catalog.format('%s %s %s %L %s', a.attnum, a.atttypid, a.atttypmod, a.attname, demand.oid), ' '
            order by a.attnum
          )
@@ -20,4 +20,4 @@ select t.oid,
    )
    and a.attnum > 0
    and not a.attisdropped
- group by t.oid
+ group by t.oid, t.typowner

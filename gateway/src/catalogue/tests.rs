@@ -5,7 +5,6 @@ use super::parameters::{Attribute, Composite, Parts};
 use super::*;
 use crate::convert::{PgType, Zone};
 use crate::metrics::Metrics;
-use crate::postgres::commit::Owner;
 use crate::postgres::Values;
 use crate::tds::call::{self, Param};
 use crate::tds::dialect::{Dialect, Endian, Version};
@@ -29,7 +28,7 @@ fn declared<'a>(schema: &'a str, name: &'a str) -> Declared<'a> {
         is_procedure: false,
         is_set: false,
         return_type: 0,
-        joins_group: None,
+        joins_group: false,
         only_reads: false,
         node: None,
         value_type: None,
@@ -61,8 +60,7 @@ fn put_function() -> Arc<Function> {
         PgType::Other(ROW),
         Some(Composite { relation: 90_000, attributes: &attributes }),
     );
-    let declared =
-        Declared { joins_group: Some(Owner::Installer), return_type: INT4, ..declared("s", "put") };
+    let declared = Declared { joins_group: true, return_type: INT4, ..declared("s", "put") };
     function(declared, parts)
 }
 
@@ -358,14 +356,12 @@ fn a_call_goes_to_the_node_that_has_its_table() {
     let node = |name: &str| Some(Arc::<str>::from(name));
     let mut parts = Parts::default();
     parts.argument("r", Direction::In, false, ROW, PgType::Other(ROW), None);
-    let put = function(
-        Declared { node: node("b"), joins_group: Some(Owner::Installer), ..declared("ringlog", "put_x") },
-        parts,
-    );
+    let put =
+        function(Declared { node: node("b"), joins_group: true, ..declared("ringlog", "put_x") }, parts);
     let by_table = |schema: &str, argument: &str| {
         let mut parts = Parts::default();
         parts.argument(argument, Direction::In, false, 25, PgType::Text, None);
-        function(Declared { joins_group: Some(Owner::Installer), ..declared(schema, "claim_writer") }, parts)
+        function(Declared { joins_group: true, ..declared(schema, "claim_writer") }, parts)
     };
     let nodes = HashMap::from([("x".to_owned(), Arc::<str>::from("b"))]);
     let catalogue = Catalogue::of([put.clone()], nodes);

@@ -8,26 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How long a call may hold up the others of its group, or wait for a lock where it is one of ringlog's own. One that
-/// takes longer is rolled back with them, the others run again at once, and its procedure runs on another connection
-/// until it is quick again.
+/// How long a call may wait for a lock and so hold up the others of its group. One that waits longer is rolled back with
+/// them, the others run again at once, and its procedure runs on another connection until it is quick again.
 pub const PATIENCE: Duration = Duration::from_millis(100);
 
-/// SQLSTATE query_canceled: a call took longer than its time limit.
-pub const CANCELED: &str = "57014";
-
-/// Whether a call waited for a lock (SQLSTATE lock_not_available), or took, longer than PATIENCE.
+/// Whether a call waited for a lock longer than PATIENCE (SQLSTATE lock_not_available).
 pub fn is_too_late(error: &PgError) -> bool {
-    matches!(error.sqlstate(), Some("55P03" | CANCELED))
-}
-
-/// Whose a procedure is, which decides the connections it runs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
-    /// The installer's own, which are known to change nothing of their connection.
-    Installer,
-    /// Another's, by its oid.
-    Site(u32),
+    error.sqlstate() == Some("55P03")
 }
 
 /// A statement that can be prepared on any connection.
@@ -35,9 +22,8 @@ pub enum Owner {
 pub struct Statement {
     /// Unique in the process.
     pub id: u64,
-    /// The choice of the connection: the procedure's oid and its owner.
+    /// The procedure's oid, which decides the connection.
     pub procedure: u32,
-    pub owner: Owner,
     pub sql: String,
     pub parameter_types: Vec<u32>,
     /// The format of each parameter, 0 for text and 1 for binary.

@@ -1,33 +1,27 @@
-//! A group of calls on its connection: a transaction as a pipeline under one Sync, with the statements around each
-//! call that keep it from changing the connection for the others.
+//! A group of calls on its connection: a transaction as a pipeline under one Sync, in which each call acts as its caller's
+//! role.
 
-use super::call::{is_too_late, Outcome, QueuedCall};
+use super::call::{Outcome, QueuedCall};
 use crate::postgres::error::{Notice, PgError};
-use crate::postgres::message::{
-    put_value, row_count, row_values, server_error, server_notice, unexpected, Message,
-};
+use crate::postgres::message::{put_value, row_count, server_error, server_notice, unexpected, Message};
 use crate::postgres::Connection;
 use bytes::{BufMut, BytesMut};
 use postgres_protocol::message::frontend;
 use postgres_protocol::IsNull;
 use std::collections::HashMap;
+use std::time::Duration;
 
 /// A connection with what is prepared on it and the role it acts as.
 pub struct Open {
     pub connection: Connection,
     prepared: HashMap<u64, String>,
     role: Option<u32>,
-    /// It runs procedures that may leave something behind.
-    cleans: bool,
-    durable: String,
-    /// The answer to CLEAN is still to be read.
-    cleaning: bool,
 }
 
 /// Why a group was rolled back.
 pub struct Failure {
     pub error: PgError,
-    /// The index of the call that failed. None: one of our own statements, or the commit.
+    /// The index of the call that failed. None: the commit.
     pub call: Option<usize>,
 }
 
@@ -49,33 +43,12 @@ enum Step {
     /// Takes a role, or confirms it.
     Role,
     Call,
-    /// Another of our own statements.
-    Own,
 }
 
 const SET_ROLE: &str = "ringlog_set_role";
-/// The last statement of a transaction of ringlog's own procedures: commits wait for the disk, whatever roles have set,
+/// The last statement of a transaction: commits wait for the disk, whatever roles have set,
 /// and the gateway may act for the role still, which may have been locked since the connection took it.
 const CONFIRM: &str = "ringlog_confirm";
-/// A time limit that a procedure has left behind ends no statement of ours.
-const UNLIMITED: &str = "reset statement_timeout";
-/// On a new connection, which may take long on a busy machine: the limits are for calls.
-const LIFT_LIMITS: &str = "set statement_timeout = 0; set lock_timeout = 0";
-const SET_LIMITS: &str = "reset statement_timeout; reset lock_timeout";
-/// Deferred triggers run before it then.
-const CONSTRAINTS: &str = "set constraints all immediate";
-/// A commit that does not wait for its standby says so by a warning.
-const WARNED: &str = "set client_min_messages to notice";
-/// Between the calls of a group. Statements prepared by SQL stay to its end.
-const BETWEEN: [&str; 4] =
-    ["reset all", "close all", "select pg_catalog.pg_advisory_unlock_all()", "discard temp"];
-/// After a group. What it returns last is not 0 where prepared statements have come or gone, which cannot be undone.
-const CLEAN: &str =
-    "reset session authorization; reset role; reset all; unlisten *; close all; discard temp; \
-                     discard sequences; select pg_catalog.pg_advisory_unlock_all(); \
-                     select count(*) filter (where from_sql) \
-                            + (count(*) filter (where name = 'ringlog_set_role') = 0)::integer \
-                       from pg_catalog.pg_prepared_statements";
 /// SQLSTATEs invalid_parameter_value and insufficient_privilege: what SET_ROLE answers for a role that is gone, or for
 /// which the gateway may act no more.
 const NO_ROLE: [&str; 2] = ["22023", "42501"];
@@ -87,15 +60,10 @@ const MOST_CANCELS: usize = 16;
 const OID: u32 = 26;
 
 impl Open {
-    /// Prepares what groups need on a new connection. `cleans`: it runs procedures that may leave something behind.
-    pub async fn new(mut connection: Connection, cleans: bool) -> Result<Open, PgError> {
-        while let Err(error) = connection.query_text(LIFT_LIMITS).await {
-            if !is_too_late(&error) {
-                return Err(error);
-            }
-        }
+    /// Prepares what groups need on a new connection. `patience`: how long calls may wait for a lock.
+    pub async fn new(mut connection: Connection, patience: Option<Duration>) -> Result<Open, PgError> {
         // as a parameter, so that no name of a role is ever pasted into SQL
-        let sql = "select set_config('role', pg_get_userbyid($1), false)";
+        let sql = "select pg_catalog.set_config('role', pg_catalog.pg_get_userbyid($1), false)";
         connection.prepare(SET_ROLE, sql, &[OID]).await?;
         let rows = connection.query_text("show synchronous_commit").await?;
         let found = rows.into_iter().flatten().next().flatten();
@@ -103,16 +71,17 @@ impl Open {
         let durable = found.filter(|found| matches!(found.as_str(), "remote_apply" | "remote_write"));
         let durable = durable.unwrap_or_else(|| "on".to_owned());
         let confirm = format!(
-            "select set_config('synchronous_commit', '{durable}', false), \
-                    set_config('role', pg_get_userbyid($1), false)"
+            "select pg_catalog.set_config('synchronous_commit', '{durable}', false), \
+                    pg_catalog.set_config('role', pg_catalog.pg_get_userbyid($1), false)"
         );
         connection.prepare(CONFIRM, &confirm, &[OID]).await?;
-        connection.query_text(SET_LIMITS).await?;
-        let durable = format!("set synchronous_commit to {durable}");
-        Ok(Open { connection, prepared: HashMap::new(), role: None, cleans, durable, cleaning: false })
+        if let Some(patience) = patience {
+            connection.query_text(&format!("set lock_timeout = {}", patience.as_millis())).await?;
+        }
+        Ok(Open { connection, prepared: HashMap::new(), role: None })
     }
 
-    /// Runs all calls in one transaction. Ok only after PostgreSQL has reported it committed. `settle` is to follow.
+    /// Runs all calls in one transaction. Ok only after PostgreSQL has reported it committed.
     pub async fn run(&mut self, group: &[QueuedCall]) -> Result<Vec<Outcome>, Failure> {
         let before = self.role;
         if group.iter().any(|call| before != Some(call.role)) {
@@ -120,14 +89,7 @@ impl Open {
         }
         let mut fresh = Vec::new();
         let mut steps = Vec::with_capacity(group.len() + 2);
-        for (place, call) in group.iter().enumerate() {
-            if self.cleans && place > 0 {
-                for sql in BETWEEN {
-                    self.put_parsed(sql)?;
-                    steps.push(Step::Own);
-                }
-                self.role = None;
-            }
+        for call in group {
             if self.role != Some(call.role) {
                 self.put_role(SET_ROLE, call.role)?;
                 steps.push(Step::Role);
@@ -135,22 +97,11 @@ impl Open {
             self.put_call(call, &mut fresh).await?;
             steps.push(Step::Call);
         }
-        if self.cleans {
-            // earlier prepared statements may be gone
-            let durable = self.durable.clone();
-            for sql in [UNLIMITED, CONSTRAINTS, WARNED, &durable] {
-                self.put_parsed(sql)?;
-                steps.push(Step::Own);
-            }
-        } else if let Some(role) = self.role {
+        if let Some(role) = self.role {
             self.put_role(CONFIRM, role)?;
             steps.push(Step::Role);
         }
         self.connection.put_sync();
-        if self.cleans {
-            frontend::query(CLEAN, self.connection.output())?;
-            self.cleaning = true;
-        }
         self.connection.flush().await?;
         let outcome = self.read(&steps, group.len()).await;
         if outcome.is_err() {
@@ -162,40 +113,7 @@ impl Open {
                 }
             }
         }
-        if self.cleans {
-            self.role = None;
-        }
         outcome
-    }
-
-    /// Reads what comes after a group. An error: the connection is not as it was.
-    pub async fn settle(&mut self) -> Result<(), PgError> {
-        let mut left = None;
-        while self.cleaning {
-            match self.connection.receive().await? {
-                Message::DataRow(body) => {
-                    left = row_values(body.buffer_bytes()).next().flatten().map(|value| value != b"0");
-                }
-                Message::ErrorResponse(body) => return Err(server_error(&body)?),
-                Message::ReadyForQuery(_) => self.cleaning = false,
-                _ => {}
-            }
-        }
-        match left {
-            Some(true) => Err(PgError::Protocol("statements that a procedure has prepared".into())),
-            _ => Ok(()),
-        }
-    }
-
-    /// Whether calls were prepared on it that may be there no more.
-    pub fn has_prepared(&self) -> bool {
-        !self.prepared.is_empty()
-    }
-
-    fn put_parsed(&mut self, sql: &str) -> Result<(), PgError> {
-        frontend::parse("", sql, [], self.connection.output())?;
-        self.connection.put_execute("", &[], &[], &[], 0);
-        Ok(())
     }
 
     fn put_role(&mut self, statement: &str, role: u32) -> Result<(), PgError> {
@@ -276,8 +194,7 @@ impl Open {
                         }
                         notice.before = std::mem::take(&mut current.notices);
                     }
-                    let call = (step != Some(&Step::Own)).then_some(outcomes.len());
-                    failure = Some(Failure { error, call });
+                    failure = Some(Failure { error, call: step.map(|_| outcomes.len()) });
                 }
                 Message::ReadyForQuery(_) => return failure.map_or(Ok(outcomes), Err),
                 Message::ParseComplete

@@ -1,6 +1,6 @@
 //! A lane: a connection, the queue of calls in front of it, and the task that commits them in groups.
 
-use super::call::{is_too_late, not_written, QueuedCall, CANCELED, PATIENCE};
+use super::call::{is_too_late, not_written, QueuedCall, PATIENCE};
 use super::group::{Failure, Open};
 use crate::metrics::Metrics;
 use crate::postgres::error::{Notice, PgError};
@@ -22,10 +22,8 @@ const QUEUE: usize = 4096;
 const RETRY: Duration = Duration::from_millis(100);
 /// After so many failures of a group its calls run one by one.
 const MOST_SPLITS: usize = 3;
-/// A connection for other procedures than the installer's is given up when it was idle for so long.
+/// A connection of quarantine is given up when it was idle for so long.
 const IDLE: Duration = Duration::from_secs(60);
-/// SQLSTATE invalid_sql_statement_name: a procedure has deallocated what was prepared.
-const NOT_PREPARED: &str = "26000";
 
 pub(super) type Queue = mpsc::Sender<QueuedCall>;
 
@@ -41,22 +39,10 @@ pub(super) trait Elsewhere: Send + Sync {
 /// The kind of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LaneKind {
-    /// The installer's procedures, which change nothing of their connection.
-    Own,
-    /// Procedures of another owner: the connection is reset after each call.
-    Site,
-    /// Procedures of any owner that take long: without a time limit.
+    /// Calls wait for a lock for PATIENCE at most.
+    Quick,
+    /// Procedures that take long: without a time limit.
     Quarantine,
-}
-
-impl LaneKind {
-    fn cleans(self) -> bool {
-        self != LaneKind::Own
-    }
-
-    fn is_patient(self) -> bool {
-        self == LaneKind::Quarantine
-    }
 }
 
 /// Makes lanes.
@@ -82,20 +68,15 @@ impl Maker {
     }
 
     async fn connect(&self, kind: LaneKind) -> Result<Open, PgError> {
-        let patience = PATIENCE.as_millis().to_string();
-        // The installer's own procedures take long only where they wait for a lock; a machine with more to run than
-        // cores must not count as that.
-        let (statements, locks) = match kind {
-            LaneKind::Own => ("0", patience.as_str()),
-            LaneKind::Site => (patience.as_str(), "0"),
-            LaneKind::Quarantine => ("0", "0"),
-        };
-        let settings = [("statement_timeout", statements), ("lock_timeout", locks)];
+        // Procedures take long only where they wait for a lock; a machine with more to run than cores must not count as
+        // that.
+        let settings = [("statement_timeout", "0"), ("lock_timeout", "0")];
         let name = "ringlog group commit";
         let connection =
             Connection::open_with(&self.address, &self.user, &self.password, name, &settings).await?;
         self.priority.put_ahead(connection.process());
-        Open::new(connection, kind.cleans()).await
+        let patience = (kind == LaneKind::Quick).then_some(PATIENCE);
+        Open::new(connection, patience).await
     }
 }
 
@@ -132,7 +113,7 @@ impl Lane {
                     Ok(true) => {}
                     _ => self.open = None,
                 },
-                () = tokio::time::sleep(IDLE), if self.kind != LaneKind::Own => self.open = None,
+                () = tokio::time::sleep(IDLE), if self.kind != LaneKind::Quick => self.open = None,
             }
         }
         queue.recv().await
@@ -143,7 +124,7 @@ impl Lane {
         let mut splits = 0;
         let mut groups = vec![group];
         while let Some(mut group) = groups.pop() {
-            let Some(failure) = self.commit_once(&mut group, splits < MOST_SPLITS).await else { continue };
+            let Some(failure) = self.commit_once(&mut group).await else { continue };
             // all was rolled back: calls may run again
             match self.stuck(&failure, &group) {
                 Some(procedure) => {
@@ -174,19 +155,9 @@ impl Lane {
 
     /// The procedure that has held up the others, if that is why the group failed.
     fn stuck(&self, failure: &Failure, group: &[QueuedCall]) -> Option<u32> {
-        let call = match (failure.call, group) {
-            (Some(place), _) => group.get(place)?,
-            // its deferred triggers
-            (None, [alone]) => alone,
-            (None, _) => return None,
-        };
-        let is_late = !self.kind.is_patient() && is_too_late(&failure.error);
+        let call = group.get(failure.call?)?;
+        let is_late = self.kind == LaneKind::Quick && is_too_late(&failure.error);
         is_late.then_some(call.statement.procedure)
-    }
-
-    /// Whether one of our own statements ran into a time limit where we have set none: a procedure had left it behind.
-    fn left_limit(&self, failure: &Failure) -> bool {
-        self.kind.is_patient() && failure.call.is_none() && failure.error.sqlstate() == Some(CANCELED)
     }
 
     /// Moves a procedure and these calls of it to a lane of its own.
@@ -205,9 +176,9 @@ impl Lane {
         }
     }
 
-    /// Runs a group and answers its calls. Returns the failure if some of the calls may succeed without the others, on
-    /// another lane, or, where that may be tried, once more.
-    async fn commit_once(&mut self, group: &mut Vec<QueuedCall>, may_repeat: bool) -> Option<Failure> {
+    /// Runs a group and answers its calls. Returns the failure if some of the calls may succeed without the others, or on
+    /// another lane.
+    async fn commit_once(&mut self, group: &mut Vec<QueuedCall>) -> Option<Failure> {
         if group.is_empty() {
             return None;
         }
@@ -224,7 +195,6 @@ impl Lane {
             return None;
         }
         let mut open = self.open.take()?;
-        let had_prepared = open.has_prepared();
         let began = Instant::now();
         let ran = open.run(group).await;
         self.is_slow = began.elapsed() > PATIENCE;
@@ -251,11 +221,6 @@ impl Lane {
                 }
                 return None;
             }
-            Err(failure) if failure.error.sqlstate() == Some(NOT_PREPARED) && had_prepared => {
-                // a new connection has nothing that could be gone
-                return Some(failure);
-            }
-            Err(failure) if may_repeat && self.left_limit(&failure) => failed = Some(failure),
             Err(failure) if group.len() == 1 && self.stuck(&failure, group).is_none() => {
                 for call in group.drain(..) {
                     let _ = call.answer.send(Err(PgError::Server(Box::new(notice_of(&failure.error)))));
@@ -263,9 +228,7 @@ impl Lane {
             }
             Err(failure) => failed = Some(failure),
         }
-        if open.settle().await.is_ok() {
-            self.open = Some(open);
-        }
+        self.open = Some(open);
         failed
     }
 

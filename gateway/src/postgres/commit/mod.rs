@@ -3,15 +3,16 @@
 //! is rolled back and its calls run again, each in its own transaction. There is no timer: a call that arrives while
 //! nothing runs is sent at once.
 //!
-//! All calls of one procedure use the same connection (`routes.rs`), whose task is its lane (`lane.rs`). A group is
-//! durable and leaves no state on the connection, whatever its procedures do (`group.rs`).
+//! It is for ringlog's own procedures (`catalogue/functions.sql`), which leave no state on the connection. Each call acts
+//! as its caller's role (`group.rs`). All calls of one procedure use the same connection (`routes.rs`), whose task is its
+//! lane (`lane.rs`).
 
 mod call;
 mod group;
 mod lane;
 mod routes;
 
-pub use call::{not_written, Claim, Outcome, Owner, Statement};
+pub use call::{not_written, Claim, Outcome, Statement};
 pub use group::TALKS_TOO_MUCH;
 pub use lane::Maker;
 
@@ -81,7 +82,6 @@ mod tests {
             Arc::new(Statement {
                 id: 1,
                 procedure: 1,
-                owner: Owner::Installer,
                 sql: String::new(),
                 parameter_types: Vec::new(),
                 parameter_formats: Vec::new(),

@@ -1,19 +1,17 @@
 //! Chooses the lane of a procedure's calls: always the same one, so that rows of one table are never contended and a
-//! statement is planned once. The installer's procedures are distributed over a few lanes, and those with long calls
-//! over others, so that short calls do not wait behind them; procedures of other owners have a lane for each owner. A
-//! procedure that takes long is in quarantine until it has not for a while.
+//! statement is planned once. Procedures are distributed over a few lanes, and those with long calls over others, so that
+//! short calls do not wait behind them. A procedure that takes long is in quarantine until it has not for a while.
 
-use super::call::{Owner, Statement};
+use super::call::Statement;
 use super::lane::{Elsewhere, LaneKind, Maker, Queue};
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-/// Lanes for other owners than the installer, and lanes of quarantine; what would need more shares them.
-const MOST_SITES: usize = 8;
+/// Lanes of quarantine; procedures that would need more share them.
 const MOST_QUARANTINES: usize = 8;
-/// Lanes for procedures of the installer's that have been called with at least so many bytes: the waveforms.
+/// Lanes for procedures that have been called with at least so many bytes: the waveforms.
 const LONG_LANES: usize = 2;
 const LONG: usize = 32 << 10;
 /// A procedure leaves quarantine when nothing there has been slow for so long.
@@ -30,10 +28,9 @@ pub struct Routes {
 #[derive(Default)]
 struct Places {
     by_procedure: HashMap<u32, Place>,
-    /// The installer's, by the number of their lane; those with long calls, likewise.
+    /// The number of each procedure's lane, and likewise of those with long calls.
     dealt: HashMap<u32, usize>,
     long: HashMap<u32, usize>,
-    sites: Vec<(u32, Queue)>,
     quarantines: Vec<Quarantine>,
 }
 
@@ -50,12 +47,12 @@ struct Quarantine {
 }
 
 impl Routes {
-    /// `lanes`: those for the installer's procedures.
+    /// `lanes`: those for short calls.
     pub fn new(maker: &Arc<Maker>, lanes: usize) -> Arc<Routes> {
         Arc::new_cyclic(|itself: &Weak<Routes>| {
             let lane = |_| {
                 let routes: Weak<Routes> = itself.clone();
-                maker.lane(LaneKind::Own, routes)
+                maker.lane(LaneKind::Quick, routes)
             };
             Routes {
                 own: (0..lanes).map(lane).collect(),
@@ -80,32 +77,16 @@ impl Routes {
             return place.queue.clone();
         }
         let was_long = places.long.contains_key(&procedure);
-        let (queue, is_short) = match statement.owner {
-            Owner::Installer if is_long || was_long => {
-                let next = places.long.len() % LONG_LANES;
-                (self.long.get(*places.long.entry(procedure).or_insert(next)).cloned(), false)
-            }
-            Owner::Installer => {
-                let next = places.dealt.len() % self.own.len().max(1);
-                (self.own.get(*places.dealt.entry(procedure).or_insert(next)).cloned(), true)
-            }
-            Owner::Site(owner) => (Some(self.site(&mut places, owner)), false),
+        let is_short = !(is_long || was_long);
+        let queue = if is_short {
+            let next = places.dealt.len() % self.own.len().max(1);
+            self.own.get(*places.dealt.entry(procedure).or_insert(next))
+        } else {
+            let next = places.long.len() % LONG_LANES;
+            self.long.get(*places.long.entry(procedure).or_insert(next))
         };
-        let queue = queue.unwrap_or_else(|| self.maker.lane(LaneKind::Own, self.itself.clone()));
+        let queue = queue.cloned().unwrap_or_else(|| self.maker.lane(LaneKind::Quick, self.itself.clone()));
         places.by_procedure.insert(procedure, Place { queue: queue.clone(), is_short });
-        queue
-    }
-
-    fn site(&self, places: &mut Places, owner: u32) -> Queue {
-        if let Some((_, queue)) = places.sites.iter().find(|(known, _)| *known == owner) {
-            return queue.clone();
-        }
-        if places.sites.len() >= MOST_SITES {
-            let (_, queue) = &places.sites[owner as usize % MOST_SITES];
-            return queue.clone();
-        }
-        let queue = self.maker.lane(LaneKind::Site, self.itself.clone());
-        places.sites.push((owner, queue.clone()));
         queue
     }
 }

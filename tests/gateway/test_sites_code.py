@@ -1,0 +1,253 @@
+"""Code of a site runs on a connection that is logged in as its caller, wherever PostgreSQL runs it."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from authors import create_login
+from servers import Login
+from tds_clients import Admin, Clients, Param
+
+CALLER = Login("calls_a_site", "calls")
+OWNER = "owns_a_site"
+
+# `note` is in everything that PostgreSQL evaluates besides a function's own body.
+SITE = """
+create role owns_a_site;
+create schema recording authorization owns_a_site;
+set role owns_a_site;
+grant usage on schema recording to public;
+
+create table recording.seen (place text, session_user_ text, current_user_ text, role_ text);
+grant select, insert on recording.seen to public;
+create function recording.write_down(place text) returns boolean language plpgsql as $$ begin
+  insert into recording.seen values (place, session_user, current_user, current_setting('role'));
+  return true;
+end $$;
+-- also where PostgreSQL wants a function that is immutable
+create function recording.note(place text, of anyelement default null::integer) returns boolean
+language plpgsql immutable as $$ begin return recording.write_down(place); end $$;
+create function recording.trap() returns trigger language plpgsql as $$ begin
+  perform recording.write_down(tg_argv[0]);
+  return new;
+end $$;
+
+create domain recording.checked as integer check (recording.note('check of a domain', value));
+create type recording.with_checked as (a recording.checked, b integer);
+create function recording.with_default() returns integer language plpgsql as $$ begin
+  perform recording.write_down('default of an argument');
+  return 1;
+end $$;
+create function recording.to_row(integer) returns recording.with_checked language plpgsql as $$ begin
+  perform recording.write_down('cast');
+  return row (1, 2);
+end $$;
+create cast (integer as recording.with_checked) with function recording.to_row (integer) as implicit;
+create function recording.compare(integer, integer) returns integer language plpgsql immutable as $$ begin
+  perform recording.write_down('operator class');
+  return btint4cmp($1, $2);
+end $$;
+
+create table recording.stored (
+  a integer default recording.with_default() check (recording.note('check of a table', a)),
+  b integer generated always as (case when recording.note('generated column', a) then 1 end) stored,
+  c recording.checked default 1
+);
+create index on recording.stored ((case when recording.note('index', a) then a end));
+create table recording.noted (noted boolean);
+grant insert on recording.noted to public;
+create trigger before before insert on recording.stored
+  for each row execute function recording.trap('trigger');
+create constraint trigger deferred after insert on recording.stored deferrable initially deferred
+  for each row execute function recording.trap('deferred trigger');
+create rule noted as on insert to recording.stored
+  do also insert into recording.noted values (recording.write_down('rule'));
+create policy noted on recording.stored
+  using (recording.write_down('policy')) with check (recording.write_down('policy'));
+alter table recording.stored enable row level security, force row level security;
+grant select, insert on recording.stored to public;
+
+create function recording.{name}_domain(p recording.checked) returns integer
+{definer} as $$ begin perform recording.write_down('body'); return 0; end $$;
+create function recording.{name}_row(r recording.with_checked) returns integer
+{definer} as $$ begin perform recording.write_down('body'); return 0; end $$;
+create function recording.{name}_default(p integer default recording.with_default()) returns integer
+{definer} as $$ begin return 0; end $$;
+create function recording.{name}_stores(p integer) returns integer
+{definer} as $$ begin insert into recording.stored (a) values (p); return 0; end $$;
+create function recording.{name}_out(p integer, out q recording.checked, out r integer)
+{definer} as $$ begin q := p; end $$;
+create function recording.{name}_any(p anyelement) returns integer
+{definer} as $$ begin perform recording.write_down('polymorphic'); return 0; end $$;
+create function recording.{name}_rows(p recording.checked) returns table (n integer)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$ select p $$;
+reset role;
+create operator class recording.compared for type integer using btree as
+  operator 1 <, operator 2 <=, operator 3 =, operator 4 >=, operator 5 >,
+  function 1 recording.compare (integer, integer);
+create index on recording.stored (a recording.compared);
+-- among ringlog's own procedures, but a site's all the same
+create function ringlog.{name}_stranger(p recording.checked) returns integer
+{definer} as $$ begin perform recording.write_down('stranger'); return 0; end $$;
+alter function ringlog.{name}_stranger owner to owns_a_site;
+-- ringlog's owner's, with a type of a site
+create function ringlog.{name}_with_type(p recording.checked) returns integer
+{definer} as $$ begin return 0; end $$;
+alter function ringlog.{name}_with_type owner to ringlog_owner;
+notify ringlog_catalogue
+""".replace(
+    "{definer}", "language plpgsql volatile security definer set search_path = pg_catalog, pg_temp"
+).replace("{name}", "put")
+
+PLACES = {
+    "check of a domain",
+    "default of an argument",
+    "check of a table",
+    "generated column",
+    "index",
+    "operator class",
+    "trigger",
+    "deferred trigger",
+    "rule",
+    "policy",
+    "body",
+    "polymorphic",
+    "stranger",
+}
+
+
+@pytest.fixture(scope="module")
+def site(admin: Admin) -> Iterator[None]:
+    """A site's objects, whose owner cannot log in, and a login that calls them."""
+    admin.execute(SITE.encode())
+    create_login(admin, CALLER, "daq_writer", "daq_reader")
+    yield
+    admin.execute(
+        "drop function ringlog.put_stranger, ringlog.put_with_type; drop schema recording cascade;"
+        f" drop owned by {OWNER}, {CALLER.user}; drop role {OWNER}, {CALLER.user};"
+        " notify ringlog_catalogue".encode()
+    )
+
+
+@pytest.fixture(autouse=True)
+def nothing_seen(admin: Admin, site: None) -> None:
+    admin.execute("truncate recording.seen, recording.stored")
+
+
+def check(admin: Admin, places: set[str]) -> None:
+    """All of these places have run, each as the caller or inside a definer's body."""
+    seen = admin.execute("select * from recording.seen").fetchall()
+    assert {place for place, *_ in seen} >= places
+    for place, session_user, current_user, role in seen:
+        assert (session_user, role) == (CALLER.user, "none"), place
+        assert current_user in (CALLER.user, OWNER), place
+
+
+CALLS = {
+    "put_domain": "1",
+    "put_row": "1, 2",
+    "put_default": "",
+    "put_stores": "1",
+    "put_out": "1",
+    "put_stranger": "1",
+    "put_with_type": "1",
+}
+
+
+def test_calls_by_7_4(clients: Clients, admin: Admin) -> None:
+    with clients.pymssql(CALLER, database="recording") as connection:
+        # the second time as a call of known shape
+        for _ in range(3):
+            for name, values in CALLS.items():
+                connection.cursor().callproc(name, tuple(map(int, values.split(", "))) if values else ())
+    check(admin, PLACES - {"polymorphic"})
+
+
+@pytest.mark.parametrize("section", ["5.0", "7.4"])
+def test_calls_by_ct_library(clients: Clients, admin: Admin, section: str) -> None:
+    with clients.ct(CALLER, section) as client:
+        assert client.language("use recording").errors == []
+        for _ in range(3):
+            for name, values in CALLS.items():
+                params = [Param("int", value) for value in values.split(", ")] if values else []
+                assert client.call(name, params).errors == []
+    check(admin, PLACES - {"polymorphic"})
+
+
+def texts() -> list[str]:
+    """Every call as a part of a text."""
+    calls = [f"{name} {values}" for name, values in CALLS.items()]
+    return [
+        *(f"exec {call}" for call in calls),
+        *(f"begin transaction exec {call} commit" for call in calls),
+        *(f"exec sp_executesql N'exec {call}'" for call in calls),
+        "insert into recording..stored (a) values (1)",
+        "select a, c from recording..stored",
+        "select recording.put_any(1)",
+        "select * from recording.put_rows(1)",
+        "declare over_rows cursor for select a from recording..stored open over_rows fetch over_rows "
+        "close over_rows deallocate over_rows",
+    ]
+
+
+@pytest.mark.parametrize("section", ["5.0", "7.4"])
+def test_texts(clients: Clients, admin: Admin, section: str) -> None:
+    with clients.ct(CALLER, section) as client:
+        assert client.language("use recording").errors == []
+        for text in texts():
+            if section == "7.4" or not text.startswith("exec sp_executesql"):
+                assert client.language(text).errors == [], text
+    check(admin, PLACES)
+
+
+def test_prepared(clients: Clients, admin: Admin) -> None:
+    with clients.ct(CALLER) as client:
+        assert client.language("use recording").errors == []
+        for place, (name, values) in enumerate(CALLS.items()):
+            marks = ", ".join("?" for _ in values.split(", ")) if values else ""
+            assert client.prepare(f"d{place}", f"exec {name} {marks}").errors == []
+            params = [Param("int", value) for value in values.split(", ")] if values else []
+            for _ in range(2):
+                assert client.execute(f"d{place}", params).errors == []
+    check(admin, PLACES - {"polymorphic"})
+
+
+def test_bulk_copy(clients: Clients, admin: Admin) -> None:
+    # PostgreSQL refuses COPY where a table has policies
+    admin.execute("alter table recording.stored disable row level security")
+    try:
+        with clients.pymssql(CALLER, database="recording") as connection:
+            connection.bulk_copy("stored", [(1, 1), (2, 2)], column_ids=[1, 3])
+    finally:
+        admin.execute("alter table recording.stored enable row level security")
+    check(admin, {"check of a table", "generated column", "index", "trigger", "deferred trigger"})
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "create function ringlog.put_sr_vac(r text) returns integer language sql as 'select 0'",
+        "create function tsql.put() returns integer language sql as 'select 0'",
+        "create function online.put() returns integer language sql as 'select 0'",
+        "create trigger t before update on online.sr_vac for each row execute function recording.trap()",
+        "create rule r as on update to online.sr_vac do also select 1",
+        "create policy p on log.sr_vac using (true)",
+        "create index on online.sr_vac (seq_no)",
+        "create table recording.child () inherits (online.sr_vac)",
+        "create table recording.part partition of log.sr_vac default",
+        "create table recording.refers (s integer references online.sr_vac)",
+        "alter table online.sr_vac alter power set default recording.with_default()",
+        "alter domain recording.checked owner to ringlog_owner",
+        "alter function recording.put_domain owner to ringlog_owner",
+        "create event trigger e on ddl_command_start execute function recording.trap()",
+    ],
+)
+def test_a_site_attaches_nothing_to_what_is_ringlogs(admin: Admin, site: None, statement: str) -> None:
+    """So nothing of a site runs inside ringlog's own procedures."""
+    admin.execute(f"grant daq_writer, daq_reader, parameter_writer to {OWNER}; set role {OWNER}".encode())
+    try:
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            admin.execute(statement.encode())
+    finally:
+        admin.execute("reset role")
