@@ -42,9 +42,9 @@ from ringlog.history.manifest import (
     verify,
     write_manifest,
 )
+from ringlog.schema import clock
 from ringlog.schema.change import run, tried
-from ringlog.schema.merging import watch
-from ringlog.schema.partitions import Partition, Week, alone, clock, log_partitions
+from ringlog.schema.partitions import Partition, Week, alone, log_partitions
 from ringlog.schema.roles import become_owner
 from ringlog.schema.tiers import archive_file, late_row, note_dropped
 
@@ -99,7 +99,8 @@ def archive(
     """Sets aside what is past retention, archives what is old enough, merges rows that came late, deletes
     what was set aside long ago. Yields a line for each.
 
-    `now` is PostgreSQL's clock when it is left out. `stopped` is called between the steps, and while
+    `now` is PostgreSQL's clock when it is left out, as far as the last round of housekeeping believed it
+    (ringlog.schema.clock). `stopped` is called between the steps, and while
     another process maintains the logs: raises partitions.Stopped then. `pauses`: seconds
     of rest for each second of reading; unless it is 0, reading and writing also have a lower priority than
     everything else on the machine. A week whose file is damaged is reported and left as it is, and so are the
@@ -116,7 +117,7 @@ def archive(
             priority.lower_backend(source)
         with engine.begin() as connection:
             chosen = settings(connection)
-            moment = now or clock(connection)
+            moment = now or clock.read(connection).believed
             known = manifest(connection)
         if chosen is None:
             return
@@ -125,7 +126,7 @@ def archive(
         with engine.begin() as connection:
             ownership.demand(connection, folder, there, known)
         # first of all, since it may be what makes room on the disk
-        yield from _tidy(engine, folder, there)
+        yield from _tidy(engine, folder, there, moment)
         ownership.claim(engine, folder)
         this = _Round(engine, lock, source, folder, stopped, pauses, writer)
         with engine.begin() as connection:
@@ -203,17 +204,18 @@ def _expired(connection: sa.Connection, now: datetime) -> list[ColdWeek]:
     ]
 
 
-def _tidy(engine: sa.Engine, folder: Folder, there: Mapping[str, float]) -> Iterator[str]:
+def _tidy(engine: sa.Engine, folder: Folder, there: Mapping[str, float], now: datetime) -> Iterator[str]:
     """Finishes what killed rounds have left, and deletes files that left the manifest long ago."""
     # a round that has lost its lock may still write what it has begun: its name is remembered for a day
     over = sa.text(
         "select file, left_at is null as begun, case when left_at is null"
-        " then begun < now() - interval '1 day' else left_at < now() - keep_replaced::interval end as over"
+        " then begun < cast(:now as timestamptz) - interval '1 day'"
+        " else left_at < cast(:now as timestamptz) - keep_replaced::interval end as over"
         " from ringlog.archive_file, ringlog.history order by file"
     )
     with engine.begin() as connection:
         known = manifest(connection)
-        recorded = connection.execute(over).all()
+        recorded = connection.execute(over, {"now": now}).all()
     for file in ownership.put_back(folder, there, known):
         yield f"put back {file}"
     named = {week.file for week in known}
@@ -330,8 +332,21 @@ def _throttled(this: _Round, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
 
 
 def _watch(connection: sa.Connection, partition: str) -> int:
+    """Has a partition note the rows that come from now on. This waits for those that are on their way."""
     become_owner(connection)
-    watch(connection, [partition])
+    noting = sa.text(
+        "select exists (select from pg_trigger where tgname = 'record_late_row'"
+        " and tgrelid = cast(:partition as regclass))"
+    )
+    place = sql.Identifier("log", partition)
+    if not connection.scalar(noting, {"partition": place.as_string()}):
+        run(
+            connection,
+            sql.SQL(
+                "create trigger record_late_row after insert on {}"
+                " for each row execute function ringlog.record_late_row()"
+            ).format(place),
+        )
     return 0
 
 

@@ -24,6 +24,7 @@ from psycopg import sql
 from ringlog.history import blocks, waveforms
 from ringlog.history.copying import FORMATS, copied, copied_waveforms
 from ringlog.history.spans import Spans, combined, of_rows
+from ringlog.schema.clock import JUMP
 from ringlog.schema.many import by_connection
 from ringlog.schema.partitions import EARLIEST, MAY_LOOK, has_pages
 from ringlog.schema.roles import OWNER
@@ -53,6 +54,10 @@ class Turn(Enum):
     SKIPPED = "it does nothing then"
     HELD = "the caller has the lock"
 
+
+_CLOCK = "select least(now(), (select believed + %s from ringlog.housekeeping))"
+"""PostgreSQL's clock, unless it has jumped: the rows of spans that are over by a clock that is ahead would
+all be late. See ringlog.schema.clock."""
 
 _ONLINE = (
     "not exists (select from ringlog.cold_week as week where week.table_name = mark.table_name"
@@ -110,7 +115,7 @@ def summarise(
             connection.execute(f"select pg_advisory_lock{LOCK}".encode())
         elif turn is Turn.SKIPPED and _row(connection, f"select pg_try_advisory_lock{LOCK}") == (False,):
             return done
-        moment: datetime = now or _row(connection, "select now()")[0]
+        moment: datetime = now or _row(connection, _CLOCK, JUMP)[0]
         (may_look,) = _row(connection, MAY_LOOK)
         if not may_look:
             connection.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))

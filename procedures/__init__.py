@@ -77,6 +77,7 @@ OVER_ALL_TABLES = (
     "table_states",
     "table_callers",
     "likely_reading",
+    "mark_summaries",
     "make_week",
     "begin_import",
 )

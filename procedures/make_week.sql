@@ -64,6 +64,9 @@ begin
   );
   get diagnostics later = row_count;
   execute format('delete from log.%I where "time" >= %L and "time" < %L', fallback, start, finish);
+  if moved + later > 0 then
+    perform ringlog.mark_summaries(table_name, format('log.%I', partition)::regclass, start, finish);
+  end if;
   execute format(
     'alter table log.%I attach partition log.%I for values from (%L) to (%L)', table_name, partition, start, finish
   );

@@ -166,6 +166,10 @@ class Table:
         return last if self.columns[last].signal == nanoseconds_of(self.name) else None
 
 
+KEEP_DROPPED = Retention(14, "day")
+"""How long weeks past retention are set aside before they are dropped."""
+
+
 @dataclass(frozen=True)
 class History:
     """Weeks stay in the log for `online`, then they go to files below `archive`, a path or s3://bucket/folder."""
@@ -206,6 +210,8 @@ class Facility:
     parameters: tuple[Parameter, ...] = ()
     byte_order: str = "little"
     nodes: tuple[Node, ...] = ()
+    keep_dropped: Retention | None = KEEP_DROPPED
+    """None: weeks past retention are dropped at once."""
     digest: str | None = field(default=None, init=False, compare=False, repr=False)
     """That of the file, and of the server whose part this is. None: it is not what a file says; nor is what
     `replace` makes of one."""

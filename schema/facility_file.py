@@ -20,6 +20,7 @@ from ringlog.schema.parameters import parameters_of, procedures_of
 from ringlog.schema.policy_entries import (
     clock_tolerance_of,
     history_of,
+    keep_dropped_of,
     log_policy_of,
     retention_of,
     sampling_of,
@@ -91,6 +92,7 @@ def _facility(entry: Entry, stem: str) -> Facility:
         entry.refuse(f"byte_order '{byte_order}' is neither little nor big")
     clock_tolerance = clock_tolerance_of(entry)
     history = history_of(entry)
+    keep_dropped = keep_dropped_of(entry)
     nodes = tuple(nodes_of(entry))
     tables = []
     for table_entry in entry.entries("table"):
@@ -132,7 +134,17 @@ def _facility(entry: Entry, stem: str) -> Facility:
                     f"table {table.name}, column {column.name}: "
                     f"signal '{column.signal}' is the one of {places[column.signal]} already"
                 )
-    return Facility(name, timezone, tuple(tables), clock_tolerance, history, parameters, byte_order, nodes)
+    return Facility(
+        name,
+        timezone,
+        tuple(tables),
+        clock_tolerance,
+        history,
+        parameters,
+        byte_order,
+        nodes,
+        keep_dropped,
+    )
 
 
 def _table(entry: Entry, byte_order: str) -> Table:

@@ -21,6 +21,7 @@ from ringlog.procedures import (
 )
 from ringlog.procedures.parameters import shared_procedures as shared_parameter_procedures
 from ringlog.schema import (
+    dropping,
     elsewhere,
     ledger,
     moves,
@@ -163,6 +164,7 @@ class _Ringlogs:
             roles.grant_registry(self.connection)
         ledger.create_missing(self.connection)
         ledger.create_missing(self.connection, tiers.metadata)
+        tiers.begin_housekeeping(self.connection)
         ledger.create_missing(self.connection, renaming.metadata)
         ledger.create_missing(self.connection, moves.metadata)
         ledger.create_missing(self.connection, elsewhere.metadata)
@@ -237,6 +239,7 @@ class _Installation(_Ringlogs):
         state = unchanged.state(self.connection, self.facility)
         if unchanged.is_noted(self.connection, state):
             self._note_history()
+            self._note_keeping()
             return self.finish(self.parts)
 
         known = registry.ring_sizes(self.connection)
@@ -256,6 +259,7 @@ class _Installation(_Ringlogs):
                     renaming.former_names(self.connection),
                     tiers.archived_tables(self.connection),
                 ),
+                dropping.obstacles(self.connection, self.facility),
                 parameter_tables.obstacles(self.connection, self.facility.parameters, parameters),
             )
         )
@@ -271,6 +275,7 @@ class _Installation(_Ringlogs):
         self.changed += registry.record_signals(self.connection, self.facility, now)
         self.changed += summaries.create_missing(self.connection, now)
         self._note_history()
+        self._note_keeping()
         self._view_recent(now)
         self.changed += renaming.view_former_names(self.connection)
         self._drop_writing()
@@ -332,6 +337,14 @@ class _Installation(_Ringlogs):
                 for rows in (before, wanted)
             )
             self.changed.append(f"history of old weeks: {was} → {now}")
+
+    def _note_keeping(self) -> None:
+        wanted = str(self.facility.keep_dropped or "0")
+        kept = tiers.housekeeping.c.keep_dropped
+        before = self.connection.scalar(sa.select(kept))
+        if before != wanted:
+            self.connection.execute(tiers.housekeeping.update().values({kept: wanted}))
+            self.changed.append(f"weeks past retention are set aside: for {before} → for {wanted}")
 
     def _create_tables(self, new: Collection[Table]) -> None:
         tables.facility_tables(new).create_all(self.connection, checkfirst=False)

@@ -144,7 +144,7 @@ def _forget(connection: sa.Connection, table: str) -> None:
     query = sa.text(
         "select relname from pg_attribute join pg_class on pg_class.oid = attrelid"
         " where relnamespace = 'ringlog'::regnamespace and relkind = 'r' and not attisdropped"
-        " and attname = 'table_name' and relname not in ('move', 'stand_in')"
+        " and attname = 'table_name' and relname not in ('move', 'stand_in', 'set_aside')"
     )
     for name in connection.scalars(query).all():
         run(

@@ -1,11 +1,12 @@
-"""The weekly partitions of the logs: made ahead, filled from the default partition, dropped after the
-retention time.
+"""The weekly partitions of the logs: made ahead, filled from the default partition, set aside after the
+retention time (ringlog.schema.dropping).
 
 A week goes from Monday 00:00 UTC to the next; its partition is log.<table>_<year>w<week>, by ISO 8601. The
 default partition takes every row without a week, so that no time, however wrong, loses a row. Rows leave it
 when their week is made: ahead of time, or because rows wait for it and it is neither in the future nor past
-retention. Other rows there (of a far future, of a clock never set, older than retention) stay until an
-administrator has dealt with them.
+retention. A week that is long over is made only for ENOUGH rows: a device that invents times would make
+thousands. Other rows there (of a far future, of a clock never set, older than retention, of weeks with few)
+stay until an administrator has dealt with them.
 """
 
 import logging
@@ -21,16 +22,21 @@ from psycopg import sql
 
 from ringlog.schema import recent
 from ringlog.schema.change import is_lock_conflict, run, tried
+from ringlog.schema.clock import Clock, judge, sure
+from ringlog.schema.dropping import drop_for_good, set_week_aside, weeks_aside
 from ringlog.schema.facility import KEY_COLUMNS
 from ringlog.schema.many import by_connection
 from ringlog.schema.roles import become_owner
-from ringlog.schema.tiers import note_dropped
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 WEEKS_AHEAD = 4
+
+ENOUGH = 100
+"""So many rows make a week that ended more than LATELY ago."""
+LATELY = timedelta(weeks=26)
 
 MAINTENANCE_LOCK = 0x7765656B73
 """The advisory lock of the maintenance of a database's logs. Its hexadecimal digits are "weeks"."""
@@ -87,24 +93,35 @@ class MaintenanceReport:
     """partitions"""
     moved: dict[str, int]
     """rows that left the default partition, by the partition they went to"""
-    dropped: tuple[str, ...]
+    set_aside: tuple[str, ...]
     """partitions past retention"""
+    dropped: tuple[str, ...]
+    """partitions past retention that were set aside for long enough, or are not set aside"""
     postponed: tuple[str, ...]
     """partitions still to be made or dropped: others were using their table all the time"""
     kept: dict[str, int]
     """rows in default partitions, by table"""
+    failed: tuple[str, ...] = ()
+    """what PostgreSQL has refused, each with its table and error"""
+    doubt: str | None = None
+    """why PostgreSQL's clock is not believed; None: it is"""
 
     def __bool__(self) -> bool:
-        return any((self.made, self.dropped, self.postponed, self.kept))
+        return any(
+            (self.made, self.set_aside, self.dropped, self.postponed, self.kept, self.failed, self.doubt)
+        )
 
     def __str__(self) -> str:
-        lines = [f"made log.{partition}" for partition in self.made]
+        lines = [] if self.doubt is None else [self.doubt]
+        lines += [f"made log.{partition}" for partition in self.made]
         lines += [f"moved {rows} rows to log.{partition}" for partition, rows in self.moved.items()]
+        lines += [f"set aside log.{partition}: past retention" for partition in self.set_aside]
         lines += [f"dropped log.{partition}" for partition in self.dropped]
         lines += [f"postponed log.{partition}: its table is in use" for partition in self.postponed]
         lines += [
             f"kept {rows} rows outside every week in log.{table}_default" for table, rows in self.kept.items()
         ]
+        lines += self.failed
         return "\n".join(lines) or "nothing to do"
 
 
@@ -115,56 +132,121 @@ class Stopped(Exception):
 def maintain(
     engine: sa.Engine, now: datetime | None = None, stopped: Callable[[], bool] = lambda: False
 ) -> MaintenanceReport:
-    """Makes the logs' coming weeks, moves rows to weeks just made and drops weeks past retention.
+    """Makes the logs' coming weeks, moves rows to weeks just made and sets aside weeks past retention.
 
-    `now` is PostgreSQL's clock when it is left out. Writers and readers may go on: each partition has a
-    transaction of its own, which holds up the writers of one table for a moment, longer only when many rows
-    are to be moved. What meets with a lock for too long is postponed to the next run.
+    `now` is a time of which the caller is sure; without it PostgreSQL's clock is examined first
+    (ringlog.schema.clock). Writers and readers may go on: each partition has a transaction of its own, which
+    holds up the writers of one table for a moment, longer only when many rows are to be moved. What meets
+    with a lock for too long is postponed to the next run.
     `stopped` is asked while another process maintains the logs; raises Stopped then.
     """
     if now is not None and now.tzinfo is None:
         raise ValueError(f"now must have a time zone: {now}")
     with alone(engine, stopped):
-        return _maintain(engine, now)
+        return _Round(engine).run(now and now.astimezone(UTC))
 
 
-def _maintain(engine: sa.Engine, now: datetime | None) -> MaintenanceReport:
-    made: list[str] = []
-    moved: dict[str, int] = {}
-    dropped: list[str] = []
-    postponed: list[str] = []
-    with engine.begin() as connection:
-        now = now or clock(connection)
-        logs = [*_read_logs(connection, now)]
-    for log in _with_fresh_connections(engine, logs):
-        ahead = () if log.retired else _weeks_ahead(now)
-        for week in sorted({*ahead, *log.waiting}):
+class _Round:
+    """A round of maintenance, which collects what it has done."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self.engine = engine
+        self.made: list[str] = []
+        self.moved: dict[str, int] = {}
+        self.set_aside: list[str] = []
+        self.dropped: list[str] = []
+        self.postponed: list[str] = []
+        self.failed: list[str] = []
+
+    def run(self, now: datetime | None) -> MaintenanceReport:
+        with self.engine.begin() as connection:
+            clock = sure(now) if now is not None else self._judged(connection)
+        with self.engine.begin() as connection:
+            logs = [*_read_logs(connection, clock, self.failed)]
+        for log in _with_fresh_connections(self.engine, logs):
+            self._make_weeks(log, clock)
+            for there in log.partitions:
+                if log.keep_from is not None and there.end <= log.keep_from:
+                    self._leave(log, there, clock)
+        self._drop_for_good(clock)
+        tables = [log.table for log in logs]
+        start = recent.since(Week.of(clock.believed).start)
+        with self.engine.begin() as connection:
+            behind = recent.behind(connection, tables, start)
+        for table in _with_fresh_connections(self.engine, behind):
+            self._tried(table, partial(_move_on, table=table, start=start))
+        return MaintenanceReport(
+            tuple(self.made),
+            self.moved,
+            tuple(self.set_aside),
+            tuple(self.dropped),
+            tuple(self.postponed),
+            self._kept(tables),
+            tuple(self.failed),
+            clock.doubt,
+        )
+
+    def _judged(self, connection: sa.Connection) -> Clock:
+        tables = tables_of_logs(connection)
+        ahead = timedelta(weeks=WEEKS_AHEAD)
+        ends = (there[-1].end - ahead for there in partitions_of_logs(connection, tables).values() if there)
+        return judge(connection, ends, tables)
+
+    def _tried(self, what: str, work: Callable[[sa.Connection], T]) -> T | None:
+        """Makes a change. None: it met with locks for too long, or PostgreSQL has refused it; the other
+        tables and weeks go on."""
+        try:
+            done = tried(self.engine, work)
+        except sa.exc.DBAPIError as error:
+            self.failed.append(refusal(f"log.{what}", error))
+            return None
+        if done is None:
+            self.postponed.append(what)
+        return done
+
+    def _make_weeks(self, log: "_Log", clock: Clock) -> None:
+        for week in sorted({*(() if log.retired else _weeks_ahead(clock.now)), *log.waiting}):
             if any(there.start < week.end and week.start < there.end for there in log.partitions):
                 continue
             name = week.partition(log.table)
-            rows = tried(engine, partial(_make_week, table=log.table, week=week, now=now))
-            if rows is None:
-                postponed.append(name)
-                continue
-            made.append(name)
-            if rows:
-                moved[name] = rows
-        for there in log.partitions:
-            if log.keep_from is not None and there.end <= log.keep_from:
-                done = tried(engine, partial(_drop, table=log.table, partition=there))
-                (postponed if done is None else dropped).append(there.name)
-    start = recent.since(Week.of(now).start)
-    with engine.begin() as connection:
-        behind = recent.behind(connection, [log.table for log in logs], start)
-    for table in _with_fresh_connections(engine, behind):
-        tried(engine, partial(_move_on, table=table, start=start))
-    with engine.begin() as connection:
-        counts = {
-            table: _rows_in_default(connection, table)
-            for table in _defaults_in_use(connection, [log.table for log in logs])
-        }
-    kept = {table: rows for table, rows in counts.items() if rows}
-    return MaintenanceReport(tuple(made), moved, tuple(dropped), tuple(postponed), kept)
+            now = clock.believed if week in log.waiting else clock.now
+            made = self._tried(name, partial(_make_week, table=log.table, week=week, now=now))
+            if made:
+                self.made.append(name)
+                if made.rows:
+                    self.moved[name] = made.rows
+
+    def _leave(self, log: "_Log", there: "Partition", clock: Clock) -> None:
+        bounds = (log.table, there.name, there.start, there.end)
+        aside = self._tried(there.name, lambda connection: set_week_aside(connection, *bounds, clock))
+        if aside is not None:
+            (self.set_aside if aside else self.dropped).append(there.name)
+
+    def _drop_for_good(self, clock: Clock) -> None:
+        with self.engine.begin() as connection:
+            over = [week for week in weeks_aside(connection) if week.until <= clock.believed]
+        for week in over:
+            if self._tried(week.relation, partial(drop_for_good, week=week)) is not None:
+                self.dropped.append(week.relation)
+
+    def _kept(self, tables: Sequence[str]) -> dict[str, int]:
+        with self.engine.begin() as connection:
+            in_use = _defaults_in_use(connection, tables)
+        counts: dict[str, int] = {}
+        for table in in_use:
+            try:
+                with self.engine.begin() as connection:
+                    counts[table] = _rows_in_default(connection, table)
+            except sa.exc.DBAPIError as error:
+                self.failed.append(refusal(f"log.{table}_default", error))
+        return {table: rows for table, rows in counts.items() if rows}
+
+
+def refusal(place: str, error: sa.exc.DBAPIError) -> str:
+    """What PostgreSQL has said of a place, as a line. Raises the error again if PostgreSQL has gone."""
+    if error.connection_invalidated:
+        raise error
+    return f"failed at {place}: {' '.join(str(error.orig).split())}"
 
 
 def _with_fresh_connections(engine: sa.Engine, tables: Sequence[T]) -> Iterator[T]:
@@ -326,34 +408,45 @@ def _defaults_in_use(connection: sa.Connection, tables: Collection[str]) -> list
     return [*connection.scalars(statement, {"tables": [*tables], "defaults": defaults})]
 
 
-def _read_logs(connection: sa.Connection, now: datetime) -> Iterator[_Log]:
-    kept = _retentions(connection, now)
+def _read_logs(connection: sa.Connection, clock: Clock, failed: list[str]) -> Iterator[_Log]:
+    kept = _retentions(connection, clock.believed)
     tables = [table for table, _, _ in kept]
     partitions = partitions_of_logs(connection, tables)
     in_use = {*_defaults_in_use(connection, tables)}
     for table, keep_from, retired in kept:
-        waiting = _waiting(connection, table, keep_from, now) if table in in_use else ()
+        waiting: tuple[Week, ...] = ()
+        if table in in_use:
+            try:
+                with connection.begin_nested():
+                    waiting = _waiting(connection, table, keep_from, clock.believed)
+            except sa.exc.DBAPIError as error:
+                failed.append(refusal(f"log.{table}_default", error))
         yield _Log(table, keep_from, partitions[table], waiting, retired)
 
 
 def _waiting(
     connection: sa.Connection, table: str, keep_from: datetime | None, now: datetime
 ) -> tuple[Week, ...]:
-    """The past weeks, and this one, of rows in the default partition."""
+    """The past weeks, and this one, of rows in the default partition, if they are enough."""
     waiting = sql.SQL(
         """
-        select distinct date_trunc('week', "time", 'UTC') from {default}
-        where "time" >= {since} and "time" < {end} and not exists (
-          select from ringlog.cold_week
-          where table_name = {table} and recalled_until is null and begins <= "time" and "time" < ends
+        select date_trunc('week', late."time", 'UTC') as week from {default} as late
+        where late."time" >= {since} and late."time" < {end} and not exists (
+          select from ringlog.cold_week as cold
+          where cold.table_name = {table} and cold.recalled_until is null
+            and cold.begins <= late."time" and late."time" < cold.ends
         )
-        order by 1
+        group by week
+        having count(*) >= {enough} or max(late."time") >= {lately}
+        order by week
         """
     ).format(
         default=_default(table),
         table=sql.Literal(table),
         since=sql.Literal(max(keep_from or EARLIEST, EARLIEST)),
         end=sql.Literal(Week.of(now).end),
+        enough=sql.Literal(ENOUGH),
+        lately=sql.Literal(now - LATELY),
     )
     return tuple(Week.of(start) for (start,) in connection.exec_driver_sql(waiting.as_string()))
 
@@ -393,18 +486,22 @@ def alone(engine: sa.Engine, stopped: Callable[[], bool] = lambda: False) -> Ite
             connection.execute(sa.select(sa.func.pg_advisory_unlock(MAINTENANCE_LOCK)))
 
 
-def _make_week(connection: sa.Connection, table: str, week: Week, now: datetime) -> int:
-    """Makes the partition of a week with the rows that wait for it. Returns how many."""
+@dataclass(frozen=True)
+class _Made:
+    """A call of make_week. False when the week needs no partition: another process has made it, or it is in
+    the archive or past retention."""
+
+    rows: int | None
+    """that waited for the week"""
+
+    def __bool__(self) -> bool:
+        return self.rows is not None
+
+
+def _make_week(connection: sa.Connection, table: str, week: Week, now: datetime) -> _Made:
+    """Makes the partition of a week with the rows that wait for it."""
     made = sa.text("select ringlog.make_week(:table, :start, :now)")
-    rows = connection.scalar(made, {"table": table, "start": week.start, "now": now})
-    return int(rows or 0)
-
-
-def _drop(connection: sa.Connection, table: str, partition: "Partition") -> int:
-    become_owner(connection)
-    run(connection, sql.SQL("drop table {}").format(sql.Identifier("log", partition.name)))
-    note_dropped(connection, table, partition.end)
-    return 0
+    return _Made(connection.scalar(made, {"table": table, "start": week.start, "now": now}))
 
 
 def _move_on(connection: sa.Connection, table: str, start: datetime) -> int:

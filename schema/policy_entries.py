@@ -5,7 +5,15 @@ from datetime import timedelta
 from typing import Any
 
 from ringlog.schema.entries import Entry, count_of, is_number
-from ringlog.schema.facility import SUMMARY_LEVELS, Facility, History, LogPolicy, Retention, Sampling
+from ringlog.schema.facility import (
+    KEEP_DROPPED,
+    SUMMARY_LEVELS,
+    Facility,
+    History,
+    LogPolicy,
+    Retention,
+    Sampling,
+)
 
 SHORTEST, LONGEST = 1e-6, 366 * 86_400.0  # of cycles and periods, in seconds
 _RETENTION = re.compile(r"([1-9]\d{0,5}) (day|week|month|year)s?")
@@ -100,6 +108,18 @@ def seconds_of(entry: Entry, key: str, value: Any) -> float:
         return float(value)
     entry.refuse(f"{key} must be a number of seconds, from a microsecond to a year")
     return 1.0
+
+
+def keep_dropped_of(entry: Entry) -> Retention | None:
+    value = entry.take("keep_dropped")
+    if value is None:
+        return KEEP_DROPPED
+    if value == "none":
+        return None
+    if isinstance(value, str) and (match := _RETENTION.fullmatch(value)):
+        return Retention(int(match[1]), match[2])
+    entry.refuse(f'keep_dropped \'{value}\' must be days, weeks, months or years, as "14 days", or "none"')
+    return None
 
 
 def history_of(entry: Entry) -> History | None:

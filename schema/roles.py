@@ -20,6 +20,9 @@ GATEWAY = "ringlog_gateway"
 RECENT = "recent"
 """schema of the views of the latest weeks"""
 
+SET_ASIDE = "set_aside"
+"""schema of the weeks past retention that are not dropped yet"""
+
 SUMMARIES = "summary"
 """schema of the summaries"""
 SCHEMA_OF_LEVEL = {10: "ten_seconds", 60: "minute", 600: "ten_minutes", 3600: "hour", 86_400: "day"}
@@ -34,6 +37,7 @@ SCHEMAS = (
     "parameter_history",
     "parameter_rows",
     RECENT,
+    SET_ASIDE,
     SUMMARIES,
     *SCHEMA_OF_LEVEL.values(),
 )

@@ -5,6 +5,8 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
+from ringlog.schema.facility import KEEP_DROPPED
+
 metadata = sa.MetaData(schema="ringlog")
 
 late_row = sa.Table(
@@ -14,16 +16,7 @@ late_row = sa.Table(
     sa.Column("time", postgresql.TIMESTAMP(timezone=True), nullable=False),
     sa.Column("seq_no", sa.INTEGER, nullable=False),
     sa.Index("late_row_partition_idx", "partition"),
-    comment="rows that came into partitions while these were copied; see record_late_row",
-)
-
-copied_part = sa.Table(
-    "copied_part",
-    metadata,
-    sa.Column("partition", sa.TEXT, primary_key=True, comment="that is being made of others"),
-    sa.Column("part", sa.TEXT, primary_key=True, comment="partition whose rows it has already"),
-    sa.Column("rows", sa.BIGINT, nullable=False),
-    comment="how far the merging of partitions is",
+    comment="rows that came into partitions while these were archived; see record_late_row",
 )
 
 summarised = sa.Table(
@@ -53,6 +46,42 @@ dropped = sa.Table(
     sa.Column("until", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="end of the latest week"),
     comment="up to when weeks of each table have been dropped for their age: their summaries are never made"
     " again, also when the retention is longer now",
+)
+
+housekeeping = sa.Table(
+    "housekeeping",
+    metadata,
+    sa.Column("one", sa.BOOLEAN, sa.CheckConstraint("one"), primary_key=True, server_default=sa.true()),
+    sa.Column(
+        "believed",
+        postgresql.TIMESTAMP(timezone=True),
+        comment="PostgreSQL's clock in the latest round that believed it; null: no round yet",
+    ),
+    sa.Column("seen", postgresql.TIMESTAMP(timezone=True), comment="PostgreSQL's clock in the latest round"),
+    sa.Column(
+        "jumped",
+        postgresql.TIMESTAMP(timezone=True),
+        comment="the clock is not believed, and rows agree with it since then; null: it is believed",
+    ),
+    sa.Column(
+        "keep_dropped",
+        sa.TEXT,
+        nullable=False,
+        server_default=str(KEEP_DROPPED),
+        comment="interval for which weeks past retention are set aside; 0: they are dropped at once",
+    ),
+    comment="one row: the clock of the latest round, see ringlog.schema.clock",
+)
+
+set_aside = sa.Table(
+    "set_aside",
+    metadata,
+    sa.Column("relation", sa.TEXT, primary_key=True, comment="in schema set_aside"),
+    sa.Column("table_name", sa.TEXT, nullable=False),
+    sa.Column("begins", postgresql.TIMESTAMP(timezone=True), nullable=False),
+    sa.Column("ends", postgresql.TIMESTAMP(timezone=True), nullable=False),
+    sa.Column("since", postgresql.TIMESTAMP(timezone=True), nullable=False),
+    comment="weeks that left the log for their age, until they are dropped for good",
 )
 
 history = sa.Table(
@@ -109,6 +138,11 @@ archive_file = sa.Table(
 )
 
 
+def begin_housekeeping(connection: sa.Connection) -> None:
+    """Makes the row of `housekeeping`."""
+    connection.execute(postgresql.insert(housekeeping).values(one=True).on_conflict_do_nothing())
+
+
 def archived_tables(connection: sa.Connection) -> set[str]:
     """The tables of which rows are in the archive: a week's file without rows keeps nothing from changing."""
     return {*connection.scalars(sa.select(cold_week.c.table_name).distinct().where(cold_week.c.rows > 0))}
@@ -116,9 +150,12 @@ def archived_tables(connection: sa.Connection) -> set[str]:
 
 def leave_manifest(connection: sa.Connection, files: sa.Select[tuple[str]]) -> None:
     """Records that these files are not in the manifest: they are deleted when keep_replaced is over."""
-    left = files.add_columns(sa.func.now())
+    # a clock that is behind must not end keep_replaced the sooner
+    now = sa.func.greatest(sa.func.now(), sa.select(housekeeping.c.believed).scalar_subquery())
+    left = files.add_columns(now)
     record = postgresql.insert(archive_file).from_select(["file", "left_at"], left)
-    connection.execute(record.on_conflict_do_update(index_elements=["file"], set_={"left_at": sa.func.now()}))
+    again = {"left_at": record.excluded.left_at}
+    connection.execute(record.on_conflict_do_update(index_elements=["file"], set_=again))
 
 
 archive_owner = sa.Table(

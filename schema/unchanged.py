@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import sqlalchemy as sa
 
 from ringlog.schema.facility import Facility
-from ringlog.schema.roles import RECENT, SCHEMAS
+from ringlog.schema.roles import RECENT, SCHEMAS, SET_ASIDE
 
 metadata = sa.MetaData(schema="ringlog")
 
@@ -116,7 +116,7 @@ def state(connection: sa.Connection, facility: Facility) -> State | None:
     is not one of a file."""
     if facility.digest is None:
         return None
-    words = {"schemas": [*SCHEMAS], "recent": RECENT}
+    words = {"schemas": [schema for schema in SCHEMAS if schema != SET_ASIDE], "recent": RECENT}
     catalogue = connection.execute(sa.text(_STATE), words).mappings().one()
     return {"facility": facility.digest, "sources": _sources(), **catalogue}
 

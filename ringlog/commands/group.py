@@ -16,6 +16,7 @@ _WHERE = {
     "facility": "commands.facility:facility_app",
     "report": "commands.report:report_app",
     "archive": "commands.archive:archive_app",
+    "weeks": "commands.weeks:weeks_app",
     "ha": "commands.ha:ha_app",
     "node": "commands.node:node_app",
     "loadtest": "loadtest.command:app",

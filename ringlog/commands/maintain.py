@@ -10,23 +10,39 @@ from ringlog.errors import UsageError
 from ringlog.history.again import again
 from ringlog.history.summaries import summarise
 from ringlog.nodes.everywhere import Everywhere, server_of
-from ringlog.schema.merging import merge
+from ringlog.schema import clock
 from ringlog.schema.partitions import maintain as maintain_partitions
 from ringlog.server.database import chosen_database, demand_facility, engine
 
 
-def maintain(data: Data = None, dsn: Dsn = None) -> None:
-    """Make the log's coming weeks and drop those past retention, on all servers. A running server does this
-    hourly."""
+def maintain(
+    clock_is_right: Annotated[
+        bool,
+        typer.Option(
+            "--clock-is-right",
+            help="PostgreSQL's clock has jumped, and is right now: weeks leave by it again.",
+        ),
+    ] = False,
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Make the log's coming weeks and set aside those past retention, on all servers. A running server does
+    this hourly. Code 1: something failed, or PostgreSQL's clock has jumped and is not believed."""
+    complete = True
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
         for _, server in Everywhere(conninfo).with_headlines():
             administrator = engine(server)
-            print(maintain_partitions(administrator))
-            for line in merge(administrator):
-                print(line)
+            if clock_is_right:
+                with administrator.begin() as connection:
+                    clock.believe(connection)
+            report = maintain_partitions(administrator)
+            print(report, flush=True)
+            complete = complete and not report.failed and report.doubt is None
             for table, rows in summarise(server, enough=1).items():
                 print(f"summarised {rows} rows of log.{table}")
+    if not complete:
+        raise typer.Exit(1)
 
 
 def summarise_again(

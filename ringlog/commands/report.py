@@ -16,7 +16,16 @@ from rich.text import Text
 
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import UsageError
-from ringlog.monitoring.watching import Space, TableState, as_json, growth, look, space, states_everywhere
+from ringlog.monitoring.watching import (
+    Space,
+    TableState,
+    as_json,
+    clock_doubt,
+    growth,
+    look,
+    space,
+    states_everywhere,
+)
 from ringlog.nodes.everywhere import Everywhere, server_of
 from ringlog.server.database import Embedded, chosen_database, demand_facility
 
@@ -73,23 +82,31 @@ def status(
 ) -> None:
     """The state of each table, whichever program writes it and whichever server has it, and the disk.
 
-    Code 1: a table is silent or cannot be read, or a node cannot be reached."""
+    Code 1: a table is silent or cannot be read, a node cannot be reached, or PostgreSQL's clock has
+    jumped."""
     database = chosen_database(data, dsn)
     disk = database.data if isinstance(database, Embedded) else None
     with database.opened() as conninfo:
         demand_facility(conninfo)
         servers = Everywhere(conninfo)
         found = states_everywhere(servers)
+        doubts = {}
+        for node, server in servers:
+            with look(server) as connection:
+                if doubt := clock_doubt(connection):
+                    doubts[node] = doubt
         if machine:
             with look(conninfo) as connection:
                 left = None if disk is None else space(disk, growth(connection, conninfo))
-            print(json.dumps(as_json(found, left, servers.away)))
+            print(json.dumps(as_json(found, left, servers.away, doubts)))
         else:
             for node, server in servers.with_headlines():
                 with look(server) as connection:
                     print_status(connection, server, disk if node is None else None, found.get(node, []))
+                if node in doubts:
+                    print(f"\n{doubts[node]}")
         servers.demand_all()
-    if any(state.silent or state.unread for states in found.values() for state in states):
+    if doubts or any(state.silent or state.unread for states in found.values() for state in states):
         raise typer.Exit(1)
 
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from psycopg.rows import class_row
 from sqlalchemy.exc import DBAPIError
 
 from ringlog.nodes.everywhere import Everywhere, placing_of
+from ringlog.schema.clock import Clock
 from ringlog.schema.many import by_connection
 from ringlog.schema.partitions import MAY_LOOK, has_pages
 
@@ -234,11 +235,23 @@ def standbys(connection: psycopg.Connection) -> list[Standby]:
         return cursor.execute(query).fetchall()
 
 
+def clock_doubt(connection: psycopg.Connection) -> str | None:
+    """Why PostgreSQL's clock is not believed; None: it is. See ringlog.schema.clock."""
+    query = "select now(), believed from ringlog.housekeeping where jumped is not null"
+    found = connection.execute(query).fetchone()
+    if found is None:
+        return None
+    return Clock(*(moment.astimezone(UTC) for moment in found)).doubt
+
+
 def as_json(
-    found: Mapping[str | None, list[TableState]], left: Space | None, away: Mapping[str, str]
+    found: Mapping[str | None, list[TableState]],
+    left: Space | None,
+    away: Mapping[str, str],
+    doubts: Mapping[str | None, str],
 ) -> dict[str, object]:
-    """For machines: `tables` of all servers, each with its `node`, `space` of an embedded database, and the
-    nodes that are `away` with why."""
+    """For machines: `tables` of all servers, each with its `node`, `space` of an embedded database, the nodes
+    that are `away` with why, and the servers whose `clock` is not believed with why."""
     tables = [
         {
             name: value.isoformat() if isinstance(value, datetime) else value
@@ -248,7 +261,8 @@ def as_json(
         for node, states in found.items()
         for state in states
     ]
-    return {"tables": tables, "space": left and asdict(left), "away": dict(away)}
+    clock = [{"node": node, "doubt": doubt} for node, doubt in doubts.items()]
+    return {"tables": tables, "space": left and asdict(left), "away": dict(away), "clock": clock}
 
 
 @dataclass(frozen=True)
@@ -297,11 +311,17 @@ class Watch:
         first = self._states(self._conninfo)
         connection = self._kept[self._conninfo].connection
         states, nodes = first, {}
+        looked_at: dict[str | None, str] = {None: self._conninfo}
         if _has_nodes(connection):
             servers = Everywhere(self._conninfo)
-            found = states_everywhere(
-                servers, lambda server: first if server == self._conninfo else self._states(server)
-            )
+            asked = []
+
+            def states_of(server: str) -> list[TableState]:
+                asked.append(server)
+                return first if server == self._conninfo else self._states(server)
+
+            found = states_everywhere(servers, states_of)
+            looked_at = dict(zip(found, asked, strict=True))
             states = [state for own in found.values() for state in own]
             nodes = {name: name not in servers.away for name in servers.nodes}
         return _metrics(
@@ -310,6 +330,10 @@ class Watch:
             (connection.info.host, connection.info.port),
             standbys(connection),
             nodes,
+            {
+                name: clock_doubt(self._kept[server].connection) is not None
+                for name, server in looked_at.items()
+            },
         )
 
     def _states(self, server: str) -> list[TableState]:
@@ -343,6 +367,7 @@ def _metrics(
     server: tuple[str, int],
     behind: list[Standby],
     nodes: Mapping[str, bool],
+    doubts: Mapping[str | None, bool],
 ) -> str:
     def of_tables(name: str, words: str, values: list[tuple[str, float | None]]) -> str:
         samples = [(f'{{table="{table}"}}', value) for table, value in values if value is not None]
@@ -412,6 +437,13 @@ def _metrics(
             ],
         ),
     ]
+    parts.append(
+        _family(
+            "ringlog_clock_doubted",
+            "1 while PostgreSQL's clock has jumped and no week leaves the log by it.",
+            [(_labels(node=node) if node else "", int(doubted)) for node, doubted in doubts.items()],
+        )
+    )
     if nodes:
         samples: list[tuple[str, float]] = [(_labels(node=name), int(up)) for name, up in nodes.items()]
         parts.append(_family("ringlog_node_up", "1 while a node answers.", samples))

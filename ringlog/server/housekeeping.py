@@ -2,14 +2,13 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 
 import sqlalchemy
 
 from ringlog.schema import partitions, rings
-from ringlog.schema.merging import merge
 from ringlog.schema.partitions import MaintenanceReport, maintain
 from ringlog.server.background import in_background
 from ringlog.server.memory import give_back_memory
@@ -18,6 +17,10 @@ from ringlog.server.postgres import Stopped
 log = logging.getLogger(__name__)
 
 INTERVAL = 3600.0  # seconds
+RETRY = 5.0
+"""Seconds after a round that failed, as while PostgreSQL starts again; then twice as many each time."""
+DOUBTFUL = 300.0
+"""Seconds between two rounds while PostgreSQL's clock is not believed."""
 SUMMARIES = 60.0  # seconds
 _PAUSE = 0.05  # seconds between two looks at the first round
 
@@ -26,7 +29,7 @@ _PAUSE = 0.05  # seconds between two looks at the first round
 def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[[threading.Event], None]]:
     """Looks after the database in a thread until the end.
 
-    Partitions are made and dropped at once and then every hour, and old ones merged; rings whose rows
+    Partitions are made and set aside at once and then every hour; rings whose rows
     somebody has deleted are completed once; summaries are brought up to date every minute.
 
     The function that this yields waits for the first round of partitions, raises its error, and lets the rest
@@ -52,33 +55,44 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[
             first.set_exception(error)
             return
         begun.wait()
-        logged = first.result()
+        report = first.result()
+        steps: dict[str, Callable[[], Iterable[str]]] = {
+            "archive": lambda: _archived(engine, conninfo, end),
+            "global temporary tables": lambda: _end_global_tables(engine),
+        }
+        again = RETRY
         pause = 0.0
-        looked = False
+        rings_looked_at = False
         while not end.wait(pause):
+            failed = False
             try:
-                done = maintain(engine, stopped=end.is_set) if pause else logged
-                pause = INTERVAL
-                if not looked:
-                    for line in rings.complete(engine):
-                        log.info("housekeeping: %s", line)
-                    looked = True
-                for line in merge(engine, stopped=end.is_set):
-                    log.info("housekeeping: %s", line)
-                for line in _archived(engine, conninfo, end):
-                    log.info("housekeeping: %s", line)
-                _end_global_tables(engine)
-                # what PostgreSQL's process has read of all tables, and what thousands of logins have used
-                engine.dispose()
-                give_back_memory()
+                if pause:
+                    logged, report = report, maintain(engine, stopped=end.is_set)
+                    if report != logged:
+                        _log(report)
             except partitions.Stopped:
                 return
             except Exception:
-                log.exception("housekeeping failed; the next attempt is in an hour")
-                continue
-            if done != logged:
-                _log(done)
-            logged = done
+                log.exception("housekeeping: the weeks of the logs failed")
+                failed = True
+            todo = steps if rings_looked_at else {"rings": lambda: rings.complete(engine)} | steps
+            for what, step in todo.items():
+                try:
+                    for line in step():
+                        log.info("housekeeping: %s", line)
+                    rings_looked_at = rings_looked_at or what == "rings"
+                except partitions.Stopped:
+                    return
+                except Exception:
+                    # each by itself: what follows must not wait for what cannot be done
+                    log.exception("housekeeping: %s failed", what)
+                    failed = True
+            # what PostgreSQL's process has read of all tables, and what thousands of logins have used
+            engine.dispose()
+            give_back_memory()
+            pause, again = (again, min(2 * again, INTERVAL)) if failed else (INTERVAL, RETRY)
+            if report.doubt is not None:
+                pause = min(pause, DOUBTFUL)
 
     def every_minute() -> None:
         failed = False
@@ -117,12 +131,14 @@ def _archived(engine: sqlalchemy.Engine, conninfo: str, end: threading.Event) ->
             log.error("housekeeping: %s", error)
 
 
-def _end_global_tables(engine: sqlalchemy.Engine) -> None:
+def _end_global_tables(engine: sqlalchemy.Engine) -> tuple[()]:
     """Drops the global temporary tables (##t) that killed sessions have left and nobody has named since."""
     with engine.begin() as connection:
         connection.execute(sqlalchemy.text("select tsql.end_globals()"))
+    return ()
 
 
 def _log(report: MaintenanceReport) -> None:
     if report:
-        log.info("housekeeping: %s", "; ".join(str(report).splitlines()))
+        level = logging.WARNING if report.doubt or report.failed else logging.INFO
+        log.log(level, "housekeeping: %s", "; ".join(str(report).splitlines()))

@@ -35,7 +35,6 @@ from ringlog.history.summaries import summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Facility, History, Retention, Table
 from ringlog.schema.install import install
-from ringlog.schema.merging import merge
 from ringlog.schema.obstacles import InstallRefused
 from ringlog.schema.partitions import maintain
 from ringlog.schema.roles import OWNER
@@ -472,19 +471,6 @@ def test_recalled_weeks_are_in_the_log_again(
         "archived log.every_type_2026w11: 504 rows",
     ]
     assert len(all_rows(conninfo)) == len(before) + 1
-
-
-def test_recalled_weeks_are_not_merged_with_those_in_the_archive(
-    engine: sa.Engine, conninfo: str, table: psycopg.Connection, archived: Rows
-) -> None:
-    before = archived
-    # two weeks of March, whose other weeks stay in the archive
-    begin, end = BEGIN + timedelta(days=7), BEGIN + timedelta(days=20)
-    assert len([*recall(engine, conninfo, "every_type", begin, end, timedelta(days=7))]) == 2
-    assert not any("2026m03" in line for line in merge(engine, NOW + timedelta(weeks=20)))
-    table.execute("update ringlog.cold_week set recalled_until = %s where recalled_until is not null", [NOW])
-    [*archive(engine, conninfo, NOW)]
-    assert all_rows(conninfo) == before
 
 
 def test_a_partition_over_weeks_in_the_archive(

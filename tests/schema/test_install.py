@@ -32,6 +32,7 @@ def test_report_of_an_empty_database(engine: sa.Engine) -> None:
         "schema parameter_history",
         "schema parameter_rows",
         "schema recent",
+        "schema set_aside",
         "schema summary",
         "schema ten_seconds",
         "schema minute",

@@ -13,15 +13,15 @@ from psycopg import sql
 
 from ringlog.schema import change
 from ringlog.schema.facility import Column, Facility, Retention
-from ringlog.schema.install import install
-from ringlog.schema.partitions import EARLIEST, MaintenanceReport, Week, maintain
+from ringlog.schema.install import InstallRefused, install
+from ringlog.schema.partitions import EARLIEST, ENOUGH, LATELY, MaintenanceReport, Week, maintain
 
 from .conftest import WITH_STATISTICS, Connect, at, magnets_facility
 from .snapshot import snapshot
 
 WEEK = timedelta(weeks=1)
 NOW = datetime.now(UTC)
-KEEPING = MaintenanceReport((), {}, (), (), {})
+KEEPING = MaintenanceReport((), {}, (), (), (), {})
 """Nothing."""
 
 
@@ -96,12 +96,15 @@ def test_an_installation_makes_this_week_and_four_more(magnets: psycopg.Connecti
 
 def test_nothing_to_do(magnets: psycopg.Connection, engine: sa.Engine) -> None:
     put(magnets, NOW)
+    maintain(engine)  # which notes the clock
     before = snapshot(magnets)
     report = maintain(engine)
     assert not report
     assert report == KEEPING
     assert str(report) == "nothing to do"
-    assert snapshot(magnets) == before
+    after = snapshot(magnets)
+    del before["ringlog.housekeeping"], after["ringlog.housekeeping"]
+    assert after == before
 
 
 def test_the_clock_moves_on(magnets: psycopg.Connection, engine: sa.Engine) -> None:
@@ -220,39 +223,89 @@ def test_rows_that_may_be_wrong_are_kept(magnets: psycopg.Connection, engine: sa
 # --- retention ---
 
 
-def test_weeks_past_retention_are_dropped(magnets: psycopg.Connection, engine: sa.Engine) -> None:
+def test_weeks_past_retention_are_set_aside(magnets: psycopg.Connection, engine: sa.Engine) -> None:
     times = [Week.of(NOW + number * WEEK).start for number in range(-9, 5)]
     for time in times:
         put(magnets, time)
     maintain(engine)
     this_week = Week.of(NOW)
     # ten weeks from the last moment that keeps the week before this one
-    assert maintain(engine, this_week.start + 10 * WEEK - timedelta(seconds=1)).dropped == tuple(
+    assert maintain(engine, this_week.start + 10 * WEEK - timedelta(seconds=1)).set_aside == tuple(
         week(number) for number in range(-9, -1)
     )
     report = maintain(engine, this_week.start + 10 * WEEK)
-    assert report.dropped == (week(-1),)
-    assert f"dropped log.{week(-1)}" in str(report)
+    assert report.set_aside == (week(-1),)
+    assert f"set aside log.{week(-1)}: past retention" in str(report)
     assert [time for time, _ in places(magnets)] == times[9:]
     assert maintain(engine, this_week.start + 10 * WEEK) == KEEPING
+    assert rows(magnets, f'select count("time") from set_aside.{week(-1)}') == [(1,)]
+    report = maintain(engine, this_week.start + 13 * WEEK)
+    assert report.dropped == tuple(week(number) for number in range(-9, 0))
+    assert f"dropped log.{week(-1)}" in str(report)
+    left = rows(magnets, "select relation from ringlog.set_aside order by begins")
+    assert left == [(week(number),) for number in range(0, 3)]
+
+
+def test_weeks_are_dropped_at_once_if_the_facility_says_so(
+    magnets: psycopg.Connection, engine: sa.Engine
+) -> None:
+    facility = magnets_facility()
+    table = replace(facility.tables[0], retention=Retention(10, "week"))
+    install(engine, replace(facility, tables=(table,), keep_dropped=None))
+    put(magnets, NOW)
+    assert maintain(engine, Week.of(NOW).end + 10 * WEEK).dropped == (week(0),)
+    assert rows(magnets, "select count(*) from ringlog.set_aside") == [(0,)]
 
 
 def test_without_retention_nothing_is_dropped(engine: sa.Engine, connect: Connect) -> None:
     install_with(engine, None)
     connection = connect()
-    for time in (EARLIEST, at("1997-03-25 12:00:00"), NOW):
-        put(connection, time)
+    for first in (EARLIEST, at("1997-03-25 12:00:00"), NOW):
+        for number in range(ENOUGH):
+            put(connection, first + timedelta(seconds=number))
     assert maintain(engine).made == ("magnets_1970w02", "magnets_1997w13")
-    assert maintain(engine, NOW + timedelta(days=36500)).dropped == ()
-    assert len(places(connection)) == 3
+    assert maintain(engine, NOW + timedelta(days=36500)).set_aside == ()
+    assert len(places(connection)) == 3 * ENOUGH
+
+
+def test_a_device_that_invents_times_makes_no_weeks(engine: sa.Engine, connect: Connect) -> None:
+    install_with(engine, None)
+    connection = connect()
+    for number in range(300):
+        put(connection, EARLIEST + number * 9 * WEEK)
+    far = sum(EARLIEST + number * 9 * WEEK < NOW - LATELY for number in range(300))
+    report = maintain(engine)
+    assert report.kept == {"magnets": far}
+    assert len(report.made) == 300 - far - sum(EARLIEST + number * 9 * WEEK > NOW for number in range(300))
+
+
+def test_the_report_says_what_was_made(magnets: psycopg.Connection, engine: sa.Engine) -> None:
+    """Another process, or an import, makes a week meanwhile."""
+    put(magnets, NOW - 3 * WEEK)
+    made = rows(magnets, "select ringlog.make_week('magnets', %s)", Week.of(NOW - 3 * WEEK).start)
+    assert made == [(1,)]
+    assert maintain(engine) == KEEPING
 
 
 def test_retention_is_what_the_facility_file_says_now(engine: sa.Engine, connect: Connect) -> None:
     install_with(engine, None)
     put(connect(), NOW - 20 * WEEK)
     maintain(engine)
+    magnets = connect()
+    with pytest.raises(InstallRefused) as refused:
+        install_with(engine, Retention(3, "month"))
+    (obstacle,) = refused.value.obstacles
+    monday = f"{Week.of(NOW - 20 * WEEK).start:%Gw%V}"
+    assert obstacle.what == (
+        "table magnets: its log is kept for ever and the facility file says 3 months; this drops the week"
+        f" {monday} with about 1 rows"
+    )
+    assert maintain(engine).set_aside == ()
+    magnets.execute(obstacle.sql.encode())
     install_with(engine, Retention(3, "month"))
-    assert maintain(engine).dropped == (week(-20),)
+    assert maintain(engine).set_aside == (week(-20),)
+    # what drops nothing needs no decision
+    install_with(engine, Retention(2, "month"))
 
 
 # --- beside writers and readers ---
@@ -324,10 +377,14 @@ def test_what_meets_with_a_lock_is_postponed(
     assert maintain(engine, NOW + WEEK) == replace(KEEPING, made=(week(5),))
 
 
-def test_other_errors_are_raised(magnets: psycopg.Connection, engine: sa.Engine) -> None:
+def test_a_week_that_fails_does_not_keep_others_from_it(
+    magnets: psycopg.Connection, engine: sa.Engine
+) -> None:
     magnets.execute(sql.SQL("create table log.{} (a int)").format(sql.Identifier(week(5))))
-    with pytest.raises(sa.exc.ProgrammingError, match=f'relation "{week(5)}" already exists'):
-        maintain(engine, NOW + WEEK)
+    report = maintain(engine, NOW + 2 * WEEK)
+    assert report.made == (week(6),)
+    assert [line.split(": ")[0] for line in report.failed] == [f"failed at log.{week(5)}"]
+    assert f'relation "{week(5)}" already exists' in str(report)
 
 
 def test_a_partition_that_a_person_has_made_is_left_alone(

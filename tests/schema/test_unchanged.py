@@ -15,7 +15,6 @@ from ringlog.schema import rings, unchanged
 from ringlog.schema.facility import Facility
 from ringlog.schema.facility_file import load_facility
 from ringlog.schema.install import InstallRefused, InstallReport, difference, install
-from ringlog.schema.merging import merge
 from ringlog.schema.partitions import maintain
 from ringlog.server.programs import packaged_programs
 
@@ -192,7 +191,7 @@ def test_a_replaced_function_and_a_unit_come_back(
 def test_work_of_the_server_itself_is_no_change(
     engine: sa.Engine, facility: Facility, connect: Connect, database_url: sa.URL
 ) -> None:
-    """Weeks that are made and dropped, views that move on, merged partitions, rows, statistics, logins."""
+    """Weeks that are made and dropped, views that move on, rows, statistics, logins."""
     connection = connect()
     before = rows(connection, "select obj_description('recent.pump'::regclass)")
     now = datetime.now(UTC)
@@ -203,7 +202,6 @@ def test_work_of_the_server_itself_is_no_change(
             )
     for ahead in (0, 30, 60):
         maintain(engine, now + timedelta(days=ahead))
-    assert merge(engine, now + timedelta(days=400))
     info = connection.info
     summarise(f"host={info.host} port={info.port} dbname={info.dbname} user={info.user}")
     assert rows(connection, "select obj_description('recent.pump'::regclass)") != before

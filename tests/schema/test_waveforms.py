@@ -15,8 +15,6 @@ from psycopg import sql
 from ringlog.schema.facility import Column, Facility, LogPolicy, Table
 from ringlog.schema.facility_file import FacilityError, load_facility
 from ringlog.schema.install import InstallRefused, bring_up_to_date, install
-from ringlog.schema.merging import merge
-from ringlog.schema.partitions import maintain
 
 from .conftest import Connect
 
@@ -314,11 +312,10 @@ def test_waveforms_are_not_vacuumed_for_being_new(engine: sa.Engine, connect: Co
     connection = connect()
     for weeks in range(3):  # that are made for these rows
         put(connection, 1, [1.0], BEGIN + timedelta(weeks=weeks))
-    maintain(engine)
-    assert len(insert_thresholds(connection)) == 6 + 3
-    assert len(merge(engine, BEGIN + timedelta(weeks=30))) == 1
+        make = "select ringlog.make_week('scope', date_trunc('week', %s, 'UTC'))"
+        assert connection.execute(make, [BEGIN + timedelta(weeks=weeks)]).fetchone() == (1,)
     made = insert_thresholds(connection)
-    assert len(made) == 6 + 1
+    assert len(made) == 6 + 3
     assert set(map(str, made.values())) == {"['autovacuum_vacuum_insert_threshold=-1']"}
     # as an earlier ringlog had left them
     for name in made:

@@ -23,7 +23,6 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import ten_years
 from ringlog.loadtest.experiment.record import Figure
 from ringlog.loadtest.experiment.server import READER, Server
-from ringlog.schema.merging import MONTHS_AFTER, YEARS_AFTER, Block
 from ringlog.schema.partitions import Week
 from ringlog.schema.roles import OWNER
 from ringlog.schema.summaries import LOCK
@@ -68,21 +67,16 @@ def _fill(server: Server, table: str, columns: list[str], days: int) -> datetime
     administrator.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
     now = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     since = now - timedelta(days=days)
-    week, made = Week.of(since), set[str]()
+    week = Week.of(since)
     while week.start < Week.of(now).start:
-        year, month = Block.year(week), Block.month(week)
-        name, start, stop = week.partition(table), week.start, week.end
-        for block, after in ((year, YEARS_AFTER), (month, MONTHS_AFTER)):
-            if block.end <= now - after:
-                name, start, stop = block.partition(table), block.start, block.end
-                break
-        if name not in made:
-            made.add(name)
-            administrator.execute(
-                sql.SQL("create table {} partition of {} for values from ({}) to ({})").format(
-                    sql.Identifier("log", name), sql.Identifier("log", table), start, stop
-                )
+        administrator.execute(
+            sql.SQL("create table {} partition of {} for values from ({}) to ({})").format(
+                sql.Identifier("log", week.partition(table)),
+                sql.Identifier("log", table),
+                week.start,
+                week.end,
             )
+        )
         week = Week(week.end)
     values = sql.SQL(", ").join([sql.SQL("extract(epoch from moment) % 100")] * len(columns))
     insert = sql.SQL("insert into {} (seq_no, time, {}) select 1, moment, {}").format(

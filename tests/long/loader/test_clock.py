@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from clocks import faketime
 
 from ringlog.clients import Address
 from servers import RINGLOG, RunningServer, add_logins, serving
@@ -33,13 +34,6 @@ def read(table):
     os.write(file, f"{number}\\n".encode())
     return {"count": number}
 """
-
-
-def faketime() -> str:
-    """libfaketime, which lets a program see another time."""
-    listed = subprocess.run(["dpkg", "-L", "libfaketime"], capture_output=True, text=True, check=True).stdout
-    (library,) = (line for line in listed.splitlines() if line.endswith("/libfaketimeMT.so.1"))
-    return library
 
 
 @pytest.fixture

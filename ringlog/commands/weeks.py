@@ -1,0 +1,58 @@
+"""The commands `ringlog weeks`: weeks that left the log for their age."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from ringlog.commands.options import Data, Dsn
+from ringlog.errors import UsageError
+from ringlog.nodes.everywhere import Everywhere, server_of
+from ringlog.server.database import chosen_database, demand_facility, engine
+
+weeks_app = typer.Typer(help="Weeks past retention that are set aside.", no_args_is_help=True)
+
+
+@weeks_app.command("list")
+def weeks_list(data: Data = None, dsn: Dsn = None) -> None:
+    """List the weeks of all servers that are set aside, and until when."""
+    from ringlog.schema.dropping import weeks_aside
+
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        for _, server in Everywhere(conninfo).with_headlines():
+            with engine(server).begin() as connection:
+                found = weeks_aside(connection)
+            for week in found:
+                print(
+                    f"{week.table} {week.begins:%Y-%m-%d} to {week.ends:%Y-%m-%d}, set aside"
+                    f" {week.since:%Y-%m-%d %H:%M}, dropped after {week.until:%Y-%m-%d %H:%M} UTC"
+                )
+            if not found:
+                print("no weeks are set aside")
+
+
+@weeks_app.command("restore")
+def weeks_restore(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="Table of the facility.")],
+    start: Annotated[datetime, typer.Argument(metavar="FROM", help="First day (UTC), as 2024-03-01.")],
+    end: Annotated[datetime, typer.Argument(metavar="TO", help="Day after the last (UTC).")],
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Put weeks that are set aside back into the log. Code 1: none are."""
+    from ringlog.history.restoring import Overlapping, PastRetention, restore
+
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        bounds = (start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
+        restored = 0
+        try:
+            for line in restore(engine(server_of(conninfo, table)), table, *bounds):
+                restored += 1
+                print(line, flush=True)
+        except (Overlapping, PastRetention) as error:
+            raise UsageError(str(error)) from None
+    if not restored:
+        print(f"no weeks of {table} in this time are set aside")
+        raise typer.Exit(1)

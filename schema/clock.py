@@ -1,0 +1,110 @@
+"""The clock by which weeks leave the log: PostgreSQL's, unless it has jumped.
+
+PostgreSQL's clock is the machine's, and may be wrong for one start. Each round of housekeeping notes it
+(ringlog.housekeeping). A clock that is within a day of the last believed round's is believed. Any other has
+jumped: the machine was off for long, or its clock is wrong. Until it is believed, weeks are dropped and
+archived as if a day had passed since the last believed round, or as of that clock if it is behind. It is
+believed when rows that arrive have agreed with it for a day of rounds, or when the operator says so.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sa
+from psycopg import sql
+
+from ringlog.schema.roles import become_owner
+from ringlog.schema.tiers import housekeeping
+
+JUMP = timedelta(days=1)
+"""A clock that differs by more from the previous round's has jumped."""
+
+_AGREES = timedelta(hours=1)
+"""Rows that arrive agree with a clock when the newest are not further from it."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """PostgreSQL's clock in a round of housekeeping, in UTC."""
+
+    now: datetime
+    round: datetime
+    """the clock of the last round that was believed"""
+
+    @property
+    def believed(self) -> datetime:
+        """The time as of which weeks leave the log and files the archive."""
+        return min(self.now, self.round + JUMP)
+
+    @property
+    def doubt(self) -> str | None:
+        """Why the clock is not believed, for the operator; None: it is."""
+        if abs(self.now - self.round) <= JUMP:
+            return None
+        where = "ahead of" if self.now > self.round else "behind"
+        days = abs(self.now - self.round) / timedelta(days=1)
+        return (
+            f"PostgreSQL's clock ({self.now:%Y-%m-%d %H:%M} UTC) is {days:.1f} days {where} the last round of"
+            f" housekeeping ({self.round:%Y-%m-%d %H:%M}): weeks are dropped and archived as of"
+            f" {self.believed:%Y-%m-%d %H:%M}. If the clock is right: ringlog maintain --clock-is-right"
+        )
+
+
+def sure(now: datetime) -> Clock:
+    """A time of which the caller is sure."""
+    return Clock(now, now)
+
+
+def read(connection: sa.Connection) -> Clock:
+    """The clock now, by the latest round."""
+    found = connection.execute(sa.select(sa.func.now(), sa.select(housekeeping.c.believed).scalar_subquery()))
+    now, believed = (moment and moment.astimezone(UTC) for moment in found.one())
+    return Clock(now, believed or now)
+
+
+def judge(
+    connection: sa.Connection, weeks: Iterable[datetime], tables: Iterable[str], now: datetime | None = None
+) -> Clock:
+    """Notes the clock of a round that begins, and whether it is believed.
+
+    `weeks` are the ends of the coming weeks that earlier rounds have made: they date the last round of a
+    database that has no note of it. `now` is PostgreSQL's clock when it is left out.
+    """
+    become_owner(connection)
+    state = connection.execute(sa.select(housekeeping, sa.func.now().label("now"))).one()
+    now = now or state.now.astimezone(UTC)
+    believed = (state.believed or min(now, max(weeks, default=now))).astimezone(UTC)
+    clock = Clock(now, believed)
+    since = None
+    if clock.doubt is not None:
+        followed = state.jumped is not None and abs(now - state.seen) <= JUMP
+        since = state.jumped if followed and _rows_agree(connection, clock, tables) else now
+        if now - since >= JUMP:
+            clock, since = sure(now), None
+    else:
+        clock = sure(now)
+    connection.execute(housekeeping.update().values(believed=clock.round, seen=now, jumped=since))
+    return clock
+
+
+def believe(connection: sa.Connection) -> None:
+    """Takes PostgreSQL's clock as right, which the operator says it is."""
+    become_owner(connection)
+    now = sa.func.now()
+    connection.execute(housekeeping.update().values(believed=now, seen=now, jumped=None))
+
+
+def _rows_agree(connection: sa.Connection, clock: Clock, tables: Iterable[str]) -> bool:
+    """Whether rows have arrived since the believed round, most of them with times about this clock's."""
+    agree = differ = 0
+    for table in tables:
+        query = sql.SQL('select max(ring."time") from {} as ring').format(sql.Identifier("online", table))
+        newest = connection.exec_driver_sql(query.as_string()).scalar()
+        if newest is None:
+            continue
+        if abs(newest - clock.now) <= _AGREES:
+            agree += 1
+        elif newest > clock.round:  # others have had no row since
+            differ += 1
+    return agree > differ

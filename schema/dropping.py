@@ -1,0 +1,146 @@
+"""Weeks that leave the log for their age: set aside in a schema of their own, and dropped for good when the
+facility's keep_dropped is over. Until then ringlog.history.restoring brings them back."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import sqlalchemy as sa
+from psycopg import sql
+
+from ringlog.schema.change import run
+from ringlog.schema.clock import Clock
+from ringlog.schema.facility import Facility
+from ringlog.schema.obstacles import Obstacle, as_owner
+from ringlog.schema.roles import SET_ASIDE, become_owner
+from ringlog.schema.tiers import housekeeping, note_dropped, set_aside
+
+
+@dataclass(frozen=True)
+class Aside:
+    """A week that is set aside: the relation in schema set_aside with its rows; times are in UTC."""
+
+    relation: str
+    table: str
+    begins: datetime
+    ends: datetime
+    since: datetime
+    until: datetime
+
+    @property
+    def identifier(self) -> sql.Identifier:
+        return sql.Identifier(SET_ASIDE, self.relation)
+
+
+def weeks_aside(connection: sa.Connection, table: str | None = None) -> list[Aside]:
+    """The weeks that are set aside, of all tables or one, the oldest first."""
+    keep = sa.select(sa.cast(housekeeping.c.keep_dropped, sa.Interval)).scalar_subquery()
+    query = sa.select(set_aside, (set_aside.c.since + keep).label("until"))
+    if table is not None:
+        query = query.where(set_aside.c.table_name == table)
+    return [
+        Aside(row.relation, row.table_name, *(at.astimezone(UTC) for at in row[2:]))
+        for row in connection.execute(query.order_by(set_aside.c.table_name, set_aside.c.begins))
+    ]
+
+
+def set_week_aside(
+    connection: sa.Connection, table: str, partition: str, begins: datetime, ends: datetime, clock: Clock
+) -> bool:
+    """Takes a partition out of its log. True when it is set aside, false when it is dropped at once."""
+    become_owner(connection)
+    keeps = connection.scalar(
+        sa.select(sa.cast(housekeeping.c.keep_dropped, sa.Interval) > sa.literal_column("interval '0'"))
+    )
+    place = sql.Identifier("log", partition)
+    if not keeps:
+        run(connection, sql.SQL("drop table {}").format(place))
+        note_dropped(connection, table, ends)
+        return False
+    taken = {*connection.scalars(sa.select(set_aside.c.relation))}
+    relation = next(
+        name for number in range(1, len(taken) + 2) if (name := _numbered(partition, number)) not in taken
+    )
+    run(connection, sql.SQL("alter table {} detach partition {}").format(sql.Identifier("log", table), place))
+    if relation != partition:
+        run(connection, sql.SQL("alter table {} rename to {}").format(place, sql.Identifier(relation)))
+        place = sql.Identifier("log", relation)
+    run(connection, sql.SQL("alter table {} set schema {}").format(place, sql.Identifier(SET_ASIDE)))
+    # a clock that is behind must not end the time the sooner
+    since = max(clock.now, clock.round)
+    connection.execute(
+        set_aside.insert().values(relation=relation, table_name=table, begins=begins, ends=ends, since=since)
+    )
+    note_dropped(connection, table, ends)
+    return True
+
+
+def _numbered(partition: str, number: int) -> str:
+    return partition if number == 1 else f"{partition}_{number}"
+
+
+def drop_for_good(connection: sa.Connection, week: Aside) -> bool:
+    """Drops a week that was set aside."""
+    become_owner(connection)
+    run(connection, sql.SQL("drop table if exists {}").format(week.identifier))
+    connection.execute(set_aside.delete().where(set_aside.c.relation == week.relation))
+    return True
+
+
+def obstacles(connection: sa.Connection, facility: Facility) -> Iterator[Obstacle]:
+    """A shorter retention takes weeks from the log: it is a decision of the operator."""
+    query = sa.text("select table_name, retention from ringlog.logged_table")
+    recorded = {row.table_name: row.retention for row in connection.execute(query)}
+    for table in facility.tables:
+        if table.retention is None or recorded.get(table.name, "") in ("", str(table.retention)):
+            continue
+        found = connection.execute(sa.text(_WEEKS_LOST), {"table": table.name, "to": str(table.retention)})
+        counted = [(row.begins.astimezone(UTC), _rows(connection, row)) for row in found.all()]
+        weeks = [(begins, rows) for begins, rows in counted if rows]
+        if not weeks:
+            continue
+        before = recorded[table.name]
+        first, last = (f"{begins:%Gw%V}" for begins in (weeks[0][0], weeks[-1][0]))
+        which = f"the week {first}" if len(weeks) == 1 else f"{len(weeks)} weeks, {first} to {last},"
+        yield Obstacle(
+            f"table {table.name}: its log is kept for {before or 'ever'} and the facility file says"
+            f" {table.retention}; this drops {which} with about {sum(rows for _, rows in weeks)} rows",
+            as_owner(
+                sql.SQL("update ringlog.logged_table set retention = {} where table_name = {}").format(
+                    sql.Literal(str(table.retention)), sql.Literal(table.name)
+                )
+            ),
+        )
+
+
+_WEEKS_LOST = """
+with bound as (
+  select now() - cast(:to as interval) as later, now() - known.retention::interval as earlier
+  from ringlog.logged_table as known where known.table_name = :table
+)
+select week.begins, week.relation, week.estimate
+from (
+  select
+    (bounds[1])::timestamptz, (bounds[2])::timestamptz, child.oid::regclass::text, child.reltuples::bigint
+  from pg_inherits
+  join pg_class as child on child.oid = inhrelid
+  cross join lateral regexp_match(
+    pg_get_expr(child.relpartbound, 0), 'FROM \\(''(.+)''\\) TO \\(''(.+)''\\)'
+  ) as bounds
+  where inhparent = to_regclass(format('log.%I', cast(:table as text))) and bounds is not null
+  union all
+  select cold.begins, cold.ends, null, cold.rows from ringlog.cold_week as cold
+  where cold.table_name = :table and cold.recalled_until is null
+) as week (begins, ends, relation, estimate)
+cross join bound
+where week.ends <= bound.later and (bound.earlier is null or week.ends > bound.earlier)
+order by week.begins
+"""
+"""The weeks of a table, in the log and in the archive, that another retention drops. PostgreSQL's estimate of
+the rows is -1 where it has not looked yet."""
+
+
+def _rows(connection: sa.Connection, week: sa.Row[tuple[datetime, str | None, int]]) -> int:
+    if week.estimate >= 0:
+        return int(week.estimate)
+    return int(connection.exec_driver_sql(f"select count(*) from {week.relation}").scalar() or 0)
