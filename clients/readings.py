@@ -57,6 +57,11 @@ def swapped(elements: bytes, column: Column) -> bytes:
     return turned.tobytes()
 
 
+def array_text(elements: bytes, column: Column) -> str:
+    """A packed waveform as PostgreSQL writes an array."""
+    return "{" + ",".join(map(str, array.array(_CODES[column.type], elements))) + "}"
+
+
 def _of_texts(points: Any, column: Column) -> str:
     if hasattr(points, "tolist"):
         points = points.tolist()

@@ -22,6 +22,8 @@ _LONGEST_PAUSE_OF_SEVERAL = 0.5
 # again, others need not. Every other error (rights, a missing procedure, a full disk, a deadlock) is
 # temporary, or can be repaired at the server.
 _ABOUT_THE_ARGUMENTS = frozenset({233, 257, 515, 546, 547, 548, 2601, 2627, 8114, 8115, 8152})
+# The class of SQLSTATEs of values that cannot be stored.
+_DATA_EXCEPTION = "22"
 # Errors of a login without rights or of another server's facility file: no such procedure, no permission, no
 # such parameter. They are final if no call has ever succeeded.
 _ABOUT_THE_SET_UP = frozenset({229, 2812, 8145})
@@ -136,7 +138,7 @@ class ReconnectingConnection:
                 return None
             if error.sqlstate in _WRITTEN_BY_ANOTHER:
                 raise Failed(error.message) from None
-            if error.number in _ABOUT_THE_ARGUMENTS:
+            if error.number in _ABOUT_THE_ARGUMENTS or error.sqlstate[:2] == _DATA_EXCEPTION:
                 self._failed = 0
                 raise
             if error.number in _ABOUT_THE_SET_UP and not self._figures.acknowledged:

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from ringlog.clients.figures import Figures, State
 from ringlog.clients.moments import microseconds, moment_of
 from ringlog.clients.procedure import Argument, Refused, output
-from ringlog.clients.readings import Reading, swapped
+from ringlog.clients.readings import Reading, array_text, swapped
 from ringlog.clients.reconnecting import Failed, Interrupted, ReconnectingConnection
 from ringlog.clients.spool import Spool, Spooled
 from ringlog.clients.spool_books import EVENTS, Event
@@ -222,7 +222,12 @@ class Sender:
             # By name: the ring's columns are in another order when the facility file gained some.
             readings: dict[str, Argument] = dict(zip(self._columns, self._sent(row), strict=True))
             readings |= {"seq_no": row.seq_no, "time": moment, "_epoch": self._epoch}
-            self._connection.attempt(f"put_{self._table}_claimed", **readings)
+            try:
+                self._connection.attempt(f"put_{self._table}_claimed", **readings)
+            except (ValueError, TypeError):
+                # the driver cannot send some text, an empty one for example: JSON has it
+                if not self._send_as_json(row):
+                    raise
         except (Refused, ValueError, TypeError) as error:
             if isinstance(error, Refused) and error.number in _PLACE_TAKEN:
                 # the clock was set back by as long as the ring takes to go round
@@ -242,6 +247,12 @@ class Sender:
             self._stored([row], late)
         return True
 
+    def _send_as_json(self, row: Spooled) -> bool:
+        """Sends a row as a batch of one. False when the server, an older one, has no batches."""
+        text = self._as_json([row])
+        answer = self._connection.attempt_if_there(f"put_{self._table}_batch", rows=text, _epoch=self._epoch)
+        return answer is not None
+
     def _sent(self, row: Spooled) -> Sequence[Reading]:
         """A row's readings as they go to the server."""
         if not self._packed:
@@ -259,8 +270,7 @@ class Sender:
     def _send_together(self, rows: Sequence[Spooled]) -> bool:
         """Whether the rows of the backlog are done with. When the server refuses them, they go one by one."""
         begun = time.perf_counter()
-        # in ASCII, which every driver can send at any length
-        text = json.dumps([self._object(row) for row in rows], separators=(",", ":"))
+        text = self._as_json(rows)
         try:
             answer = self._connection.attempt_if_there(
                 f"put_{self._table}_batch", rows=text, _epoch=self._epoch
@@ -287,6 +297,10 @@ class Sender:
             self._together = max(2, self._together // 2)
         return True
 
+    def _as_json(self, rows: Sequence[Spooled]) -> str:
+        """Rows in ASCII, which every driver can send at any length."""
+        return json.dumps([self._object(row) for row in rows], separators=(",", ":"))
+
     def _object(self, row: Spooled) -> dict[str, Reading]:
         """A row as the batch's procedure reads it: to the same values as if it had come by itself."""
         readings = list(row.readings)
@@ -296,6 +310,9 @@ class Sender:
                 # what is too large is refused by the server
                 with suppress(OverflowError):
                     (readings[place],) = _REAL.unpack(_REAL.pack(value))
+        for place, column in self._packed.items():
+            if isinstance(elements := readings[place], bytes):
+                readings[place] = array_text(elements, column)
         for place, value in enumerate(readings):
             if isinstance(value, float) and not math.isfinite(value):
                 readings[place] = str(value)

@@ -143,6 +143,9 @@ class Spool:
         """Takes a row for good; `time` in microseconds since 1970. It never waits for the server. On a full
         disk it makes room, and at worst keeps some rows in memory until there is some."""
         content = stored(readings)
+        if isinstance(content, str):
+            # no surrogate: nothing could store it
+            content.encode()
         with self._lock:
             self._held.append((time, content))
             self._store(len(content))

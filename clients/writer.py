@@ -121,7 +121,13 @@ class Writer:
         self.take(microseconds(time), values)
 
     def take(self, time: int, readings: list[Reading] | tuple[Reading, ...]) -> None:
-        """Takes a row: microseconds since 1970, and readings in the order of the table's columns."""
+        """Takes a row: microseconds since 1970, and readings in the order of the table's columns. A text with
+        a NUL, which PostgreSQL cannot hold, is no reading, and an event."""
+        for place, reading in enumerate(readings):
+            if isinstance(reading, str) and "\0" in reading:
+                words = f"{self.table.columns[place].name}: a text with a NUL cannot be stored"
+                self.note("unfit", time, words)
+                readings = [*readings[:place], None, *readings[place + 1 :]]
         self._spool.put(time, readings)
         self.figures.spooled = self._spool.depth
         self.figures.thinned = self._spool.thinned

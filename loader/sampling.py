@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ringlog.clients.moments import moment_of
 from ringlog.loader.schedule import SECOND, Schedule, now
-from ringlog.loader.sources import Changed, Reading, Row, Wait
+from ringlog.loader.sources import Changed, Note, Reading, Row, Wait
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Deadband, Table
 
@@ -87,6 +87,8 @@ class Cells:
         # of the rows so far, in microseconds since 1970 and nanoseconds beside them
         self._latest_stamp = 0
         self._latest_nanoseconds = 0
+        # signals whose last time stamp was too far ahead
+        self._ahead: set[str] = set()
 
     def adopt(self, table: Table) -> None:
         """Goes by the policy of `table` from now on; the readings stay."""
@@ -104,6 +106,21 @@ class Cells:
             self._table = table
             self._monitors = table.sample.mode == "monitor"
             self._deadbands = [column.deadband for column in table.columns]
+
+    def believed(self, stamp: int, name: str, note: Note) -> int:
+        """A reading's time stamp, or the present time in place of one that is too far ahead of this machine's
+        clock, of which there is an event that names the signal."""
+        moment = now()
+        with self._lock:
+            if stamp <= moment + self._table.sample.clock_drift * SECOND:
+                self._ahead.discard(name)
+                return stamp
+            if name not in self._ahead:
+                self._ahead.add(name)
+                distance = (stamp - moment) // SECOND
+                words = f"{name}: its time stamp is {distance} s ahead: its readings get the present time"
+                note("clock", moment, words, None, None)
+            return moment
 
     def set(self, readings: Sequence[tuple[int, Reading]], stamp: int, nanoseconds: int = 0) -> None:
         """Sets columns, by their places, to readings taken at `stamp` (microseconds since 1970) and so many

@@ -59,12 +59,14 @@ class Sampling:
 
     `scan` takes one each cycle; `monitor` takes one when something has changed, at least `min_period` seconds
     after the one before, and collects what changes within a cycle. With `max_period` or deadbands a row in
-    which nothing has moved is left out, until the last one is `max_period` seconds old.
+    which nothing has moved is left out, until the last one is `max_period` seconds old. A time stamp of the
+    source that is more than `clock_drift` seconds ahead of the writer's clock is not used.
     """
 
     mode: str = "scan"
     min_period: float | None = None
     max_period: float | None = None
+    clock_drift: float = 1800.0
 
 
 @dataclass(frozen=True)

@@ -40,11 +40,14 @@ def log_policy_of(entry: Entry, rows: int) -> LogPolicy:
     return LogPolicy()
 
 
+_SAMPLE = {"mode", "min_period", "max_period", "clock_drift"}
+
+
 def sampling_of(entry: Entry) -> Sampling:
     value = entry.take("sample")
     given = {"mode": value} if isinstance(value, str) else {} if value is None else value
-    if not isinstance(given, dict) or set(given) - {"mode", "min_period", "max_period"}:
-        entry.refuse('sample must be "scan", "monitor" or { mode, min_period, max_period }')
+    if not isinstance(given, dict) or set(given) - _SAMPLE:
+        entry.refuse('sample must be "scan", "monitor" or { mode, min_period, max_period, clock_drift }')
         return Sampling()
     mode = given.get("mode", "scan")
     if mode not in ("scan", "monitor"):
@@ -56,7 +59,8 @@ def sampling_of(entry: Entry) -> Sampling:
     }
     if mode == "scan" and periods["min_period"] is not None:
         entry.refuse("sample.min_period is for monitor: a scan has its cycle")
-    sampling = Sampling(mode, **periods)
+    drift = seconds_of(entry, "sample.clock_drift", given.get("clock_drift", Sampling.clock_drift))
+    sampling = Sampling(mode, **periods, clock_drift=drift or Sampling.clock_drift)
     if sampling.min_period and sampling.max_period and sampling.min_period > sampling.max_period:
         entry.refuse("sample.min_period must not be longer than sample.max_period")
     return sampling

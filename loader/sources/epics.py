@@ -81,7 +81,8 @@ class _Signal:
         """A reading came, with its alarm and its time stamp (since 1970), and the sizes of an array's
         dimensions, the fastest first, where it says them."""
         with self._lock:
-            stamp = seconds * SECOND + nanoseconds // 1000
+            sent = seconds * SECOND + nanoseconds // 1000
+            stamp = self._cells.believed(sent, self.name, self._note)
             if self._connected is False:
                 self._note("connected", stamp, self.name, None, None)
             self._connected = True
@@ -98,13 +99,13 @@ class _Signal:
                 elif field == ".STAT":
                     reading = status_name if text else status
                 elif field == ".TIME":
-                    reading = stamp / SECOND
+                    reading = sent / SECOND
                 elif field.startswith(".DIM"):
                     reading = _size(value, sizes, int(field[-1]) - 1)
                 else:
                     reading = self._fit(value, column, stamp)
                 readings.append((place, reading))
-            self._cells.set(readings, stamp, nanoseconds % 1000)
+            self._cells.set(readings, stamp, nanoseconds % 1000 if stamp == sent else 0)
 
     def miss(self) -> None:
         """Time enough has passed: a PV that has not been found is not there."""
@@ -126,7 +127,7 @@ class _Signal:
         try:
             if isinstance(value, ValueError):
                 raise value
-            reading = fit(value, column)
+            reading = fit(_text_of(value) if column.is_text else value, column)
         except (TypeError, ValueError, OverflowError) as error:
             if not self._unfit:
                 self._note("unfit", stamp, f"{self.name}: {error}", None, None)
@@ -189,6 +190,13 @@ def _size(value: Any, sizes: Sequence[int] | None, dimension: int) -> int | None
     return int(known[dimension]) if dimension < len(known) else 1
 
 
+def _text_of(value: Any) -> Any:
+    """A text in an array of characters, which ends at a NUL; anything else as it is."""
+    if getattr(value, "ndim", 0) and value.dtype.itemsize == 1:
+        return value.tobytes().partition(b"\0")[0].decode(errors="replace")
+    return value
+
+
 def _severity_name(severity: int) -> str:
     return SEVERITIES[severity] if severity < len(SEVERITIES) else f"SEVERITY_{severity}"
 
@@ -207,16 +215,29 @@ def _subscribe_ca(signals: Sequence[_Signal]) -> object:
 
         return hear
 
+    def subscribe(signal: _Signal, datatype: type | None) -> None:
+        aioca.camonitor(
+            signal.name,
+            heard(signal),
+            datatype=datatype,
+            format=aioca.FORMAT_TIME,
+            all_updates=True,
+            notify_disconnect=True,
+        )
+
+    async def subscribe_text(signal: _Signal) -> None:
+        channel = await aioca.cainfo(signal.name, timeout=None)
+        # a text of characters is an array of texts otherwise, one for each
+        subscribe(signal, None if channel.datatype_strings[channel.datatype] == "char" else str)
+
     async def listen() -> None:
+        texts = []
         for signal in signals:
-            aioca.camonitor(
-                signal.name,
-                heard(signal),
-                datatype=str if signal.is_text else None,
-                format=aioca.FORMAT_TIME,
-                all_updates=True,
-                notify_disconnect=True,
-            )
+            if signal.is_text:
+                texts.append(asyncio.ensure_future(subscribe_text(signal)))
+            else:
+                subscribe(signal, None)
+        await asyncio.gather(*texts)
         await asyncio.Event().wait()
 
     thread = threading.Thread(target=lambda: asyncio.run(listen()), name="channel access", daemon=True)

@@ -56,7 +56,8 @@ class Lines:
                         note("unread", now(), str(error), None, None)
                         self.wfile.write(f"{error}\n".encode())
                     else:
-                        cells.set([(place, reading)], stamp)
+                        signal = table.columns[place].signal
+                        cells.set([(place, reading)], cells.believed(stamp, signal, note))
 
         class Server(socketserver.ThreadingTCPServer):
             allow_reuse_address = True

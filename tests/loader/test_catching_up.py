@@ -186,6 +186,27 @@ def test_a_row_whose_place_is_taken_goes_to_the_next(
     assert other == place % 7 + 1
 
 
+def test_texts_that_the_driver_cannot_send(site: Site) -> None:
+    begin = BEGIN + timedelta(days=70)
+    figures = Counts()
+    with site.writer(figures) as writer:
+        for number, text in enumerate(["", "a\0b", " ", "on"]):
+            writer.put(begin + timedelta(seconds=number), a_real=0.1, an_int=number, a_varchar=text)
+        with pytest.raises(ValueError, match="surrogates not allowed"):
+            writer.put(begin + timedelta(seconds=9), a_varchar="\ud800")
+        assert writer.drain(PATIENCE), (writer.error, figures)
+    assert (figures.acknowledged, figures.refused) == (4, 0)
+    rows = site.log(begin, begin + timedelta(hours=1))
+    assert [row[4] for row in rows] == [0, 1, 2, 3]
+    assert [row[8] for row in rows] == ["", None, " ", "on"]
+    # as a real, not as a double
+    assert len({row[2] for row in rows}) == 1
+    with psycopg.connect(site.server.dsn) as connection:
+        query = "select words from ringlog.event where kind = 'unfit' and time = %s"
+        (words,) = connection.execute(query, [begin + timedelta(seconds=1)]).fetchall()
+    assert words == ("a_varchar: a text with a NUL cannot be stored",)
+
+
 @pytest.mark.parametrize("driver", ["ctds", "psycopg"])
 def test_other_drivers_send_batches_too(
     driver: str, quick_server: RunningServer, address: Address, table: Table, tmp_path: Path

@@ -7,9 +7,9 @@ from itertools import islice
 
 import pytest
 
-from ringlog.clients.moments import moment_of
+from ringlog.clients.moments import microseconds, moment_of
 from ringlog.loader.sampling import Cells, Filter, moved
-from ringlog.loader.schedule import SECOND
+from ringlog.loader.schedule import SECOND, now
 from ringlog.loader.sources import Reading, Row
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Column, Deadband, Sampling, Table
@@ -76,6 +76,31 @@ def test_monitored_updates_make_rows_by_their_times_and_none_is_left_out() -> No
     cells.set([(0, 8.0)], NOON + SECOND + 1)
     assert [row.values for row in islice(cells.rows(wait), 2)] == [(7.0, 14.0), (8.0, 14.0)]
     assert statistics.dropped == 0
+
+
+def test_a_stamp_far_ahead_moves_no_other_reading() -> None:
+    cells = Cells(table(None, None, mode="monitor", clock_drift=60.0), Statistics())
+    noted: list[tuple[object, ...]] = []
+    begun = now()
+
+    def update(column: int, reading: float, ahead: int) -> None:
+        name = f"PV:{column}"
+        stamp = cells.believed(now() + ahead * SECOND, name, lambda *event: noted.append(event))
+        cells.set([(column, reading)], stamp)
+
+    update(0, 1.0, 0)
+    update(1, 2.0, 2 * 86_400)
+    update(1, 3.0, 2 * 86_400)
+    rows = [*islice(cells.rows(wait), 2)]
+    update(0, 4.0, 0)
+    update(1, 5.0, 30)
+    update(1, 6.0, 2 * 86_400)
+    rows += [*islice(cells.rows(wait), 3)]
+    assert [row.values for row in rows] == [(1.0, 2.0), (1.0, 3.0), (4.0, 3.0), (4.0, 5.0), (4.0, 6.0)]
+    assert all(begun <= microseconds(row.time) <= now() + 30 * SECOND for row in rows)
+    assert [(kind, words) for kind, _, words, *_ in noted] == [
+        ("clock", "PV:1: its time stamp is 172800 s ahead: its readings get the present time")
+    ] * 2
 
 
 def test_a_row_has_the_nanoseconds_of_its_latest_reading() -> None:

@@ -80,6 +80,11 @@ def ioc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ioc]:
         'record(mbbi, "TEST:MODE") { field(ONST, "ON") field(VAL, "1") field(PINI, "YES") }\n'
         'record(waveform, "TEST:TRACE") { field(FTVL, "DOUBLE") field(NELM, "5")'
         ' field(INP, [1.5, -2.5, 1e300]) field(PINI, "YES") }\n'
+        'record(calc, "TEST:TICK") { field(SCAN, ".1 second") field(INPA, "TEST:TICK.VAL")'
+        ' field(CALC, "A+1") }\n'
+        'record(stringin, "TEST:SHORT") { }\n'
+        'record(lsi, "TEST:LONG") { field(SIZV, "200") }\n'
+        'record(waveform, "TEST:CHARS") { field(FTVL, "CHAR") field(NELM, "200") }\n'
     )
     ioc = Ioc(database, environment)
     ioc.start()
@@ -112,6 +117,29 @@ column = [
   { name = "stamp", signal = "TEST:SAW.TIME", type = "double" },
   { name = "mode", signal = "TEST:MODE", type = "varchar(40)" },
   { name = "nothing", signal = "TEST:NOTHING", type = "int" },
+]
+
+[[table]]
+name = "texts"
+rows = 1000
+cycle = 0.1
+sample = "monitor"
+column = [
+  { name = "short", signal = "TEST:SHORT", type = "varchar(200)" },
+  { name = "long", signal = "TEST:LONG.VAL$", type = "varchar(200)" },
+  { name = "chars", signal = "TEST:CHARS", type = "varchar(200)" },
+  { name = "tick", signal = "TEST:TICK", type = "double" },
+]
+
+[[table]]
+name = "drifting"
+rows = 1000
+cycle = 0.1
+sample = { mode = "monitor", clock_drift = 3600.0 }
+column = [
+  { name = "good", signal = "TEST:GOOD", type = "double" },
+  { name = "ahead", signal = "TEST:AHEAD", type = "double" },
+  { name = "stamp", signal = "TEST:AHEAD.TIME", type = "double" },
 ]
 
 [[table]]
@@ -346,6 +374,122 @@ def test_arrays_are_waveforms(
         )
         loader.stop()
     assert traces[0] == ([1.5, -2.5, 1e300],)
+
+
+LONG = "a text that is longer than the forty characters of EPICS's strings"
+
+PUTTING = """
+import asyncio, sys
+import aioca
+from epicscorelibs.ca.dbr import DBR_CHAR_STR
+
+async def put(short, long):
+    await aioca.caput("TEST:SHORT", short)
+    await aioca.caput("TEST:LONG.VAL$", long, datatype=DBR_CHAR_STR)
+    await aioca.caput("TEST:CHARS", long, datatype=DBR_CHAR_STR)
+
+asyncio.run(put(*sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("protocol", ["ca", "pva"])
+def test_texts_that_are_empty_at_first(
+    protocol: str, ioc: Ioc, listening: Listening, epics_server: RunningServer
+) -> None:
+    def put(short: str, long: str) -> None:
+        command = [sys.executable, "-c", PUTTING, short, long]
+        subprocess.run(command, env=os.environ | ioc.environment, check=True)
+
+    ioc.kill()
+    ioc.start()
+    query = "select distinct short, long, chars from log.texts where tick is not null"
+    with psycopg.connect(epics_server.dsn, autocommit=True) as connection:
+        connection.execute("truncate log.texts")
+        loader = listening(protocol, "texts")
+
+        def come(*texts: str) -> None:
+            wait_until(
+                lambda: loader.is_running() and texts in connection.execute(query).fetchall(),
+                lambda: (connection.execute(query).fetchall(), loader.said()),
+            )
+
+        come("", "", "")
+        put("on", LONG)
+        come("on", LONG, LONG)
+        put("", "")
+        connection.execute("truncate log.texts")
+        come("", "", "")
+        said = loader.stop()
+    assert "refused" not in said
+
+
+DRIFTING = """
+import sys, time
+from p4p.nt import NTScalar
+from p4p.server import Server
+from p4p.server.thread import SharedPV
+
+good, ahead = (SharedPV(nt=NTScalar("d"), initial=0.0) for _ in range(2))
+with Server(providers=[{"TEST:GOOD": good, "TEST:AHEAD": ahead}]):
+    print("serving", flush=True)
+    for number, line in enumerate(sys.stdin, 1):
+        good.post(float(number), timestamp=time.time())
+        ahead.post(float(number), timestamp=time.time() + float(line))
+"""
+
+
+def test_a_time_stamp_far_ahead_moves_no_other_row(
+    ioc: Ioc, listening: Listening, epics_server: RunningServer
+) -> None:
+    port = str(free_port())
+    own = {"EPICS_PVA_SERVER_PORT": port, "EPICS_PVAS_SERVER_PORT": port}
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", DRIFTING],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | ioc.environment | own,
+        ) as source,
+        psycopg.connect(epics_server.dsn, autocommit=True) as connection,
+    ):
+        assert source.stdin is not None
+        assert source.stdout is not None
+        assert source.stdout.readline() == "serving\n"
+        loader = listening("pva", "drifting")
+
+        def post(number: int, ahead: int) -> None:
+            assert source.stdin is not None
+            print(ahead, file=source.stdin, flush=True)
+            wait_until(
+                lambda: (
+                    loader.is_running()
+                    and connection.execute(
+                        "select 1 from log.drifting where good = %s and ahead = %s", [number, number]
+                    ).fetchone()
+                ),
+                loader.said,
+            )
+
+        # the first one is there
+        wait_until(lambda: loader.is_running() and rows_of(connection, "drifting"), loader.said)
+        post(1, 0)
+        post(2, 2 * 86_400)
+        post(3, 0)
+        loader.stop()
+        source.stdin.close()
+        rows = connection.execute(
+            "select good, ahead, abs(extract(epoch from time - now()))::int < 1000,"
+            " stamp > extract(epoch from now()) from log.drifting"
+            " where good > 0 and good = ahead order by time"
+        ).fetchall()
+        (words,) = connection.execute(
+            "select words from ringlog.event where table_name = 'drifting' and kind = 'clock'"
+        ).fetchall()
+    assert rows == [(1, 1, True, False), (2, 2, True, True), (3, 3, True, False)]
+    assert re.fullmatch(
+        r"TEST:AHEAD: its time stamp is 17\d{4} s ahead: its readings get the present time", words[0]
+    )
 
 
 CAMERA = """
