@@ -1,4 +1,4 @@
-"""Writes spring8.toml: a facility with the figures that papers/004 gives of SPring-8's on-line database.
+"""SPring-8 as a facility file: it has the figures that papers/004 gives of SPring-8's on-line database.
 
 A. Yamashita et al., "RDBMS on Linux for Accelerator Control", ICALEPCS 1999, section 5.1: 60 tables of 2,000
 to 4,000 rows, 9,152 columns with sequential number and time, up to 250 data to a table every 1 to 30 seconds,
@@ -9,11 +9,15 @@ Section 2 has 226 tables of parameters and does not say which. Here each of the 
 devices are, the calibration of its signals, and when to raise an alarm. The 23 whose devices are driven have
 two more: set points, and how they are reached. 60 · 3 + 23 · 2 = 226.
 
-    python -m ringlog.schema.spring8 > schema/spring8.toml
+    python -m ringlog.schema.spring8 > spring8.toml
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TypeAlias
 
 
@@ -368,7 +372,7 @@ def parameters() -> Iterator[str]:
 
 def toml() -> Iterator[str]:
     """The lines of the facility file."""
-    yield "# SPring-8 with the figures of papers/004. Written by schema/spring8.py: change it there."
+    yield "# SPring-8 with the figures of papers/004."
     yield 'name = "SPring-8"'
     yield 'timezone = "Asia/Tokyo"'
     for equipment in facility():
@@ -392,6 +396,20 @@ def toml() -> Iterator[str]:
             if group.limits:
                 yield f"limits = {list(group.limits)}"
     yield from parameters()
+
+
+def file() -> Path:
+    """The facility file, in the user's cache."""
+    text = "\n".join(toml()) + "\n"
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    found = caches / "ringlog" / sha256(text.encode()).hexdigest()[:16] / "spring8.toml"
+    if not found.exists():
+        found.parent.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile("w", dir=found.parent, delete=False) as written:
+            written.write(text)
+        # others may write it at the same moment
+        Path(written.name).replace(found)
+    return found
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ import typer
 from psycopg.conninfo import conninfo_to_dict
 from rich.console import Console
 
-import ringlog.schema
 from ringlog.clients import Address
 from ringlog.loadtest.experiment.catalogue import write_report_of
 from ringlog.loadtest.experiment.duration import seconds_of
@@ -35,6 +34,7 @@ from ringlog.loadtest.load import Pace
 from ringlog.loadtest.spring8.chapter import summary
 from ringlog.loadtest.spring8.results import CTLIB, KINDS, NATIVE, PYTHON, Result
 from ringlog.loadtest.spring8.target import Target, given_target
+from ringlog.schema import spring8
 from ringlog.schema.entries import TABLE_COLUMNS
 from ringlog.schema.facility import KEY_COLUMNS
 
@@ -49,11 +49,16 @@ app = typer.Typer(
 
 Measurement: TypeAlias = "Callable[[Experiment], Result]"
 
-SPRING8 = Path(ringlog.schema.__file__).parent / "spring8.toml"
 
 FacilityFile = Annotated[
     Path,
-    typer.Option("--facility", metavar="FILE", show_default="SPring-8's", help="Facility file (TOML)."),
+    typer.Option(
+        "--facility",
+        metavar="FILE",
+        default_factory=spring8.file,
+        show_default="SPring-8's",
+        help="Facility file (TOML).",
+    ),
 ]
 Url = Annotated[
     str | None,
@@ -104,8 +109,8 @@ _CORES = max(1, min(os.cpu_count() or 1, 8))
 
 @app.command()
 def normal(
+    facility: FacilityFile,
     time: Time = "60s",
-    facility: FacilityFile = SPRING8,
     url: Url = None,
     reader: Reader = None,
     dsn: Dsn = None,
@@ -125,8 +130,8 @@ def normal(
 
 @app.command("max")
 def highest(
+    facility: FacilityFile,
     time: Time = "20s",
-    facility: FacilityFile = SPRING8,
     url: Url = None,
     dsn: Dsn = None,
     data: Data = None,
@@ -144,12 +149,12 @@ def highest(
 
 @app.command()
 def columns(
+    facility: FacilityFile,
     time: Time = "5s",
     widths: Annotated[
         str,
         typer.Option("--columns", metavar="A,B,...", help="Data columns of the tables of our own server."),
     ] = "10,25,50,100,150,200,250",
-    facility: FacilityFile = SPRING8,
     url: Url = None,
     dsn: Dsn = None,
     data: Data = None,
@@ -168,11 +173,11 @@ def columns(
 
 @app.command()
 def users(
+    facility: FacilityFile,
     time: Time = "15s",
     counts: Annotated[
         str, typer.Option("--users", metavar="A,B,...", help="How many users are logged in.")
     ] = "120,250,500,1000,2000",
-    facility: FacilityFile = SPRING8,
     url: Url = None,
     reader: Reader = None,
     dsn: Dsn = None,
@@ -195,10 +200,10 @@ def users(
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def locust(
     context: typer.Context,
+    facility: FacilityFile,
     pace: Annotated[Pace, typer.Option(help="The tables' cycles, or writers as fast as answers come.")] = (
         Pace.NORMAL
     ),
-    facility: FacilityFile = SPRING8,
     url: Url = None,
     reader: Reader = None,
     dsn: Dsn = None,

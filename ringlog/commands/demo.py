@@ -21,7 +21,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table as Grid
 
-import ringlog.schema
 from ringlog.clients import Address
 from ringlog.clients.figures import State
 from ringlog.commands.screenshot import screenshot
@@ -37,13 +36,13 @@ from ringlog.loadtest.parameters import fill, of_a_reader
 from ringlog.loadtest.reader import Reader
 from ringlog.loadtest.trend import draw, example_signals, read_trends
 from ringlog.loadtest.verification import Found, verify
+from ringlog.schema import spring8
 from ringlog.schema.facility import Facility
 from ringlog.schema.facility_file import load_facility
 from ringlog.server.logins import Right, add_login
 from ringlog.server.postgres import Postgres
 from ringlog.server.web import demand_parts
 
-SPRING8 = Path(ringlog.schema.__file__).parent / "spring8.toml"
 WRITER, READER = "demo_writer", "demo_reader"
 # Seconds until a server takes calls, and until all processes are connected.
 _STARTED, _CONNECTED = 120.0, 60.0
@@ -52,11 +51,17 @@ _VALUE_BYTES = 4
 
 
 def demo(
-    seconds: Annotated[float, typer.Option(metavar="S", min=1, help="How long to write and read.")] = 60.0,
     facility: Annotated[
         Path,
-        typer.Option("--facility", metavar="FILE", show_default="SPring-8's", help="Facility file (TOML)."),
-    ] = SPRING8,
+        typer.Option(
+            "--facility",
+            metavar="FILE",
+            default_factory=spring8.file,
+            show_default="SPring-8's",
+            help="Facility file (TOML).",
+        ),
+    ],
+    seconds: Annotated[float, typer.Option(metavar="S", min=1, help="How long to write and read.")] = 60.0,
     data: Annotated[
         Path | None,
         typer.Option(metavar="DIR", show_default="temporary", help="A new data directory, which is kept."),

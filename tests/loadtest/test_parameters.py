@@ -1,16 +1,15 @@
 """Parameter tables in a load."""
 
-from importlib.resources import files
-
 import psycopg
 import sqlalchemy as sa
 
 from ringlog.loadtest.parameters import ROWS, fill, of_a_reader
 from ringlog.loadtest.reader import question
+from ringlog.schema import spring8
 from ringlog.schema.facility_file import load_facility
 from ringlog.schema.install import install
 
-SPRING8 = load_facility(str(files("ringlog.schema").joinpath("spring8.toml")))
+SPRING8 = load_facility(spring8.file())
 
 
 def test_readers_together_ask_for_every_parameter_table() -> None:

@@ -1,6 +1,4 @@
-"""spring8.toml has the figures of papers/004, sections 2 and 5.1."""
-
-from importlib.resources import files
+"""spring8.py has the figures of papers/004, sections 2 and 5.1."""
 
 import pytest
 import sqlalchemy as sa
@@ -10,7 +8,7 @@ from ringlog.schema.facility import Facility
 from ringlog.schema.facility_file import load_facility
 from ringlog.schema.install import install
 
-FILE = files("ringlog.schema").joinpath("spring8.toml")
+FILE = spring8.file()
 
 
 @pytest.fixture(scope="module")

@@ -9,19 +9,18 @@ from typing import Annotated
 
 import typer
 
-import ringlog.schema
 from ringlog.loader.schedule import SECOND, now
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.outcome import Outcome
 from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, Time, start_load
 from ringlog.loadtest.experiment.server import WRITER, Server
 from ringlog.loadtest.experiment.stage import Stage, play
+from ringlog.schema import spring8
 from ringlog.schema.facility_file import load_facility
 from ringlog_lab.soak import report
 from ringlog_lab.soak.watch import Look, look
 from ringlog_lab.soak.writers import Options
 
-_FACILITY = Path(ringlog.schema.__file__).parent / "spring8.toml"
 _PROCESSES = 3
 _LOOKS = 40
 """In a run."""
@@ -30,14 +29,20 @@ _MOST = 600.0
 
 
 def soak(
+    facility: Annotated[
+        Path,
+        typer.Option(
+            "--facility",
+            metavar="FILE",
+            default_factory=spring8.file,
+            show_default="SPring-8's",
+            help="Facility file (TOML).",
+        ),
+    ],
     time: Time = "60s",
     speed: Annotated[
         float, typer.Option(metavar="X", min=0.1, help="Times the normal rate: X s pass in a second.")
     ] = 5.0,
-    facility: Annotated[
-        Path,
-        typer.Option("--facility", metavar="FILE", show_default="SPring-8's", help="Facility file (TOML)."),
-    ] = _FACILITY,
     data: Data = None,
     output: Output = OUTPUT,
     compare: Compare = None,

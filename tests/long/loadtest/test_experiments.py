@@ -16,7 +16,7 @@ from servers import ringlog
 # servers of their own, on a machine that others may use too
 pytestmark = pytest.mark.timeout(1800)
 
-SPRING8 = Path(spring8.__file__).with_suffix(".toml")
+SPRING8 = spring8.file()
 REPORTS = Path(__file__).parents[3] / "build" / "reports" / "loadtest"
 
 
