@@ -1,6 +1,6 @@
 """A connection to the server that reconnects whenever it breaks."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from itertools import cycle
 
 from ringlog.clients.address import Address
@@ -27,7 +27,6 @@ _DATA_EXCEPTION = "22"
 # Errors of a login without rights or of another server's facility file: no such procedure, no permission, no
 # such parameter. They are final if no call has ever succeeded.
 _ABOUT_THE_SET_UP = frozenset({229, 2812, 8145})
-_NO_PROCEDURE = 2812
 # SQLSTATEs of claim_writer and put_claimed: the operator must decide which process writes.
 _WRITTEN_BY_ANOTHER = frozenset({"RL001", "RL002"})
 
@@ -110,21 +109,6 @@ class ReconnectingConnection:
 
     def attempt(self, procedure: str, /, *arguments: Argument, **named: Argument) -> Answer:
         """Makes a call once. Raises as `call` does, and Interrupted when it should be made again."""
-        answer = self._attempt(procedure, arguments, named, optional=False)
-        assert answer is not None
-        return answer
-
-    def attempt_if_there(self, procedure: str, /, *arguments: Argument, **named: Argument) -> Answer | None:
-        """As `attempt`; None when the server, for example an older one, has no such procedure."""
-        return self._attempt(procedure, arguments, named, optional=True)
-
-    def _attempt(
-        self,
-        procedure: str,
-        arguments: Sequence[Argument],
-        named: Mapping[str, Argument],
-        optional: bool,
-    ) -> Answer | None:
         try:
             connection = self._connected()
         except Unanswered as error:
@@ -133,9 +117,6 @@ class ReconnectingConnection:
         try:
             answer = call(connection, procedure, *arguments, **named)
         except Refused as error:
-            if optional and error.number == _NO_PROCEDURE:
-                self._failed = 0
-                return None
             if error.sqlstate in _WRITTEN_BY_ANOTHER:
                 raise Failed(error.message) from None
             if error.number in _ABOUT_THE_ARGUMENTS or error.sqlstate[:2] == _DATA_EXCEPTION:

@@ -132,7 +132,7 @@ class Sender:
         events wait."""
         with suppress(Interrupted):
             more = self._send_books()
-            self._report("writer", **self._status())
+            self._connection.attempt("report_writer", **self._status())
             return more
         return False
 
@@ -140,7 +140,7 @@ class Sender:
         """Reports for the last time and gives the table up. That comes before ledger and events: these may
         take long, and the process may be waited for."""
         with suppress(Interrupted):
-            self._report("writer", **self._status())
+            self._connection.attempt("report_writer", **self._status())
         self.release()
         with suppress(Interrupted):
             while self._send_books():
@@ -150,26 +150,21 @@ class Sender:
         """Gives the table up, so that the next writer need not take it over."""
         claim = (self._table, self._spool.name)
         with suppress(Interrupted, Refused, Failed):
-            if self._connection.attempt_if_there("release_claim", *claim, self._epoch) is None:
-                # an older server
-                self._connection.attempt("release_writer", *claim)
+            self._connection.attempt("release_claim", *claim, self._epoch)
 
     def _send_books(self) -> bool:
         """Sends changed hours of the ledger and a batch of events. Returns whether more events wait."""
         spool = self._spool
         for hour in spool.hours():
-            self._report("ledger", self._table, spool.name, moment_of(hour.hour), *hour[1:])
+            self._connection.attempt(
+                "report_ledger", self._table, spool.name, moment_of(hour.hour), *hour[1:]
+            )
             spool.hour_reported(hour)
         events = spool.events()
         if events:
             self._send_events(events)
             spool.events_reported(events[-1])
         return len(events) == EVENTS
-
-    def _report(self, what: str, /, *arguments: Argument, **named: Argument) -> None:
-        """Calls report_writer or report_ledger, or what an older server has in their place."""
-        if self._connection.attempt_if_there(f"report_{what}", *arguments, **named) is None:
-            self._connection.attempt(f"tell_{what}", *arguments, **named)
 
     def _send_events(self, events: Sequence[Event]) -> None:
         described = [
@@ -185,10 +180,7 @@ class Sender:
         ]
         whose = {"table_name": self._table, "spool": self._spool.name}
         text = json.dumps(described, separators=(",", ":"), default=datetime.isoformat)
-        if self._connection.attempt_if_there("report_events", **whose, events=text) is None:
-            # an older server: one by one
-            for event in described:
-                self._connection.attempt("tell_event", **whose, **event)
+        self._connection.attempt("report_events", **whose, events=text)
 
     def _status(self) -> dict[str, Argument]:
         figures, oldest = self._figures, self._spool.oldest
@@ -272,9 +264,7 @@ class Sender:
         begun = time.perf_counter()
         text = self._as_json(rows)
         try:
-            answer = self._connection.attempt_if_there(
-                f"put_{self._table}_batch", rows=text, _epoch=self._epoch
-            )
+            self._connection.attempt(f"put_{self._table}_batch", rows=text, _epoch=self._epoch)
         except (Refused, ValueError):
             self._alone = rows[-1].id
             return False
@@ -282,10 +272,6 @@ class Sender:
             # not again as many: it may be their number that the server cannot cope with
             self._together = max(2, self._together // 2)
             self._interrupted(why)
-            return False
-        if answer is None:
-            # an older server: one by one from now on
-            self._alone = self._mark
             return False
         took = time.perf_counter() - begun
         self._figures.answered(took, len(rows))

@@ -3,8 +3,7 @@
 A new database is made from the SQLAlchemy objects of registry, ledger and tiers, and counts as having had all
 migrations. An older one gets the missing ones, in order, in the transaction of the installation. A table that
 is new as a whole needs none: the installer makes what is missing. A migration changes existing objects, and
-is never changed after its release: `migrations/<number>_<title>.sql`, run as ringlog_owner. Databases that
-are older than the first migration have no version, so the first ones can be run on any of them.
+is never changed after its release: `migrations/<number>_<title>.sql`, run as ringlog_owner.
 """
 
 import re
@@ -45,7 +44,8 @@ class Migration:
 def migrations() -> tuple[Migration, ...]:
     """All of them, from version 1 on without a gap."""
     found = []
-    for file in files(__package__).joinpath("migrations").iterdir():
+    folder = files(__package__).joinpath("migrations")
+    for file in folder.iterdir() if folder.is_dir() else ():
         if named := re.fullmatch(r"(\d{4})_(\w+)\.sql", file.name):
             found.append(Migration(int(named[1]), named[2].replace("_", " "), file.read_text()))
     found.sort(key=lambda migration: migration.version)

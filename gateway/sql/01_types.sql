@@ -26,8 +26,10 @@ do $$
 begin
   -- columns of types that PostgreSQL has no type of its own for
   if to_regtype('tsql.money') is null then
-    create domain tsql.money as numeric(19, 4);
-    create domain tsql.smallmoney as numeric(10, 4);
+    create domain tsql.money as numeric(19, 4)
+      constraint money_range check (value between -922337203685477.5808 and 922337203685477.5807);
+    create domain tsql.smallmoney as numeric(10, 4)
+      constraint smallmoney_range check (value between -214748.3648 and 214748.3647);
     create domain tsql.tinyint as smallint
       constraint tinyint_range check (value between 0 and 255);
     -- a value for such a column is rounded by the number of digits (08_carriers.sql)
@@ -38,24 +40,12 @@ begin
       );
     create domain tsql.smalldatetime as timestamp(1)
       constraint smalldatetime_step check (extract(microseconds from value)::bigint = 0);
-  end if;
-  if to_regtype('tsql.uint') is null then
-    -- columns of an older version, which are of the types behind these, keep what they have
     create domain tsql.usmallint as integer
       constraint usmallint_range check (value between 0 and 65535);
     create domain tsql.uint as bigint
       constraint uint_range check (value between 0 and 4294967295);
     create domain tsql.ubigint as numeric(20, 0)
       constraint ubigint_range check (value between 0 and 18446744073709551615);
-  end if;
-  -- what an older version has let in stays
-  if not exists (select from pg_constraint where conname = 'money_range') then
-    alter domain tsql.money add constraint money_range
-      check (value between -922337203685477.5808 and 922337203685477.5807) not valid;
-  end if;
-  if not exists (select from pg_constraint where conname = 'smallmoney_range') then
-    alter domain tsql.smallmoney add constraint smallmoney_range
-      check (value between -214748.3648 and 214748.3647) not valid;
   end if;
 end
 $$;

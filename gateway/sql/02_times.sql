@@ -194,8 +194,6 @@ language sql immutable strict parallel safe
 return case when value >= -53690 and value < 2958464
   then tsql.in_range(timestamp '1900-01-01' + interval '1 microsecond' * round(value * 86400000000))
   else tsql.no_datetime(value) end;
--- of an older version
-drop function if exists tsql.no_datetime();
 
 -- a moment to count from, as an argument of datediff: a datetimeoffset is none, since the documentation does not say by
 -- which clock it counts

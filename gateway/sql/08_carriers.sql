@@ -260,15 +260,6 @@ begin
             'carried_to_' || replace(target.type, ' ', '_'), carrier, target.type, volatility, body);
           arguments := 'tsql.' || carrier;
         end if;
-        if exists (
-          select from pg_cast
-          where castsource = to_regtype('tsql.' || carrier) and casttarget = to_regtype(target.type)
-            and (castcontext = 'a' or castfunc <> to_regprocedure(
-              format('tsql.%I(%s)', 'carried_to_' || replace(target.type, ' ', '_'), arguments)))
-        ) then
-          -- of an older version
-          execute format('drop cast (tsql.%s as %s)', carrier, target.type);
-        end if;
         if not exists (
           select from pg_cast
           where castsource = to_regtype('tsql.' || carrier) and casttarget = to_regtype(target.type)
@@ -282,9 +273,6 @@ begin
   end loop;
 end
 $$;
-
--- of an older version
-drop function if exists tsql.stored(numeric, integer);
 
 create or replace function tsql.same_columns(target text, columns text[], source text) returns boolean
 language plpgsql stable
@@ -374,14 +362,6 @@ $$;
 comment on function tsql.takes_output(regclass) is
   'True for a table that OUTPUT INTO may fill; errors 330 to 333 of views and of tables with triggers, foreign keys and checks.';
 
-do $$
-begin
-  if (select prorettype = 'text[]'::regtype from pg_proc where oid = to_regprocedure('tsql.filled_columns(text)')) then
-    -- of an older version
-    drop function tsql.filled_columns(text);
-  end if;
-end
-$$;
 create or replace function tsql.filled_columns(target text) returns table (name text, is_variant boolean)
 language sql stable
 begin atomic

@@ -99,15 +99,6 @@ comment on procedure tsql.declare_names(text, text, text[]) is
 $$Keeps the case in which a table (null: it has no capitals) and constraints of it are named: of each constraint its name
 in PostgreSQL, and as it is shown.$$;
 
--- of an older version
-drop procedure if exists tsql.create_table(text, text, text[], text[]);
-drop procedure if exists tsql.alter_table(text, text, text[], text[]);
-drop procedure if exists tsql.alter_table(
-  text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[], text[], text[], text[]
-);
-drop procedure if exists tsql.create_table(text, text, text[], text[], text, text[]);
-drop procedure if exists tsql.create_table(text, text, text[], text[], text, text[], text[]);
-
 create or replace function tsql.demand_table(target text, number integer)
 returns regclass
 language plpgsql
@@ -505,11 +496,6 @@ comment on function tsql.holding_alteration(regclass, name, text, text, boolean)
 $$What SQL Server does not alter a column for, as its error 5074 names it ("ALTER TABLE", ALTER COLUMN): a default if the type
 is another; keys and foreign keys; checks, but for the length of a varchar, nvarchar or varbinary; unique constraints and
 indexes, but for the same, and a greater one. new_type is PostgreSQL's, new_name as T-SQL declares it where that is another.$$;
-
--- of an older version
-drop procedure if exists tsql.check_alteration(text, text, text[], boolean, text[], text[]);
-drop procedure if exists tsql.check_alteration(text, text, text[], boolean, text[], text[], boolean);
-drop procedure if exists tsql.check_alteration(text, text, text[], boolean, text[], text[], boolean, text[]);
 
 create or replace procedure tsql.check_alteration(
   target text, altered text, dropped text[], if_exists boolean, without text[], key text[], with_defaults boolean,

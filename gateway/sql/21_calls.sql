@@ -30,9 +30,6 @@ $$;
 comment on function tsql.argument(numeric, numeric, numeric, text, text) is
 $$A number as an argument of a parameter whose type has a range of its own; error 8114 beyond it.$$;
 
-
--- of an older version
-drop function if exists tsql.converted(text, text, oid);
 create or replace function tsql.converted(value text, source text, target oid, declared text default null)
 returns text
 language sql
@@ -114,11 +111,6 @@ comment on function tsql.status_of_failed(text, text, text) is
 $$The return status of a called procedure that an error has ended: 10 less the severity (SQL Server 6.5, "Return Status
 Values"; ASE Reference Manual, "return"). NULL: it was not begun.$$;
 
-
--- of an older version
-drop function if exists tsql.execute(text, text, text, text[], boolean[], text[], text[]);
-drop function if exists tsql.execute(text, text, text, text[], boolean[], text[], text[], text);
-drop function if exists tsql.execute(text, text, text, text[], boolean[], text[], text[], text, boolean);
 create or replace function tsql.execute(
   database text, schema text, procedure text, names text[], asked boolean[], "values" text[], types text[],
   value_type text default null, takes_over boolean default false, takers text[] default null

@@ -111,8 +111,6 @@ $$;
 comment on function tsql.check_text_timestamp(bytea, bytea) is
   'Error 7127: the column was written since. Programs that know no timestamp send zeros.';
 
--- of an older version
-drop function if exists tsql.text_written(text, bytea, bytea, text);
 create or replace function tsql.text_written(pointer bytea, written bytea) returns bytea
 language plpgsql
 as $$
