@@ -1,5 +1,6 @@
 """Which readings make a row."""
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -98,9 +99,13 @@ def test_a_stamp_far_ahead_moves_no_other_reading() -> None:
     rows += [*islice(cells.rows(wait), 3)]
     assert [row.values for row in rows] == [(1.0, 2.0), (1.0, 3.0), (4.0, 3.0), (4.0, 5.0), (4.0, 6.0)]
     assert all(begun <= microseconds(row.time) <= now() + 30 * SECOND for row in rows)
-    assert [(kind, words) for kind, _, words, *_ in noted] == [
-        ("clock", "PV:1: its time stamp is 172800 s ahead: its readings get the present time")
-    ] * 2
+    assert [kind for kind, *_ in noted] == ["clock", "clock"]
+    assert all(
+        re.fullmatch(
+            r"PV:1: its time stamp is 17(2800|2799) s ahead: its readings get the present time", words
+        )
+        for _, _, words, *_ in noted
+    )
 
 
 def test_a_row_has_the_nanoseconds_of_its_latest_reading() -> None:

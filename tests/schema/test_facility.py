@@ -382,7 +382,11 @@ def test_files_that_are_no_toml(tmp_path: Path) -> None:
     ("table", "column", "complaint"),
     [
         ('sample = "often"', "", "sample.mode 'often' is neither scan nor monitor"),
-        ("sample = { max = 3 }", "", 'sample must be "scan", "monitor" or { mode, min_period, max_period }'),
+        (
+            "sample = { max = 3 }",
+            "",
+            'sample must be "scan", "monitor" or { mode, min_period, max_period, clock_drift }',
+        ),
         ("sample = { min_period = 3 }", "", "sample.min_period is for monitor: a scan has its cycle"),
         (
             'sample = { mode = "monitor", min_period = 9, max_period = 3 }',
