@@ -218,8 +218,7 @@ class Sender:
                 self._connection.attempt(f"put_{self._table}_claimed", **readings)
             except (ValueError, TypeError):
                 # the driver cannot send some text, an empty one for example: JSON has it
-                if not self._send_as_json(row):
-                    raise
+                self._send_as_json(row)
         except (Refused, ValueError, TypeError) as error:
             if isinstance(error, Refused) and error.number in _PLACE_TAKEN:
                 # the clock was set back by as long as the ring takes to go round
@@ -239,11 +238,10 @@ class Sender:
             self._stored([row], late)
         return True
 
-    def _send_as_json(self, row: Spooled) -> bool:
-        """Sends a row as a batch of one. False when the server, an older one, has no batches."""
+    def _send_as_json(self, row: Spooled) -> None:
+        """Sends a row as a batch of one."""
         text = self._as_json([row])
-        answer = self._connection.attempt_if_there(f"put_{self._table}_batch", rows=text, _epoch=self._epoch)
-        return answer is not None
+        self._connection.attempt(f"put_{self._table}_batch", rows=text, _epoch=self._epoch)
 
     def _sent(self, row: Spooled) -> Sequence[Reading]:
         """A row's readings as they go to the server."""

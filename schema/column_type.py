@@ -1,0 +1,206 @@
+"""The types of columns: as a facility file names them, and what each is in PostgreSQL, numpy and Arrow."""
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from sqlalchemy.types import TypeEngine
+
+VARCHAR_LENGTH = 10_485_760  # PostgreSQL's MaxAttrSize
+NUMERIC_PRECISION = 38
+"""The most digits that TDS carries."""
+
+
+class Kind(StrEnum):
+    REAL = "real"
+    DOUBLE = "double"
+    INT = "int"
+    SMALLINT = "smallint"
+    BIGINT = "bigint"
+    BIT = "bit"
+    NUMERIC = "numeric"
+    DATETIME = "datetime"
+    VARCHAR = "varchar"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class _Elsewhere:
+    """What a kind is outside a facility file. `width`: bytes in PostgreSQL; None is variable. `arrow`: a
+    function of pyarrow and its arguments. `numpy`, `array`: the codes of numpy's types and of Python's
+    arrays; only numbers of a fixed width have them."""
+
+    sql: str
+    arrow: tuple[str, ...]
+    width: int | None = None
+    numpy: str | None = None
+    array: str | None = None
+
+
+_ELSEWHERE = {
+    Kind.REAL: _Elsewhere("REAL", ("float32",), 4, "f4", "f"),
+    Kind.DOUBLE: _Elsewhere("DOUBLE PRECISION", ("float64",), 8, "f8", "d"),
+    Kind.INT: _Elsewhere("INTEGER", ("int32",), 4, "i4", "i"),
+    Kind.SMALLINT: _Elsewhere("SMALLINT", ("int16",), 2, "i2", "h"),
+    Kind.BIGINT: _Elsewhere("BIGINT", ("int64",), 8, "i8", "q"),
+    Kind.BIT: _Elsewhere("BOOLEAN", ("bool_",), 1, "?", "B"),
+    Kind.NUMERIC: _Elsewhere("NUMERIC", ("decimal128",)),
+    Kind.DATETIME: _Elsewhere("TIMESTAMP WITH TIME ZONE", ("timestamp", "us", "UTC"), 8),
+    Kind.VARCHAR: _Elsewhere("VARCHAR", ("string",)),
+    Kind.TEXT: _Elsewhere("TEXT", ("string",)),
+}
+NUMBERS = tuple(kind for kind, elsewhere in _ELSEWHERE.items() if elsewhere.numpy)
+"""Kinds of numbers of a fixed width, a bit being 0 or 1."""
+
+_NAMED = {_ELSEWHERE[kind].sql.lower(): kind for kind in NUMBERS}
+_TEXT = re.compile(r"(?P<kind>[a-z]+)(\((?P<first>[1-9]\d*|0)(,(?P<second>\d+))?\))?(?P<array>\[\])?", re.A)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """A column's type. Its text is the one of a facility file: real, numeric(10,2), varchar(40), double[]."""
+
+    kind: Kind
+    length: int | None = None
+    """the most characters of a varchar"""
+    digits: int | None = None
+    """of a numeric"""
+    scale: int | None = None
+    """digits of a numeric behind the point"""
+    is_array: bool = False
+    """whether it is a waveform"""
+
+    @classmethod
+    def of(cls, text: str) -> "ColumnType":
+        """The type that a text names. Raises ValueError for any other text."""
+        return _of(text)
+
+    @classmethod
+    def of_postgresql(cls, name: str) -> "ColumnType | None":
+        """The type that PostgreSQL's catalogue names so, where it is of numbers of a fixed width, single or
+        waveforms; None for any other."""
+        kind = _NAMED.get(name.removesuffix("[]"))
+        return None if kind is None else ColumnType(kind, is_array=name.endswith("[]"))
+
+    def __str__(self) -> str:
+        size = {Kind.VARCHAR: f"({self.length})", Kind.NUMERIC: f"({self.digits},{self.scale})"}
+        return f"{self.kind}{size.get(self.kind, '')}{'[]' if self.is_array else ''}"
+
+    @property
+    def element(self) -> "ColumnType":
+        """The type of a waveform's points; of a single value its own."""
+        return replace(self, is_array=False)
+
+    @property
+    def width(self) -> int | None:
+        """Bytes in a row of PostgreSQL; None is variable."""
+        return None if self.is_array else _ELSEWHERE[self.kind].width
+
+    @property
+    def bits(self) -> int | None:
+        """Of a whole number or of a waveform's; None for other types."""
+        return 8 * (_ELSEWHERE[self.kind].width or 0) if self.is_integer else None
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it, or a waveform's point, is a whole number of more than one bit."""
+        return self.kind in (Kind.SMALLINT, Kind.INT, Kind.BIGINT)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it has NaN and infinities, by itself or in a waveform."""
+        return self.kind in (Kind.REAL, Kind.DOUBLE)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it, or a waveform's point, is a text."""
+        return self.kind in (Kind.VARCHAR, Kind.TEXT)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it is a single number of a fixed width, a bit being 0 or 1."""
+        return self.kind in NUMBERS and not self.is_array
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a single number, a bit being 0 or 1."""
+        return self.is_fixed or self.kind is Kind.NUMERIC
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether it is a waveform of numbers, which travels packed; one of texts travels as text."""
+        return self.is_array and self.kind in NUMBERS
+
+    @property
+    def sql(self) -> str:
+        """Its SQL, as SQLAlchemy writes it: DOUBLE PRECISION[], NUMERIC(10, 2)."""
+        size = {Kind.VARCHAR: f"({self.length})", Kind.NUMERIC: f"({self.digits}, {self.scale})"}
+        return f"{_ELSEWHERE[self.kind].sql}{size.get(self.kind, '')}{'[]' if self.is_array else ''}"
+
+    @property
+    def sqlalchemy(self) -> "TypeEngine[Any]":
+        """SQLAlchemy's type of it."""
+        import sqlalchemy as sa
+        from sqlalchemy.dialects import postgresql
+
+        if self.is_array:
+            return postgresql.ARRAY(self.element.sqlalchemy, dimensions=1)
+        match self.kind:
+            case Kind.VARCHAR:
+                return sa.VARCHAR(self.length)
+            case Kind.NUMERIC:
+                return sa.NUMERIC(self.digits, self.scale)
+            case Kind.DATETIME:
+                return postgresql.TIMESTAMP(timezone=True)
+        found: TypeEngine[Any] = getattr(sa, self.sql.replace(" ", "_"))()
+        return found
+
+    @property
+    def numpy(self) -> str:
+        """The code of numpy's type of it, or of a waveform's points, in the machine's byte order."""
+        code = _ELSEWHERE[self.kind].numpy
+        assert code is not None, f"{self} is not packed"
+        return code
+
+    @property
+    def array(self) -> str:
+        """The code of Python's arrays for it, or for a waveform's points."""
+        code = _ELSEWHERE[self.kind].array
+        assert code is not None, f"{self} is not packed"
+        return code
+
+    @property
+    def arrow(self) -> "pa.DataType":
+        """Arrow's type of it."""
+        import pyarrow as pa
+
+        if self.is_array:
+            return pa.list_(self.element.arrow)
+        name, *arguments = _ELSEWHERE[self.kind].arrow
+        found: pa.DataType = getattr(pa, name)(
+            *((self.digits, self.scale) if self.kind is Kind.NUMERIC else arguments)
+        )
+        return found
+
+
+@cache
+def _of(text: str) -> ColumnType:
+    found = _TEXT.fullmatch(text)
+    if found is None or found["kind"] not in [*Kind]:
+        raise ValueError(f"'{text}' is no type of a column")
+    kind, array = Kind(found["kind"]), found["array"] is not None
+    first, second = (None if size is None else int(size) for size in (found["first"], found["second"]))
+    match kind, first, second:
+        case Kind.VARCHAR, int(), None if 1 <= first <= VARCHAR_LENGTH:
+            return ColumnType(kind, length=first, is_array=array)
+        case Kind.NUMERIC, int(), int() if second <= first <= NUMERIC_PRECISION and first and not array:
+            return ColumnType(kind, digits=first, scale=second)
+        case ((Kind.DATETIME | Kind.TEXT), None, None) if not array:
+            return ColumnType(kind)
+        case _, None, None if kind in NUMBERS:
+            return ColumnType(kind, is_array=array)
+    raise ValueError(f"'{text}' is no type of a column")
