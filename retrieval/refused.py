@@ -35,8 +35,28 @@ _DAMAGED = (
     "a part of this time is in the archive, and a file of it is missing or damaged: the server's log names it"
     ", and ringlog archive verify finds all such files"
 )
-# libpq's error when the role to act for does not exist
-_NO_ROLE = re.compile(r'FATAL:  (role "[^"]*" does not exist)')
+# PostgreSQL's words for a connection that it refuses or ends, for which libpq gives no SQLSTATE (its sources:
+# utils/init/miscinit.c and postinit.c, libpq/auth.c, commands/variable.c), and their meaning for a request.
+_REFUSED_LOGINS = (
+    ("authentication failed", 401, "the login was refused"),
+    ("no password supplied", 401, "the login was refused"),
+    ("is not permitted to log in", 401, "this login is locked, or it is no login"),
+    ("pg_hba.conf", 403, "PostgreSQL's pg_hba.conf does not admit this login from the server of HTTP"),
+    ("permission denied for database", 403, "this login has no right to connect to the database"),
+    ("too many connections for role", 503, "this login has as many connections as it may: try again later"),
+    ("too many clients", *_STATES["53300"]),
+    ("too many connections", *_STATES["53300"]),
+    ("remaining connection slots are reserved", *_STATES["53300"]),
+    ("is starting up", *_STATES["57P03"]),
+    ("in recovery mode", *_STATES["57P03"]),
+    ("not yet accepting connections", *_STATES["57P03"]),
+    ("is shutting down", *_STATES["57P01"]),
+    ("due to administrator command", *_STATES["57P01"]),
+)
+_FATAL = re.compile(r"FATAL:  ([^\n]{1,300})")
+# the role to act for (--http-role) does not exist, or the gateway's login may not act for it
+_NO_ROLE = re.compile(r'role "[^"]*" does not exist')
+_NO_LOGIN = re.compile(r'permission denied to set role ("[^"]*")')
 # the driver's text of an error that PostgreSQL has raised; there is no SQLSTATE in the middle of a result
 _RAISED = re.compile(r"\[PGRES_FATAL_ERROR\]: (?!FATAL|PANIC)\w+:  ([^\n]{1,300})")
 CHALLENGE = {"WWW-Authenticate": 'Basic realm="ringlog", charset="UTF-8"'}
@@ -47,12 +67,10 @@ def refused(error: ReadError | Damaged) -> Refused:
     if isinstance(error, Damaged):
         log.error("a file of the archive is damaged: %s", error)
         return Refused(503, _DAMAGED)
-    if no_role := _NO_ROLE.search(str(error)):
-        words = "it is the login of --http-role: add it with ringlog user add NAME --reader"
-        return Refused(503, f"{no_role[1]}: {words}")
     text = " ".join(str(error).split())
     state = error.sqlstate or ""
-    if "authentication failed" in text or "no password supplied" in text:
+    if "no password supplied" in text:
+        # libpq's own words
         state = "28P01"
     elif "statement timeout" in text:  # the driver gives no SQLSTATE in the middle of a result
         state = "57014"
@@ -61,8 +79,27 @@ def refused(error: ReadError | Damaged) -> Refused:
     if state in _STATES:
         status, words = _STATES[state]
         return Refused(status, words, CHALLENGE if status == 401 else None)
+    if fatal := _FATAL.search(str(error)):
+        return _refused_login(fatal[1])
     if state in ("", "00000") and (raised := _RAISED.search(str(error))) and "server closed" not in text:
         return Refused(500, f"PostgreSQL refused the query: {raised[1]}")
     if state in ("", "00000") or state.startswith("08"):
         return Refused(503, "PostgreSQL does not answer: try again later")
     return Refused(500, f"PostgreSQL refused the query ({state})")
+
+
+def _refused_login(words: str) -> Refused:
+    """The answer where PostgreSQL has ended the connection with these words."""
+    if no_role := _NO_ROLE.search(words):
+        add = "it is the login of --http-role: add it with ringlog user add NAME --reader"
+        return Refused(503, f"{no_role[0]}: {add}")
+    if no_login := _NO_LOGIN.search(words):
+        return Refused(
+            503,
+            f"role {no_login[1]} is locked, or it is no login: it is the login of --http-role, for requests "
+            "that show none; ringlog user list shows it",
+        )
+    for part, status, meaning in _REFUSED_LOGINS:
+        if part in words:
+            return Refused(status, meaning, CHALLENGE if status == 401 else None)
+    return Refused(503, f"PostgreSQL has ended the connection: {words}")

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from typing import NoReturn
 
 import orjson
 import uvicorn
@@ -79,10 +80,11 @@ def main() -> None:
         lower_process(os.getpid(), _NICENESS)
     try:
         listening, server, access = _prepared(settings)
-    except (OSError, ssl.SSLError) as error:
-        reason = error.strerror or error
-        print(f"cannot listen on {settings.host}:{settings.port}: {reason}", flush=True)
-        sys.exit(1)
+    except ssl.SSLError as error:
+        _refuse(f"the certificate {settings.certificate} cannot be used: {error}")
+    except OSError as error:
+        where = f"{settings.host}:{settings.port}"
+        _refuse(f"cannot listen on {where}: {error.strerror or error}. Name another address with --http")
     _become(settings)
     host, port = listening.getsockname()[:2]
     print(f"HTTP on [{host}]:{port}" if ":" in host else f"HTTP on {host}:{port}", flush=True)
@@ -97,6 +99,11 @@ def main() -> None:
 
     threading.Thread(target=watch, name="parent", daemon=True).start()
     server.run(sockets=[listening])
+
+
+def _refuse(words: str) -> NoReturn:
+    print(words, flush=True)
+    sys.exit(1)
 
 
 class _Protocol(HttpToolsProtocol):
@@ -173,8 +180,10 @@ def _prepared(settings: Settings) -> tuple[socket.socket, uvicorn.Server, Access
 
 def _become(settings: Settings) -> None:
     """Gives up root: a server of HTTP has no need of it."""
-    if settings.uid is None or settings.gid is None or os.geteuid() != 0:
+    if os.geteuid() != 0:
         return
+    if not settings.uid or settings.gid is None:
+        _refuse("it does not run as root: name an account for it")
     os.setgroups([group.gr_gid for group in grp.getgrall() if group.gr_gid == settings.gid])
     os.setgid(settings.gid)
     os.setuid(settings.uid)

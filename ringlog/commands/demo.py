@@ -41,7 +41,7 @@ from ringlog.schema.facility import Facility
 from ringlog.schema.facility_file import load_facility
 from ringlog.server.logins import Right, add_login
 from ringlog.server.postgres import Postgres
-from ringlog.server.web import demand_parts
+from ringlog.server.web import demand_parts, unprivileged
 
 WRITER, READER = "demo_writer", "demo_reader"
 # Seconds until a server takes calls, and until all processes are connected.
@@ -112,8 +112,8 @@ class Running:
     host: str
     port: int
     postgres: Postgres
-    page: str
-    """the page's URL"""
+    page: str | None
+    """the page's URL; None: HTTP cannot run here"""
 
     def address(self, user: str) -> Address:
         """The address for `user` to log in."""
@@ -139,18 +139,24 @@ def _server(console: Console, facility: Path, data: Path, folder: Path) -> Itera
     said = folder / "serve.log"
     command = [sys.executable, "-P", "-m", "ringlog", "serve"]
     command += ["--facility", str(facility), "--data", str(data), "--listen", "127.0.0.1:0"]
-    command += ["--http", "127.0.0.1:0", "--http-role", READER]
+    try:
+        unprivileged(None)
+        command += ["--http", "127.0.0.1:0", "--http-role", READER]
+        http = r"HTTP on (\S+)$"
+    except ServerError as error:
+        console.print(f"  without the page: {error}", soft_wrap=True, markup=False)
+        http = "()"
     with said.open("wb") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, process_group=0)
     try:
-        listening = re.compile(r"^TDS on (.+):(\d+)\n(?:.*\n)*?HTTP on (\S+)$", re.MULTILINE)
+        listening = re.compile(rf"^TDS on (.+):(\d+)\n(?:.*\n)*?{http}", re.MULTILINE)
         while not (found := listening.search(said.read_text())):
             if server.poll() is not None or time.monotonic() - began > _STARTED:
                 reason = said.read_text().strip().rpartition("\n")[2]
                 raise ServerError(f"the demo's server did not start: {reason or 'it printed no reason'}")
             time.sleep(0.05)
         console.print(f"  PostgreSQL and the gateway are up after {time.monotonic() - began:.1f} s")
-        page = f"http://{found[3]}/"
+        page = f"http://{found[3]}/" if found[3] else None
         yield Running(psutil.Process(server.pid), found[1], int(found[2]), Postgres(data), page)
     finally:
         server.terminate()
@@ -214,7 +220,7 @@ def _demonstrate(
     draw(trends, f"{facility.name}, {end.astimezone(zone):%Y-%m-%d} ({facility.timezone})", picture)
     signals = sum(len(group) for group in groups)
     console.print(f"Picture    {picture}: {signals} signals, read by get_signal over TDS", soft_wrap=True)
-    if screenshot(shown(server.page, facility, (begin, end)), output / "page.png"):
+    if server.page and screenshot(shown(server.page, facility, (begin, end)), output / "page.png"):
         console.print(f"           {output / 'page.png'}: the same on the page, over HTTP", soft_wrap=True)
     return _report_trouble(console, supervisor, found)
 
@@ -357,8 +363,9 @@ def _invite(console: Console, when: str, facility: Facility, server: Running, fo
     signal = example_signals(facility)[0][0].signal
     password = folder / "password"
     url = server.address(READER)
-    console.print(f"\n{when}: {shown(server.page, facility)}", soft_wrap=True, markup=False)
-    console.print("or, in another terminal:", soft_wrap=True)
+    if server.page:
+        console.print(f"\n{when}: {shown(server.page, facility)}", soft_wrap=True, markup=False)
+    console.print(f"{'or, in' if server.page else 'In'} another terminal:", soft_wrap=True)
     for line in (
         f"printf \"exec get_latest '{signal}'\\ngo\\n\" | "
         f'tsql -H {server.host} -p {server.port} -U {READER} -P "$(cat {password})"',

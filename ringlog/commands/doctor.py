@@ -17,8 +17,8 @@ import typer
 
 from ringlog.commands.options import Data, Dsn
 from ringlog.nodes.everywhere import Everywhere
+from ringlog.server import releases
 from ringlog.server.database import Embedded, chosen_database
-from ringlog.server.postgres import Postgres
 from ringlog.server.settings import GiB, machine_memory
 
 Level = Literal["danger", "warning", "note"]
@@ -62,8 +62,8 @@ def doctor(
     found: list[Finding] = [finding for file in tls_cert or () for finding in certificate(file)]
     if isinstance(database, Embedded):
         found += [*disk(database.data), *kernel(), *clock()]
-        if (database.data / "postgresql-18").exists():
-            postgresql = Postgres(database.data)
+        postgresql = database.postgres
+        if postgresql.exists:
             found += wal_place(postgresql.cluster)
             # one that is started for this has not the memory that it will have
             serves = postgresql.postmaster() is not None
@@ -321,6 +321,13 @@ def postgres(conninfo: str) -> Iterator[Finding]:
                     "acknowledged rows may be lost, or the database damaged, when the machine stops",
                     f"set {name} = on",
                 )
+        if old := releases.outdated(connection.info.server_version):
+            yield Finding(
+                "warning",
+                old,
+                "some of them close holes through which a login can become the server's account",
+                releases.REMEDY,
+            )
         ((checksums,),) = connection.execute("show data_checksums").fetchall()
         if checksums != "on":
             yield Finding(

@@ -5,7 +5,6 @@ import logging
 from ringlog.commands.options import Data
 from ringlog.errors import UsageError
 from ringlog.server.database import Embedded, chosen_database
-from ringlog.server.postgres import Postgres
 
 log = logging.getLogger(__name__)
 
@@ -15,7 +14,7 @@ def dsn(data: Data = None) -> None:
     database = chosen_database(data, None)
     if not isinstance(database, Embedded):
         raise UsageError("RINGLOG_DSN names a PostgreSQL of your own; its connection string is that variable")
-    postgres = Postgres(database.data)
+    postgres = database.postgres
     postgres.demand()
     if postgres.postmaster() is None:
         log.warning("PostgreSQL in %s is not running: start it with ringlog serve", postgres.data)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ringlog.commands.options import Data, Dsn
+from ringlog.commands.options import Data, Dsn, Programs
 from ringlog.nodes.everywhere import difference_everywhere, install_everywhere
 from ringlog.schema.facility_file import load_facility
 from ringlog.server.database import chosen_database, engine
@@ -16,9 +16,9 @@ facility_app = typer.Typer(help="Facility files.", no_args_is_help=True)
 FacilityFile = Annotated[Path, typer.Option("--facility", metavar="FILE", help="Facility file (TOML).")]
 
 
-def init(facility: FacilityFile, data: Data = None, dsn: Dsn = None) -> None:
+def init(facility: FacilityFile, data: Data = None, dsn: Dsn = None, postgres: Programs = None) -> None:
     """Install a facility, or what its file has gained since; a second run changes nothing."""
-    database = chosen_database(data, dsn)
+    database = chosen_database(data, dsn, postgres)
     loaded = load_facility(facility)
     with database.opened(make=True) as conninfo:
         print(install_everywhere(engine(conninfo), loaded))

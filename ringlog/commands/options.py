@@ -11,6 +11,7 @@ import typer
 from ringlog import logs
 from ringlog.gateway import start_log
 from ringlog.logs import Format, Level
+from ringlog.server.programs import PACKAGED
 
 Data = Annotated[
     Path | None,
@@ -32,6 +33,18 @@ Dsn = Annotated[
         show_default=False,
         help="Connection string of a PostgreSQL of your own (15 or later), as its administrator. "
         "Default: $RINGLOG_DSN.",
+    ),
+]
+Programs = Annotated[
+    str | None,
+    typer.Option(
+        "--postgres",
+        metavar="DIR",
+        show_default=False,
+        help=(
+            "Programs of the PostgreSQL (15 or later) in the data directory, as /usr/lib/postgresql/15; "
+            f"{PACKAGED!r}: ringlog's own. Default: those used last, at first ringlog's own."
+        ),
     ),
 ]
 LogLevel = Annotated[

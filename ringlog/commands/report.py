@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +17,7 @@ from rich.text import Text
 
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import UsageError
+from ringlog.monitoring import presence
 from ringlog.monitoring.watching import (
     Space,
     TableState,
@@ -27,6 +29,8 @@ from ringlog.monitoring.watching import (
     states_everywhere,
 )
 from ringlog.nodes.everywhere import Everywhere, server_of
+from ringlog.server import releases
+from ringlog.server.data_lock import Service, latest_service
 from ringlog.server.database import Embedded, chosen_database, demand_facility
 
 report_app = typer.Typer(help="Reports on the rows.", no_args_is_help=True)
@@ -80,12 +84,20 @@ def status(
         bool, typer.Option("--json", help="Print tables and disk as JSON, for programs.")
     ] = False,
 ) -> None:
-    """The state of each table, whichever program writes it and whichever server has it, and the disk.
+    """Whether the server runs; the state of each table, whichever program writes it and whichever server has
+    it; the disk. A PostgreSQL that is stopped stays stopped.
 
-    Code 1: a table is silent or cannot be read, a node cannot be reached, or PostgreSQL's clock has
-    jumped."""
+    Code 1: the server does not run, a table is silent or cannot be read, a node cannot be reached, or
+    PostgreSQL's clock has jumped."""
     database = chosen_database(data, dsn)
-    disk = database.data if isinstance(database, Embedded) else None
+    disk = None
+    if isinstance(database, Embedded):
+        disk = database.data
+        database.postgres.demand()
+        service, runs = latest_service(disk)
+        if not runs:
+            _print_stopped(service, disk, machine)
+            raise typer.Exit(1)
     with database.opened() as conninfo:
         demand_facility(conninfo)
         servers = Everywhere(conninfo)
@@ -95,19 +107,44 @@ def status(
             with look(server) as connection:
                 if doubt := clock_doubt(connection):
                     doubts[node] = doubt
+        with look(conninfo) as connection:
+            running = presence.servers(connection)
+            left = None if disk is None else space(disk, growth(connection, conninfo))
         if machine:
-            with look(conninfo) as connection:
-                left = None if disk is None else space(disk, growth(connection, conninfo))
-            print(json.dumps(as_json(found, left, servers.away, doubts)))
+            state = as_json(found, left, servers.away, doubts)
+            print(json.dumps({"servers": presence.as_json(running)} | state))
         else:
+            for one in running:
+                print(one)
+            if not running:
+                print("no ringlog serve runs on this database")
             for node, server in servers.with_headlines():
                 with look(server) as connection:
                     print_status(connection, server, disk if node is None else None, found.get(node, []))
                 if node in doubts:
                     print(f"\n{doubts[node]}")
         servers.demand_all()
-    if doubts or any(state.silent or state.unread for states in found.values() for state in states):
+    if (
+        not running
+        or doubts
+        or any(state.silent or state.unread for states in found.values() for state in states)
+    ):
         raise typer.Exit(1)
+
+
+def _print_stopped(service: Service | None, data: Path, machine: bool) -> None:
+    """Prints that the server of a data directory does not run, and since when."""
+    if machine:
+        latest = {"latest": None if service is None else asdict(service)}
+        print(json.dumps({"servers": []} | latest | as_json({}, space(data, None), {}, {})))
+        return
+    if service is None:
+        when = "it has not run yet"
+    elif service.until is None:
+        when = f"it ran since {service.since} and ended without a stop"
+    else:
+        when = f"it stopped at {service.until}"
+    print(f"ringlog serve does not run: {when}")
 
 
 def moment_of(text: str) -> datetime:
@@ -219,6 +256,8 @@ def print_status(
     if data is not None:
         left = space(data, growth(connection, conninfo))
         console.print(f"disk: {left.free / 1e9:.1f} GB free{lasting(left)}\n")
+    if old := releases.outdated(connection.info.server_version):
+        console.print(Text(f"{old}: {releases.REMEDY}\n"))
     if priority := _writer_priority(connection):
         console.print(f"{priority}\n")
     query = (

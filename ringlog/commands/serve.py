@@ -14,14 +14,14 @@ from sqlalchemy.exc import DBAPIError
 
 from ringlog.clients.password import PasswordError, only_line
 from ringlog.commands.cert import TlsUse, chosen_tls
-from ringlog.commands.options import Data, Dsn, logging_command
+from ringlog.commands.options import Data, Dsn, Programs, logging_command
 from ringlog.errors import UsageError
 from ringlog.nodes.everywhere import nodes_followed, nodes_of, reached
 from ringlog.schema.facility_file import FacilityError
 from ringlog.server.database import Embedded, External, chosen_database
 from ringlog.server.descriptors import raise_file_limit
 from ringlog.server.installer import Installer
-from ringlog.server.postgres import Postgres, Stopped
+from ringlog.server.postgres import Stopped
 from ringlog.server.server import Address, Http, Server
 from ringlog.server.settings import parse_memory
 from ringlog.server.stopping import stop_at_signals
@@ -55,6 +55,7 @@ def serve(
     facility: _FacilityFile = None,
     data: Data = None,
     dsn: Dsn = None,
+    postgres: Programs = None,
     listen: Annotated[
         str,
         typer.Option(metavar="HOST:PORT", help=("Address that TDS clients connect to. Port 0: a free one.")),
@@ -146,7 +147,7 @@ def serve(
     ] = True,
 ) -> None:
     """Run the server until Ctrl-C or SIGTERM: PostgreSQL, the facility's tables, the TDS gateway."""
-    database = chosen_database(data, dsn)
+    database = chosen_database(data, dsn, postgres)
     address = Address.parse(listen)
     counts = None if metrics is None else Address.parse(metrics)
     encryption = chosen_tls(tls_cert, tls_key, tls)
@@ -157,7 +158,7 @@ def serve(
         raise UsageError("--pg-port and --memory are for the embedded PostgreSQL, not for --dsn")
     if facility is None and isinstance(database, Embedded):
         # one of another version may just be brought over: whether it is, is known at the start
-        Postgres(database.data).demand(any_version=True)
+        database.postgres.demand(any_version=True)
     if not address.is_loopback and not (encryption and encryption.required):
         log.warning(
             "listening on %s: every machine that can connect can try passwords, and TDS sends passwords "
@@ -276,7 +277,7 @@ def _installer_of(file: Path, database: Embedded | External) -> Installer | None
     """What installs the facility of a file. None, and a logged error, for an invalid one where another is
     installed: a machine that restarts at night must not stay down because of a typing error.
     """
-    is_new = isinstance(database, Embedded) and not Postgres(database.data).exists
+    is_new = isinstance(database, Embedded) and not database.postgres.exists
     try:
         installer = Installer(file)
     except FacilityError as error:

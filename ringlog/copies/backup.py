@@ -24,7 +24,7 @@ import psycopg
 import typer
 from psycopg import sql
 
-from ringlog.commands.options import Data, Dsn
+from ringlog.commands.options import Data, Dsn, Programs
 from ringlog.copies.backup_set import (
     NODES,
     SETS,
@@ -81,7 +81,7 @@ def backup(
     database = chosen_database(data, dsn)
     folder = folder.resolve()
     if isinstance(database, Embedded):
-        postgres = Postgres(database.data)
+        postgres = database.postgres
         postgres.demand()
         account = account_for(postgres.data)
         _make_folders(folder, account, ("base", "wal"))
@@ -168,6 +168,7 @@ def restore(
         Path | None,
         typer.Option("--data", metavar="DIR", help="A new data directory, which must not exist yet."),
     ] = None,
+    postgres: Programs = None,
 ) -> None:
     """Make a new data directory with the database as of a given time. The backup is not changed."""
     if data is None:
@@ -180,16 +181,15 @@ def restore(
     if node is not None or not (folder / "wal").exists():
         restore_copy(copy_of(folder, node, to), data / "first" if every else data, node)
     else:
-        _restore_embedded(folder, to, data / "first" if every else data)
+        _restore_embedded(folder, to, Postgres(data / "first" if every else data, postgres))
     for each in nodes_in(folder) if every else ():
         restore_copy(copy_of(folder, each, None), data / NODES / each, each)
 
 
-def _restore_embedded(folder: Path, to: str | None, data: Path) -> None:
+def _restore_embedded(folder: Path, to: str | None, postgres: Postgres) -> None:
     moment = None if to is None else _moment(to)
     if moment is not None and moment > datetime.now(UTC):
         raise UsageError(f"{to} is in the future: omit --to to restore to the end of the archived log")
-    postgres = Postgres(data)
     demand_new(postgres.data)
     copies = [copy for copy in copies_in(folder) if moment is None or moment_of(copy) <= moment]
     if not copies:
@@ -197,7 +197,13 @@ def _restore_embedded(folder: Path, to: str | None, data: Path) -> None:
         since = f"its oldest copy is of {moment_of(first[0])}" if first else "it contains no copy"
         raise UsageError(f"{folder} has no backup of that time: {since}")
     check(copies[-1])
-    account = account_for(postgres.data)
+    version = (copies[-1] / "PG_VERSION").read_text().strip()
+    if version != str(postgres.version):
+        raise UsageError(
+            f"{copies[-1]} is of PostgreSQL {version}: name its programs with --postgres DIR, as "
+            f"/usr/lib/postgresql/{version}"
+        )
+    account = postgres.account
     postgres.prepare()
     with account.acting():
         try:

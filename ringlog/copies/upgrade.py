@@ -18,12 +18,11 @@ import psycopg
 import typer
 from psycopg.conninfo import make_conninfo
 
-from ringlog.commands.options import Data
+from ringlog.commands.options import Data, Programs
 from ringlog.errors import ServerError, UsageError
-from ringlog.server.account import Account, account_for
 from ringlog.server.database import Embedded, chosen_database
 from ringlog.server.postgres import ADMINISTRATOR, Postgres, postmaster_of, stop_server
-from ringlog.server.programs import MAJOR_VERSION, PACKAGED, programs_for
+from ringlog.server.programs import WHEELS, named_programs, programs_for, version_of
 from ringlog.server.settings import GENERATED, GiB, settings_text
 
 # Beside what the old cluster takes: the new one's own catalogues and log.
@@ -53,43 +52,46 @@ def upgrade(
         typer.Option("--delete-old", help="Delete the old cluster of an upgrade that has been looked at."),
     ] = False,
     data: Data = None,
+    postgres: Programs = None,
 ) -> None:
     """Bring the cluster of an older PostgreSQL to this version's. The server must be stopped."""
     database = chosen_database(data, None)
     if not isinstance(database, Embedded):
         raise UsageError("ringlog upgrade is for the embedded PostgreSQL; upgrade your own by its own tools")
-    postgres = Postgres(database.data)
-    account = account_for(postgres.data)
-    with postgres.alone():
-        old = _older(postgres)
+    used = database.postgres
+    new = Postgres(database.data, postgres) if postgres else used
+    with new.alone():
+        old = _older(new)
         if delete_old:
-            _delete(postgres, old, account)
+            _delete(new, old)
             return
-        if postgres.exists:
+        if new.exists:
             raise UsageError(
-                f"{postgres.cluster} exists already: {postgres.data} needs no upgrade"
+                f"{new.cluster} exists already: {new.data} needs no upgrade"
                 + (f" (ringlog upgrade --delete-old deletes {old})" if old else "")
             )
         if old is None:
-            raise UsageError(f"there is no older cluster in {postgres.data}")
-        _Upgrade(postgres, old, account, old_programs).run(check=check)
+            raise UsageError(f"there is no older cluster in {new.data}")
+        if old_programs is None and old == used.cluster:
+            old_programs = used.programs
+        _Upgrade(new, old, old_programs).run(check=check)
 
 
 def _older(postgres: Postgres) -> Path | None:
     """The cluster of the newest older version."""
     found = []
     for folder in postgres.data.glob("postgresql-*"):
-        if (named := re.fullmatch(r"postgresql-(\d+)", folder.name)) and int(named[1]) < MAJOR_VERSION:
+        if (named := re.fullmatch(r"postgresql-(\d+)", folder.name)) and int(named[1]) < postgres.version:
             found.append((int(named[1]), folder))
     return max(found)[1] if found else None
 
 
-def _delete(postgres: Postgres, old: Path | None, account: Account) -> None:
+def _delete(postgres: Postgres, old: Path | None) -> None:
     if old is None:
         raise UsageError(f"there is no older cluster in {postgres.data}")
     if not postgres.exists:
         raise UsageError(f"{old} is the only cluster in {postgres.data}: run ringlog upgrade first")
-    with account.acting():
+    with postgres.account.acting():
         shutil.rmtree(old)
         # of a run that was killed when it was done
         shutil.rmtree(postgres.data / "upgrading", ignore_errors=True)
@@ -106,35 +108,37 @@ def _databases(conninfo: str) -> Iterator[psycopg.Connection]:
 
 
 class _Upgrade:
-    def __init__(self, postgres: Postgres, old: Path, account: Account, old_programs: Path | None) -> None:
+    def __init__(self, postgres: Postgres, old: Path, old_programs: Path | None) -> None:
         self.postgres = postgres
         self.old = old
-        self.account = account
+        self.account = postgres.account
         self.version = int(old.name.removeprefix("postgresql-"))
-        self.programs = programs_for(account)
+        self.programs = postgres.programs
         self.old_programs = self._programs(old_programs)
         self.new = postgres.data / "upgraded"
         self.work = postgres.data / "upgrading"
 
     def _programs(self, given: Path | None) -> Path:
-        folder = given.resolve() if given else None
-        if folder is None and self.version in PACKAGED:
+        if given is not None:
+            folder = named_programs(given)
+        elif self.version in WHEELS:
             folder = programs_for(self.account, self.version)
-        if folder is None or not (folder / "postgres").exists():
+        else:
             raise ServerError(
                 f"the programs of PostgreSQL {self.version} were not found: name their folder with "
-                "--old-programs, as /usr/lib/postgresql/15/bin"
+                "--old-programs, as /usr/lib/postgresql/15"
             )
-        said = self.account.run([str(folder / "postgres"), "--version"])
-        if f" {self.version}." not in said:
-            raise ServerError(f"{folder} has {said.strip()}, and {self.old} is of version {self.version}")
+        major, minor = version_of(self.account, folder)
+        if major != self.version:
+            raise ServerError(f"{folder} has PostgreSQL {major}.{minor}, and {self.old} is of {self.version}")
         return folder
 
     def run(self, *, check: bool) -> None:
         state = self._control()
         size = sum(file.stat().st_size for file in self.old.rglob("*") if file.is_file())
         free = psutil.disk_usage(str(self.postgres.data)).free
-        print(f"PostgreSQL {self.version} to {MAJOR_VERSION}: {size / 1e9:.2f} GB, {free / 1e9:.2f} GB free")
+        versions = f"PostgreSQL {self.version} to {self.postgres.version}"
+        print(f"{versions}: {size / 1e9:.2f} GB, {free / 1e9:.2f} GB free")
         if free < size + _ROOM:
             raise ServerError(
                 f"{self.postgres.data} needs {(size + _ROOM) / 1000000000.0:.1f} GB for the new cluster "
@@ -163,6 +167,7 @@ class _Upgrade:
                 raise ServerError(f"the new cluster lacks {missing}: the old one is unchanged")
             with self.account.acting():
                 self.new.rename(self.postgres.cluster)
+            self.postgres.remember_programs()
         print(
             f"done: {self.postgres.cluster} with {len(after)} tables and indexes.\n  start ringlog serve, "
             "check the data (ringlog verify), then\n  ringlog upgrade --delete-old    deletes "

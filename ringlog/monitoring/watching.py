@@ -19,6 +19,7 @@ from ringlog.nodes.everywhere import Everywhere, placing_of
 from ringlog.schema.clock import Clock
 from ringlog.schema.many import by_connection
 from ringlog.schema.partitions import MAY_LOOK, has_pages
+from ringlog.server import releases
 
 # Seconds for which an answer is used again before PostgreSQL is asked anew; longer where asking takes long:
 # thousands of tables take no more than a part of a core.
@@ -334,6 +335,7 @@ class Watch:
                 name: clock_doubt(self._kept[server].connection) is not None
                 for name, server in looked_at.items()
             },
+            connection.info.server_version,
         )
 
     def _states(self, server: str) -> list[TableState]:
@@ -368,6 +370,7 @@ def _metrics(
     behind: list[Standby],
     nodes: Mapping[str, bool],
     doubts: Mapping[str | None, bool],
+    version: int,
 ) -> str:
     def of_tables(name: str, words: str, values: list[tuple[str, float | None]]) -> str:
         samples = [(f'{{table="{table}"}}', value) for table, value in values if value is not None]
@@ -379,6 +382,11 @@ def _metrics(
             "ringlog_postgresql_reached",
             "1 for the PostgreSQL that is used, of those that the connection string names.",
             [(_labels(host=server[0], port=str(server[1])), 1)],
+        ),
+        _family(
+            "ringlog_postgresql_outdated",
+            "1 for a minor release of PostgreSQL that is known to lack published fixes.",
+            [(_labels(version=releases.words(version)), releases.outdated(version) is not None)],
         ),
         of_tables(
             "ringlog_table_newest_row_age_seconds",

@@ -126,14 +126,15 @@ def account_for(data: Path) -> Account:
                     f"{data} belongs to {pwd.getpwuid(owner).pw_name}: run this as that user or as root"
                 )
             return _account(pwd.getpwuid(owner))
-        return _account(pwd.getpwuid(owner)) if owner != 0 else _system_account()
+        return _account(pwd.getpwuid(owner)) if owner != 0 else system_account()
     except KeyError:
         raise ServerError(
             f"user number {owner} has no entry in the passwd file; PostgreSQL needs one"
         ) from None
 
 
-def _system_account() -> Account:
+def system_account() -> Account:
+    """The account `ringlog`, which root makes when it is missing. Raises ServerError."""
     try:
         return _account(pwd.getpwnam(SYSTEM_ACCOUNT))
     except KeyError:

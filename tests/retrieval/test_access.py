@@ -1,9 +1,11 @@
 """Who may read what over HTTP: PostgreSQL decides, under the login that a request shows."""
 
 import ssl
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
@@ -104,6 +106,55 @@ def test_a_role_without_http_is_refused(temporary_directory: Path) -> None:
     answer = ringlog("serve", "--http-role", "display", "--data", temporary_directory / "never")
     assert answer.returncode == 2
     assert "--http HOST:PORT" in answer.stderr
+
+
+def test_a_locked_login_is_401_with_the_reason(web) -> None:
+    login = Login("locked_reader", "pass-word")
+    words = ("--password-stdin", "--data", web.server.data)
+    assert ringlog("user", "add", login.user, "--reader", *words, stdin=login.password).returncode == 0
+    assert ringlog("user", "lock", login.user, "--data", web.server.data).returncode == 0
+    with web.client(login) as client:
+        answer = client.get(ME)
+    assert answer.status_code == 401
+    assert "locked" in answer.text
+    assert answer.headers["www-authenticate"].startswith("Basic")
+
+
+@pytest.fixture
+def admin_of_web(web) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(web.server.dsn, autocommit=True) as connection:
+        yield connection
+
+
+def test_a_login_with_as_many_connections_as_it_may_is_503_with_the_reason(web, admin_of_web) -> None:
+    login = Login("narrow_reader", "pass-word")
+    words = ("--password-stdin", "--data", web.server.data)
+    assert ringlog("user", "add", login.user, "--reader", *words, stdin=login.password).returncode == 0
+    admin_of_web.execute("alter role narrow_reader connection limit 0")
+    with web.client(login) as client:
+        answer = client.get(ME)
+    assert answer.status_code == 503
+    assert "as many connections as it may" in answer.text
+
+
+def test_a_login_without_the_right_to_connect_is_403(web, admin_of_web) -> None:
+    admin_of_web.execute("create database closed_to_readers")
+    admin_of_web.execute("revoke connect on database closed_to_readers from public")
+    with pytest.raises(ReadError) as closed:
+        connect(make_conninfo(web.server.dsn_of(web.server.reader), dbname="closed_to_readers"))
+    admin_of_web.execute("drop database closed_to_readers")
+    answer = refused(closed.value)
+    assert (answer.status, str(answer)) == (403, "this login has no right to connect to the database")
+
+
+def test_an_open_role_for_which_the_gateway_may_not_act_is_named(web) -> None:
+    """As it may not for one that is locked, or that is no login."""
+    with pytest.raises(ReadError) as forbidden:
+        connect(make_conninfo(web.server.dsn_of(web.server.reader), options="-c role=daq_writer"))
+    answer = refused(forbidden.value)
+    assert answer.status == 503
+    assert str(answer).startswith('role "daq_writer" is locked, or it is no login: ')
+    assert "--http-role" in str(answer)
 
 
 def test_an_open_role_that_nobody_has_made_is_named(scratch_postgres: Postgres) -> None:

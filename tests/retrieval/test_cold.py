@@ -36,10 +36,10 @@ def conninfo_of(url: sa.URL) -> str:
 
 
 @pytest.fixture
-def archived(database_url: sa.URL, tmp_path: Path) -> Iterator[tuple[httpx.Client, Path]]:
+def archived(database_url: sa.URL, temporary_directory: Path) -> Iterator[tuple[httpx.Client, Path]]:
     """A client of four weeks, of which the first three are files, and the archive's folder."""
     conninfo = conninfo_of(database_url)
-    folder, engine = tmp_path / "archive", sa.create_engine(database_url)
+    folder, engine = temporary_directory / f"archive-{database_url.database}", sa.create_engine(database_url)
     table = Table("slow", 10, 1200.0, (Column("a_double", "t/double", "double"),))
     history = History(Retention(2, "week"), str(folder))
     install(engine, Facility("test", "UTC", (table,), history=history))

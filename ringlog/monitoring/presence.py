@@ -1,0 +1,83 @@
+"""The servers of a database that run: each says so in its sessions' list, which `ringlog status` reads.
+
+The list is PostgreSQL's own (pg_stat_activity), so that no process is named that has ended, however it ended.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from ringlog.server.background import in_background
+
+_NAME, _TIME = "ringlog serve", "%Y%m%dT%H%M%SZ"
+_PAUSE = 1.0  # seconds between two looks at what is to be said
+_LONGEST = 63  # bytes of an application_name
+
+
+@dataclass(frozen=True)
+class Server:
+    """A `ringlog serve` that runs."""
+
+    host: str | None
+    """None: it is on PostgreSQL's machine"""
+    since: datetime
+    words: str
+    """trouble of its parts; empty: none"""
+
+    def __str__(self) -> str:
+        host = "" if self.host is None else f" on {self.host}"
+        words = f"; {self.words}" if self.words else ""
+        return f"ringlog serve runs{host} since {self.since.astimezone():%Y-%m-%d %H:%M:%S}{words}"
+
+
+@contextmanager
+def present(conninfo: str, words: Callable[[], str]) -> Iterator[None]:
+    """Keeps a connection that says that this server runs, and `words()`, until the context is left."""
+    end = threading.Event()
+    began = f"{_NAME} {datetime.now(UTC):{_TIME}}"
+
+    def name() -> str:
+        return f"{began} {words()}".strip()[:_LONGEST]
+
+    def keep() -> None:
+        while not end.is_set():
+            try:
+                known = name()
+                with psycopg.connect(
+                    make_conninfo(conninfo, application_name=known, connect_timeout=5), autocommit=True
+                ) as connection:
+                    while not end.wait(_PAUSE):
+                        now = name()
+                        # the statement shows too whether the connection is still there
+                        connection.execute("select set_config('application_name', %s, false)", [now])
+            except psycopg.Error:
+                # PostgreSQL has stopped or is elsewhere now; what needs it says so
+                end.wait(_PAUSE)
+
+    with in_background("presence", keep, end):
+        yield
+
+
+def servers(connection: psycopg.Connection) -> list[Server]:
+    """Those that run on the database of this connection."""
+    query = """
+        select host(client_addr), application_name from pg_stat_activity
+        where datname = current_database() and starts_with(application_name, %s)
+        order by client_addr, backend_start
+    """
+    found = []
+    for host, name in connection.execute(query, [f"{_NAME} "]):
+        began, _, words = str(name).removeprefix(f"{_NAME} ").partition(" ")
+        with suppress(ValueError):  # somebody else's session of such a name
+            found.append(Server(host, datetime.strptime(began, _TIME).replace(tzinfo=UTC), words))
+    return found
+
+
+def as_json(running: list[Server]) -> list[dict[str, str | None]]:
+    """For machines."""
+    return [asdict(one) | {"since": one.since.isoformat()} for one in running]
