@@ -24,6 +24,7 @@ from ringlog.adoption.session import connected, rows_of
 from ringlog.adoption.texts import QuestionMarks, Unreadable, reading
 from ringlog.adoption.threads import in_threads
 from ringlog.clients import Address
+from ringlog.schema import session
 
 _BATCH = 2000  # rows
 _EPOCH = datetime(1970, 1, 5)  # a Monday
@@ -100,7 +101,7 @@ class Ledger:
 
 def identity(conninfo: str) -> str:
     """What no other database has, of this server or another."""
-    with psycopg.connect(conninfo) as connection:
+    with session.connect(conninfo) as connection:
         row = connection.execute(
             "select concat(system_identifier, '/', oid) from pg_control_system(), pg_database"
             " where datname = current_database()"
@@ -157,7 +158,7 @@ def copy(
     def work(waiting: Iterator[Part]) -> Iterator[Copied]:
         with (
             connected(source.address, source.password, source.version) as old,
-            psycopg.connect(conninfo) as new,
+            session.connect(conninfo) as new,
         ):
             new.execute("set session timezone to 'UTC'")
             new.commit()

@@ -21,6 +21,7 @@ from ringlog.adoption.session import ABSENT, connected, number, words
 from ringlog.adoption.tables import ROW_VERSIONS
 from ringlog.adoption.texts import QuestionMarks, Unreadable, reading
 from ringlog.adoption.threads import in_threads
+from ringlog.schema import session
 
 _BATCH = 2000  # rows
 _MOST_UNREAD = 5  # texts that cannot be read, reported of a table
@@ -54,7 +55,7 @@ def copy_site(
     def work(waiting: Iterator[OldTable]) -> Iterator[SiteCopied]:
         with (
             connected(source.address, source.password, source.version) as old,
-            psycopg.connect(conninfo, autocommit=True) as new,
+            session.connect(conninfo, autocommit=True) as new,
         ):
             new.execute("set session timezone to 'UTC'")
             # no trigger fires and no foreign key is checked row by row
@@ -192,7 +193,7 @@ def _go_on(new: psycopg.Connection[Any], table: sql.Identifier, column: OldColum
 
 def unreferenced(conninfo: str, database: str) -> list[str]:
     """Foreign keys of the schema with rows that refer to none: the old server was changed meanwhile."""
-    with psycopg.connect(conninfo) as new:
+    with session.connect(conninfo) as new:
         found = new.execute(
             """
             select c.conname, c.conrelid::regclass::text, c.confrelid::regclass::text,

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from adbc_driver_manager import Error
 from adbc_driver_manager.dbapi import Connection
-from adbc_driver_postgresql import dbapi
 from psycopg import sql
+
+from ringlog.schema import session
 
 __all__ = ["BeyondArrow", "Connection", "ReadError", "connect", "plain", "rows", "run", "transaction"]
 
@@ -53,8 +54,7 @@ class BeyondArrow(ReadError):
 def connect(conninfo: str) -> Connection:
     """Logs in by a libpq connection string or URI. Raises ReadError."""
     with _errors_converted():
-        connection: Connection = dbapi.connect(conninfo, db_kwargs=_TYPES)
-        return connection
+        return session.arrow(conninfo, **_TYPES)
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from psycopg import sql
 from ringlog.history import blocks, waveforms
 from ringlog.history.copying import FORMATS, copied, copied_waveforms
 from ringlog.history.spans import Spans, combined, of_rows
+from ringlog.schema import session
 from ringlog.schema.clock import JUMP
 from ringlog.schema.many import by_connection
 from ringlog.schema.partitions import EARLIEST, MAY_LOOK, has_pages
@@ -140,7 +141,7 @@ def summarise(
 def connected(conninfo: str) -> Iterator[psycopg.Connection]:
     """A connection whose times are in UTC: in a zone with summer time, which the database may have, two
     moments of autumn have one name, and Python takes neither for the same moment in UTC (PEP 495)."""
-    with psycopg.connect(conninfo, autocommit=True) as connection:
+    with session.connect(conninfo, autocommit=True) as connection:
         connection.execute("set timezone to 'UTC'")
         yield connection
 

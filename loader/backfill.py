@@ -19,6 +19,7 @@ from rich.progress import Progress as Bars
 from ringlog.clients import Address, Unanswered, connect
 from ringlog.loader.options import LoadError
 from ringlog.loader.sources.replay import files_of
+from ringlog.schema import session
 from ringlog.schema.facility import Facility, Table
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _place(dsn: str) -> dict[str, Any]:
 
 def _try(node: str, conninfo: str) -> None:
     try:
-        psycopg.connect(conninfo).close()
+        session.connect(conninfo).close()
     except psycopg.OperationalError as error:
         raise Unanswered(f"node {node}: {' '.join(str(error).split())}") from None
 

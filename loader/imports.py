@@ -21,11 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from adbc_driver_manager import Error, OperationalError
 from adbc_driver_manager.dbapi import Connection
-from adbc_driver_postgresql import dbapi
 from psycopg import sql
 
 from ringlog.loader.sources import SourceError
 from ringlog.loader.sources.blocks import File
+from ringlog.schema import session
 from ringlog.schema.change import CHANNEL
 from ringlog.schema.facility import Table
 from ringlog.schema.partitions import MAINTENANCE_LOCK
@@ -150,7 +150,7 @@ class _Import:
         attempts, before = 0, -1
         while True:
             try:
-                with closing(dbapi.connect(self._conninfo)) as connection:
+                with closing(session.arrow(self._conninfo)) as connection:
                     self._import(connection, path, digest, number)
                 return
             except Error as error:

@@ -13,6 +13,7 @@ from ringlog.clients.moments import microseconds
 from ringlog.loader.ack_log import Acknowledgement, read_acknowledgements
 from ringlog.loader.sources import Reading
 from ringlog.loader.sources.simulator import Simulator
+from ringlog.schema import session
 from ringlog.schema.facility import Table
 
 
@@ -78,7 +79,7 @@ def verify_sets(
 
 
 def _connected(conninfo: str) -> psycopg.Connection:
-    return psycopg.connect(conninfo, options="-c timezone=UTC")
+    return session.connect(conninfo, options="-c timezone=UTC")
 
 
 def _verify(

@@ -15,6 +15,7 @@ import psycopg
 from psycopg import sql
 
 from ringlog.procedures import CLAIMS_LOCK
+from ringlog.schema import session
 from ringlog.schema.roles import OWNER, SUMMARIES
 
 Connection: TypeAlias = psycopg.Connection[Any]
@@ -26,10 +27,10 @@ _AT_ONCE = 1000
 def opened(conninfo: str) -> Connection:
     """A connection whose texts of values are the same on every server."""
     options = (
-        "-c search_path=pg_catalog -c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres"
+        "-c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres"
         " -c bytea_output=hex -c extra_float_digits=1 -c client_min_messages=warning"
     )
-    connection = psycopg.connect(conninfo, autocommit=True, options=options)
+    connection = session.connect(conninfo, autocommit=True, options=options)
     connection.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
     return connection
 

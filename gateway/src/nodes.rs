@@ -157,7 +157,8 @@ impl Asking {
             Some(open) => open,
             None => {
                 let words = "ringlog logins";
-                let opened = Connection::open(&maker.address, &maker.user, &maker.password, words).await?;
+                let opened =
+                    Connection::open_own(&maker.address, &maker.user, &maker.password, words, &[]).await?;
                 self.failed = None;
                 self.open.insert(opened)
             }

@@ -23,7 +23,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psutil
-import psycopg
 from psycopg import sql
 
 from ringlog.history.summaries import summarise
@@ -31,6 +30,7 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import COLUMN, RING, Tables
 from ringlog.loadtest.experiment.native import build
 from ringlog.loadtest.experiment.server import WRITER, postgres_cpu
+from ringlog.schema import session
 from ringlog.schema.partitions import Week
 from ringlog.schema.roles import OWNER
 from ringlog_lab.machines.writers import Writers
@@ -162,7 +162,7 @@ def _fill_weeks(dsn: str, table: str, readings: Iterable[str], weeks: int, rows:
         " select 1 + n %% {ring}, %s + n * interval '1 week' / {rows}, {}"
         " from generate_series(0, {rows} - 1) as n"
     ).format(log, columns, values, ring=sql.Literal(RING), rows=sql.Literal(rows))
-    with psycopg.connect(dsn, autocommit=True) as administrator:
+    with session.connect(dsn, autocommit=True) as administrator:
         administrator.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
         for ago in range(weeks, 0, -1):
             start = Week.of(datetime.now(UTC) - ago * timedelta(weeks=1)).start
@@ -226,7 +226,7 @@ def _measured(
 
 
 def postmaster_of(dsn: str) -> psutil.Process:
-    with psycopg.connect(dsn) as connection:
+    with session.connect(dsn) as connection:
         row = connection.execute("select pg_backend_pid()").fetchone()
         assert row is not None
         parent = psutil.Process(row[0]).parent()

@@ -35,6 +35,7 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables
 from ringlog.loadtest.experiment.native import build
 from ringlog.loadtest.experiment.server import postgres_cpu
+from ringlog.schema import session
 from ringlog_lab.bench.asking import asking
 from ringlog_lab.bench.reading import fill
 from ringlog_lab.budget import Hierarchy
@@ -116,7 +117,7 @@ class Postgres:
 
     def _answers(self) -> bool:
         try:
-            psycopg.connect(self.conninfo()).close()
+            session.connect(self.conninfo()).close()
         except psycopg.OperationalError:
             return False
         return True
@@ -166,7 +167,7 @@ def _run(given: argparse.Namespace) -> None:
         tables = Tables("table_", 1, given.columns)
         file.write_text(facility_text(None, [tables], ()))
         environment, password = _install(file, servers)
-        with psycopg.connect(primary.conninfo(_PLANT), autocommit=True) as administrator:
+        with session.connect(primary.conninfo(_PLANT), autocommit=True) as administrator:
             fill(administrator, tables, given.rows)
         for standby in standbys:
             standby.copy(primary)
@@ -207,7 +208,7 @@ def _run(given: argparse.Namespace) -> None:
 def _install(file: Path, servers: Sequence[Postgres]) -> tuple[dict[str, str], str]:
     """Installs a facility and the readers' logins: the environment of commands, and the logins' password."""
     primary = servers[0]
-    with psycopg.connect(primary.conninfo(), autocommit=True) as connection:
+    with session.connect(primary.conninfo(), autocommit=True) as connection:
         connection.execute(f"create role {_KEEPER} login createrole password '{_KEEPER}'")
         connection.execute(f"create database {_PLANT} owner {_KEEPER}")
     dsn = make_conninfo(
@@ -259,7 +260,7 @@ def _check(servers: Sequence[Postgres], readers: int) -> None:
     )
     found = []
     for server in servers:
-        with psycopg.connect(server.conninfo()) as connection:
+        with session.connect(server.conninfo()) as connection:
             row = connection.execute(query, [[_READER, _STANDBY_READER]]).fetchone()
             assert row is not None
             found.append(int(row[0]))

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-import psycopg
+
+from ringlog.schema import session
 
 _SETTINGS = (
     "fsync",
@@ -53,7 +54,7 @@ def versions(conninfo: str) -> dict[str, str]:
     """Versions of everything that took part."""
     import pymssql
 
-    with psycopg.connect(conninfo) as connection:
+    with session.connect(conninfo) as connection:
         postgres = connection.info.parameter_status("server_version") or "?"
     return {
         "ringlog": _commit(),
@@ -68,7 +69,7 @@ def versions(conninfo: str) -> dict[str, str]:
 
 def settings(conninfo: str) -> dict[str, str]:
     """PostgreSQL's settings that matter for writing."""
-    with psycopg.connect(conninfo) as connection:
+    with session.connect(conninfo) as connection:
         rows = connection.execute(
             "select name, current_setting(name) from pg_settings where name = any(%s)", [list(_SETTINGS)]
         ).fetchall()

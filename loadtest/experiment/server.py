@@ -18,6 +18,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ringlog.loadtest.experiment.errors import LoadTestError
+from ringlog.schema import session
 
 WRITER, READER = "bench_writer", "bench_reader"
 # seconds; the first start makes the tables, 250 of 300 columns for HALF's 25,000 PVs
@@ -174,7 +175,7 @@ def serving(
                 words = ("user", "add", name, right, "--password-stdin", "--data", data)
                 _ringlog(*words, stdin=f"{password}\n")
         dsn = _ringlog("dsn", "--data", data).strip()
-        with psycopg.connect(dsn, autocommit=True) as administrator:
+        with session.connect(dsn, autocommit=True) as administrator:
             postgres_port = int(str(conninfo_to_dict(dsn)["port"]))
             server = Server(
                 gateway, postmaster, host, port, postgres_port, password, administrator, metrics, begun

@@ -15,6 +15,7 @@ import psycopg
 from ringlog.loadtest.experiment.machine import load_average
 from ringlog.loadtest.spring8.results import Sample
 from ringlog.loadtest.spring8.target import Target
+from ringlog.schema import session
 
 # Seconds between samples at first, and how many are kept: from then on every other one.
 _INTERVAL = 1.0
@@ -40,7 +41,7 @@ class Sampler:
     def __init__(self, target: Target, clients: Sequence[psutil.Process]) -> None:
         self._target = target
         self._clients = clients
-        self._connection = psycopg.connect(target.conninfo, autocommit=True)
+        self._connection = session.connect(target.conninfo, autocommit=True)
         self._begun = 0.0
         self._first: Sample | None = None
         self.samples: list[Sample] = []

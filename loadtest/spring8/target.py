@@ -13,6 +13,7 @@ from ringlog.clients import Address, Unanswered, connect
 from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
 from ringlog.loadtest.experiment.server import READER, WRITER, Server, serving
 from ringlog.loadtest.parameters import fill
+from ringlog.schema import session
 from ringlog.schema.facility_file import load_facility
 
 _RINGLOG = [sys.executable, "-P", "-m", "ringlog"]
@@ -79,7 +80,7 @@ def given_target(url: str, reader: str | None, dsn: str) -> Target:
     except Unanswered as error:
         raise LoadTestError(str(error)) from None
     try:
-        with psycopg.connect(dsn) as connection:
+        with session.connect(dsn) as connection:
             if connection.execute("select to_regclass('ringlog.logged_table')").fetchone() == (None,):
                 raise LoadTestUsageError("--dsn: no facility is installed in this database")
     except psycopg.Error as error:

@@ -8,7 +8,8 @@ import typer
 from ringlog.commands.options import Data, Dsn
 from ringlog.history.summaries import summarise
 from ringlog.nodes.everywhere import Everywhere, server_of
-from ringlog.server.database import chosen_database, demand_facility, engine
+from ringlog.schema.session import engine
+from ringlog.server.database import chosen_database, demand_facility
 
 if TYPE_CHECKING:
     import sqlalchemy as sa

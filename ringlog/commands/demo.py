@@ -15,7 +15,6 @@ from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 import psutil
-import psycopg
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -36,7 +35,7 @@ from ringlog.loadtest.parameters import fill, of_a_reader
 from ringlog.loadtest.reader import Reader
 from ringlog.loadtest.trend import draw, example_signals, read_trends
 from ringlog.loadtest.verification import Found, verify
-from ringlog.schema import spring8
+from ringlog.schema import session, spring8
 from ringlog.schema.facility import Facility
 from ringlog.schema.facility_file import load_facility
 from ringlog.server.logins import Right, add_login
@@ -188,7 +187,7 @@ def _demonstrate(
         )
         for table in facility.tables
     ]
-    with psycopg.connect(server.postgres.conninfo()) as administrator:
+    with session.connect(server.postgres.conninfo()) as administrator:
         fill(administrator, facility)
     readers = [
         Reader(table, server.address(READER), password, of_a_reader(facility, place))

@@ -17,6 +17,7 @@ import typer
 
 from ringlog.commands.options import Data, Dsn
 from ringlog.nodes.everywhere import Everywhere
+from ringlog.schema import session
 from ringlog.server import releases
 from ringlog.server.database import Embedded, chosen_database
 from ringlog.server.settings import GiB, machine_memory
@@ -311,7 +312,7 @@ def nodes(conninfo: str) -> Iterator[Finding]:
 
 def postgres(conninfo: str) -> Iterator[Finding]:
     """Settings, roles and state of a PostgreSQL."""
-    with psycopg.connect(conninfo) as connection:
+    with session.connect(conninfo) as connection:
         for name in ("fsync", "full_page_writes", "synchronous_commit"):
             ((value,),) = connection.execute("select current_setting(%s)", [name]).fetchall()
             if value == "off":
@@ -406,7 +407,7 @@ def _open_to(connection: psycopg.Connection) -> Iterator[Finding]:
 
 def memory(conninfo: str, machine: int) -> Iterator[Finding]:
     """The buffer cache of a PostgreSQL on a machine with so many bytes of memory."""
-    with psycopg.connect(conninfo) as connection:
+    with session.connect(conninfo) as connection:
         ((buffers, needed, status),) = connection.execute(
             "select pg_size_bytes(current_setting('shared_buffers')),"
             " current_setting('shared_memory_size_in_huge_pages')::integer,"
@@ -439,7 +440,7 @@ def memory(conninfo: str, machine: int) -> Iterator[Finding]:
 
 def backups(conninfo: str) -> Iterator[Finding]:
     """Whether what the embedded server writes is archived anywhere."""
-    with psycopg.connect(conninfo) as connection:
+    with session.connect(conninfo) as connection:
         ((command,),) = connection.execute("show archive_command").fetchall()
     if command in ("", "(disabled)", "/bin/true"):
         yield Finding(

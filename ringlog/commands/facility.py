@@ -9,7 +9,8 @@ import typer
 from ringlog.commands.options import Data, Dsn, Programs
 from ringlog.nodes.everywhere import difference_everywhere, install_everywhere
 from ringlog.schema.facility_file import load_facility
-from ringlog.server.database import chosen_database, engine
+from ringlog.schema.session import engine
+from ringlog.server.database import chosen_database
 
 facility_app = typer.Typer(help="Facility files.", no_args_is_help=True)
 

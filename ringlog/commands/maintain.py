@@ -12,7 +12,8 @@ from ringlog.history.summaries import summarise
 from ringlog.nodes.everywhere import Everywhere, server_of
 from ringlog.schema import clock
 from ringlog.schema.partitions import maintain as maintain_partitions
-from ringlog.server.database import chosen_database, demand_facility, engine
+from ringlog.schema.session import engine
+from ringlog.server.database import chosen_database, demand_facility
 
 
 def maintain(

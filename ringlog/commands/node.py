@@ -9,8 +9,10 @@ import typer
 from ringlog.commands.options import Data, Dsn
 from ringlog.nodes.everywhere import nodes_of, place, places, reached
 from ringlog.nodes.moving import Move, move_tables, moves_under_way
+from ringlog.schema import session
 from ringlog.schema.facility_file import load_facility
-from ringlog.server.database import chosen_database, demand_facility, engine
+from ringlog.schema.session import engine
+from ringlog.server.database import chosen_database, demand_facility
 
 node_app = typer.Typer(help="Servers that tables lie on.", no_args_is_help=True)
 
@@ -72,7 +74,7 @@ def move(
 def _size(conninfo: str) -> int | str:
     """Bytes of a database, or why it cannot be asked."""
     try:
-        with psycopg.connect(conninfo) as connection:
+        with session.connect(conninfo) as connection:
             row = connection.execute("select pg_database_size(current_database())").fetchone()
     except psycopg.OperationalError as error:
         return " ".join(str(error).split())

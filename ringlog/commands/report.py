@@ -29,6 +29,7 @@ from ringlog.monitoring.watching import (
     states_everywhere,
 )
 from ringlog.nodes.everywhere import Everywhere, server_of
+from ringlog.schema import session
 from ringlog.server import releases
 from ringlog.server.data_lock import Service, latest_service
 from ringlog.server.database import Embedded, chosen_database, demand_facility
@@ -171,7 +172,7 @@ def print_losses(conninfo: str, begin: datetime, table: str | None, hourly: bool
         ' where coalesce(until, "time") >= %s and (%s::text is null or table_name = %s)'
         ' order by "time", table_name limit 1000'
     )
-    with psycopg.connect(conninfo) as connection:
+    with session.connect(conninfo) as connection:
         known = [name for (name,) in connection.execute("select table_name from ringlog.logged_table")]
         if table is not None and table not in known:
             raise UsageError(f"there is no table '{table}': ringlog status lists them")

@@ -14,7 +14,9 @@ from ringlog.copies.backup_set import checked
 from ringlog.errors import UsageError
 from ringlog.history import verification as history
 from ringlog.nodes.everywhere import Everywhere, place
-from ringlog.server.database import chosen_database, demand_facility, engine
+from ringlog.schema import session
+from ringlog.schema.session import engine
+from ringlog.server.database import chosen_database, demand_facility
 
 
 def verify(
@@ -51,7 +53,7 @@ def verify(
         for name, server in servers:
             if servers.nodes:
                 print(f"{place(name)}:", flush=True)
-            with psycopg.connect(server, autocommit=True) as connection:
+            with session.connect(server, autocommit=True) as connection:
                 problems = list(problems_of(connection, engine(server)))
             for problem in problems:
                 print(problem)

@@ -8,7 +8,8 @@ import typer
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import UsageError
 from ringlog.nodes.everywhere import Everywhere, server_of
-from ringlog.server.database import chosen_database, demand_facility, engine
+from ringlog.schema.session import engine
+from ringlog.server.database import chosen_database, demand_facility
 
 weeks_app = typer.Typer(help="Weeks past retention that are set aside.", no_args_is_help=True)
 

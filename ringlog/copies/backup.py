@@ -41,8 +41,10 @@ from ringlog.copies.base_copy import check, copies_in, delete_older, make_copy, 
 from ringlog.errors import ServerError, UsageError
 from ringlog.nodes.everywhere import Everywhere, place
 from ringlog.nodes.moving import moves_under_way, no_other_move
+from ringlog.schema import session
+from ringlog.schema.session import engine
 from ringlog.server.account import Account, account_for
-from ringlog.server.database import Embedded, chosen_database, engine
+from ringlog.server.database import Embedded, chosen_database
 from ringlog.server.postgres import ADMINISTRATOR, Postgres
 from ringlog.server.programs import programs_for
 from ringlog.server.settings import GENERATED
@@ -87,7 +89,7 @@ def backup(
         _make_folders(folder, account, ("base", "wal"))
         with postgres.reachable():
             administrator = postgres.conninfo(ADMINISTRATOR)
-            with psycopg.connect(administrator, autocommit=True) as connection:
+            with session.connect(administrator, autocommit=True) as connection:
                 _archive_to(connection, folder / "wal")
                 servers = _copy_all(folder, account, administrator, postgres.conninfo())
                 connection.execute("select pg_switch_wal()")
@@ -237,7 +239,7 @@ def _restore_embedded(folder: Path, to: str | None, postgres: Postgres) -> None:
 
 def _disown_archive(postgres: Postgres) -> bool:
     """Leaves the archive of old weeks to the database that the backup is of; False: there is none."""
-    with psycopg.connect(postgres.conninfo(), autocommit=True) as connection:
+    with session.connect(postgres.conninfo(), autocommit=True) as connection:
         if connection.execute("select to_regclass('ringlog.archive_owner')").fetchall() == [(None,)]:
             return False
         owner = connection.execute("update ringlog.archive_owner set token = null, previous = null")
@@ -248,7 +250,7 @@ def _recovered(postgres: Postgres, process: "subprocess.Popen[bytes]") -> dateti
     """Waits until PostgreSQL has reached its recovery target. Returns the time of the last transaction."""
     while True:
         try:
-            with psycopg.connect(postgres.conninfo(ADMINISTRATOR), autocommit=True) as connection:
+            with session.connect(postgres.conninfo(ADMINISTRATOR), autocommit=True) as connection:
                 query = "select pg_is_in_recovery(), pg_last_xact_replay_timestamp()"
                 recovering, last = connection.execute(query).fetchall()[0]
         except psycopg.OperationalError:

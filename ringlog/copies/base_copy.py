@@ -8,10 +8,10 @@ import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
-import psycopg
 from psycopg.conninfo import make_conninfo
 
 from ringlog.errors import ServerError, UsageError
+from ringlog.schema import session
 from ringlog.server.account import Account
 from ringlog.server.programs import programs_for
 
@@ -26,7 +26,7 @@ def make_copy(base: Path, account: Account, conninfo: str) -> Path:
     unfinished = base / "unfinished"
     with account.acting():
         shutil.rmtree(unfinished, ignore_errors=True)
-    with psycopg.connect(conninfo, autocommit=True) as connection:
+    with session.connect(conninfo, autocommit=True) as connection:
         # the account may not be able to read the file of passwords
         password = connection.info.password
         command = [

@@ -20,6 +20,7 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.commands.options import Data, Programs
 from ringlog.errors import ServerError, UsageError
+from ringlog.schema import session
 from ringlog.server.database import Embedded, chosen_database
 from ringlog.server.postgres import ADMINISTRATOR, Postgres, postmaster_of, stop_server
 from ringlog.server.programs import WHEELS, named_programs, programs_for, version_of
@@ -100,10 +101,10 @@ def _delete(postgres: Postgres, old: Path | None) -> None:
 
 def _databases(conninfo: str) -> Iterator[psycopg.Connection]:
     """A connection to each database of a server, one after the other."""
-    with psycopg.connect(conninfo) as connection:
+    with session.connect(conninfo) as connection:
         names = connection.execute("select datname from pg_database where datallowconn").fetchall()
     for (name,) in names:
-        with psycopg.connect(make_conninfo(conninfo, dbname=name), autocommit=True) as connection:
+        with session.connect(make_conninfo(conninfo, dbname=name), autocommit=True) as connection:
             yield connection
 
 

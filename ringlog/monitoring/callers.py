@@ -11,6 +11,7 @@ import psycopg
 from psycopg import sql
 
 from ringlog.gateway import Gateway, LastCall
+from ringlog.schema import session
 from ringlog.schema.roles import OWNER
 from ringlog.server.background import in_background
 
@@ -77,7 +78,7 @@ def _note(conninfo: str, calls: list[LastCall]) -> None:
         )
         for call in calls
     ]
-    with psycopg.connect(conninfo, connect_timeout=5) as connection:
+    with session.connect(conninfo, connect_timeout=5) as connection:
         connection.execute(sql.SQL("set local role {}").format(sql.Identifier(OWNER)))
         connection.execute(query, [list(column) for column in zip(*rows, strict=True)])
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from ringlog.schema import session
 from ringlog.server.background import in_background
 
 _NAME, _TIME = "ringlog serve", "%Y%m%dT%H%M%SZ"
@@ -48,7 +49,7 @@ def present(conninfo: str, words: Callable[[], str]) -> Iterator[None]:
         while not end.is_set():
             try:
                 known = name()
-                with psycopg.connect(
+                with session.connect(
                     make_conninfo(conninfo, application_name=known, connect_timeout=5), autocommit=True
                 ) as connection:
                     while not end.wait(_PAUSE):

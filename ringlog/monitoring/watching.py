@@ -16,6 +16,7 @@ from psycopg.rows import class_row
 from sqlalchemy.exc import DBAPIError
 
 from ringlog.nodes.everywhere import Everywhere, placing_of
+from ringlog.schema import session
 from ringlog.schema.clock import Clock
 from ringlog.schema.many import by_connection
 from ringlog.schema.partitions import MAY_LOOK, has_pages
@@ -73,7 +74,7 @@ def look(conninfo: str, *, kept: bool = False) -> psycopg.Connection:
     PostgreSQL's machine has gone meanwhile."""
     if kept:
         conninfo = make_conninfo(conninfo, tcp_user_timeout=1000 * _PATIENCE)
-    return psycopg.connect(conninfo, connect_timeout=_PATIENCE, autocommit=kept)
+    return session.connect(conninfo, connect_timeout=_PATIENCE, autocommit=kept)
 
 
 def table_states(conninfo: str) -> list[TableState]:

@@ -13,7 +13,7 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.errors import ServerError, UsageError
 from ringlog.gateway.tsql_schema import install as install_tsql
-from ringlog.schema import registry
+from ringlog.schema import registry, session
 from ringlog.schema.change import CHANNEL
 from ringlog.schema.facility import Facility, Node
 from ringlog.schema.install import InstallRefused, InstallReport, difference, install
@@ -27,8 +27,8 @@ from ringlog.schema.nodes import (
     tables_elsewhere,
 )
 from ringlog.schema.obstacles import Obstacle
+from ringlog.schema.session import engine
 from ringlog.server.background import in_background
-from ringlog.server.database import engine
 from ringlog.server.logins import GATEWAY, grant_to_gateway, set_gateway_password
 from ringlog.server.postgres import Stopped
 
@@ -170,7 +170,7 @@ def _copy_logins(first: sqlalchemy.Engine, node: Node) -> list[str]:
     )
     secret = sqlalchemy.text("select rolpassword from pg_authid where rolname = :name")
     made = []
-    with first.connect() as here, psycopg.connect(reached(node.dsn)) as there:
+    with first.connect() as here, session.connect(reached(node.dsn)) as there:
         known = {name for (name,) in there.execute("select rolname from pg_roles")}
         is_super = here.scalar(sqlalchemy.text("select rolsuper from pg_roles where rolname = current_user"))
         for name, rights, may_log_in in here.execute(query, {"groups": _GROUPS}).all():
@@ -233,7 +233,7 @@ def server_of(conninfo: str, table: str) -> str:
 def _why_away(server: str) -> str:
     """Why a server cannot be reached; empty if it can."""
     try:
-        psycopg.connect(server).close()
+        session.connect(server).close()
     except psycopg.OperationalError as error:
         return " ".join(str(error).split())
     return ""
@@ -326,7 +326,7 @@ def nodes_followed(
 
 def _changes_of_nodes(conninfo: str, end: threading.Event) -> Iterator[dict[str, tuple[str, str]]]:
     """The nodes in the first server's registry, again each time that its tables have changed."""
-    with psycopg.connect(conninfo, autocommit=True) as connection:
+    with session.connect(conninfo, autocommit=True) as connection:
         connection.execute(sql.SQL("listen {}").format(sql.Identifier(CHANNEL)))
         yield nodes_of(conninfo)
         while not end.is_set():

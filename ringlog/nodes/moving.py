@@ -16,7 +16,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-import psycopg
 import sqlalchemy as sa
 from psycopg import errors, sql
 from sqlalchemy.dialects import postgresql
@@ -25,17 +24,17 @@ from ringlog.errors import ServerError, UsageError
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.nodes.everywhere import install_everywhere, place, places, reached
 from ringlog.procedures import CHANGES_LOCK, Procedure
-from ringlog.schema import moves, nodes, registry, renaming
+from ringlog.schema import moves, nodes, registry, renaming, session
 from ringlog.schema.carrying import Carrier, Connection, Part, opened
 from ringlog.schema.change import CHANNEL, MOVED, announce, change, run
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.install import bring_up_to_date, install, procedures_of
 from ringlog.schema.partitions import alone, keep_statistics_small, log_partitions, make_partition
 from ringlog.schema.roles import READER, SUMMARIES, become_owner, granting
+from ringlog.schema.session import engine
 from ringlog.schema.summaries import LOCK
 from ringlog.schema.tables import stored_columns
 from ringlog.schema.tiers import cold_week, history, leave_manifest, summarised
-from ringlog.server.database import engine
 
 _MOVING_LOCK = 0x6D6F76696E67
 """Its hexadecimal digits are "moving": the advisory lock of moving tables."""
@@ -544,7 +543,7 @@ def _as_stored(table: Table, order: Sequence[str], rows: int) -> Table:
 @contextmanager
 def no_other_move(conninfo: str) -> Iterator[None]:
     """No table moves inside this but by the caller. Raises ServerError while one does."""
-    with psycopg.connect(conninfo, autocommit=True) as connection:
+    with session.connect(conninfo, autocommit=True) as connection:
         # one that was killed has it for a moment yet
         connection.execute("set lock_timeout = '5s'")
         try:

@@ -5,16 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ringlog.errors import ServerError, UsageError
+from ringlog.schema import session
 from ringlog.server.postgres import Postgres
-
-if TYPE_CHECKING:
-    import sqlalchemy
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ class External:
     @contextmanager
     def opened(self, *, make: bool = False) -> Iterator[str]:
         """The connection string, once it has been seen to work. The database must be there already."""
-        with psycopg.connect(self.conninfo) as connection:
+        with session.connect(self.conninfo) as connection:
             version = connection.info.server_version // 10000
             if version < 15:
                 raise ServerError(f"this server is PostgreSQL {version}; ringlog needs 15 or later")
@@ -101,17 +98,9 @@ def default_data() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "ringlog"
 
 
-def engine(conninfo: str) -> "sqlalchemy.Engine":
-    """A SQLAlchemy engine for a libpq connection string."""
-    # not every command needs it
-    import sqlalchemy
-
-    return sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(conninfo))
-
-
 def demand_facility(conninfo: str) -> None:
     """Raises ServerError when no facility is installed in the database."""
-    with psycopg.connect(conninfo) as connection:
+    with session.connect(conninfo) as connection:
         if connection.execute("select to_regclass('ringlog.logged_table')").fetchone() == (None,):
             raise ServerError(
                 "no facility is installed in this database: "

@@ -17,7 +17,7 @@ from ringlog.errors import ServerError
 from ringlog.nodes.everywhere import install_everywhere
 from ringlog.schema.facility_file import FacilityFile
 from ringlog.schema.install import InstallReport
-from ringlog.server.database import engine
+from ringlog.schema.session import engine
 from ringlog.server.postgres import Stopped
 
 _PAUSE = 0.2  # seconds between two looks whether to stop

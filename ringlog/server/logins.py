@@ -11,6 +11,7 @@ from psycopg import errors, sql
 
 from ringlog.errors import ServerError, UsageError
 from ringlog.procedures.parameters import OF_A_PARAMETER, WRITING
+from ringlog.schema import session
 from ringlog.server import limits
 from ringlog.server.limits import Limits
 
@@ -58,7 +59,7 @@ def add_login(
     _check_password(name, password)
     most.settings()
     login = sql.Identifier(name)
-    with psycopg.connect(conninfo) as connection:
+    with session.connect(conninfo) as connection:
         try:
             connection.execute(
                 sql.SQL("create role {} login password {}").format(login, _scram(connection, name, password))
@@ -124,7 +125,7 @@ def logins(conninfo: str) -> list[Login]:
         having bool_or(granted.rolname = any(%(groups)s))
         order by role.rolname
     """
-    with psycopg.connect(conninfo) as connection:
+    with session.connect(conninfo) as connection:
         return [
             Login(
                 name,
@@ -141,7 +142,7 @@ def logins(conninfo: str) -> list[Login]:
 def change_password(conninfo: str, name: str, password: str) -> None:
     """Gives a login another password; open sessions continue."""
     _check_password(name, password)
-    with psycopg.connect(conninfo) as connection:
+    with session.connect(conninfo) as connection:
         login = _demand(connection, name)
         connection.execute(
             sql.SQL("alter role {} password {}").format(login, _scram(connection, name, password))
@@ -150,7 +151,7 @@ def change_password(conninfo: str, name: str, password: str) -> None:
 
 def limit(conninfo: str, name: str, most: Limits) -> None:
     """Sets what sessions of a login that begin from now on may take at most."""
-    with psycopg.connect(conninfo) as connection:
+    with session.connect(conninfo) as connection:
         limits.set_limits(connection, _demand(connection, name), most)
 
 
@@ -163,14 +164,14 @@ class Server(Enum):
 
 def read_from(conninfo: str, name: str, where: Server) -> None:
     """Sets where sessions of a login that begin from now on read. Raises ServerError."""
-    with psycopg.connect(conninfo) as connection:
+    with session.connect(conninfo) as connection:
         value = "on" if where is Server.STANDBY else "off"
         limits.set_setting(connection, _demand(connection, name), READS_STANDBY, value)
 
 
 def lock(conninfo: str, name: str) -> None:
     """Lets a login do nothing from now on: it cannot log in, and its open sessions can call no more."""
-    with psycopg.connect(conninfo) as connection:
+    with session.connect(conninfo) as connection:
         _lock(connection, name, _demand(connection, name))
 
 
@@ -205,7 +206,7 @@ def _beginning(connection: psycopg.Connection) -> set[str]:
 
 def unlock(conninfo: str, name: str) -> None:
     """Lets a locked login in again, with the password it had."""
-    with psycopg.connect(conninfo) as connection:
+    with session.connect(conninfo) as connection:
         _unlock(connection, _demand(connection, name))
 
 
@@ -216,7 +217,7 @@ def _unlock(connection: psycopg.Connection, login: sql.Identifier) -> None:
 
 def remove_login(conninfo: str, name: str) -> None:
     """Drops a login and ends its sessions. Raises ServerError when it owns something in a database."""
-    with psycopg.connect(conninfo) as connection:
+    with session.connect(conninfo) as connection:
         login = _demand(connection, name)
         (was_locked,) = connection.execute(
             "select not rolcanlogin from pg_roles where rolname = %s", [name]
@@ -309,7 +310,7 @@ def _check_password(name: str, password: str) -> None:
 def set_gateway_password(conninfo: str, password: str | None = None) -> str:
     """Gives the gateway's role this password, else a fresh random one that is kept nowhere; returns it."""
     password = password or secrets.token_urlsafe(32)
-    with psycopg.connect(conninfo) as connection:
+    with session.connect(conninfo) as connection:
         connection.execute(
             sql.SQL("alter role {} password {}").format(
                 sql.Identifier(GATEWAY), _scram(connection, GATEWAY, password)

@@ -31,6 +31,7 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.clients.listening import free_port
 from ringlog.errors import ServerError, UsageError
+from ringlog.schema import session
 from ringlog.server import settings
 from ringlog.server.account import Account, account_for
 from ringlog.server.data_lock import COMMANDS, SERVED, SERVING, Held, held, joined
@@ -249,7 +250,7 @@ class Postgres:
 
     def make_database(self) -> None:
         """Makes the database `ringlog` when it is missing."""
-        with psycopg.connect(self.conninfo(ADMINISTRATOR), autocommit=True) as connection:
+        with session.connect(self.conninfo(ADMINISTRATOR), autocommit=True) as connection:
             known = connection.execute("select from pg_database where datname = %s", [DATABASE]).fetchone()
             if known is None:
                 connection.execute(sql.SQL("create database {}").format(sql.Identifier(DATABASE)))
@@ -504,7 +505,7 @@ class Postgres:
         began = reported = time.monotonic()
         while True:
             try:
-                psycopg.connect(self.conninfo(ADMINISTRATOR)).close()
+                session.connect(self.conninfo(ADMINISTRATOR)).close()
                 return
             except psycopg.OperationalError as error:
                 if self.postmaster() is None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psycopg
 import sqlalchemy
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -23,11 +22,13 @@ from ringlog.monitoring.metrics import served, together
 from ringlog.monitoring.presence import present
 from ringlog.monitoring.watching import Watch
 from ringlog.nodes.everywhere import known_by_gateway, nodes_followed, nodes_of
+from ringlog.schema import session
 from ringlog.schema.facility_file import FacilityError
 from ringlog.schema.install import InstallRefused, InstallReport, bring_up_to_date
+from ringlog.schema.session import engine
 from ringlog.server import releases, web
 from ringlog.server.cancelling import cancelled_at
-from ringlog.server.database import Embedded, External, demand_facility, engine
+from ringlog.server.database import Embedded, External, demand_facility
 from ringlog.server.housekeeping import housekeeping
 from ringlog.server.installer import Installer
 from ringlog.server.logins import GATEWAY, set_gateway_password
@@ -126,7 +127,7 @@ class Server:
             if self._installer is not None:
                 stack.callback(self._installer.end)
             self.conninfo = self._start_postgres(stack)
-            with psycopg.connect(self.conninfo) as connection:
+            with session.connect(self.conninfo) as connection:
                 if old := releases.outdated(connection.info.server_version):
                     log.warning("%s: %s", old, releases.REMEDY)
             administrator = engine(self.conninfo)
@@ -193,7 +194,7 @@ class Server:
 
     def _gateway_login(self) -> str:
         """The connection string of the role that acts for clients."""
-        with psycopg.connect(self.conninfo) as connection:
+        with session.connect(self.conninfo) as connection:
             info = connection.info
             # never our own server's socket: there PostgreSQL would take this process, and so any client of
             # the gateway, for the administrator

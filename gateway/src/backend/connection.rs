@@ -177,7 +177,8 @@ impl Backend {
     pub async fn open(&mut self) -> Result<&mut Open, PgError> {
         self.forget_ahead().await?;
         if self.open.is_none() {
-            let default = self.connect().await?.connection.query_text("select current_schema()").await?;
+            let default =
+                self.connect().await?.connection.query_text("select pg_catalog.current_schema()").await?;
             let default = default.into_iter().flatten().next().flatten().unwrap_or_default();
             if self.node.is_some() && self.database.is_empty() {
                 // what is called there is named with its schema

@@ -321,7 +321,7 @@ async fn open_copy(
         let name = literal(table);
         let sql = format!(
             "select attname from pg_catalog.pg_attribute \
-             where attrelid = {name}::pg_catalog.regclass and attnum > 0 and not attisdropped \
+             where attrelid = {name}::pg_catalog.regclass::oid and attnum > 0 and not attisdropped \
              and (atthasdef or attidentity <> '')"
         );
         with_default = connection.query_text(&sql).await?.into_iter().flatten().flatten().collect();

@@ -1,14 +1,14 @@
 -- What T-SQL declares of the columns of some tables and RowDescription does not say: the name in its case, and the
 -- type, by the column's comment (sql/11_declarations.sql) or a domain of schema tsql; whether it takes no nulls, is an
 -- identity column, is computed. And the numbers of types of schema tsql, with that of no column.
-select a.attrelid, a.attnum, replace(said.found[1], '""', '"'), coalesce(nullif(said.found[2], ''), t.typname),
+select a.attrelid, a.attnum, pg_catalog.replace(said.found[1], '""', '"'), coalesce(nullif(said.found[2], ''), t.typname),
     a.attnotnull, a.attidentity <> '', a.attgenerated <> ''
   from pg_catalog.pg_attribute a
   left join (pg_catalog.pg_type t join pg_catalog.pg_namespace n on n.oid = t.typnamespace and n.nspname = 'tsql')
     on t.oid = a.atttypid and t.typtype = 'd'
   left join lateral pg_catalog.regexp_match(
     pg_catalog.col_description(a.attrelid, a.attnum), '^T-SQL "((?:[^"]|"")+)" ?(.*)$') said (found) on true
- where a.attrelid in (:tables)
+ where a.attrelid = any (array[:tables]::oid[])
    and a.attnum > 0
    and (said.found is not null or t.oid is not null or a.attnotnull or a.attidentity <> '' or a.attgenerated <> '')
 union all

@@ -23,8 +23,8 @@ impl Role {
     pub async fn ask(connection: &mut Connection, gateway_role: &str) -> Result<Role, PgError> {
         let privilege = privilege_to_act(connection);
         let sql = format!(
-            "select current_schema(), array_to_json(current_schemas(false)), \
-             coalesce((select pg_has_role(oid, current_user, '{privilege}') \
+            "select pg_catalog.current_schema(), pg_catalog.array_to_json(pg_catalog.current_schemas(false)), \
+             coalesce((select pg_catalog.pg_has_role(oid, current_user, '{privilege}') \
              from pg_catalog.pg_roles where rolname = {}), false), \
              (select oid from pg_catalog.pg_roles where rolname = current_user), \
              pg_catalog.current_setting('tsql.row_limit', true), \

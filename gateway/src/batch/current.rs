@@ -59,7 +59,7 @@ impl Interpreter {
             let named: Vec<_> = tables.iter().map(|table| literal(table)).collect();
             let asked = format!(
                 "select place from pg_catalog.unnest(array[{}]::text[]) with ordinality named (name, place) \
-                  where pg_catalog.to_regclass(name) = pg_catalog.to_regclass({})",
+                  where pg_catalog.to_regclass(name)::oid = pg_catalog.to_regclass({})::oid",
                 named.join(", "),
                 literal(table)
             );

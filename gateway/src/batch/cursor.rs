@@ -159,7 +159,7 @@ impl Interpreter {
         let tables: Vec<_> = sources.iter().map(|source| literal(&source.table)).collect();
         let asked = format!(
             "select count(*) from pg_catalog.unnest(array[{}]::text[]) named (name) \
-               join pg_catalog.pg_class c on c.oid = pg_catalog.to_regclass(name) where c.relkind = 'r'",
+               join pg_catalog.pg_class c on c.oid = pg_catalog.to_regclass(name)::oid where c.relkind = 'r'",
             tables.join(", ")
         );
         let rows = self.ask(client, &asked).await?;

@@ -78,7 +78,9 @@ impl Interpreter {
 
     /// @@dbts: the version that a row of the database was given last.
     pub(super) async fn latest_version(&mut self, client: &mut Client) -> Result<Value<'static>, Interrupt> {
-        let rows = self.ask(client, "select ('x' || encode(tsql.dbts(), 'hex'))::bit(64)::bigint").await?;
+        let rows = self
+            .ask(client, "select ('x' || pg_catalog.encode(tsql.dbts(), 'hex'))::bit(64)::bigint")
+            .await?;
         let latest = rows.into_iter().flatten().next().flatten().and_then(|text| text.parse::<i64>().ok());
         Ok(latest.map_or(Value::Null, |latest| Value::Binary(latest.to_be_bytes().to_vec().into())))
     }

@@ -54,7 +54,7 @@ impl Interpreter {
             return Ok(());
         }
         let asked = format!(
-            "select 1 from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass({}) \
+            "select 1 from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass({})::oid \
                 and (c.relkind = 'v' or exists (select from pg_catalog.pg_trigger t \
                   where t.tgrelid = c.oid and not t.tgisinternal and t.tgname not like 'T-SQL %'))",
             literal(table)

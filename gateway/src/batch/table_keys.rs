@@ -29,15 +29,15 @@ impl Interpreter {
         let question = format!(
             "select a.attrelid::bigint, a.attnum, pg_catalog.format('%I', a.attname),
                     pg_catalog.format_type(a.atttypid, a.atttypmod)
-               from (select i.indrelid, i.indkey::int2[] as columns, i.indnkeyatts as many
+               from (select i.indrelid, i.indkey::int2[] as columns, i.indnkeyatts::bigint as many
                        from pg_catalog.pg_index i
-                      where i.indrelid = pg_catalog.to_regclass({table}) and i.indisunique and i.indisvalid
+                      where i.indrelid = pg_catalog.to_regclass({table})::oid and i.indisunique and i.indisvalid
                         and i.indpred is null and i.indexprs is null
                         and not exists (select from pg_catalog.pg_attribute a
                           where a.attrelid = i.indrelid and a.attnum = any (i.indkey) and not a.attnotnull)
                       order by i.indisprimary desc, i.indexrelid
                       limit 1) found,
-                    unnest(found.columns) with ordinality part (number, place)
+                    pg_catalog.unnest(found.columns) with ordinality part (number, place)
                join pg_catalog.pg_attribute a on a.attnum = part.number
               where a.attrelid = found.indrelid and part.place <= found.many
               order by part.place"
@@ -60,7 +60,7 @@ impl Interpreter {
     ) -> Result<HashMap<(u32, i16), String>, Interrupt> {
         let question = format!(
             "select attrelid::bigint, attnum, attname from pg_catalog.pg_attribute
-              where attrelid = pg_catalog.to_regclass({}) and attnum > 0 and not attisdropped",
+              where attrelid = pg_catalog.to_regclass({})::oid and attnum > 0 and not attisdropped",
             literal(table)
         );
         let rows = self.ask(client, &question).await?;

@@ -271,7 +271,7 @@ async fn listening(
     password: &str,
     priority: &WriterPriority,
 ) -> Result<Connection, PgError> {
-    let mut connection = Connection::open(address, role, password, "ringlog catalogue").await?;
+    let mut connection = Connection::open_own(address, role, password, "ringlog catalogue", &[]).await?;
     priority.look(&mut connection).await?;
     connection.listen(CHANNEL).await?;
     Ok(connection)

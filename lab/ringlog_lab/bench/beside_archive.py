@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Self
 
 import psycopg
-import sqlalchemy
 from psycopg import sql
 
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables, old_week
 from ringlog.loadtest.experiment.native_load import TDS74, Load, Measurement, Stand
 from ringlog.loadtest.experiment.record import Record
+from ringlog.schema import session
 from ringlog.schema.partitions import Week
 from ringlog.schema.roles import OWNER
 
@@ -108,7 +108,7 @@ def _archiving(dsn: str) -> Iterator[None]:
     """Archives the week in a thread, as housekeeping does, and leaves it at the end."""
     from ringlog.history.archive import archive
 
-    at = sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn))
+    at = session.engine(dsn)
     end, failures, done = threading.Event(), list[BaseException](), threading.Event()
 
     def work() -> None:

@@ -23,6 +23,7 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import ten_years
 from ringlog.loadtest.experiment.record import Figure
 from ringlog.loadtest.experiment.server import READER, Server
+from ringlog.schema import session
 from ringlog.schema.partitions import Week
 from ringlog.schema.roles import OWNER
 from ringlog.schema.summaries import LOCK
@@ -120,7 +121,7 @@ def _store(
 
 
 def _trends(server: Server, table: str, columns: list[str], end: datetime, rounds: int) -> Iterator[Figure]:
-    with psycopg.connect(server.conninfo(READER), autocommit=True) as connection:
+    with session.connect(server.conninfo(READER), autocommit=True) as connection:
         for title, days in SPANS.items():
             for count in SIGNALS:
                 names = ",".join(f"{table}/{column}" for column in columns[:count])

@@ -14,8 +14,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import psycopg
-
+from ringlog.schema import session
 from ringlog_lab.bench.asking import answer_lines
 
 ROWS = 20_000
@@ -94,7 +93,7 @@ class _Readers:
                 tds_version="7.4",
                 autocommit=True,
             )
-        return psycopg.connect(
+        return session.connect(
             host=options.host,
             port=options.port,
             dbname=options.database,

@@ -17,6 +17,7 @@ from ringlog.loadtest.experiment.facility import Tables
 from ringlog.loadtest.experiment.native_load import GATEWAY, Contender
 from ringlog.loadtest.experiment.record import Record
 from ringlog.loadtest.experiment.server import READER, Server, conninfo_of, log_rows
+from ringlog.schema import session
 from ringlog_lab.bench.asking import asking
 
 COPY = "copy"
@@ -137,7 +138,7 @@ def _copy_reader(server: Server, procedure: str, rows: int) -> Iterator[Callable
     query = sql.SQL("copy (select * from {}(max_rows => {})) to stdout (format binary)").format(
         sql.Identifier("ringlog", procedure), sql.Literal(rows)
     )
-    with psycopg.connect(server.conninfo(READER), autocommit=True) as connection:
+    with session.connect(server.conninfo(READER), autocommit=True) as connection:
 
         def read() -> dict[str, Any]:
             began, cpu, size = time.monotonic(), time.process_time(), 0

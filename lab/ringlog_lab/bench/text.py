@@ -20,6 +20,7 @@ from ringlog.loadtest.experiment.facility import Tables
 from ringlog.loadtest.experiment.native_load import TDS5, Load, Measurement, Stand
 from ringlog.loadtest.experiment.record import Record
 from ringlog.loadtest.experiment.server import READER, Server
+from ringlog.schema import session
 from ringlog_lab.bench.texts import sending
 
 SENDERS, RATE = 20, 1000.0
@@ -249,7 +250,7 @@ def measure_beside(
 
 
 def _psycopg(server: Server) -> psycopg.Connection[Any]:
-    return psycopg.connect(server.conninfo(READER), autocommit=True)
+    return session.connect(server.conninfo(READER), autocommit=True)
 
 
 def _by_pymssql(connection: Any) -> Callable[[str], list[Any]]:

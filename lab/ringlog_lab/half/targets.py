@@ -13,6 +13,7 @@ from psycopg import sql
 from ringlog.clients import Address, call, connect, output
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.server import READER, WRITER, Server, postgres_cpu, process_cpu
+from ringlog.schema import session
 from ringlog_lab.half.replay import PVS_OF_A_TABLE, midnight
 from ringlog_lab.half.target import Reading, Target
 
@@ -86,7 +87,7 @@ class Ringlog(Target):
                 "select time, nanoseconds, pv_1, severity_1, status_1 from log.half_0 where time between {} "
                 "and {} order by time"
             ).format(midnight(), until)
-        with psycopg.connect(self._server.conninfo(READER), autocommit=True) as connection:
+        with session.connect(self._server.conninfo(READER), autocommit=True) as connection:
             yield Reading(binary(connection, query), backend_cpu(connection))
 
 
@@ -148,7 +149,7 @@ class Narrow(Target):
     def write(self, some: Sequence[tuple[int, list[bytes]]]) -> None:
         if not some:
             return
-        with psycopg.connect(self.place.writer) as connection, connection.cursor() as cursor:
+        with session.connect(self.place.writer) as connection, connection.cursor() as cursor:
             for _, parts in some:
                 with cursor.copy(sql.SQL("copy {} from stdin").format(self.identifier)) as copy:
                     for part in parts:
@@ -170,7 +171,7 @@ class Narrow(Target):
             "select time, nanoseconds, value, severity, status from {} where pv_id = 1 and "
             "time between {} and {} order by time"
         ).format(self.identifier, midnight(), until)
-        with psycopg.connect(self.place.reader, autocommit=True) as connection:
+        with session.connect(self.place.reader, autocommit=True) as connection:
             yield Reading(binary(connection, query), backend_cpu(connection))
 
 

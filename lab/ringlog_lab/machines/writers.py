@@ -9,11 +9,11 @@ from itertools import cycle, pairwise
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-import psycopg
 from psycopg import sql
 
 from ringlog.clients.address import Address
 from ringlog.clients.writer import Writer
+from ringlog.schema import session
 from ringlog.schema.facility_file import load_facility
 
 
@@ -122,7 +122,7 @@ class Writers:
         """Compares every acknowledged row with the log, on the server that has its table."""
         lost = repeated = 0
         for name, written in self.rows.items():
-            with psycopg.connect(conninfo_of(name)) as connection:
+            with session.connect(conninfo_of(name)) as connection:
                 # the log may have had rows before
                 query = sql.SQL('select "time", "count" from {} where "time" >= %s').format(
                     sql.Identifier("log", name)

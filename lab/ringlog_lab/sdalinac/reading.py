@@ -13,6 +13,7 @@ from psycopg import sql
 
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.server import READER, Server
+from ringlog.schema import session
 from ringlog.schema.partitions import Week
 from ringlog.schema.roles import OWNER
 
@@ -144,7 +145,7 @@ def _load(
     server: Server, asked: Mapping[str, Callable[[random.Random], sql.Composed]], clients: int, seconds: float
 ) -> tuple[dict[str, list[float]], dict[str, float], int]:
     cold: dict[str, float] = {}
-    with psycopg.connect(server.conninfo(READER), autocommit=True) as connection:
+    with session.connect(server.conninfo(READER), autocommit=True) as connection:
         for kind, query in asked.items():
             if _emptied(server):
                 cold[kind] = _timed(connection, query(random.Random(kind)))[0]
@@ -158,7 +159,7 @@ def _load(
         nonlocal rows
         dice = random.Random(number)
         try:
-            with psycopg.connect(server.conninfo(READER), autocommit=True) as connection:
+            with session.connect(server.conninfo(READER), autocommit=True) as connection:
                 while time.monotonic() < until:
                     (kind,) = dice.choices([*MIX], [*MIX.values()])
                     took, got = _timed(connection, asked[kind](dice))

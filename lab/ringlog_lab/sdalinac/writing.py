@@ -13,6 +13,7 @@ from psycopg import sql
 
 from ringlog.clients import Address, call, connect
 from ringlog.loadtest.experiment.server import WRITER, Server
+from ringlog.schema import session
 
 TABLES = {
     "plain": "no keys, no partitions",
@@ -113,7 +114,7 @@ class _Rows:
 
 def configurations(server: Server, seconds: float) -> Iterator[Wrote]:
     """Each table of TABLES in batches of 1,000, as CSS's archive engine writes."""
-    with psycopg.connect(server.conninfo(WRITER)) as connection:
+    with session.connect(server.conninfo(WRITER)) as connection:
         for table in TABLES:
             yield _timed(server, table, table, BATCH, _pipelined(connection, table), seconds)
 
@@ -121,7 +122,7 @@ def configurations(server: Server, seconds: float) -> Iterator[Wrote]:
 def schemes(server: Server, batches: Sequence[int], seconds: float) -> Iterator[Wrote]:
     """Each way to write one table with keys, in batches of so many rows."""
     table = "keys"
-    with psycopg.connect(server.conninfo(WRITER)) as connection:
+    with session.connect(server.conninfo(WRITER)) as connection:
         yield _timed(server, table, "single INSERT", 1, _single(connection, table), seconds)
         for batch in batches:
             for name, scheme in (

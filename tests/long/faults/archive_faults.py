@@ -29,6 +29,7 @@ import psycopg
 from psycopg import sql
 
 from killed_server import KilledServer
+from ringlog.schema import session
 from ringlog.schema.partitions import Week
 from small_disk import filled, small_disk
 
@@ -136,12 +137,12 @@ class Site:
             span = (self.newest - _BEGIN) // timedelta(seconds=1)
             moments = [_BEGIN + timedelta(seconds=random.randrange(span), microseconds=7) for _ in range(20)]
             self._put(name, sorted(set(moments)))
-            with psycopg.connect(self.dsn, autocommit=True) as connection:
+            with session.connect(self.dsn, autocommit=True) as connection:
                 for key in random.sample(sorted(self.rows[name]), 20):
                     self._call(connection, name, self.rows[name][key])
 
     def _put(self, name: str, moments: list[datetime]) -> None:
-        with psycopg.connect(self.dsn, autocommit=True) as connection, connection.pipeline():
+        with session.connect(self.dsn, autocommit=True) as connection, connection.pipeline():
             rows: list[Row] = []
             for number, moment in enumerate(moments):
                 values = [random.random() for _ in range(_COLUMNS)]
@@ -204,7 +205,7 @@ class Site:
 
     def _damage(self, figures: Figures) -> None:
         """Breaks a file, looks whether that is found, and puts it back."""
-        with psycopg.connect(self.dsn) as connection:
+        with session.connect(self.dsn) as connection:
             found = connection.execute(
                 "select file, table_name, begins, ends from ringlog.cold_week"
                 " where rows > 0 and recalled_until is null order by random() limit 2"
@@ -250,7 +251,7 @@ class Site:
         return True
 
     def _names(self, file: str) -> bool:
-        with psycopg.connect(self.dsn) as connection:
+        with session.connect(self.dsn) as connection:
             query = "select exists (select from ringlog.cold_week where file = %s)"
             return bool(connection.execute(query, [file]).fetchall()[0][0])
 
@@ -262,7 +263,7 @@ class Site:
     def finish(self) -> None:
         """All that is to be archived is archived; raises RuntimeError when that fails."""
         self.server.tend()
-        with psycopg.connect(self.dsn, autocommit=True) as connection:
+        with session.connect(self.dsn, autocommit=True) as connection:
             connection.execute(
                 "update ringlog.cold_week set recalled_until = now() where recalled_until > now()"
             )
@@ -274,7 +275,7 @@ class Site:
     def compare(self, figures: Figures) -> None:
         from ringlog.history.reading import read
 
-        with psycopg.connect(self.dsn) as connection:
+        with session.connect(self.dsn) as connection:
             named = {file for (file,) in connection.execute("select file from ringlog.cold_week")}
         weeks = self.archive / "weeks"
         figures.unnamed = len({str(path.relative_to(weeks)) for path in weeks.glob("*/*.parquet")} - named)
@@ -293,7 +294,7 @@ class Site:
             figures.stored += keys.total()
             figures.lost += sum(key not in keys for key in wanted)
             figures.repeated += sum(count - 1 for count in keys.values())
-            with psycopg.connect(self.dsn) as connection:
+            with session.connect(self.dsn) as connection:
                 trend, cold = connection.execute(
                     "select (select sum(n) from ringlog.get_trend(%s, %s, %s, 100)),"
                     " (select sum(rows) from ringlog.cold_week where table_name = %s)",

@@ -26,12 +26,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
-import psycopg
 from psycopg import sql
 
 from killed_server import RINGLOG, KilledServer
 from proxy import Proxy
 from recordings import COLUMNS, record_values, record_waveforms, recorded
+from ringlog.schema import session
 from small_disk import filled, small_disk
 
 SERVER_DISK, SPOOL_DISK = "600m", "24m"
@@ -204,7 +204,7 @@ class Site:
             time.sleep(0.1)
 
     def _stored(self) -> list[int]:
-        with psycopg.connect(self.dsn) as connection:
+        with session.connect(self.dsn) as connection:
             counts = (
                 sql.SQL("(select count(*) from {})").format(sql.Identifier("log", name))
                 for name in self._tables
@@ -226,7 +226,7 @@ class Site:
 
     def compare(self, figures: Figures) -> None:
         """Looks for every row of the recordings in the log, and for every row of the log in them."""
-        with psycopg.connect(self.dsn, options="-c timezone=UTC") as connection:
+        with session.connect(self.dsn, options="-c timezone=UTC") as connection:
             for name in self._tables:
                 wanted = self._rows_of(name)
                 columns = (sql.Identifier(column) for column in self._columns)

@@ -26,12 +26,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from faults import Figures, Site
 from killed_server import RINGLOG, KilledServer
 from recordings import COLUMNS, record_values, recorded
+from ringlog.schema import session
 
 _LONG_AGO = timedelta(days=100)
 _BEFORE_THAT = timedelta(days=30)
@@ -168,7 +168,7 @@ class OperatedSite(Site):
     def in_log(self, dsn: str | None = None) -> int:
         """Rows of all logs together."""
         total = 0
-        with psycopg.connect(dsn or self.dsn) as connection:
+        with session.connect(dsn or self.dsn) as connection:
             for name in self._tables:
                 found = connection.execute(f"select count(*) from log.{name}".encode()).fetchone()
                 total += found[0] if found else 0

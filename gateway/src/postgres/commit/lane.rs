@@ -73,7 +73,7 @@ impl Maker {
         let settings = [("statement_timeout", "0"), ("lock_timeout", "0")];
         let name = "ringlog group commit";
         let connection =
-            Connection::open_with(&self.address, &self.user, &self.password, name, &settings).await?;
+            Connection::open_own(&self.address, &self.user, &self.password, name, &settings).await?;
         self.priority.put_ahead(connection.process());
         let patience = (kind == LaneKind::Quick).then_some(PATIENCE);
         Open::new(connection, patience).await

@@ -20,6 +20,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// PostgreSQL starts, stops or recovers (SQLSTATE cannot_connect_now).
 const CANNOT_CONNECT_NOW: &str = "57P03";
 
+/// Where PostgreSQL searches names without a schema, operators among them, for the gateway's own statements: only
+/// PostgreSQL and ringlog make objects there. Python's sessions have the same (schema/session.py).
+const OWN_PATH: (&str, &str) = ("search_path", "pg_catalog, online, log, ringlog, pg_temp");
+
 impl Connection {
     /// Connects as `user`. PostgreSQL's own refusal comes back as `PgError::Server`.
     pub async fn open(
@@ -31,9 +35,20 @@ impl Connection {
         Connection::open_with(address, user, password, application, &[]).await
     }
 
-    /// The same with settings that hold from the beginning, and that RESET goes back to: they win over those of
-    /// the role and the database.
-    pub async fn open_with(
+    /// A connection for the gateway itself. The settings hold from the beginning, and RESET goes back to them: they win
+    /// over those of the role and the database.
+    pub async fn open_own(
+        address: &Address,
+        user: &str,
+        password: &str,
+        application: &str,
+        settings: &[(&str, &str)],
+    ) -> Result<Connection> {
+        let settings = [settings, &[OWN_PATH]].concat();
+        Connection::open_with(address, user, password, application, &settings).await
+    }
+
+    async fn open_with(
         address: &Address,
         user: &str,
         password: &str,

@@ -1,0 +1,49 @@
+"""Sessions of ringlog's own: the one place that opens them.
+
+PostgreSQL searches names without a schema, operators among them, along the search path. Those of databases
+and roles may have schemas in which others make objects, and an operator that fits better than PostgreSQL's
+own would run as the administrator. So the path of these sessions has only schemas of PostgreSQL and ringlog.
+It is set when they start, which takes precedence over the settings of databases and roles.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+if TYPE_CHECKING:
+    import adbc_driver_manager.dbapi
+    import sqlalchemy
+
+PATH = ("pg_catalog", "online", "log", "ringlog", "pg_temp")
+"""Temporary tables come last: they hide nothing."""
+
+
+def pinned(conninfo: str) -> str:
+    """The connection string with ringlog's search path."""
+    options = str(conninfo_to_dict(conninfo).get("options") or "")
+    return make_conninfo(conninfo, options=f"{options} -c search_path={','.join(PATH)}".strip())
+
+
+def connect(
+    conninfo: str = "", *, autocommit: bool = False, **settings: str | int
+) -> psycopg.Connection[Any]:
+    """Logs in; `settings` are libpq's, and replace those of the connection string."""
+    return psycopg.connect(pinned(make_conninfo(conninfo, **settings)), autocommit=autocommit)
+
+
+def engine(conninfo: str) -> "sqlalchemy.Engine":
+    """A SQLAlchemy engine of such sessions."""
+    # not every command needs it
+    import sqlalchemy
+
+    return sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: connect(conninfo))
+
+
+def arrow(conninfo: str, **settings: str) -> "adbc_driver_manager.dbapi.Connection":
+    """Logs in by ADBC; `settings` are the driver's. Raises its errors."""
+    # an extra, with which ringlog need not be installed
+    from adbc_driver_postgresql import dbapi
+
+    connection: adbc_driver_manager.dbapi.Connection = dbapi.connect(pinned(conninfo), db_kwargs=settings)
+    return connection
