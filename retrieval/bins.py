@@ -23,7 +23,8 @@ Whole = NDArray[np.int64]
 class Bins:
     """Figures of some bins with samples, one each, in the order of time.
 
-    Samples without a reading do not count: where a bin has no others, n is 0 and its figures are NaN.
+    Samples without a reading, and those whose reading is NaN, do not count: where a bin has no others, n is 0
+    and its figures are NaN.
     """
 
     number: Whole
@@ -44,6 +45,10 @@ class Bins:
     held: Numbers
     """the value that holds after the bin: that of its last sample, NaN where it has no reading"""
     held_severity: Whole
+    empty: NDArray[np.bool_]
+    """whether no sample has a reading"""
+    held_empty: NDArray[np.bool_]
+    """whether the last sample has none"""
 
     def __len__(self) -> int:
         return len(self.number)
@@ -60,7 +65,7 @@ class Bins:
     @property
     def severity(self) -> Whole:
         """The greatest that was recorded; INVALID where no sample has a reading."""
-        return np.where(self.n > 0, self.alarm, INVALID)
+        return np.where(self.empty, INVALID, self.alarm)
 
     @property
     def variance(self) -> Numbers:
@@ -129,7 +134,10 @@ def _bins(part: Samples, width: int) -> Bins:
     starts = starts_of(bins)
     if not len(starts):
         none, whole = np.empty(0), np.empty(0, np.int64)
-        return Bins(whole, whole, none, none, none, none, none, none, whole, whole, whole, none, whole)
+        no = np.empty(0, np.bool_)
+        return Bins(
+            whole, whole, none, none, none, none, none, none, whole, whole, whole, none, whole, no, no
+        )
     rows = np.diff(np.append(starts, len(bins)))
     ends = starts + rows - 1
     n, firsts, lasts, good = rows, starts, ends, ~np.isnan(values)
@@ -139,7 +147,7 @@ def _bins(part: Samples, width: int) -> Bins:
         mean = np.add.reduceat(np.where(good, values, 0.0), starts) / n
         distances = np.where(good, values - np.repeat(mean, rows), 0.0)
         squares = np.add.reduceat(np.square(distances), starts)
-    severities, alarms = part.severities, part.severity
+    severities, alarms, missing = part.severities, part.severity, part.missing
     return Bins(
         bins[starts],
         n,
@@ -154,6 +162,8 @@ def _bins(part: Samples, width: int) -> Bins:
         np.zeros(len(starts), np.int64) if alarms is None else np.maximum.reduceat(alarms, starts),
         values[ends],
         np.zeros(len(starts), np.int64) if severities is None else severities[ends],
+        np.logical_and.reduceat(missing, starts),
+        missing[ends],
     )
 
 
@@ -195,4 +205,6 @@ def _merged(two: Bins) -> Bins:
         alarm=np.array([two.alarm.max()]),
         held=two.held[1:],
         held_severity=two.held_severity[1:],
+        empty=np.array([two.empty.all()]),
+        held_empty=two.held_empty[1:],
     )

@@ -31,7 +31,7 @@ Whole = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 @dataclass(frozen=True)
 class Samples:
-    """Some samples, oldest first, all of one place. Values null are rows without a reading."""
+    """Some samples, oldest first, all of one place. Values null are rows without a reading; NaN is one."""
 
     place: Place
     time: Whole
@@ -65,9 +65,14 @@ class Samples:
         )
 
     @property
+    def missing(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """A mask of those without a reading."""
+        return np.asarray(self.values.is_null(), bool)
+
+    @property
     def severities(self) -> Whole | None:
         """The severity of each: INVALID where there is no reading. None where none has any."""
-        missing = np.asarray(self.values.is_null(nan_is_null=pa.types.is_floating(self.values.type)), bool)
+        missing = self.missing
         if self.severity is None and not missing.any():
             return None
         given = np.zeros(len(self), np.int64) if self.severity is None else self.severity
@@ -98,22 +103,29 @@ def samples(
 ) -> Iterator[Samples]:
     """What the log has of a signal from `start` on and before `end`, at most `limit` of it.
 
-    With `before` the newest sample before `start` comes first, if there is one; `limit` does not count it.
+    With `before` the newest sample before `start` comes first, if there is one and none is at `start` itself:
+    the Archiver Appliance sends the last event "at or before the given start time"
+    (ParquetBackedPBEventFileStream; FileBackedPBEventStream seeks the same). `limit` does not count it.
     Raises ReadError.
     """
     known = _columns(servers, signal)
-    if before and (first := _newest_before(known, start)) is not None:
-        yield first
+    first = _newest_before(known, start) if before else None
     for column in known:
         since, until = _within(column.place, start, end)
         if since >= until:
             continue
         for batch in read(column.connection, column.place.table, column.names, since, until, limit=limit):
             if batch.num_rows:
-                yield column.samples(batch)
+                part = column.samples(batch)
+                if first is not None and part.nanoseconds[0] > microseconds(start) * 1000:
+                    yield first
+                first = None
+                yield part
                 limit = limit and max(0, limit - batch.num_rows)
         if limit == 0:
             return
+    if first is not None:
+        yield first
 
 
 def at(servers: Servers, signal: Signal, when: datetime) -> Samples | None:

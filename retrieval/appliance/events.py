@@ -21,7 +21,8 @@ class Events:
 
     `kind` is a column type of a facility file, or `vector` for several doubles each; the values of that and
     of waveforms are lists.
-    Null is no reading; answers show it as an undefined value with severity INVALID and status UDF.
+    Null is no reading; answers show it as an undefined value with severity INVALID and status UDF. NaN is a
+    value, with the severity that was recorded.
     """
 
     kind: str
@@ -49,8 +50,7 @@ class Events:
     @property
     def invalid(self) -> NDArray[np.bool_]:
         """A mask of the events without a reading."""
-        missing = self.values.is_null(nan_is_null=pa.types.is_floating(self.values.type))
-        return np.asarray(missing.to_numpy(zero_copy_only=False), bool)
+        return np.asarray(self.values.is_null().to_numpy(zero_copy_only=False), bool)
 
     @property
     def alarms(self) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
@@ -88,8 +88,15 @@ def of_samples(part: Samples) -> Events:
     )
 
 
-def doubles(place: Place, nanoseconds: NDArray[np.int64], values: NDArray[np.float64]) -> Events:
-    return Events("double", place.unit, nanoseconds, pa.array(values, pa.float64(), from_pandas=True))
+def doubles(
+    place: Place,
+    nanoseconds: NDArray[np.int64],
+    values: NDArray[np.float64],
+    missing: NDArray[np.bool_] | None = None,
+) -> Events:
+    """Events of numbers; where `missing`, NaN is no reading."""
+    none = None if missing is None else missing & np.isnan(values)
+    return Events("double", place.unit, nanoseconds, pa.array(values, pa.float64(), mask=none))
 
 
 def vectors(place: Place, nanoseconds: NDArray[np.int64], columns: list[NDArray[np.float64]]) -> Events:

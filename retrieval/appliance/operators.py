@@ -12,7 +12,7 @@ stays until it changes (the appliance's issue 111).
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
-from itertools import repeat
+from itertools import chain, repeat
 from typing import TypeVar
 
 import numpy as np
@@ -87,7 +87,7 @@ def processed(
     if operator == "twoweek":
         return _two_weeks(stream, microseconds(now))
     if operator in ("flyers", "ignoreflyers"):
-        return _flyers(_inside(stream, begin), width, wanted.deviations, given=operator == "flyers")
+        return _flyers(stream, width, wanted.deviations, given=operator == "flyers")
     if operator in ("median", "skewness", "kurtosis", "loess"):
         return _of_whole_bins(stream, operator, width, wanted.fill, begin, until, microseconds(now))
     if operator == "caplotbinning":
@@ -166,7 +166,8 @@ def _two_weeks(stream: Iterator[Samples], now: int) -> Iterator[Events]:
 
 
 def _flyers(stream: Iterator[Samples], width: int, deviations: float, given: bool) -> Iterator[Events]:
-    """The samples further than so many deviations from the mean of their bin, or the others."""
+    """The samples further than so many deviations from the mean of their bin, or the others; the one before
+    the interval is a sample like the others (the appliance's Fliers and IgnoreFliers)."""
     for _, parts in samples_of_bins(stream, width * SECOND):
         numbers = np.concatenate([part.numbers for part in parts])
         good = numbers[~np.isnan(numbers)]
@@ -248,7 +249,8 @@ def _events_of_bins(
         columns = [figure(*each) for each in (_STATS if operator == "stats6" else _STATS[:5])]
         made = vectors(place, nanoseconds, columns)
     else:
-        made = doubles(place, nanoseconds, figure(*_FIGURES[operator]))
+        missing = np.where(own, bins.empty[source], bins.held_empty[source])
+        made = doubles(place, nanoseconds, figure(*_FIGURES[operator]), missing)
     if operator == "errorbar":
         deviation = pa.array(figure(*_FIGURES["std"]), pa.float64(), from_pandas=True)
         made = replace(made, fields={"stdz": deviation.cast(pa.string()).fill_null("NaN")})
@@ -290,7 +292,10 @@ def _filled(stream: Iterator[Samples], gaps: Gaps, width: int, *, first: bool) -
     chosen = _picked(gaps.moved(stream, gaps.first_bin), width, first=first)
     made = ((part, part.time // (width * SECOND)) for part in chosen)
     for part, number, source in _with_gaps(made, gaps):
-        yield replace(of_samples(part.taken(source)), nanoseconds=_middle(number, width))
+        # whole seconds, also of odd widths: binNum * intervalSecs + intervalSecs / 2 in the appliance's
+        # FillsCollectorEventStream; only figures (SummaryStatsCollectorEventStream) have the half second
+        seconds = number * width + width // 2
+        yield replace(of_samples(part.taken(source)), nanoseconds=seconds * 1_000_000_000)
 
 
 def _of_whole_bins(
@@ -314,7 +319,8 @@ def _of_whole_bins(
     for bins, number, source in _with_gaps(each(), gaps):
         own = bins.number[source] == number
         empty = bins.held[source] if of_a_level else np.zeros(len(number))
-        made = doubles(place, _middle(number, width), np.where(own, figure, empty))
+        missing = np.where(own, bins.empty[source], bins.held_empty[source])
+        made = doubles(place, _middle(number, width), np.where(own, figure, empty), missing)
         yield replace(made, severity=_severity(bins, own, source))
 
 
@@ -331,20 +337,26 @@ def _median(values: Numbers) -> float:
 
 
 def _skewness(values: Numbers) -> float:
-    """of a sample, as in Apache Commons Math: n / (n-1) / (n-2) Σ ((x - mean) / std)³"""
+    """of a sample, as in Apache Commons Math 3.3: n / (n-1) / (n-2) Σ ((x - mean) / std)³
+
+    NaN of fewer than three values, and of equal ones: Skewness.evaluate divides by the deviation, 0 by 0.
+    """
     n = len(values)
-    deviation = float(np.std(values, ddof=1)) if n > 2 else 0.0
-    if deviation == 0.0:
-        return 0.0 if n > 2 else float("nan")
+    if n < 3 or values.min() == values.max():
+        return float("nan")
+    deviation = float(np.std(values, ddof=1))
     return float(n / (n - 1) / (n - 2) * (((values - values.mean()) / deviation) ** 3).sum())
 
 
 def _kurtosis(values: Numbers) -> float:
-    """of a sample, less that of a normal distribution, as in Apache Commons Math"""
+    """of a sample, less that of a normal distribution, as in Apache Commons Math 3.3
+
+    NaN of fewer than four values, and of equal ones: Kurtosis.evaluate divides by the deviation, 0 by 0.
+    """
     n = len(values)
-    deviation = float(np.std(values, ddof=1)) if n > 3 else 0.0
-    if deviation == 0.0:
-        return 0.0 if n > 3 else float("nan")
+    if n < 4 or values.min() == values.max():
+        return float("nan")
+    deviation = float(np.std(values, ddof=1))
     fourth = float((((values - values.mean()) / deviation) ** 4).sum())
     return n * (n + 1) / (n - 1) / (n - 2) / (n - 3) * fourth - 3 * (n - 1) ** 2 / (n - 2) / (n - 3)
 
@@ -375,7 +387,11 @@ def _plot_bins(stream: Iterator[Samples], width: int) -> Iterator[Events]:
 
 def _linear(stream: Iterator[Samples], width: int, fill: bool, begin: int, until: int) -> Iterator[Events]:
     """The value on the line between its neighbours, in the middle of each bin; with `fill` also of those
-    without samples."""
+    without samples.
+
+    It has the greatest severity that was recorded with the bin's samples, as the appliance's
+    LinearInterpolation, a SummaryStatsPostProcessor; where the bin has none, that of the sample before.
+    """
     place, stream = _place_of(stream)
     if place is None:
         return
@@ -386,22 +402,49 @@ def _linear(stream: Iterator[Samples], width: int, fill: bool, begin: int, until
         return -(-(time - half) // step) * step + half
 
     next_point = middle_after(begin)
-    held_time, held_value = np.empty(0, np.int64), np.empty(0)
-    for part in stream:
-        numbers = part.numbers
-        good = ~np.isnan(numbers)
-        time = np.append(held_time, part.time[good])
-        value = np.append(held_value, numbers[good])
+    none = np.empty(0, np.int64)
+    # readings, and the severities of all samples: of the bins that are not complete, and one before
+    time, value = none, np.empty(0)
+    alarmed, severity = none, none
+    for part in chain(stream, [None]):
+        if part is not None and len(part):
+            numbers = part.numbers
+            good = ~np.isnan(numbers)
+            time, value = np.append(time, part.time[good]), np.append(value, numbers[good])
+            alarmed = np.append(alarmed, part.time)
+            severity = np.append(
+                severity, np.zeros(len(part), np.int64) if part.severity is None else part.severity
+            )
         if not len(time):
             continue
         next_point = max(next_point, middle_after(int(time[0])))
-        points = np.arange(next_point, min(int(time[-1]), until) + 1, step, dtype=np.int64)
-        if len(points):
-            next_point = int(points[-1]) + step
-            if not fill:
-                points = points[np.isin(points // step, time // step)]
-            yield doubles(place, points * 1000, np.interp(points, time, value))
-        held_time, held_value = time[-1:], value[-1:]
+        last = min(int(time[-1]), until)
+        if part is not None:
+            # more of the last sample's bin may come
+            last = min(last, int(alarmed[-1]) // step * step - 1)
+        points = np.arange(next_point, last + 1, step, dtype=np.int64)
+        if not len(points):
+            continue
+        next_point = int(points[-1]) + step
+        if not fill:
+            points = points[np.isin(points // step, time // step)]
+        made = doubles(place, points * 1000, np.interp(points, time, value))
+        severities = _greatest(alarmed, severity, points // step * step, step)
+        yield replace(made, severity=severities if severities.any() else None)
+        complete = next_point - half
+        kept = max(int(np.searchsorted(time, complete)) - 1, 0)
+        time, value = time[kept:], value[kept:]
+        kept = max(int(np.searchsorted(alarmed, complete)) - 1, 0)
+        alarmed, severity = alarmed[kept:], severity[kept:]
+
+
+def _greatest(time: Whole, severity: Whole, starts: Whole, width: int) -> Whole:
+    """The greatest severity from each start on, before the end of its width; that of the sample before where
+    there is none."""
+    first, end = np.searchsorted(time, starts), np.searchsorted(time, starts + width)
+    before = np.append(0, severity)[first]
+    within = np.maximum.reduceat(np.append(severity, 0), np.column_stack([first, end]).ravel())[::2]
+    return np.where(end > first, within, before)
 
 
 def _middle(number: Whole, width: int) -> Whole:

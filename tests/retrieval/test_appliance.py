@@ -97,6 +97,14 @@ def test_the_sample_before_comes_first(anyone: httpx.Client) -> None:
     assert [event["val"] for event in found["data"]] == [row(number)["a_real"] for number in (50, 51, 52)]
 
 
+def test_a_sample_exactly_at_from_is_the_first(anyone: httpx.Client) -> None:
+    """The appliance begins with the last event "at or before the given start time"
+    (ParquetBackedPBEventFileStream; FileBackedPBEventStream.seekToTimes)."""
+    parameters = {"pv": "every_type/a_real", "from": time_of(50).isoformat(), "to": time_of(51).isoformat()}
+    [found] = asked(anyone, "/retrieval/data/getData.json", **parameters).json()
+    assert [event["val"] for event in found["data"]] == [row(number)["a_real"] for number in (50, 51)]
+
+
 def test_several_signals(anyone: httpx.Client) -> None:
     names = ["every_type/a_real", "every_type/an_int"]
     found = asked(anyone, "/retrieval/data/getDataForPVs.json", pv=names, **SPAN).json()
@@ -108,7 +116,7 @@ def test_time_ranges(anyone: httpx.Client) -> None:
     ranges = [time_of(1), time_of(2), time_of(5), time_of(5)]
     text = ",".join(time.isoformat() for time in ranges)
     [found] = asked(anyone, "/retrieval/data/getData.json", pv="every_type/a_real", timeranges=text).json()
-    assert [event["val"] * 8 for event in found["data"]] == [0, 1, 2, 5]
+    assert [event["val"] * 8 for event in found["data"]] == [1, 2, 5]
 
 
 def test_an_operator(anyone: httpx.Client) -> None:

@@ -259,6 +259,74 @@ def test_lines_between_samples() -> None:
     assert made("linear_10(x)", [(0, 0.0), (20, 2.0), (25, 4.0)]) == [(5.0, 0.5), (15.0, 1.5), (25.0, 4.0)]
 
 
+@pytest.mark.parametrize("sizes", range(1, 7))
+def test_lines_have_the_greatest_severity_of_their_bin(sizes: int) -> None:
+    """The appliance's LinearInterpolation is a SummaryStatsPostProcessor: currentMaxSeverity of the bin's
+    events. A bin without any shows the severity of the sample before."""
+    pairs: Pairs = [(0, 0.0), (1, 0.1), (9, 0.9), (20, 2.0), (28, 2.8), (33, 3.3)]
+    severities = [0, 0, 2, 1, 0, 0]
+
+    def parts() -> Iterator[Samples]:
+        for begin, part in zip(range(0, len(pairs), sizes), stream(pairs, sizes), strict=True):
+            yield replace(part, severity=np.array(severities[begin : begin + sizes]))
+
+    def found(pv: str) -> list[tuple[float, int]]:
+        return [
+            (float(value), int(severity))
+            for events in processed(parts(), wanted(pv), START, END, END)
+            for value, severity in zip(
+                events.values.to_numpy(), (events.alarms or ([0] * len(events), []))[0], strict=True
+            )
+        ]
+
+    close = pytest.approx
+    assert found("linear_10(x)") == [(close(0.5), 2), (close(1.5), 2), (close(2.5), 1)]
+    assert found("linearSample_10(x)") == [(close(0.5), 2), (close(2.5), 1)]
+
+
+def test_fills_of_odd_widths_have_whole_seconds() -> None:
+    """binNum * intervalSecs + intervalSecs / 2, in whole numbers: the appliance's FillsCollectorEventStream.
+    Its SummaryStatsCollectorEventStream adds half a second where the width is odd."""
+    pairs: Pairs = [(1, 1.0), (6, 2.0)]
+    # bins of 5 seconds from 1970 on begin at START
+    assert made("firstFill_5(x)", pairs, now=START + timedelta(seconds=9)) == [(2.0, 1.0), (7.0, 2.0)]
+    assert made("lastFill_5(x)", pairs, now=START + timedelta(seconds=9)) == [(2.0, 1.0), (7.0, 2.0)]
+    assert made("meanSample_5(x)", pairs) == [(2.5, 1.0), (7.5, 2.0)]
+
+
+@pytest.mark.parametrize("operator", ["skewness", "kurtosis"])
+def test_equal_values_have_no_shape(operator: str) -> None:
+    """Skewness.evaluate and Kurtosis.evaluate of Apache Commons Math 3.3, which the appliance calls by
+    DescriptiveStatistics, divide 0 by a deviation of 0: NaN. It is a value, and no sample is INVALID."""
+    pairs: Pairs = [(float(second), 0.1) for second in range(7)]
+    (events,) = processed(stream(pairs, 3), wanted(f"{operator}Sample_10(x)"), START, END, END)
+    assert np.isnan(events.values.to_numpy()).tolist() == [True]
+    assert events.alarms is None
+
+
+def test_a_stored_nan_is_not_a_missing_reading() -> None:
+    """NaN is what the source gave; the appliance has it as a value with the severity of its event, and leaves
+    it out of figures (Mean.addEvent: if !Double.isNaN)."""
+
+    def parts() -> Iterator[Samples]:
+        for part in stream([(1, 1.0), (2, None), (11, None), (21, None), (22, None)], 5):
+            values = pa.array([1.0, float("nan"), float("nan"), None, float("nan")], pa.float64())
+            yield replace(part, values=values)
+
+    (events,) = processed(parts(), wanted("x"), START, END, END)
+    assert events.alarms is not None
+    assert [int(severity) for severity in events.alarms[0]] == [0, 0, 0, 3, 0]
+    assert [int(status) for status in events.alarms[1]] == [0, 0, 0, 17, 0]
+    means = [*processed(parts(), wanted("meanSample_10(x)"), START, END, END)]
+    nan = pytest.approx(np.nan, nan_ok=True)
+    assert [value for each in means for value in each.values.to_pylist()] == [1.0, nan, nan]
+    assert [each.alarms for each in means] == [None] * len(means)
+    (empty,) = processed(stream([(1, None)], 1), wanted("meanSample_10(x)"), START, END, END)
+    assert empty.values.to_pylist() == [None]
+    assert empty.alarms is not None
+    assert (int(empty.alarms[0][0]), int(empty.alarms[1][0])) == (3, 17)
+
+
 def test_flyers_are_far_from_the_mean_of_their_bin() -> None:
     """|value - mean| <= deviations * std: the appliance's documentation of ignoreflyers."""
     pairs: Pairs = [*((float(second), float(second % 2)) for second in range(30)), (29.5, 100.0)]
@@ -270,6 +338,17 @@ def test_flyers_are_far_from_the_mean_of_their_bin() -> None:
     assert made("flyers_60_6(x)", pairs) == []
     assert made("flyers_10(x)", [(1, 7.0), (11, 8.0), (12, None)]) == []
     assert made("ignoreflyers_10(x)", [(1, 7.0), (11, 8.0), (12, None)]) == [(1.0, 7.0), (11.0, 8.0)]
+
+
+def test_flyers_are_also_of_the_sample_before_the_interval() -> None:
+    """Fliers and IgnoreFliers of the appliance take each event of the stream, which begins with that sample;
+    one alone in its bin has a deviation of 0 and is never far."""
+    pairs: Pairs = [(-3, 5.0), (1, 7.0), (2, 8.0)]
+    assert made("ignoreflyers_10(x)", pairs) == [(-3.0, 5.0), (1.0, 7.0), (2.0, 8.0)]
+    assert made("flyers_10(x)", pairs) == []
+    # in the bin of the interval's first samples it counts with them
+    far: Pairs = [(-31, 100.0), *((float(second), 1.0 + second % 2) for second in range(25))]
+    assert made("flyers_10800_3(x)", far) == [(-31.0, 100.0)]
 
 
 def test_loess_smooths_and_forgets_outliers() -> None:
