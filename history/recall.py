@@ -118,6 +118,10 @@ def _bring_back(connection: sa.Connection, week: ColdWeek, name: str, until: tim
     ).all()
     conflicts = [(time, words) for time, words, same in twice if not same]
     enter(connection, week.table, week.file, conflicts, [time for time, _, same in twice if same])
+    # summaries of rows that came while the week was away: see make_week
+    marked = "select ringlog.mark_summaries({table}, {relation}, {start}, {end})"
+    came = {"table": sql.Literal(week.table), "relation": sql.Literal(names["default"].as_string())}
+    run(connection, sql.SQL(marked).format(**names | came))
     for statement in (
         'insert into {partition} select * from {default} where "time" >= {start} and "time" < {end}'
         ' on conflict ("time", seq_no) do nothing',

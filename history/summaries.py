@@ -10,7 +10,7 @@ that transaction remains. Marks that arrive meanwhile are left for the next roun
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -42,7 +42,7 @@ VALUES = 1_000_000
 NUMBERS = {*FORMATS} - {"timestamp with time zone"}
 """PostgreSQL's types that are summarised, and those of the points of waveforms that are."""
 
-NEAR = 10_000
+NEAR = 100
 """So many values between two spans are read with them."""
 
 PATIENCE = 5.0  # seconds for transactions that are under way
@@ -407,24 +407,28 @@ def _make(
     marked = marked[(marked < first) & (marked >= _number(EARLIEST, level))]
     rows = 0
     changed: list[np.ndarray] = [marked]
-    # what lies between is made again: to read it costs less than one more query
+    # what lies between is made again: to read it costs less than to begin once more
     near = int(NEAR / len(table.columns) * table.cycle / level)
-    runs = [run for each in _runs(marked, max(1, near)) for run in _online(connection, table, *each)]
-    for start, stop in [*runs, *_online(connection, table, first, last)]:
-        part = start
-        while part < stop:  # a year that was imported is one run
-            after = min(stop, part + _spans_at_once(table))
-            count, spans = _of_the_log(connection, table, part, after)
+    cold = _cold(connection, table)
+    runs = [run for each in _runs(marked, max(1, near)) for run in _online(cold, *each)]
+    most = _spans_at_once(table)
+    for part in _together([*runs, *_online(cold, first, last)], most):
+        while part:
+            count, spans = _of_the_log(
+                connection, table, [(start, min(stop, start + most)) for start, stop in part]
+            )
             rows += count
-            part = after
             if spans is not None:
                 spans = _that_are_whole(connection, table, spans)
                 blocks.store(connection, table.name, level, table.columns, spans, table.single)
                 changed.append(spans.numbers)
-            else:  # years may lie between two rows
+            # a year that was imported is one run
+            part = [(start + most, stop) for start, stop in part if stop - start > most]
+            if part and spans is None:  # years may lie between two rows
+                ((after, stop),) = part
                 at, past = (blocks.EPOCH + timedelta(seconds=number * level) for number in (after, stop))
                 following = _oldest(connection, table, at, past)
-                part = stop if following is None else max(after, _number(following, level))
+                part = [] if following is None else [(max(after, _number(following, level)), stop)]
     _make_longer(connection, table, np.unique(np.concatenate(changed)), earlier, end)
     connection.execute("update ringlog.summarised set until = %s where table_name = %s", [end, table.name])
     return rows
@@ -452,19 +456,20 @@ def _that_are_whole(connection: psycopg.Connection, table: _Table, spans: Spans)
     return spans.chosen(~np.isin(spans.numbers, made.numbers))
 
 
-def _online(
-    connection: psycopg.Connection, table: _Table, first: int, last: int
-) -> Iterator[tuple[int, int]]:
-    """The parts of these spans whose rows are in PostgreSQL alone."""
-    level = table.levels[0]
+def _cold(connection: psycopg.Connection, table: _Table) -> list[tuple[int, int]]:
+    """The spans whose rows are in the archive: those that came late for them are not all of them."""
     weeks = connection.execute(
         "select begins, ends from ringlog.cold_week"
         " where table_name = %s and recalled_until is null and rows > 0 order by begins",
         [table.name],
     ).fetchall()
-    # rows that came late for a week in the archive are not all of it
-    for begins, ends in weeks:
-        start, stop = _number(begins, level), _number(ends, level)
+    level = table.levels[0]
+    return [(_number(begins, level), _number(ends, level)) for begins, ends in weeks]
+
+
+def _online(cold: Iterable[tuple[int, int]], first: int, last: int) -> Iterator[tuple[int, int]]:
+    """The parts of these spans whose rows are in PostgreSQL alone."""
+    for start, stop in cold:
         if first < min(start, last):
             yield first, min(start, last)
         first = max(first, stop)
@@ -504,17 +509,29 @@ def _make_longer(
 
 
 def _of_the_log(
-    connection: psycopg.Connection, table: _Table, start: int, stop: int
+    connection: psycopg.Connection, table: _Table, runs: Sequence[tuple[int, int]]
 ) -> tuple[int, Spans | None]:
-    """Rows and spans of the log from one span's number on and before another's."""
+    """Rows and spans of the log, of runs of spans: each from one number on and before another."""
     level = table.levels[0]
+    bounds = [[blocks.EPOCH + timedelta(seconds=run[end] * level) for run in runs] for end in (0, 1)]
+    log = sql.Identifier("log", table.name)
+    within = sql.SQL('select logged.* from {} as logged where logged."time" >= {} and logged."time" < {}')
+    if len(runs) == 1:
+        # constants: the other weeks are left out when the query is planned
+        rows = within.format(log, *(sql.Literal(bound) for (bound,) in bounds))
+    else:
+        rows = sql.SQL(
+            "select came.* from unnest({}::timestamptz[], {}::timestamptz[]) as run (start, stop)"
+            # offset: from run to run, and not from row to row
+            " cross join lateral ({} offset 0) as came"
+        ).format(
+            *(sql.Literal(each) for each in bounds),
+            within.format(log, sql.Identifier("run", "start"), sql.Identifier("run", "stop")),
+        )
 
     def of(columns: Iterable[str]) -> sql.Composed:
-        return sql.SQL('select {} from {} where "time" >= {} and "time" < {} order by "time", seq_no').format(
-            sql.SQL(", ").join(map(sql.Identifier, columns)),
-            sql.Identifier("log", table.name),
-            sql.Literal(blocks.EPOCH + timedelta(seconds=start * level)),
-            sql.Literal(blocks.EPOCH + timedelta(seconds=stop * level)),
+        return sql.SQL('select {} from ({}) as came order by came."time", came.seq_no').format(
+            sql.SQL(", ").join(sql.Identifier("came", column) for column in columns), rows
         )
 
     times, values, nulls = copied(connection, of(["time", *table.numbers]), [*table.numbers.values()])
@@ -534,6 +551,20 @@ def _runs(numbers: np.ndarray, near: int = 1) -> Iterator[tuple[int, int]]:
     if len(numbers):
         for run in np.split(numbers, np.flatnonzero(np.diff(numbers) > near) + 1):
             yield int(run[0]), int(run[-1]) + 1
+
+
+def _together(runs: Iterable[tuple[int, int]], most: int) -> Iterator[list[tuple[int, int]]]:
+    """Runs that follow each other, together so many spans at most; a longer one is alone."""
+    together: list[tuple[int, int]] = []
+    count = 0
+    for start, stop in runs:
+        count += stop - start
+        if together and count > most:
+            yield together
+            together, count = [], stop - start
+        together.append((start, stop))
+    if together:
+        yield together
 
 
 def _floor(moment: datetime, level: int) -> datetime:

@@ -328,6 +328,44 @@ def test_many_late_rows_are_read_together(
     agree(magnets, (10, 3600))
 
 
+def test_late_rows_far_from_each_other_are_read_together(
+    magnets: psycopg.Connection, conninfo: str, reads: list[object]
+) -> None:
+    summarise(conninfo, NOW)
+    reads.clear()
+    for hour in range(45):
+        put(magnets, BEGIN + timedelta(hours=hour, microseconds=1), float(hour))
+    assert summarise(conninfo, NOW)
+    assert len(reads) == 1
+    agree(magnets, (10, 3600, 86_400))
+
+
+def test_rows_that_move_to_their_week_meanwhile(
+    magnets: psycopg.Connection, conninfo: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A snapshot from before the move finds them in neither partition: the summaries are made again."""
+    monday = BEGIN - timedelta(days=BEGIN.weekday(), weeks=8)
+    monday = monday.replace(hour=0, minute=0, second=0, microsecond=0)
+    summarise(conninfo, NOW)
+    for minute in range(50):
+        put(magnets, monday + timedelta(hours=10, minutes=minute), float(minute))
+    read = summaries._of_the_log
+    moved = []
+
+    def read_after_the_move(*what: object) -> object:
+        if not moved:
+            moved.append(magnets.execute("select ringlog.make_week('magnets', %s)", [monday]).fetchone())
+        return read(*what)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(summaries, "_of_the_log", read_after_the_move)
+    summarise(conninfo, NOW)
+    assert moved == [(50,)]
+    summarise(conninfo, NOW)
+    agree(magnets, (3600,))
+    assert [row[1] for row in summaries_of(magnets, 3600, "current")[:1]] == [50]
+    assert magnets.execute("select count(*) from ringlog.summary_mark").fetchone() == (0,)
+
+
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
 def test_in_a_zone_with_summer_time(engine: sa.Engine, conninfo: str, zone: str) -> None:
     """Sessions of the database have the facility's zone. Blocks of summaries begin in its hour that comes
