@@ -33,45 +33,49 @@ begin
     r."time" := ringlog.likely_reading(earlier, r."time", newest, {cycle});
   end if;
 
-  if r."time" > now() + {tolerance}::interval then
-    -- a ring that took this row would show it until then
-    if r.seq_no is null then
-      select
-        max(logged.seq_no) filter (
-          where row (logged.seq_no, logged."time", {values})::{ring} *= row ({log_columns})::{ring}
-        ),
-        max(logged.seq_no)
-      into stored, place
-      from {log} as logged
-      where logged."time" = r."time";
-      r.seq_no := coalesce(stored, place % {rows} + 1, 1);
-    end if;
-    insert into {log} (seq_no, "time", {columns})
-    values (r.seq_no, r."time", {values})
-    on conflict ("time", seq_no) do nothing;
-    if found then
-      insert into ringlog.event as stored_event (table_name, spool, number, "time", until, kind, rows, words)
-      values (
-        {table}, {name}, extract(epoch from date_trunc('hour', now()))::bigint, now(), now(), 'clock', 1,
-        'rows of a time far ahead of the server''s clock: in the log, not in the ring'
-      )
-      on conflict on constraint event_pkey do update
-      set until = excluded.until, rows = stored_event.rows + 1;
-      -- as below: the server's clock may have been ahead before
-      if r."time" < timestamptz 'epoch' + pg_sequence_last_value({summarised}) * interval '1 microsecond' then
-        insert into ringlog.summary_mark (table_name, "time") values ({table}, r."time");
+  if r."time" > now() + interval '1 minute' then
+    if r."time" > now() + {tolerance}::interval then
+      -- a ring that took this row would show it until then
+      if r.seq_no is null then
+        select
+          max(logged.seq_no) filter (
+            where row (logged.seq_no, logged."time", {values})::{ring} *= row ({log_columns})::{ring}
+          ),
+          max(logged.seq_no)
+        into stored, place
+        from {log} as logged
+        where logged."time" = r."time";
+        r.seq_no := coalesce(stored, place % {rows} + 1, 1);
       end if;
-    elsif not exists (
-      select from {log} as logged
-      where logged."time" = r."time" and logged.seq_no = r.seq_no
-        and row ({log_columns})::{ring} *= r
-    ) then
-      raise exception '%: the log has another row of seq_no % at %', {name}, r.seq_no, r."time"
-        using errcode = 'unique_violation';
+      insert into {log} (seq_no, "time", {columns})
+      values (r.seq_no, r."time", {values})
+      on conflict ("time", seq_no) do nothing;
+      if found then
+        insert into ringlog.event as stored_event (table_name, spool, number, "time", until, kind, rows, words)
+        values (
+          {table}, {name}, extract(epoch from date_trunc('hour', now()))::bigint, now(), now(), 'clock', 1,
+          'rows of a time far ahead of the server''s clock: in the log, not in the ring'
+        )
+        on conflict on constraint event_pkey do update
+        set until = excluded.until, rows = stored_event.rows + 1;
+        -- as below: the server's clock may have been ahead before
+        if r."time" < timestamptz 'epoch' + pg_sequence_last_value({summarised}) * interval '1 microsecond' then
+          insert into ringlog.summary_mark (table_name, "time") values ({table}, r."time");
+        end if;
+      elsif not exists (
+        select from {log} as logged
+        where logged."time" = r."time" and logged.seq_no = r.seq_no
+          and row ({log_columns})::{ring} *= r
+      ) then
+        raise exception '%: the log has another row of seq_no % at %', {name}, r.seq_no, r."time"
+          using errcode = 'unique_violation';
+      end if;
+      raise notice '%: the time % is more than % ahead of the server''s clock: the row is in the log, not in the ring',
+        {name}, r."time", {tolerance}::interval;
+      return 0;
     end if;
-    raise notice '%: the time % is more than % ahead of the server''s clock: the row is in the log, not in the ring',
-      {name}, r."time", {tolerance}::interval;
-    return 0;
+    raise notice '%: the time % is % ahead of the server''s clock: is it of another time zone?',
+      {name}, r."time", date_trunc('second', r."time" - now());
   end if;
 
   if r.seq_no is null then
@@ -149,8 +153,8 @@ comment on function {procedure}({ring}) is
 $$Stores a row: in the ring unless the row there has a newer time, and in the log according to the table's log policy,
 both in one transaction. Returns 0. Without seq_no the row gets the place after the last row received; a row whose time
 and values are in the ring already is the same row. The same row may be sent any number of times and is stored once. A
-row whose time is further ahead of the server's clock than the facility's clock_tolerance is stored in the log only, and
-reported by a message. Errors, which write nothing: time null (23502) or infinite (22008), seq_no outside the ring
+row whose time is further ahead of the server's clock than the facility's clock_tolerance is stored in the log only. A
+message tells of each time that is more than a minute ahead. Errors, which write nothing: time null (23502) or infinite (22008), seq_no outside the ring
 (23514), another row of this seq_no and time in the log (23505).$$;
 
 revoke all on function {procedure}({ring}) from public;

@@ -9,15 +9,21 @@ declare
   known record;
 begin
   for known in
-    select logged_table.table_name, logged_table.cycle
+    select logged_table.table_name, logged_table.cycle, arrival.called
     from ringlog.logged_table
+    left join ringlog.arrivals() as arrival on arrival.table_name = logged_table.table_name
     -- a table that a writer of ringlog's has ever written
     join ringlog.writer on writer.table_name = logged_table.table_name
     where not logged_table.retired
       and (silences.of_table is null or logged_table.table_name = silences.of_table)
     order by logged_table.table_name
   loop
-    execute format('select max(ring."time") from online.%I as ring', known.table_name) into last;
+    -- a row that is ahead of the clock does not say when it came
+    execute format(
+      'select max(ring."time") from online.%I as ring where ring."time" <= now() + interval ''1 minute''',
+      known.table_name
+    ) into last;
+    last := greatest(last, known.called);
     table_name := known.table_name;
     cycles := floor(
       extract(epoch from now() - greatest(last, silences.from_time)) / known.cycle
@@ -30,7 +36,7 @@ end
 $$;
 
 comment on function ringlog.silences(timestamptz, text) is
-$$Tables of ringlog's writers that have had no row for three cycles, at least a minute: the time of the newest, and
+$$Tables of ringlog's writers that have had no row for three cycles, at least a minute: when the last one came, and
 how many cycles have passed since, or since from_time.$$;
 
 revoke all on function ringlog.silences(timestamptz, text) from public;

@@ -1,6 +1,7 @@
 -- Other arguments or other columns than before.
 drop function if exists ringlog.table_states();
 drop function if exists ringlog.table_states(text[]);
+drop function if exists ringlog.table_states(text[], boolean);
 
 create or replace function ringlog.table_states(names text[] default null, again boolean default false)
 returns table (
@@ -11,7 +12,8 @@ returns table (
   silent boolean,
   rows_per_second double precision,
   in_default bigint,
-  unread text
+  unread text,
+  ahead double precision
 )
 language plpgsql
 set search_path = pg_catalog, pg_temp
@@ -22,6 +24,8 @@ as $$
 declare
   known record;
   until constant timestamptz := now();
+  present constant timestamptz := until + interval '1 minute';
+  arrived timestamptz;
   since constant timestamptz := until - interval '1 minute';
   monday constant timestamptz := date_trunc('week', since, 'UTC');
   next_monday constant timestamptz := monday + interval '168 hours';
@@ -34,6 +38,7 @@ begin
       place.table_name,
       place.cycle,
       place.week,
+      arrival.called,
       prepared.name is not null as is_prepared,
       case
         when place.week is null then
@@ -68,6 +73,7 @@ begin
       where not retired and (names is null or logged_table.table_name = any(names))
     ) as place
     left join pg_prepared_statements as prepared on again and prepared.name = place.week
+    left join ringlog.arrivals() as arrival on arrival.table_name = place.table_name
     order by 1
   loop
     table_name := known.table_name;
@@ -109,16 +115,23 @@ begin
       rows_per_second := null;
       in_default := null;
     end if;
-    age := extract(epoch from until - newest);
-    silent := case when unread is null then age is null or age > greatest(3 * cycle, 60) end;
+    ahead := case when newest > present then extract(epoch from newest - until) end;
+    arrived := greatest(known.called, case when newest <= present then newest end);
+    age := case when unread is null then extract(epoch from until - arrived) end;
+    silent := case
+      -- a row that is ahead came at a time that is not known, unless it came over TDS
+      when unread is null and (ahead is null or arrived is not null) then
+        age is null or age > greatest(3 * cycle, 60)
+    end;
     return next;
   end loop;
 end
 $$;
 
 comment on function ringlog.table_states(text[], boolean) is
-$$The state of each table, or of the named ones, whichever program writes it: time of the newest row of its ring and its
-age in seconds; silent: the age is more than three cycles and a minute; rows added to the log per second, over the last
+$$The state of each table, or of the named ones, whichever program writes it: time of the newest row of its ring; age:
+seconds since a row came, by the last call of its put over TDS or by the newest row; silent: the age is more than three
+cycles and a minute; ahead: seconds that the newest row is ahead of the clock, from a minute on; rows added to the log per second, over the last
 minute; rows in the log's default partition, whose times belong to no week's partition. A table that is locked for more
 than 100 ms, or cannot be read, has none of these but the reason in unread. again: the session will ask again, and keeps
 its statements prepared.$$;

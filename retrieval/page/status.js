@@ -3,7 +3,7 @@
 import { disk, events, losses, tables } from "./api.js";
 import { ageText, sizeText, timeText } from "./format.js";
 
-const DAY = 86_400_000;
+const DAY = 86_400_000, MINUTE = 60_000;
 
 export async function showStatus(root) {
   const now = Date.now(), day = { from: now - DAY, to: now };
@@ -15,8 +15,12 @@ export async function showStatus(root) {
   const bytes = new Map(room.logs.map((log) => [log.table_name, log.bytes]));
   const server = Date.parse(answer.now);
   const rows = answer.tables.map((table) => {
-    const age = table.newest === null ? null : (server - Date.parse(table.newest)) / 1000;
-    return { ...table, age, mood: mood(table, age) };
+    const [newest, called] = [table.newest, table.called].map((time) => (time ? Date.parse(time) : null));
+    const ahead = newest !== null && newest > server + MINUTE;
+    // the time of a row that is ahead does not say when it came
+    const came = Math.max(called ?? -Infinity, newest === null || ahead ? -Infinity : newest);
+    const age = newest === null || came === -Infinity ? null : (server - came) / 1000;
+    return { ...table, age, mood: mood(table, age, ahead) };
   });
   fill(root.querySelector("#tables tbody"), rows, (table) => [
     text(table.table_name, table.description), text(table.newest ? timeText(Date.parse(table.newest)) : "never"),
@@ -58,9 +62,15 @@ export async function showStatus(root) {
   ]);
 }
 
-function mood(table, age) {
+// seconds without a row after which a table is silent; the server records calls every ten seconds
+function quiet(table) {
+  return Math.max(10 * table.cycle, 15);
+}
+
+function mood(table, age, ahead) {
+  if (ahead && (age === null || age <= quiet(table))) return ["warn", "ahead of the clock"];
   if (age === null) return ["warn", "never written"];
-  if (age > Math.max(10 * table.cycle, 15)) return ["bad", "silent"];
+  if (age > quiet(table)) return ["bad", "silent"];
   if (table.state && table.state !== "running") return ["warn", table.state];
   return ["good", "current"];
 }

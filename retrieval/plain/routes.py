@@ -264,7 +264,11 @@ async def get_tables(request: Request) -> Response:
                     for table in there
                 )
                 newest = {row["table_name"]: row["newest"] for row in records(connection, each)}
-            tables += [table | {"newest": newest[table["table_name"]], "node": node} for table in there]
+            calls = sql.SQL("select table_name, called from ringlog.arrivals()")
+            called = {row["table_name"]: row["called"] for row in records(connection, calls)}
+            for table in there:
+                name = table["table_name"]
+                tables.append(table | {"newest": newest[name], "called": called.get(name), "node": node})
         return {"tables": sorted(tables, key=lambda table: str(table["table_name"])), "away": away}
 
     return json_response({"now": datetime.now(UTC)} | await _answer(request, work))

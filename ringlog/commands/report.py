@@ -222,7 +222,7 @@ def print_status(
         (
             [
                 state.table_name,
-                "unread" if state.unread else "silent" if state.silent else "coming",
+                _word(state),
                 _cell(state.newest),
                 "-" if state.age is None else f"{state.age:.0f} s",
                 f"{state.cycle:g} s",
@@ -274,6 +274,14 @@ def print_status(
     headings = ["table", "state", "writer", "claim", "written", "waiting", "oldest", "late", "refused"]
     headings += ["repeated", "reconnected", "latency", "reported", "trouble"]
     _print(console, headings, ([_cell(value) for value in row] for row in writers), 3)
+
+
+def _word(state: TableState) -> str:
+    if state.unread:
+        return "unread"
+    if state.silent:
+        return "silent"
+    return "coming" if state.ahead is None else "ahead of the clock"
 
 
 def _writer_priority(connection: psycopg.Connection) -> str | None:

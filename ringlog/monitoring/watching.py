@@ -44,11 +44,14 @@ class TableState:
     cycle: float
     newest: datetime | None
     age: float | None
+    """since a row came"""
     silent: bool | None
     rows_per_second: float | None
     in_default: int | None
     unread: str | None
     """why there are none of the five before: the table is locked, or cannot be read"""
+    ahead: float | None
+    """of the newest row's time against the clock, from a minute on"""
     host: str | None
     """of the last caller of put over TDS, as its login gives it; program likewise. None: no call yet"""
     program: str | None
@@ -105,7 +108,7 @@ def _states(
     again: bool = False,
 ) -> list[TableState]:
     query = (
-        "select table_name, cycle, newest, age, silent, rows_per_second, in_default, unread"
+        "select table_name, cycle, newest, age, silent, rows_per_second, in_default, unread, ahead"
         " from ringlog.table_states(%s, %s) order by table_name"
     )
     nobody = [None] * 7
@@ -391,7 +394,7 @@ def _metrics(
         ),
         of_tables(
             "ringlog_table_newest_row_age_seconds",
-            "Age of the newest row of the ring; no sample for an empty ring.",
+            "Time since a row arrived; no sample for an empty ring.",
             [(state.table_name, state.age) for state in states],
         ),
         of_tables(
@@ -403,6 +406,11 @@ def _metrics(
             "ringlog_table_silent",
             "1 when no row has arrived for three cycles and a minute.",
             [(state.table_name, state.silent) for state in states],
+        ),
+        of_tables(
+            "ringlog_table_ahead_seconds",
+            "How far the newest row's time is ahead of the clock, if it is more than a minute; else 0.",
+            [(state.table_name, None if state.unread else state.ahead or 0) for state in states],
         ),
         of_tables(
             "ringlog_table_rows_per_second",

@@ -1,5 +1,6 @@
 """put_<table>: the ring never goes back in time, the log takes everything, nothing is lost or doubled."""
 
+import re
 import threading
 from datetime import datetime, timedelta
 
@@ -227,7 +228,11 @@ def test_a_time_far_ahead_is_logged_reported_and_not_in_the_ring(magnets_with: M
         (3,),
     ]
     assert magnets.value("select count(*) from log.magnets_default") == 2
-    assert len(notices) == 4
+    assert len(notices) == 5
+    assert re.fullmatch(
+        r"put_magnets: the time \S+ \S+ is 2[23]:\d\d:\d\d ahead of the server.s clock: is it of .*",
+        notices[4],
+    )
     assert notices[0] == (
         "put_magnets: the time 9999-06-01 09:00:00+09 is more than 1 day ahead of the server's clock:"
         " the row is in the log, not in the ring"
@@ -236,6 +241,19 @@ def test_a_time_far_ahead_is_logged_reported_and_not_in_the_ring(magnets_with: M
     assert magnets.rows("select table_name, kind, sum(rows)::integer from ringlog.event group by 1, 2") == [
         ("magnets", "clock", 3)
     ]
+
+
+def test_a_time_more_than_a_minute_ahead_is_stored_with_a_message(magnets_with: MagnetsWith) -> None:
+    magnets = magnets_with()
+    now = magnets.value("select now()")
+    notices: list[str] = []
+    magnets.connection.add_notice_handler(lambda notice: notices.append(str(notice.message_primary)))
+    magnets.put(1, now + timedelta(seconds=50), 1)
+    assert notices == []
+    magnets.put(2, now + timedelta(hours=9, seconds=30), 2)
+    ((said),) = notices
+    assert re.fullmatch(r"put_magnets: .* is 0?9:00:\d\d ahead of the server's clock: is it .*", said)
+    assert [row[0::2] for row in magnets.ring()] == [(1, 1), (2, 2)]
 
 
 def test_a_ring_goes_on_after_a_time_far_ahead(magnets_with: MagnetsWith) -> None:

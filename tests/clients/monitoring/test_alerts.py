@@ -51,6 +51,7 @@ def test_a_silent_table_and_a_server_that_is_gone_raise_their_alerts(data: Path,
             try:
                 wait_for = (tmp_path / "log").read_text
                 alerts = wait_until(lambda: alerts_of(prometheus, "RinglogTableSilent"), wait_for)
+                (ahead,) = wait_until(lambda: alerts_of(prometheus, "RinglogTableAhead"), wait_for)
                 text = metrics(counts)
                 server.process.terminate()
                 (gone,) = wait_until(lambda: alerts_of(prometheus, "RinglogServerGone"), wait_for)
@@ -58,6 +59,7 @@ def test_a_silent_table_and_a_server_that_is_gone_raise_their_alerts(data: Path,
             finally:
                 process.terminate()
     assert {alert["labels"]["table"] for alert in alerts} == {"sr_mag_ps", "sr_vac", "every_type"}
+    assert ahead["labels"]["table"] == "sr_rf"
     assert gone["labels"]["instance"] == f"127.0.0.1:{counts}"
     assert [rule["lastError"] for rule in group["rules"] if "lastError" in rule] == []
     # a rule over a name that nobody serves would never fire

@@ -1,0 +1,17 @@
+create or replace function ringlog.arrivals()
+returns table (table_name text, called timestamptz)
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select caller.table_name, caller.called
+  from ringlog.table_callers() as caller
+  where caller.failed is distinct from caller.called
+$$;
+
+comment on function ringlog.arrivals() is
+$$When a row of each table came last over TDS, whatever time the row has. None for a table whose last call was answered by
+an error. The server records calls every ten seconds.$$;
+
+revoke all on function ringlog.arrivals() from public;
+grant execute on function ringlog.arrivals() to daq_reader;
