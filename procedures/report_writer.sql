@@ -19,7 +19,12 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
   update ringlog.writer as held
-  set reported = now(), state = report_writer.state, trouble = report_writer.trouble,
+  set reported = now(), state = report_writer.state,
+    troubled = case
+      when report_writer.trouble is not distinct from held.trouble then held.troubled
+      when report_writer.trouble is not null then now()
+    end,
+    trouble = report_writer.trouble,
     produced = report_writer.produced, acknowledged = report_writer.acknowledged, waiting = report_writer.waiting,
     oldest = report_writer.oldest, late = report_writer.late, refused = report_writer.refused,
     repeated = report_writer.repeated, reconnected = report_writer.reconnected, latency = report_writer.latency

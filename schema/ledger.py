@@ -64,6 +64,7 @@ writer = sa.Table(
     _time("reported", comment="when it last told what follows"),
     sa.Column("state", sa.TEXT),
     sa.Column("trouble", sa.TEXT, comment="the latest"),
+    _time("troubled", comment="since when that is the latest"),
     sa.Column("produced", sa.BIGINT, comment="rows, since the process began"),
     sa.Column("acknowledged", sa.BIGINT, comment="rows, since the process began"),
     sa.Column("waiting", sa.BIGINT, comment="rows in the spool"),
@@ -75,6 +76,15 @@ writer = sa.Table(
     sa.Column("latency", sa.DOUBLE_PRECISION, comment="of the last call, in seconds"),
     sa.PrimaryKeyConstraint("table_name", name="writer_pkey"),
     comment="who writes each table, and how it goes",
+)
+
+backup = sa.Table(
+    "backup",
+    metadata,
+    sa.Column("folder", sa.TEXT, nullable=False),
+    _time("made", nullable=False, comment="the end of the latest copy there"),
+    sa.PrimaryKeyConstraint("folder", name="backup_pkey"),
+    comment="where ringlog backup has copied this database to",
 )
 
 arrival = sa.Table(

@@ -27,7 +27,7 @@ export async function showStatus(root) {
     number(ageText(table.age)), number(`${table.cycle} s`), number(sizeText(bytes.get(table.table_name))),
     mark(...table.mood), text(table.writer ?? ""),
     number(table.acknowledged), number(table.waiting), number(table.late), number(table.refused),
-    words(table.trouble ?? ""),
+    words(table.trouble ? `${timeText(Date.parse(table.troubled))}: ${table.trouble}` : ""),
   ]);
   fill(root.querySelector("#events tbody"), happened, (event) => [
     text(timeText(Date.parse(event.time))), text(event.table_name), text(event.kind), number(event.rows),

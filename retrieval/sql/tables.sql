@@ -11,6 +11,7 @@ select
   writer.reported,
   writer.state,
   writer.trouble,
+  writer.troubled,
   writer.produced,
   writer.acknowledged,
   writer.waiting,

@@ -16,6 +16,7 @@ import psycopg
 import typer
 
 from ringlog.commands.options import Data, Dsn
+from ringlog.monitoring.watching import safety
 from ringlog.nodes.everywhere import Everywhere
 from ringlog.schema import session
 from ringlog.server import releases
@@ -30,6 +31,7 @@ _FLEETING = frozenset({"tmpfs", "ramfs"})
 _TURNING = 250
 # What no disk is known to do without a cache that outlives the current.
 _PLAUSIBLE = 20_000
+_OLD_BACKUP = 8 * 86_400.0  # seconds
 # linux/timex.h: the state of a clock that nothing synchronizes.
 _TIME_ERROR = 5
 
@@ -354,16 +356,20 @@ def postgres(conninfo: str) -> Iterator[Finding]:
                 "revoke them (alter role … nosuperuser nocreaterole, revoke ringlog_owner)",
             )
         yield from _open_to(connection)
-        archiver = connection.execute(
-            "select last_failed_wal, last_failed_time from pg_stat_archiver"
-            " where last_failed_time > coalesce(last_archived_time, '-infinity')"
-        ).fetchone()
-        if archiver is not None:
+        safe = safety(connection)
+        if safe.archiving_failed is not None:
             yield Finding(
                 "danger",
-                f"archiving the write-ahead log has failed since {archiver[1]} ({archiver[0]})",
+                f"archiving the write-ahead log failed at {safe.archiving_failed} ({safe.segment})",
                 "later changes cannot be restored, and the write-ahead log grows until the disk is full",
                 "look for the error of archive_command in PostgreSQL's log, and check the backup folder",
+            )
+        if safe.backup_age is not None and safe.backup_age > _OLD_BACKUP:
+            yield Finding(
+                "warning",
+                f"the latest backup is {safe.backup_age / 86_400:.0f} days old",
+                "a restore reads all of the log since then, which takes long and ends at a lost segment",
+                "run ringlog backup every week, as a cron job or a systemd timer",
             )
         ((connections, most),) = connection.execute(
             "select count(*), current_setting('max_connections')::integer from pg_stat_activity"

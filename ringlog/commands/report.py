@@ -264,7 +264,8 @@ def print_status(
     query = (
         "select table_name, case when released is not null then 'ended' when reported is null then 'claimed'"
         " when reported < now() - interval '2 minutes' then 'silent' else state end, name, epoch,"
-        " acknowledged, waiting, oldest, late, refused, repeated, reconnected, latency, reported, trouble"
+        " acknowledged, waiting, oldest, late, refused, repeated, reconnected, latency, reported, troubled,"
+        " trouble"
         " from ringlog.writer order by table_name"
     )
     writers = connection.execute(query).fetchall()
@@ -272,7 +273,7 @@ def print_status(
         console.print("no writer has claimed a table")
         return
     headings = ["table", "state", "writer", "claim", "written", "waiting", "oldest", "late", "refused"]
-    headings += ["repeated", "reconnected", "latency", "reported", "trouble"]
+    headings += ["repeated", "reconnected", "latency", "reported", "since", "trouble"]
     _print(console, headings, ([_cell(value) for value in row] for row in writers), 3)
 
 

@@ -93,6 +93,7 @@ def backup(
                 _archive_to(connection, folder / "wal")
                 servers = _copy_all(folder, account, administrator, postgres.conninfo())
                 connection.execute("select pg_switch_wal()")
+            _note(postgres.conninfo(), folder)
     else:
         account = account_for(folder)
         if (folder / "wal").exists():
@@ -100,6 +101,7 @@ def backup(
         _make_folders(folder, account, ("base",))
         with database.opened() as conninfo:
             servers = _copy_all(folder, account, conninfo, conninfo)
+            _note(conninfo, folder)
     if keep:
         for each in (folder, *(folder / NODES).glob("*")):
             delete_older(each, account, keep)
@@ -109,6 +111,17 @@ def backup(
             cleanup = programs_for(account) / "pg_archivecleanup"
             account.run([str(cleanup), str(folder / "wal"), first], cwd=folder)
     servers.demand_all()
+
+
+def _note(conninfo: str, folder: Path) -> None:
+    """Lets the metrics know how old the latest copy is."""
+    with session.connect(conninfo) as connection:
+        if connection.execute("select to_regclass('ringlog.backup')").fetchone() != (None,):
+            connection.execute(
+                "insert into ringlog.backup (folder, made) values (%s, now())"
+                " on conflict on constraint backup_pkey do update set made = excluded.made",
+                [str(folder)],
+            )
 
 
 def _copy_all(folder: Path, account: Account, administrator: str, conninfo: str) -> Everywhere:

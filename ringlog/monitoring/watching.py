@@ -249,6 +249,32 @@ def clock_doubt(connection: psycopg.Connection) -> str | None:
     return Clock(*(moment.astimezone(UTC) for moment in found)).doubt
 
 
+@dataclass(frozen=True)
+class Safety:
+    """Whether a lost disk could be made good."""
+
+    archiving_failed: datetime | None
+    """when archiving the write-ahead log has failed last; None: it has not since it last worked"""
+    segment: str | None
+    """the segment of the log that it could not archive"""
+    backup_age: float | None
+    """seconds since the latest copy by ringlog backup; None: there is none"""
+
+
+def safety(connection: psycopg.Connection) -> Safety:
+    """The state of a server's archived log and backups, as far as the role may see it."""
+    failed = connection.execute(
+        "select last_failed_time, last_failed_wal from pg_stat_archiver"
+        " where last_failed_time > coalesce(last_archived_time, '-infinity')"
+    ).fetchone()
+    age = None
+    if connection.execute("select to_regclass('ringlog.backup')").fetchone() != (None,):
+        query = "select extract(epoch from now() - max(made))::float8 from ringlog.backup"
+        (age,) = connection.execute(query).fetchone() or (None,)
+    when, segment = failed or (None, None)
+    return Safety(when, segment, age)
+
+
 def as_json(
     found: Mapping[str | None, list[TableState]],
     left: Space | None,
@@ -340,6 +366,7 @@ class Watch:
                 for name, server in looked_at.items()
             },
             connection.info.server_version,
+            safety(connection),
         )
 
     def _states(self, server: str) -> list[TableState]:
@@ -375,6 +402,7 @@ def _metrics(
     nodes: Mapping[str, bool],
     doubts: Mapping[str | None, bool],
     version: int,
+    safe: Safety,
 ) -> str:
     def of_tables(name: str, words: str, values: list[tuple[str, float | None]]) -> str:
         samples = [(f'{{table="{table}"}}', value) for table, value in values if value is not None]
@@ -391,6 +419,16 @@ def _metrics(
             "ringlog_postgresql_outdated",
             "1 for a minor release of PostgreSQL that is known to lack published fixes.",
             [(_labels(version=releases.words(version)), releases.outdated(version) is not None)],
+        ),
+        _family(
+            "ringlog_wal_archive_failing",
+            "1 when archiving the write-ahead log has failed since it last worked.",
+            [("", safe.archiving_failed is not None)],
+        ),
+        _family(
+            "ringlog_backup_age_seconds",
+            "Age of the latest copy by ringlog backup; no sample where there is none.",
+            [] if safe.backup_age is None else [("", safe.backup_age)],
         ),
         of_tables(
             "ringlog_table_newest_row_age_seconds",

@@ -144,6 +144,34 @@ def test_a_taken_port_is_named(data: Path) -> None:
             Postgres(data).running(memory=TEST_MEMORY, port=port),
         ):
             pass
+        # it is not remembered
+        free = free_port()
+        with Postgres(data).running(memory=TEST_MEMORY, port=free):
+            pass
+        with (
+            pytest.raises(ServerError, match="Address already in use"),
+            Postgres(data).running(memory=TEST_MEMORY, port=port),
+        ):
+            pass
+        with Postgres(data).running(memory=TEST_MEMORY):
+            assert Postgres(data).port == free
+
+
+def test_a_remembered_port_that_another_program_has_is_replaced(
+    data: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    port = free_port()
+    with Postgres(data).running(memory=TEST_MEMORY, port=port):
+        pass
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        with Postgres(data).running(memory=TEST_MEMORY):
+            another = Postgres(data).port
+    assert another != port
+    assert f"port {port} is taken by another program" in caplog.text
+    with Postgres(data).running(memory=TEST_MEMORY):
+        assert Postgres(data).port == another
 
 
 def test_an_error_in_the_operators_settings_is_reported_in_postgresqls_words(data: Path) -> None:
