@@ -15,6 +15,8 @@ class State(IntEnum):
     DEAD = 4
     DONE = 5
     FAILED = 6
+    REFUSED = 7
+    """another process writes the table"""
 
 
 class Figures(Protocol):

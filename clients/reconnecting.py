@@ -35,6 +35,10 @@ class Failed(Exception):
     """The work cannot continue, and would fail again."""
 
 
+class WrittenByAnother(Failed):
+    """Another process writes the table."""
+
+
 class Released(Exception):
     """Raised in a waiting thread that is to end."""
 
@@ -118,7 +122,7 @@ class ReconnectingConnection:
             answer = call(connection, procedure, *arguments, **named)
         except Refused as error:
             if error.sqlstate in _WRITTEN_BY_ANOTHER:
-                raise Failed(error.message) from None
+                raise WrittenByAnother(error.message) from None
             if error.number in _ABOUT_THE_ARGUMENTS or error.sqlstate[:2] == _DATA_EXCEPTION:
                 self._failed = 0
                 raise

@@ -29,7 +29,17 @@ from ringlog.clients.moments import HOUR
 from ringlog.clients.readings import Reading, restored, stored
 from ringlog.clients.spool_books import Books, Event, Hour
 from ringlog.clients.spool_damage import Count, CountFile, Row, finish_rescue, read_count, rescue
-from ringlog.clients.spool_file import DAMAGED, SpoolError, State, checksum, is_damage, is_one_of, open_file
+from ringlog.clients.spool_file import (
+    DAMAGED,
+    Former,
+    SpoolError,
+    State,
+    checksum,
+    is_damage,
+    is_one_of,
+    open_file,
+    take_over,
+)
 from ringlog.clients.spool_room import NoRoomError, Room, Thinning, log_bytes
 
 log = logging.getLogger(__name__)
@@ -82,12 +92,21 @@ class Spool:
     Raises SpoolError when another process has it, it is another table's, or has rows of columns now gone.
     """
 
-    def __init__(self, file: Path, table: str, columns: Sequence[str], rows: int, budget: int = GiB) -> None:
+    def __init__(
+        self,
+        file: Path,
+        table: str,
+        columns: Sequence[str],
+        rows: int,
+        budget: int = GiB,
+        former: Former = Former(),  # noqa: B008
+    ) -> None:
         if budget < LEAST_BUDGET:
             raise SpoolError(f"a spool's budget of {budget} bytes is below {LEAST_BUDGET}, 1 MiB")
         self.file = file
         self._rows = rows
         self._budget = budget
+        self._former = former
         self._lock = threading.RLock()
         # rows that the disk has not taken yet, and how many such were given up, by their hour
         self._held: list[tuple[int, str | bytes]] = []
@@ -105,6 +124,8 @@ class Spool:
         """rows dropped since it was opened"""
         self._db: sqlite3.Connection | None = None
         self._state = State("", table, json.dumps([*columns]))
+        if former.table is not None:
+            take_over(file, file.with_name(f"{former.table}{file.suffix}"))
         finish_rescue(file)
         self._count = read_count(file)
         self._count_file: CountFile | None = None
@@ -328,7 +349,7 @@ class Spool:
 
     def _open(self) -> None:
         """Opens the file, for the rows that are in it."""
-        self._db = open_file(self.file, self._state, log_bytes(self._budget))
+        self._db = open_file(self.file, self._state, log_bytes(self._budget), self._former)
         self._count_file = self._count_file or CountFile(self.file)
         self._books = Books(self._db)
         self._room = Room(self._db, self.file, self._budget)

@@ -5,7 +5,10 @@ import json
 import os
 import sqlite3
 import uuid
+from collections.abc import Mapping
+from contextlib import closing, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -89,7 +92,15 @@ def checksum(seal: int, row: Any, time: Any, seq_no: Any, readings: Any) -> int:
     return crc32(content, crc32(repr((row, time, seq_no, type(readings).__name__)).encode(), seal))
 
 
-def open_file(file: Path, state: State, log: int) -> sqlite3.Connection:
+class Former(NamedTuple):
+    """What a table and its columns were called before."""
+
+    table: str | None = None
+    columns: Mapping[str, str] = MappingProxyType({})
+    """the new names by the old ones"""
+
+
+def open_file(file: Path, state: State, log: int, former: Former = Former()) -> sqlite3.Connection:  # noqa: B008
     """Opens or makes the file, for this process alone; `log` are bytes that SQLite may write before it goes
     to the file itself. A new file gets the name in `state`, or one that no other has where that is empty.
 
@@ -116,7 +127,7 @@ def open_file(file: Path, state: State, log: int) -> sqlite3.Connection:
             db.execute(statement)
         _add_checksums(db)
         _check_tables(db)
-        _take(file, db, state)
+        _take(file, db, state, former)
         db.execute("commit")
     except BaseException as error:
         if db is not None:
@@ -173,18 +184,38 @@ def _add_checksums(db: sqlite3.Connection) -> None:
     db.execute("update row set crc = checksum(id, time, seq_no, readings)")
 
 
-def _take(file: Path, db: sqlite3.Connection, wanted: State) -> None:
+def take_over(file: Path, former: Path) -> None:
+    """Gives the spool of a renamed table its new name, if no process has it. Raises SpoolError."""
+    if file.exists() or not former.exists():
+        return
+    try:
+        with closing(connect(former)) as db:
+            db.execute("begin immediate")
+            db.execute("commit")
+    except sqlite3.DatabaseError as error:
+        if is_one_of(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise SpoolError(
+                f"{former}: a process still writes this table by its former name: end that one first"
+            ) from None
+        # damaged: it is read when it is opened
+    for part in ("-count", "-wal", ""):
+        with suppress(FileNotFoundError):
+            former.with_name(former.name + part).rename(file.with_name(file.name + part))
+
+
+def _take(file: Path, db: sqlite3.Connection, wanted: State, former: Former) -> None:
     """Makes a new file the table's; lays rows that an older facility file ordered otherwise out anew."""
     state = State.load(db)
     if state is None:
         wanted._replace(spool=wanted.spool or uuid.uuid4().hex).store(db)
         return
-    if state.table != wanted.table:
+    if state.table not in (wanted.table, former.table):
         raise SpoolError(f"{file} is the spool of table {state.table}, not of {wanted.table}")
-    if state.columns == wanted.columns:
+    if (state.table, state.columns) == (wanted.table, wanted.columns):
         return
-    taken = state._replace(columns=wanted.columns)
-    had, names, seal, taken_seal = state.names, taken.names, state.seal, taken.seal
+    taken = state._replace(table=wanted.table, columns=wanted.columns)
+    had = [former.columns.get(name, name) if name not in wanted.names else name for name in state.names]
+    names, seal, taken_seal = taken.names, state.seal, taken.seal
     for row, moment, seq_no, kept, crc in db.execute(
         "select id, time, seq_no, readings, crc from row"
     ).fetchall():

@@ -19,6 +19,7 @@ from ringlog.clients.readings import Reading, waveform
 from ringlog.clients.reconnecting import Failed, ReconnectingConnection, Released
 from ringlog.clients.sender import Sender
 from ringlog.clients.spool import GiB, Spool
+from ringlog.clients.spool_file import Former
 from ringlog.schema.facility import Table
 from ringlog.schema.facility_file import load_facility
 
@@ -62,7 +63,10 @@ class Writer:
         """why nothing is sent any more"""
         columns = [column.name for column in table.columns]
         self._places = {name: place for place, name in enumerate(columns)}
-        self._spool = Spool(spool_file(spool, address, table.name), table.name, columns, table.rows, budget)
+        file = spool_file(spool, address, table.name)
+        renamed = {each.renamed_from: each.name for each in table.columns if each.renamed_from}
+        former = Former(table.renamed_from, renamed)
+        self._spool = Spool(file, table.name, columns, table.rows, budget, former)
         self._stop = threading.Event()
         self._began = threading.Event()
         self._ended = ended

@@ -296,7 +296,11 @@ def _run(
             display.close()
             notify("STOPPING=1")
     print(f"ended · {board.figures(board.rates())}", flush=True)
-    failed = [f"{name}: {one.message}" for name, one in statistics.items() if one.state == State.FAILED]
+    failed = [
+        f"{name}: {one.message}"
+        for name, one in statistics.items()
+        if one.state in (State.FAILED, State.REFUSED)
+    ]
     for failure in failed[:_MOST_FAILURES]:
         _say(failure)
     if len(failed) > _MOST_FAILURES:

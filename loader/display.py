@@ -30,6 +30,7 @@ _COLOURS = {
     State.HELD: "yellow",
     State.DEAD: "red",
     State.FAILED: "red",
+    State.REFUSED: "red",
 }
 
 

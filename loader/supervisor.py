@@ -16,7 +16,7 @@ from typing import Self
 
 from ringlog.clients.figures import State
 from ringlog.clients.pauses import growing_pauses
-from ringlog.clients.reconnecting import Failed, Released
+from ringlog.clients.reconnecting import Failed, Released, WrittenByAnother
 from ringlog.loader.statistics import Statistics, shared
 from ringlog.loader.stop_signal import StopSignal
 
@@ -47,8 +47,12 @@ class _Place:
 
     @property
     def is_over(self) -> bool:
-        """Whether the job is done or failed for good."""
-        return self.statistics.state in (State.DONE, State.FAILED)
+        """Whether the job is done or failed; it is tried again only if another process had its table."""
+        return self.statistics.state in (State.DONE, State.FAILED, State.REFUSED)
+
+    @property
+    def is_refused(self) -> bool:
+        return self.statistics.state == State.REFUSED
 
 
 @dataclass
@@ -120,7 +124,7 @@ class Supervisor:
             for group in dead:
                 if group.due <= moment:
                     for place in group.places:
-                        place.statistics.restarts += not place.is_over
+                        place.statistics.restarts += place.is_refused or not place.is_over
                     self._start(group)
             if moment >= until:
                 return
@@ -159,12 +163,17 @@ class Supervisor:
         self.stop()
 
     def _goes_on(self, group: _Group) -> bool:
-        return any(place.statistics.state == State.DEAD for place in group.places)
+        """Whether its process is to be started again: for a refused job while there are others."""
+        return any(
+            place.statistics.state == State.DEAD or (place.is_refused and not self.finished)
+            for place in group.places
+        )
 
     def _start(self, group: _Group) -> None:
-        places = [place for place in group.places if not place.is_over]
+        places = [place for place in group.places if place.is_refused or not place.is_over]
         for place in places:
-            place.statistics.state = State.STARTING
+            if not place.is_refused:
+                place.statistics.state = State.STARTING
         group.process = multiprocessing.get_context("fork").Process(
             target=_live, args=(places, self._stop), name=" ".join(place.job.name for place in places)
         )
@@ -207,7 +216,7 @@ def _live(places: Sequence[_Place], stop: StopSignal) -> None:
             # ended because another has failed: not done
             if all(well):
                 place.statistics.state = State.DONE
-        elif place.statistics.state != State.FAILED:
+        elif not place.is_over:
             # all are started again: each goes by what the supervisor knows of it then
             for other in stops:
                 other.set_here()
@@ -219,7 +228,7 @@ def _live(places: Sequence[_Place], stop: StopSignal) -> None:
         thread.join()
     sys.exit(
         any(
-            place.statistics.state != State.FAILED
+            place.is_refused or not place.is_over
             for place, good in zip(places, well, strict=True)
             if not good
         )
@@ -233,6 +242,10 @@ def _do(place: _Place, stop: StopSignal) -> bool:
         place.job.run(statistics, stop)
     except Released:
         pass
+    except WrittenByAnother as error:
+        statistics.message = str(error)
+        statistics.state = State.REFUSED
+        return False
     except Failed as error:
         statistics.message = str(error)
         statistics.state = State.FAILED

@@ -6,6 +6,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from ringlog.clients import Address
+from ringlog.clients.figures import State
 from ringlog.clients.moments import microseconds
 from ringlog.clients.reconnecting import Failed
 from ringlog.clients.spool import GiB
@@ -42,6 +43,7 @@ class WriterProcess:
 
     def run(self, statistics: Statistics, stop: StopSignal) -> None:
         """Writes until the source ends and the server has its rows, or the stop is released."""
+        refused = statistics.state == State.REFUSED
         acknowledgements = AckLog(self.acknowledgements) if self.acknowledgements else None
         writer = Writer(
             self.table,
@@ -58,6 +60,9 @@ class WriterProcess:
             ended=stop.set_here,
         )
         try:
+            # another process may still write what this source gives
+            while refused and not writer.began:
+                stop.sleep(_LOOK)
             self._write(writer, statistics, stop)
             while writer.waiting:
                 stop.sleep(_LOOK)

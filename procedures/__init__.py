@@ -60,6 +60,7 @@ OVER_ALL_TABLES = (
     "get_statistics",
     "get_states",
     "get_distribution",
+    "table_now",
     "claim_writer",
     "release_claim",
     "report_writer",

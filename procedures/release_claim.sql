@@ -6,7 +6,7 @@ set search_path = pg_catalog, pg_temp
 as $$
   update ringlog.writer as held
   set released = now(), state = 'ended'
-  where held.table_name = release_claim.table_name and held.spool = release_claim.spool
+  where held.table_name = ringlog.table_now(release_claim.table_name) and held.spool = release_claim.spool
     and held.epoch = release_claim.epoch;
   select 0
 $$;

@@ -5,7 +5,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
   insert into ringlog.event (table_name, spool, number, "time", kind, words, until, rows)
-  select report_events.table_name, report_events.spool, event.number, event."time", event.kind, event.words,
+  select ringlog.table_now(report_events.table_name), report_events.spool, event.number, event."time", event.kind, event.words,
     event.until, event.rows
   from json_to_recordset(report_events.events::json) as event(
     number bigint, "time" timestamptz, kind text, words text, until timestamptz, rows bigint

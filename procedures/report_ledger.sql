@@ -16,7 +16,7 @@ set search_path = pg_catalog, pg_temp
 as $$
   insert into ringlog.ledger as kept
     (table_name, hour, spool, produced, acknowledged, thinned, refused, late, repeated)
-  values (table_name, hour, spool, produced, acknowledged, thinned, refused, late, repeated)
+  values (ringlog.table_now(table_name), hour, spool, produced, acknowledged, thinned, refused, late, repeated)
   on conflict on constraint ledger_pkey do update
   set produced = greatest(kept.produced, excluded.produced),
     acknowledged = greatest(kept.acknowledged, excluded.acknowledged),

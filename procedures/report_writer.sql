@@ -28,7 +28,7 @@ as $$
     produced = report_writer.produced, acknowledged = report_writer.acknowledged, waiting = report_writer.waiting,
     oldest = report_writer.oldest, late = report_writer.late, refused = report_writer.refused,
     repeated = report_writer.repeated, reconnected = report_writer.reconnected, latency = report_writer.latency
-  where held.table_name = report_writer.table_name and held.spool = report_writer.spool;
+  where held.table_name = ringlog.table_now(report_writer.table_name) and held.spool = report_writer.spool;
   select 0
 $$;
 

@@ -243,6 +243,41 @@ def test_a_release_that_comes_late_leaves_the_next_claim(
         call(connection, "put_beam_claimed", **row, _epoch=second)
 
 
+def test_a_writer_that_ran_through_a_rename_gives_its_table_up(
+    address: Address, quick_server: RunningServer
+) -> None:
+    connection = connect(address, quick_server.writer.password)
+    with psycopg.connect(quick_server.dsn, autocommit=True) as admin:
+        admin.execute("insert into ringlog.former_table values ('ray', 'beam')")
+        try:
+            (epoch,) = call(connection, "claim_writer", "ray", "renamed", "test", True, output(int)).outputs
+            call(connection, "report_writer", "ray", "renamed", "running")
+            query = "select spool, state from ringlog.writer where table_name = 'beam' and released is null"
+            assert admin.execute(query).fetchall() == [("renamed", "running")]
+            call(connection, "release_claim", "ray", "renamed", int(str(epoch)))
+            assert admin.execute(query).fetchall() == []
+        finally:
+            admin.execute("delete from ringlog.former_table where former = 'ray'")
+
+
+def test_a_refused_writer_gets_the_table_when_the_other_one_has_ended(
+    facility: Facility,
+    address: Address,
+    quick_server: RunningServer,
+    load: Callable[..., Any],
+    stored: Stored,
+    tmp_path: Path,
+) -> None:
+    with writing(facility, address, quick_server, tmp_path / "first", take_over=True) as first:
+        wait_until(lambda: first.began)
+        second = load("--tables", "beam,magnet", "--spool", tmp_path / "second")
+        wait_for(stored, "beam", 1)
+        before = len(stored("magnet"))
+    wait_for(stored, "magnet", before + 3 - len(stored("magnet")))
+    code, said = second.stop()
+    assert code == 0, said
+
+
 def test_readers_may_not_claim_and_nobody_writes_the_claims(quick_server: RunningServer) -> None:
     connection = connect(
         Address(quick_server.reader.user, quick_server.host, quick_server.port), quick_server.reader.password

@@ -16,7 +16,7 @@ import pytest
 from ringlog.clients.moments import HOUR
 from ringlog.clients.readings import Reading
 from ringlog.clients.spool import Spool, Spooled
-from ringlog.clients.spool_file import SpoolError
+from ringlog.clients.spool_file import Former, SpoolError
 
 COLUMNS = ["current", "state"]
 NOON = 1_780_000_000_000_000 // HOUR * HOUR
@@ -261,3 +261,19 @@ def test_rows_follow_their_columns_when_the_facility_file_changes(tmp_path: Path
         assert everything(spool)[0].readings == ("on", None, 1.5)
     with pytest.raises(SpoolError, match="rows with column current, which magnets no longer has"):
         opened(file, ["state", "voltage"])
+
+
+def test_a_renamed_table_takes_its_spool_along(tmp_path: Path) -> None:
+    former = Former("magnets", {"current": "amperes"})
+    with closing(opened(tmp_path / "magnets.spool")) as spool:
+        spool.put(NOON, (1.5, "on"))
+        name = spool.name
+        with pytest.raises(SpoolError, match="a process still writes this table by its former name"):
+            Spool(tmp_path / "coils.spool", "coils", ["amperes", "state"], 5, former=former)
+    for _ in range(2):
+        with closing(
+            Spool(tmp_path / "coils.spool", "coils", ["amperes", "state"], 5, former=former)
+        ) as spool:
+            assert (spool.name, [row.readings for row in everything(spool)]) == (name, [(1.5, "on")])
+            assert spool.events() == []
+    assert {each.name for each in tmp_path.iterdir()} == {"coils.spool", "coils.spool-count"}

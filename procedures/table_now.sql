@@ -1,0 +1,14 @@
+create or replace function ringlog.table_now(name text)
+returns text
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce((select known.table_name from ringlog.former_table as known where known.former = name), name)
+$$;
+
+comment on function ringlog.table_now(text) is
+$$What a table is called now: a writer that was started before a rename knows the former name.$$;
+
+revoke all on function ringlog.table_now(text) from public;
+grant execute on function ringlog.table_now(text) to daq_reader;
