@@ -12,9 +12,6 @@ from ringlog.schema.facility import Column
 Reading: TypeAlias = bool | int | float | str | bytes | None
 """A column's value as its type in the facility file has it; a waveform is packed; None is no reading."""
 
-_CODES = {"bit[]": "B", "smallint[]": "h", "int[]": "i", "bigint[]": "q", "real[]": "f", "double[]": "d"}
-"""The type codes of Python's arrays, which are little-endian on every machine that ringlog runs on."""
-
 _LENGTH = struct.Struct("<I")
 
 
@@ -33,7 +30,7 @@ def packed(points: Any, column: Column) -> bytes:
     are little-endian too. Raises TypeError or ValueError for points that are no such numbers, out of their
     range, or too many.
     """
-    code = _CODES[column.type]
+    code = column.type.array
     if isinstance(points, bytes):
         elements = points
         if len(points) % array.array(code).itemsize:
@@ -52,14 +49,14 @@ def packed(points: Any, column: Column) -> bytes:
 
 def swapped(elements: bytes, column: Column) -> bytes:
     """A packed waveform in the other byte order."""
-    turned = array.array(_CODES[column.type], elements)
+    turned = array.array(column.type.array, elements)
     turned.byteswap()
     return turned.tobytes()
 
 
 def array_text(elements: bytes, column: Column) -> str:
     """A packed waveform as PostgreSQL writes an array."""
-    return "{" + ",".join(map(str, array.array(_CODES[column.type], elements))) + "}"
+    return "{" + ",".join(map(str, array.array(column.type.array, elements))) + "}"
 
 
 def _of_texts(points: Any, column: Column) -> str:
@@ -67,7 +64,7 @@ def _of_texts(points: Any, column: Column) -> str:
         points = points.tolist()
     if not isinstance(points, Sequence) or isinstance(points, str | bytes):
         raise TypeError(f"{type(points).__name__} is not a waveform of texts")
-    longest = int(column.type.removeprefix("varchar(").removesuffix(")[]"))
+    longest = column.type.length or 0
     for place, point in enumerate(points):
         if not isinstance(point, str):
             raise TypeError(f"point {place} is {point!r}, which is not a text")
@@ -91,20 +88,21 @@ def _of_numpy(points: Any, code: str, column: Column) -> bytes:
         kept |= (points != points) | (abs(converted) < math.inf)
     if not kept.all():
         raise ValueError(
-            f"point {kept.argmin()} is {points[kept.argmin()]}, which is not of type {column.type[:-2]}"
+            f"point {kept.argmin()} is {points[kept.argmin()]}, which is not of type {column.type.element}"
         )
     return bytes(converted.tobytes())
 
 
 def _of_sequence(points: Sequence[Any], code: str, column: Column) -> bytes:
     elements = array.array(code)
+    kind = column.type.element
     for place, point in enumerate(points):
         try:
             elements.append(point if code in "fd" else _whole(point))
         except OverflowError:
-            raise ValueError(f"point {place} is {point}, which is not of type {column.type[:-2]}") from None
+            raise ValueError(f"point {place} is {point}, which is not of type {kind}") from None
         if code == "f" and math.isinf(elements[-1]) and not math.isinf(point):
-            raise ValueError(f"point {place} is {point}, which is not of type {column.type[:-2]}")
+            raise ValueError(f"point {place} is {point}, which is not of type {kind}")
     return elements.tobytes()
 
 

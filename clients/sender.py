@@ -19,7 +19,7 @@ from ringlog.clients.readings import Reading, array_text, swapped
 from ringlog.clients.reconnecting import Failed, Interrupted, ReconnectingConnection
 from ringlog.clients.spool import Spool, Spooled
 from ringlog.clients.spool_books import EVENTS, Event
-from ringlog.schema.entries import WIDTHS
+from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import Table
 
 # After so many live rows without a pause the backlog has its turn.
@@ -53,12 +53,13 @@ class Sender:
         self._spool = spool
         self._table = table.name
         self._columns = [column.name for column in table.columns]
-        self._reals = [place for place, column in enumerate(table.columns) if column.type == "real"]
-        self._texts = [place for place, column in enumerate(table.columns) if column.type not in WIDTHS]
+        types = [column.type for column in table.columns]
+        self._reals = [place for place, each in enumerate(types) if each == ColumnType(Kind.REAL)]
+        self._texts = [place for place, each in enumerate(types) if not each.is_fixed]
         # long rows gain nothing by company, and JSON would make them longer
         self._one_by_one = any(column.is_waveform for column in table.columns)
         self._packed = {place: column for place, column in enumerate(table.columns) if column.is_packed}
-        self._width = sum(WIDTHS.get(column.type, 0) for column in table.columns)
+        self._width = sum(each.width or 0 for each in types if each.is_fixed)
         self._zone = zone
         self._connection = connection
         self._figures = figures

@@ -4,8 +4,8 @@ import importlib
 from typing import Any
 
 from ringlog.clients.procedure import Answer, Connection, Driver
+from ringlog.schema.column_type import ColumnType
 
-_TYPES = {"bit": "?", "smallint": "i2", "int": "i4", "bigint": "i8", "real": "f4", "double": "f8"}
 _OF_A_SIGNAL = ("get_waveform", "get_waveforms")
 _DOUBLE = {"value": "double[]"}
 
@@ -30,7 +30,7 @@ def with_arrays(driver: Driver, connection: Connection, procedure: str, answer: 
         types = {str(column): str(kind) for column, kind in asked.rows}
     (order,) = driver.call(connection, "byte_order", (), {}).rows[0]
     dtypes = [
-        numpy.dtype(_TYPES[types[column][:-2]]).newbyteorder("<" if order == "little" else ">")
+        numpy.dtype(ColumnType.of(types[column]).numpy).newbyteorder("<" if order == "little" else ">")
         if column in types
         else None
         for column in answer.columns

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from psycopg import sql
 
 from ringlog.history.arrays import sent
+from ringlog.schema.column_type import NUMBERS, ColumnType, Kind
 
 _SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 _HEADER = 19  # signature, flags, length of the extension, which PostgreSQL leaves empty
@@ -19,14 +20,8 @@ POSTGRES_EPOCH = 946_684_800_000_000
 """2000-01-01, where PostgreSQL's times begin, in microseconds since 1970."""
 
 FORMATS = {
-    "real": ">f4",
-    "double precision": ">f8",
-    "smallint": ">i2",
-    "integer": ">i4",
-    "bigint": ">i8",
-    "boolean": "u1",
-    "timestamp with time zone": ">i8",
-}
+    kind.sql.lower(): "u1" if kind.kind is Kind.BIT else f">{kind.numpy}" for kind in map(ColumnType, NUMBERS)
+} | {"timestamp with time zone": ">i8"}
 """PostgreSQL's types that can be read, by their names in the catalogue, as numpy's."""
 
 

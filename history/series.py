@@ -15,6 +15,7 @@ from psycopg import sql
 from ringlog.history.arrays import HEAD, Numbers, Unpack, in_memory, in_memory_apart, sent
 from ringlog.history.connection import Connection, ReadError, records, rows
 from ringlog.history.copying import POSTGRES_EPOCH
+from ringlog.schema.column_type import ColumnType, Kind
 
 TIME = pa.timestamp("us", tz="UTC")
 
@@ -25,16 +26,6 @@ _FASTER = 512  # stretches because rows come faster than the cycle
 _FEW = 10_000  # rows that are read as such
 _SOME = 256  # rows that show how fast they come
 _LEAST = 32  # rows of a stretch on average: to look for one takes as long as to read so many as such
-
-# PostgreSQL's types: numpy's type of a value, and Arrow's
-_TYPES = {
-    "real": ("f4", pa.float32()),
-    "double precision": ("f8", pa.float64()),
-    "smallint": ("i2", pa.int16()),
-    "integer": ("i4", pa.int32()),
-    "bigint": ("i8", pa.int64()),
-    "boolean": ("u1", pa.bool_()),
-}
 
 _SEND = sql.Identifier("pg_catalog", "array_send")
 
@@ -104,10 +95,12 @@ def series(
     if known is None:
         return None
     kind, seconds = known.type, known.seconds
-    if kind.removesuffix("[]") in _TYPES and kind.endswith("[]"):
+    if kind is None:
+        return None
+    if kind.is_array:
         return _waveforms(connection, table, known, start, end)
     span = (end - start).total_seconds()
-    if kind not in _TYPES or not seconds or span < _FEW * seconds:
+    if not seconds or span < _FEW * seconds:
         return None
     found = _extent(connection, table, start, end)
     if found is None:
@@ -145,10 +138,11 @@ def _count(connection: Connection, table: str, start: datetime, end: datetime, m
 
 @dataclass(frozen=True)
 class _Column:
-    """A column, its type in PostgreSQL, seconds from row to row of its log, and how its arrays are read."""
+    """A column, its type (None: not of numbers of a fixed width), seconds from row to row of its log, and how
+    its arrays are read."""
 
     name: str
-    type: str
+    type: ColumnType | None
     seconds: float
     pack: sql.Composable
     """the function that makes bytes of an array"""
@@ -171,13 +165,20 @@ def _known(connection: Connection, table: str, column: str) -> _Column | None:
         return None
     (row,) = found
     pack, unpack = (sql.Identifier("ringlog", "array_bytes"), in_memory) if row["packs"] else (_SEND, sent)
-    return _Column(column, row["kind"], row["seconds"], pack, unpack)
+    return _Column(column, ColumnType.of_postgresql(row["kind"]), row["seconds"], pack, unpack)
+
+
+def _element(column: _Column) -> tuple[str, pa.DataType]:
+    """The types of a value, or of a waveform's points: numpy's and Arrow's."""
+    assert column.type is not None
+    kind = column.type.element
+    return "u1" if kind.kind is Kind.BIT else kind.numpy, kind.arrow
 
 
 def _blocks(
     connection: Connection, table: str, column: _Column, start: datetime, end: datetime, width: int
 ) -> Iterator[pa.RecordBatch]:
-    element, arrow = _TYPES[column.type]
+    element, arrow = _element(column)
     span = (end - start) // timedelta(microseconds=1)
     query = sql.SQL(_QUERY).format(
         last=sql.Literal((span - 1) // width),
@@ -217,7 +218,7 @@ def _blocks(
 def _waveforms(
     connection: Connection, table: str, column: _Column, start: datetime, end: datetime
 ) -> Iterator[pa.RecordBatch]:
-    element, arrow = _TYPES[column.type.removesuffix("[]")]
+    element, arrow = _element(column)
     # each cut behind its head: Arrow's values are then what PostgreSQL has sent, without being copied
     apart = column.unpack is in_memory
     parts = "substr(packed, 1, {head}) as head, substr(packed, {head} + 1) as values" if apart else "packed"

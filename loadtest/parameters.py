@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 from psycopg import sql
 
+from ringlog.schema.column_type import Kind
 from ringlog.schema.facility import Facility
 from ringlog.schema.parameters import Parameter, ParameterColumn
 
@@ -30,23 +31,17 @@ def rows(parameter: Parameter) -> list[dict[str, object]]:
 
 
 def _value(column: ParameterColumn, n: int) -> object:
-    kind = column.type
-    if kind.startswith(("varchar", "text")):
-        return f"{column.name[:3]}{n}"[-_length(kind) :]
-    if kind == "datetime":
+    if column.type.is_text:
+        return f"{column.name[:3]}{n}"[-(column.type.length or 100) :]
+    if column.type.kind is Kind.DATETIME:
         return (_BEGIN + timedelta(days=n)).isoformat()
-    if kind == "bit":
+    if column.type.kind is Kind.BIT:
         return n % 2 == 0
     if column.limits is None:
         return n
     low, high = column.limits
     value = low + (high - low) * n / (ROWS + 1)
     return value if column.is_float else round(value)
-
-
-def _length(kind: str) -> int:
-    digits = kind.removeprefix("varchar(").removesuffix(")")
-    return int(digits) if digits.isdecimal() else 100
 
 
 def of_a_reader(facility: Facility, place: int) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ def example_signals(facility: Facility) -> list[list[Column]]:
     groups: dict[str, list[Column]] = {}
     for table in sorted(facility.tables, key=lambda table: table.cycle):
         for column in table.columns:
-            if column.type in ("real", "double"):
+            if column.type.is_float and not column.is_waveform:
                 groups.setdefault(column.unit, []).append(column)
     units = [unit for unit in _UNITS if unit in groups] + [unit for unit in groups if unit not in _UNITS]
     return [groups[unit][:_LINES] for unit in units[:_PANELS]]

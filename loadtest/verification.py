@@ -14,6 +14,7 @@ from ringlog.loader.ack_log import Acknowledgement, read_acknowledgements
 from ringlog.loader.sources import Reading
 from ringlog.loader.sources.simulator import Simulator
 from ringlog.schema import session
+from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import Table
 
 
@@ -180,7 +181,7 @@ def _count(cursor: psycopg.Cursor[tuple[int]], condition: str, table: sql.Identi
     return row[0]
 
 
-def _same(kind: str, stored: Reading, sent: Reading) -> bool:
-    if kind == "real" and isinstance(stored, float) and isinstance(sent, float):
+def _same(kind: ColumnType, stored: Reading, sent: Reading) -> bool:
+    if kind.kind is Kind.REAL and isinstance(stored, float) and isinstance(sent, float):
         return struct.pack("<f", stored) == struct.pack("<f", sent)
     return stored == sent

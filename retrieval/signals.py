@@ -13,6 +13,10 @@ from ringlog.history.connection import Connection, records, rows
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.texts import query
+from ringlog.schema.column_type import ColumnType, Kind
+
+TEXT = "varchar"
+"""The type that texts of any length and times are shown with."""
 
 LONGEST = 1000  # characters of a name or pattern
 
@@ -48,7 +52,7 @@ class Signal:
     @property
     def is_number(self) -> bool:
         """Whether it is one number at a time: neither text nor a waveform."""
-        return not self.type.startswith("varchar") and not self.type.endswith("[]")
+        return self.type != TEXT and ColumnType.of(self.type).is_number
 
 
 def describe(servers: Servers, names: Sequence[str]) -> dict[str, Signal]:
@@ -87,7 +91,7 @@ def waveform_of(name: str) -> tuple[str, str] | None:
 
 def is_waveform(signal: Signal) -> bool:
     """Whether it is a waveform of numbers."""
-    return signal.type.endswith("[]") and not signal.type.startswith("varchar")
+    return signal.type != TEXT and ColumnType.of(signal.type).is_packed
 
 
 def scalar_of(waveform: Signal, scalar: str) -> Signal:
@@ -171,9 +175,12 @@ def latest(connection: Connection, table: str, columns: Sequence[str]) -> pa.Rec
 
 def shown_type(kind: str) -> str:
     """The type reported for a facility file's: double for numeric, varchar for datetime and text."""
-    if kind.startswith("numeric"):
-        return "double"
-    return "varchar" if kind in ("datetime", "text") else kind
+    match ColumnType.of(kind).kind:
+        case Kind.NUMERIC:
+            return Kind.DOUBLE.value
+        case Kind.DATETIME | Kind.TEXT:
+            return TEXT
+    return kind
 
 
 def _signal(row: dict[str, Any]) -> Signal:

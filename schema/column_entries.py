@@ -3,25 +3,24 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.entries import (
     IDENTIFIER,
     NAME_BYTES,
-    NUMERIC,
     ROW_BYTES,
     SYSTEM_COLUMNS,
     TABLE_COLUMNS,
-    VARCHAR,
-    WIDTHS,
     Entry,
     check_identifier,
     column_type,
     count_of,
     is_number,
-    is_text,
     limits_of,
 )
 from ringlog.schema.facility import KEY_COLUMNS, MOST_POINTS, Column, Deadband
 
+_ANY = ColumnType(Kind.INT)  # of a column whose type is wrong
+_WITHOUT_DEADBAND = (Kind.BIT, Kind.DATETIME, Kind.NUMERIC)
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%", re.ASCII)
 
 
@@ -70,7 +69,7 @@ def columns_of(entry: Entry, table: str, byte_order: str) -> Iterator[Column]:
         yield Column(
             pattern.replace("{n}", n),
             signal.replace("{n}", n),
-            kind,
+            kind or _ANY,
             unit,
             description.replace("{n}", n),
             limits,
@@ -83,12 +82,12 @@ def columns_of(entry: Entry, table: str, byte_order: str) -> Iterator[Column]:
         )
 
 
-def _waveform(entry: Entry, kind: str) -> tuple[int | None, bool]:
+def _waveform(entry: Entry, kind: ColumnType | None) -> tuple[int | None, bool]:
     """The most points of a waveform, and whether it is compressed."""
     points, compress = entry.take("points"), entry.take("compress")
-    if not kind.endswith("[]"):
+    if kind is None or not kind.is_array:
         for key, value in (("points", points), ("compress", compress)):
-            if value is not None and kind:
+            if value is not None and kind is not None:
                 entry.refuse(f"{key} is for waveforms, and this column is {kind}")
         return None, False
     if not isinstance(points, int) or isinstance(points, bool) or not 1 <= points <= MOST_POINTS:
@@ -99,14 +98,14 @@ def _waveform(entry: Entry, kind: str) -> tuple[int | None, bool]:
     return points, bool(compress)
 
 
-def _deadband(entry: Entry, kind: str) -> Deadband | None:
+def _deadband(entry: Entry, kind: ColumnType | None) -> Deadband | None:
     value = entry.take("deadband")
     if value is None:
         return None
-    if kind in ("bit", "datetime") or is_text(kind) or kind.startswith("numeric"):
+    if kind is not None and (kind.is_text or (kind.kind in _WITHOUT_DEADBAND and not kind.is_array)):
         entry.refuse(f"a deadband is for numbers, and this column is {kind}")
         return None
-    if kind.endswith("[]"):
+    if kind is not None and kind.is_array:
         entry.refuse(f"a deadband is for single values, and this column is {kind}")
         return None
     if is_number(value) and value >= 0:
@@ -125,24 +124,27 @@ def check_row_size(entry: Entry, columns: Sequence[Column]) -> None:
     # The header, a bit for each column, seq_no, time, then each value at a multiple of its width.
     size = _aligned(23 + (len(columns) + len(KEY_COLUMNS) + 7) // 8, 8) + 16
     for column in columns:
-        if column.type in WIDTHS:
-            size = _aligned(size, WIDTHS[column.type]) + WIDTHS[column.type]
-        elif numeric := NUMERIC.fullmatch(column.type):
-            # a header of 3 bytes, and 2 for every four digits on either side of the point
-            size += 3 + 2 * (-(-int(numeric[1]) // 4) + 1)
-        elif column.type == "datetime":
-            size = _aligned(size, 8) + 8
-        elif varchar := VARCHAR.fullmatch(column.type):
-            # what is longer moves out of the row (TOAST); at most 4 bytes a character and one of length
-            size += min(1 + 4 * int(varchar[1]), 24)
+        if (width := column.type.width) is not None:
+            size = _aligned(size, width) + width
         else:
-            # a text of any length and a waveform move out of the row too
-            size += 24
+            size += _longest(column.type)
     size = _aligned(size, 8)
     if size > ROW_BYTES:
         entry.refuse(
             f"a row takes up to {size} bytes and PostgreSQL's page holds {ROW_BYTES}: split the table"
         )
+
+
+def _longest(kind: ColumnType) -> int:
+    """The most bytes in the row of a type of variable width."""
+    if kind.digits is not None:
+        # a header of 3 bytes, and 2 for every four digits on either side of the point
+        return 3 + 2 * (-(-kind.digits // 4) + 1)
+    if kind.length is not None and not kind.is_array:
+        # a longer text moves out of the row (TOAST); at most 4 bytes a character and one of length
+        return min(1 + 4 * kind.length, 24)
+    # a text of any length and a waveform move out of the row too
+    return 24
 
 
 def _aligned(size: int, width: int) -> int:

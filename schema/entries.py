@@ -6,23 +6,18 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-# PostgreSQL's own bounds, from its sources: NAMEDATALEN - 1, MaxHeapAttributeNumber, MaxHeapTupleSize,
-# MaxAttrSize, and the system columns of every table.
+from ringlog.schema.column_type import NUMBERS, NUMERIC_PRECISION, VARCHAR_LENGTH, ColumnType, Kind
+
+# PostgreSQL's own bounds, from its sources: NAMEDATALEN - 1, MaxHeapAttributeNumber, MaxHeapTupleSize, and
+# the system columns of every table.
 NAME_BYTES = 63
 TABLE_COLUMNS = 1600
 ROW_BYTES = 8160
-VARCHAR_LENGTH = 10_485_760
 SYSTEM_COLUMNS = ("ctid", "xmin", "xmax", "cmin", "cmax", "tableoid")
 INTEGER_MAX = 2**31 - 1
 
-WIDTHS = {"real": 4, "double": 8, "int": 4, "smallint": 2, "bigint": 8, "bit": 1}
-"""Column types of fixed width and their bytes in PostgreSQL; varchar(n) and waveforms have a variable one."""
-
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
-VARCHAR = re.compile(r"varchar\(([1-9]\d*)\)")
-NUMERIC = re.compile(r"numeric\(([1-9]\d?),(\d{1,2})\)")
-NUMERIC_PRECISION = 38
-"""The most digits that TDS carries."""
+_NUMERIC = re.compile(r"numeric\([1-9]\d?,\d{1,2}\)")
 _MEANT = {
     "float": "double (8 bytes) or real (4 bytes)",
     "double precision": "double",
@@ -40,7 +35,6 @@ _MEANT = {
     "date": "datetime",
 }
 """Types of other systems, and what they are here."""
-_WAVEFORM = re.compile(rf"({'|'.join(WIDTHS)}|varchar\(([1-9]\d*)\))\[\]")
 
 
 class Entry:
@@ -114,47 +108,37 @@ def check_identifier(entry: Entry, name: str, longest: int, what: str) -> None:
         entry.refuse(f"name '{name}' has {len(name)} characters; {what} leaves {longest}")
 
 
-def column_type(entry: Entry) -> str:
+def column_type(entry: Entry) -> ColumnType | None:
+    """None is noted as wrong."""
     value = entry.demand("type")
     if value is None:
-        return ""
+        return None
     if isinstance(value, str):
-        varchar = VARCHAR.fullmatch(value)
-        if varchar and int(varchar[1]) <= VARCHAR_LENGTH:
-            return value
-        if numeric := NUMERIC.fullmatch(value.replace(" ", "")):
-            if int(numeric[2]) <= int(numeric[1]) <= NUMERIC_PRECISION:
-                return f"numeric({int(numeric[1])},{int(numeric[2])})"
-            entry.refuse(
-                f"type '{value}': numeric(p,s) has p digits, 1 to {NUMERIC_PRECISION}, of which s, 0 to p,"
-                " are behind the point"
-            )
-            return ""
-        waveform = _WAVEFORM.fullmatch(value)
-        if value in WIDTHS or value in ("datetime", "text"):
-            return value
-        if waveform and int(waveform[2] or 1) <= VARCHAR_LENGTH:
-            return value
+        text = value.replace(" ", "") if value.startswith(Kind.NUMERIC) else value
+        try:
+            return ColumnType.of(text)
+        except ValueError:
+            if _NUMERIC.fullmatch(text):
+                entry.refuse(
+                    f"type '{value}': numeric(p,s) has p digits, 1 to {NUMERIC_PRECISION}, of which s, 0 to"
+                    " p, are behind the point"
+                )
+                return None
     # char(10), say; a varchar(n) is refused for its n
     meant = _MEANT.get(re.sub(r"^(?!varchar)(\w+)\(.*\)$", r"\1", str(value)).lower())
     entry.refuse(
-        f"type '{value}' is none of {', '.join(WIDTHS)}, numeric(p,s), datetime, varchar(n) with n to"
+        f"type '{value}' is none of {', '.join(NUMBERS)}, numeric(p,s), datetime, varchar(n) with n to"
         f" {VARCHAR_LENGTH}, text, nor a waveform of these, as double[]"
         + (f": write {meant}" if meant else "")
     )
-    return ""
+    return None
 
 
-def is_text(kind: str) -> bool:
-    """Whether a column type holds texts."""
-    return kind == "text" or kind.startswith("varchar")
-
-
-def limits_of(entry: Entry, kind: str) -> tuple[float, float] | None:
+def limits_of(entry: Entry, kind: ColumnType | None) -> tuple[float, float] | None:
     value = entry.take("limits")
     if value is None:
         return None
-    if kind in ("bit", "datetime") or is_text(kind):
+    if kind is not None and (kind.is_text or kind in (ColumnType(Kind.BIT), ColumnType(Kind.DATETIME))):
         entry.refuse(f"limits are for numbers, and this column is {kind}")
     elif not isinstance(value, list) or len(value) != 2 or not all(is_number(limit) for limit in value):
         entry.refuse("limits must be two numbers, [low, high]")

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
 
-from ringlog.schema.entries import WIDTHS, is_text
+from ringlog.schema.column_type import ColumnType
 from ringlog.schema.parameters import Parameter
 
 KEY_COLUMNS = ("seq_no", "time")
@@ -84,9 +84,8 @@ class Column:
 
     name: str
     signal: str
-    type: str
-    """real, double, int, smallint, bigint, bit, numeric(p,s), datetime, varchar(n) or text; a waveform is of
-    one of the first six, with [] after it."""
+    type: ColumnType
+    """Callers may give its text: real, numeric(10,2), varchar(40), double[] …"""
     unit: str = ""
     description: str = ""
     limits: tuple[float, float] | None = None
@@ -102,6 +101,10 @@ class Column:
     retired: bool = False
     """It is no longer written, and can be read."""
 
+    def __post_init__(self) -> None:
+        if isinstance(self.type, str):
+            object.__setattr__(self, "type", ColumnType.of(self.type))
+
     @property
     def is_waveform(self) -> bool:
         return self.points is not None
@@ -109,21 +112,21 @@ class Column:
     @property
     def is_packed(self) -> bool:
         """Whether it is a waveform of numbers, which travels packed; one of texts travels as text."""
-        return self.is_waveform and not self.type.startswith("varchar")
+        return self.type.is_packed
 
     @property
     def is_float(self) -> bool:
         """Whether it holds NaN and infinities, by itself or in a waveform."""
-        return self.type.removesuffix("[]") in ("real", "double")
+        return self.type.is_float
 
     @property
     def is_text(self) -> bool:
-        return is_text(self.type)
+        return self.type.is_text
 
     @property
     def is_number(self) -> bool:
         """Whether it holds single numbers, a bit being 0 or 1."""
-        return self.type in WIDTHS or self.type.startswith("numeric")
+        return self.type.is_number
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 from ringlog.procedures import OF_A_TABLE, OVER_ALL_TABLES
 from ringlog.procedures.parameters import OVER_ALL_PARAMETERS
 from ringlog.schema.column_entries import check_row_size, columns_of
+from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.entries import IDENTIFIER, NAME_BYTES, Entry, check_identifier, count_of, repeated
 from ringlog.schema.facility import NANOSECONDS, Column, Facility, Table, nanoseconds_of
 from ringlog.schema.node_entries import nodes_of
@@ -177,7 +178,9 @@ def _table(entry: Entry, byte_order: str) -> Table:
             entry.refuse(f"column {column.name}: write nanoseconds = true in the table instead")
     if nanoseconds is True:
         words = "what is below a microsecond of the row's time"
-        columns.append(Column(NANOSECONDS, nanoseconds_of(name), "smallint", "ns", words, (0.0, 999.0)))
+        columns.append(
+            Column(NANOSECONDS, nanoseconds_of(name), ColumnType(Kind.SMALLINT), "ns", words, (0.0, 999.0))
+        )
     entry.end("table")
     for twice in repeated(column.name for column in columns):
         entry.refuse(f"two columns are named {twice}")

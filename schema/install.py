@@ -397,7 +397,7 @@ class _Installation(_Ringlogs):
             missing = {column.name: column.type for column in of_the_schema if column.name not in stored}
             if missing:
                 actions = sql.SQL(", ").join(
-                    sql.SQL("add column {} {}").format(sql.Identifier(name), sql.SQL(tables.type_name(kind)))
+                    sql.SQL("add column {} {}").format(sql.Identifier(name), sql.SQL(kind.sql))
                     for name, kind in missing.items()
                 )
                 run(

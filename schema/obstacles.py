@@ -10,7 +10,7 @@ from ringlog.procedures import OF_A_TABLE
 from ringlog.schema import roles
 from ringlog.schema.database import may_set, missing_settings
 from ringlog.schema.facility import Facility, Table
-from ringlog.schema.tables import Columns, ring_schema, type_name
+from ringlog.schema.tables import Columns, ring_schema
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def between(
 def _columns_of(
     table: Table, ring: Columns, log: Columns, is_view: bool, formers: Sequence[str], is_archived: bool
 ) -> Iterator[Obstacle]:
-    wanted = {column.name: type_name(column.type) for column in table.columns}
+    wanted = {column.name: column.type.sql for column in table.columns}
     if wanted == ring == log:
         return
     new = [name for name in wanted if name not in log]

@@ -19,7 +19,7 @@ from ringlog.schema.change import run
 from ringlog.schema.obstacles import Obstacle, as_owner
 from ringlog.schema.parameters import Parameter, ParameterColumn
 from ringlog.schema.report import differences, limits, quoted
-from ringlog.schema.tables import Columns, column_type, type_name
+from ringlog.schema.tables import Columns
 
 _OWN = ("version", "change", "ended", "valid")
 
@@ -96,7 +96,7 @@ def rows_table(parameter: Parameter, of: sa.MetaData) -> sa.Table:
     single numbers and texts without an extension, and has them for ranges, so each part of the key stands
     there as the range of itself alone.
     """
-    key = [sa.Column(each.name, column_type(each.type), nullable=False) for each in parameter.key_columns]
+    key = [sa.Column(each.name, each.type.sqlalchemy, nullable=False) for each in parameter.key_columns]
     valid = sa.Column("valid", postgresql.TSTZRANGE(), nullable=False)
     change = parameter_change.c.change
     return sa.Table(
@@ -107,7 +107,7 @@ def rows_table(parameter: Parameter, of: sa.MetaData) -> sa.Table:
         sa.Column("change", sa.BIGINT, sa.ForeignKey(change), nullable=False),
         sa.Column("ended", sa.BIGINT, sa.ForeignKey(change), comment="the change that ended it"),
         valid,
-        *(sa.Column(each.name, column_type(each.type)) for each in parameter.data_columns),
+        *(sa.Column(each.name, each.type.sqlalchemy) for each in parameter.data_columns),
         sa.PrimaryKeyConstraint(*parameter.key, "version"),
         sa.CheckConstraint("not isempty(valid)"),
         postgresql.ExcludeConstraint(
@@ -190,7 +190,7 @@ def obstacles(
                 "with another key another name",
                 "-- see parameter_history for what it has been",
             )
-        types = {column.name: type_name(column.type) for column in parameter.columns}
+        types = {column.name: column.type.sql for column in parameter.columns}
         for column, kind in stored.items():
             if types.get(column) != kind:
                 yield Obstacle(
@@ -258,8 +258,8 @@ def procedures(parameters: Collection[Parameter], known: Mapping[str, Columns]) 
         data = stored_order(parameter, known.get(parameter.name, ()))
         yield from parameter_procedures(
             parameter.name,
-            {column.name: type_name(column.type) for column in parameter.key_columns},
-            {column.name: type_name(column.type) for column in data},
+            {column.name: column.type.sql for column in parameter.key_columns},
+            {column.name: column.type.sql for column in data},
             {column.name: column.limits for column in data if column.limits is not None},
             [column.name for column in data if column.is_float],
         )
@@ -270,14 +270,14 @@ def _row_type(parameter: Parameter) -> sql.Composed:
     return sql.SQL("create type {} as ({})").format(
         sql.Identifier(NOW, f"{parameter.name}_row"),
         sql.SQL(", ").join(
-            sql.SQL("{} {}").format(sql.Identifier(column.name), sql.SQL(type_name(column.type)))
+            sql.SQL("{} {}").format(sql.Identifier(column.name), sql.SQL(column.type.sql))
             for column in (*parameter.key_columns, *parameter.data_columns)
         ),
     )
 
 
 def _add(connection: sa.Connection, parameter: Parameter, column: ParameterColumn) -> None:
-    name, kind = sql.Identifier(column.name), sql.SQL(type_name(column.type))
+    name, kind = sql.Identifier(column.name), sql.SQL(column.type.sql)
     for statement in ("alter table {} add column {} {}", "alter type {} add attribute {} {} cascade"):
         where = (ROWS, parameter.name) if "table" in statement else (NOW, f"{parameter.name}_row")
         run(connection, sql.SQL(statement).format(sql.Identifier(*where), name, kind))
@@ -345,7 +345,7 @@ def _columns(parameters: Collection[Parameter]) -> Iterator[dict[str, Any]]:
                 "column_name": column.name,
                 "place": place,
                 "is_key": column.name in parameter.key,
-                "type": column.type,
+                "type": str(column.type),
                 "unit": column.unit,
                 "description": column.description,
                 "limit_low": low,

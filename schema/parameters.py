@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ringlog.procedures.parameters import OF_A_PARAMETER
+from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.entries import (
     NAME_BYTES,
     SYSTEM_COLUMNS,
-    VARCHAR,
     Entry,
     check_identifier,
     column_type,
@@ -27,7 +27,8 @@ LONGEST_KEY = 200
 
 _NAME_BYTES = NAME_BYTES - max(len(name.format("")) for name in OF_A_PARAMETER.values())
 _ROW_TYPE = "_row"
-_KEYS = ("int", "smallint", "bigint")
+_KEYS = (Kind.INT, Kind.SMALLINT, Kind.BIGINT)
+_ANY = ColumnType(Kind.INT)  # of a column whose type is wrong
 
 TAKEN = (
     "version",
@@ -61,14 +62,14 @@ class ParameterColumn:
     """A column of a parameter table. No value outside `limits` (low and high, in `unit`) is stored."""
 
     name: str
-    type: str  # real, double, int, smallint, bigint, bit or varchar(n)
+    type: ColumnType
     unit: str = ""
     description: str = ""
     limits: tuple[float, float] | None = None
 
     @property
     def is_float(self) -> bool:
-        return self.type in ("real", "double")
+        return self.type.is_float
 
 
 @dataclass(frozen=True)
@@ -146,10 +147,10 @@ def _key(entry: Entry) -> tuple[str, ...]:
 
 
 def _check_key(entry: Entry, column: ParameterColumn) -> None:
-    varchar = VARCHAR.fullmatch(column.type)
-    if varchar and int(varchar[1]) > LONGEST_KEY:
-        entry.refuse(f"column {column.name}: a text of a key has at most {LONGEST_KEY} characters")
-    elif not varchar and column.type and column.type not in _KEYS:
+    if column.type.kind is Kind.VARCHAR:
+        if (column.type.length or 0) > LONGEST_KEY:
+            entry.refuse(f"column {column.name}: a text of a key has at most {LONGEST_KEY} characters")
+    elif column.type.kind not in _KEYS:
         entry.refuse(f"column {column.name}: a key is of {', '.join(_KEYS)} or varchar(n), not {column.type}")
 
 
@@ -159,9 +160,9 @@ def _columns(entry: Entry) -> Iterator[ParameterColumn]:
     number = entry.take("count")
     count = 1 if number is None else count_of(entry, "count", number)
     kind = column_type(entry)
-    if kind.endswith("[]"):
+    if kind is not None and kind.is_array:
         entry.refuse("a parameter is a single value, no waveform")
-        kind = ""
+        kind = None
     unit = entry.text("unit")
     description = entry.text("description")
     limits = limits_of(entry, kind)
@@ -179,4 +180,5 @@ def _columns(entry: Entry) -> Iterator[ParameterColumn]:
     if longest in TAKEN or longest in SYSTEM_COLUMNS:
         entry.refuse(f"name is taken: every parameter table has {longest} by itself, or its procedures do")
     for n in (str(n) for n in range(1, count + 1)):
-        yield ParameterColumn(pattern.replace("{n}", n), kind, unit, description.replace("{n}", n), limits)
+        name = pattern.replace("{n}", n)
+        yield ParameterColumn(name, kind or _ANY, unit, description.replace("{n}", n), limits)

@@ -202,7 +202,7 @@ def _signals(tables: Iterable[Table]) -> Iterator[_SignalRow]:
                 column.signal,
                 table.name,
                 column.name,
-                column.type,
+                str(column.type),
                 column.unit,
                 column.description,
                 *(column.limits or (None, None)),

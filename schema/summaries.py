@@ -13,7 +13,7 @@ from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
 from ringlog.schema.change import run
-from ringlog.schema.entries import WIDTHS
+from ringlog.schema.column_type import Kind
 from ringlog.schema.facility import SUMMARY_LEVELS, Column, Table
 from ringlog.schema.roles import READER, SCHEMA_OF_LEVEL, SUMMARIES
 from ringlog.schema.tiers import summarised
@@ -36,7 +36,7 @@ NUMBERS = ("min", "max", "first", "last")
 LOCK = "(hashtext('ringlog summaries'))"
 """The advisory lock of the process that makes a database's summaries: there is one at a time."""
 
-_SINGLE = ("real", "smallint", "bit")
+_SINGLE = (Kind.REAL, Kind.SMALLINT, Kind.BIT)
 
 _PAGE = 8160  # a row stays in its page: elsewhere its arrays would be fetched piece by piece
 
@@ -47,7 +47,7 @@ def stored_levels(asked: Sequence[int]) -> tuple[int, ...]:
 
 
 def is_summarised(column: Column) -> bool:
-    return column.type in WIDTHS or column.is_packed
+    return column.type.is_fixed or column.is_packed
 
 
 def create_missing(connection: sa.Connection, tables: Collection[Table]) -> list[str]:
@@ -77,7 +77,11 @@ def create_missing(connection: sa.Connection, tables: Collection[Table]) -> list
     }
     changed = []
     for table in tables:
-        single = all(column.type in _SINGLE for column in table.columns if is_summarised(column))
+        single = all(
+            column.type.is_fixed and column.type.kind in _SINGLE
+            for column in table.columns
+            if is_summarised(column)
+        )
         if f"{table.name}_until" not in known:
             _create(connection, table.name, single)
         elif not single:

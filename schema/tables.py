@@ -1,6 +1,5 @@
 """Rings and logs of a facility, as SQLAlchemy tables."""
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, TypeAlias
@@ -10,39 +9,10 @@ from sqlalchemy.dialects import postgresql
 
 from ringlog.schema.facility import KEY_COLUMNS, Column, Table
 
-_TYPES: dict[str, type[sa.types.TypeEngine[Any]]] = {
-    "real": sa.REAL,
-    "double": sa.DOUBLE_PRECISION,
-    "int": sa.INTEGER,
-    "smallint": sa.SMALLINT,
-    "bigint": sa.BIGINT,
-    "bit": sa.BOOLEAN,
-    "text": sa.TEXT,
-}
-
-_DIALECT: sa.Dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
-
 _NEVER = 2**31 - 1  # changed rows; the most PostgreSQL takes
 
 Columns: TypeAlias = Mapping[str, str]
 """The data columns of a stored table in their order: name and SQL type."""
-
-
-def column_type(name: str) -> sa.types.TypeEngine[Any]:
-    """The SQL type of a column type of a facility file: real, numeric(p,s), varchar(n), double[], …"""
-    if name.endswith("[]"):
-        return postgresql.ARRAY(column_type(name.removesuffix("[]")), dimensions=1)
-    if numeric := re.fullmatch(r"numeric\((\d+),(\d+)\)", name):
-        return sa.NUMERIC(int(numeric[1]), int(numeric[2]))
-    if varchar := re.fullmatch(r"varchar\((\d+)\)", name):
-        return sa.VARCHAR(int(varchar[1]))
-    return postgresql.TIMESTAMP(timezone=True) if name == "datetime" else _TYPES[name]()
-
-
-@cache
-def type_name(name: str) -> str:
-    """The SQL text of a column type of a facility file."""
-    return column_type(name).compile(dialect=_DIALECT)
 
 
 def facility_tables(tables: Iterable[Table]) -> sa.MetaData:
@@ -107,7 +77,7 @@ def ring_columns(table: Table) -> list[Column]:
 
 def _data_columns(columns: Iterable[Column]) -> Iterator[sa.Column[Any]]:
     for column in columns:
-        yield sa.Column(column.name, column_type(column.type))
+        yield sa.Column(column.name, column.type.sqlalchemy)
 
 
 def stored_columns(connection: sa.Connection, schema: str, names: Collection[str]) -> dict[str, Columns]:
@@ -130,5 +100,5 @@ def stored_columns(connection: sa.Connection, schema: str, names: Collection[str
 
 @cache
 def _as_sqlalchemy_writes(kind: str) -> str:
-    """A type as `type_name` has it, from what PostgreSQL's format_type makes of it."""
+    """A type as `ColumnType.sql` has it, from what PostgreSQL's format_type makes of it."""
     return kind.upper().replace("CHARACTER VARYING", "VARCHAR").replace(",", ", ")

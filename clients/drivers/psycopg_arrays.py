@@ -10,15 +10,22 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 from psycopg.types.array import ArrayBinaryLoader, ArrayLoader
 
-_TYPES = {
-    "boolean[]": (1000, 16, "B", "?"),
-    "smallint[]": (1005, 21, "h", "i2"),
-    "integer[]": (1007, 23, "i", "i4"),
-    "bigint[]": (1016, 20, "q", "i8"),
-    "real[]": (1021, 700, "f", "f4"),
-    "double precision[]": (1022, 701, "d", "f8"),
+from ringlog.schema.column_type import NUMBERS, ColumnType, Kind
+
+_OIDS = {
+    Kind.BIT: (1000, 16),
+    Kind.SMALLINT: (1005, 21),
+    Kind.INT: (1007, 23),
+    Kind.BIGINT: (1016, 20),
+    Kind.REAL: (1021, 700),
+    Kind.DOUBLE: (1022, 701),
 }
-"""By their names in the catalogue: oids of array and element (pg_type.dat), Python's code, numpy's type."""
+"""of array and element (pg_type.dat)"""
+_TYPES = {
+    kind.sql.lower(): (*_OIDS[kind.kind], kind.array, kind.numpy)
+    for kind in (ColumnType(kind, is_array=True) for kind in NUMBERS)
+}
+"""By their names in the catalogue: oids of array and element, Python's code, numpy's type."""
 
 _HEAD = struct.Struct(">iiIii")
 

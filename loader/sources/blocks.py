@@ -22,23 +22,15 @@ from ringlog.loader.sources import SourceError
 from ringlog.loader.sources.csv_replay import cell_reader
 from ringlog.loader.sources.replay import below_microseconds, in_zone, moment_from, place_of
 from ringlog.loader.sources.values import LARGEST_REAL, fit
+from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import Column, Table
 
 VALUES = 1_000_000
 """About so many values are in a block."""
 _CSV_BYTES = 8 << 20
 _MICROSECONDS = pa.timestamp("us", "UTC")
-_SEQ_NO = Column("seq_no", "", "int")
+_SEQ_NO = Column("seq_no", "", ColumnType(Kind.INT))
 
-_TYPES = {
-    "real": pa.float32(),
-    "double": pa.float64(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "bit": pa.bool_(),
-    "datetime": _MICROSECONDS,
-}
 _BITS = {"0": False, "1": True, "false": False, "true": True, "False": False, "True": True}
 
 
@@ -132,7 +124,7 @@ class File:
                 if below is not None and finer:
                     name = self._table.columns[below].name
                     arrays[name] = pa.array(nanoseconds, pa.int16()).cast(
-                        arrow_type(self._table.columns[below])
+                        self._table.columns[below].type.arrow
                     )
             else:
                 arrays[column.name] = self._readings(values, column)
@@ -183,7 +175,7 @@ class File:
             converted = None
         if converted is not None:
             return converted
-        return self._one_by_one(values, self._reader(column), arrow_type(column), column)
+        return self._one_by_one(values, self._reader(column), column.type.arrow, column)
 
     def _reader(self, column: Column) -> Callable[[Any], Any]:
         """A function that converts a single value, as Arrow needs it."""
@@ -193,9 +185,9 @@ class File:
         if column.is_waveform:
             # checked as a reading, and sent as it is
             return lambda value: (read(value), value)[1]
-        if column.type == "datetime":
+        if column.type.kind is Kind.DATETIME:
             return lambda value: datetime.fromisoformat(str(read(value)))
-        if column.type.startswith("numeric"):
+        if column.type.kind is Kind.NUMERIC:
             return lambda value: Decimal(str(read(value)))
         return read
 
@@ -245,28 +237,17 @@ class _ErrorsConverted:
             raise SourceError(f"{self._file.where()}: {error}") from None
 
 
-def arrow_type(column: Column) -> pa.DataType:
-    """The Arrow type of a column's readings for PostgreSQL."""
-    if column.is_waveform:
-        element = column.type.removesuffix("[]")
-        return pa.list_(_TYPES.get(element, pa.string()))
-    if column.type.startswith("numeric"):
-        precision, scale = (int(digits) for digits in column.type[len("numeric(") : -1].split(","))
-        return pa.decimal128(precision, scale)
-    return _TYPES.get(column.type, pa.string())
-
-
 def _of_texts(values: pa.Array, column: Column) -> pa.Array | None:
     """A column of CSV as a whole; None, or an Arrow error, where it takes a look at each cell."""
-    kind = arrow_type(column)
-    if column.type in ("real", "double"):
+    kind = column.type.arrow
+    if column.type.is_float:
         return _rounded(values.cast(pa.float64()), column, finite=True)
-    if column.type in ("smallint", "int", "bigint"):
+    if column.type.is_integer:
         # Arrow would read 0x1F
         return (
             None if pc.any(pc.match_substring(values, "x", ignore_case=True)).as_py() else values.cast(kind)
         )
-    if column.type == "bit":
+    if column.type.kind is Kind.BIT:
         places = pc.index_in(values, pa.array([*_BITS]))
         return pa.array([*_BITS.values()]).take(places) if places.null_count == values.null_count else None
     return values if column.is_text and _fit_text(values, column) else None
@@ -274,13 +255,13 @@ def _of_texts(values: pa.Array, column: Column) -> pa.Array | None:
 
 def _of_values(values: pa.Array, column: Column) -> pa.Array | None:
     """The same of Parquet."""
-    kind = arrow_type(column)
+    kind = column.type.arrow
     of_numbers = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
-    if column.type in ("real", "double") and of_numbers:
+    if column.type.is_float and of_numbers:
         return _rounded(values.cast(pa.float64()), column, finite=False) if values.type != kind else values
-    if column.type in ("smallint", "int", "bigint") and of_numbers:
+    if column.type.is_integer and of_numbers:
         return values.cast(kind)
-    if column.type == "bit" and pa.types.is_boolean(values.type):
+    if column.type.kind is Kind.BIT and pa.types.is_boolean(values.type):
         return values
     if column.is_text and not column.is_waveform and pa.types.is_string(values.type):
         return values if _fit_text(values, column) else None
@@ -292,7 +273,7 @@ def _rounded(values: pa.Array, column: Column, *, finite: bool) -> pa.Array | No
     numbers = pc.is_finite(values)
     if finite and not pc.all(numbers).as_py() and pc.any(pc.invert(numbers)).as_py():
         return None
-    if column.type == "double":
+    if column.type.kind is Kind.DOUBLE:
         return values
     if pc.any(pc.and_(numbers, pc.greater(pc.abs(values), LARGEST_REAL))).as_py():
         return None
@@ -302,7 +283,5 @@ def _rounded(values: pa.Array, column: Column, *, finite: bool) -> pa.Array | No
 def _fit_text(values: pa.Array, column: Column) -> bool:
     if pc.any(pc.match_substring(values, "\0")).as_py():
         return False
-    if column.type == "text":
-        return True
-    length = int(column.type.removeprefix("varchar(").removesuffix(")"))
-    return (pc.max(pc.utf8_length(values)).as_py() or 0) <= length
+    length = column.type.length
+    return length is None or (pc.max(pc.utf8_length(values)).as_py() or 0) <= length

@@ -16,7 +16,8 @@ from zoneinfo import ZoneInfo
 
 from ringlog.loader.sources import Reading, Row, SourceError
 from ringlog.loader.sources.replay import Replay, below_microseconds, moment_from, places_of
-from ringlog.loader.sources.values import INTEGER_BITS, LARGEST_REAL, decimal, within
+from ringlog.loader.sources.values import LARGEST_REAL, decimal, within
+from ringlog.schema.column_type import Kind
 from ringlog.schema.facility import Column, Table
 
 _BITS = {"0": False, "1": True, "false": False, "true": True}
@@ -73,15 +74,15 @@ class CsvReplay(Replay):
 
 def cell_reader(column: Column, zone: ZoneInfo) -> Callable[[str], Reading]:
     """Reads a column's readings from text, exactly; the reader raises ValueError."""
-    if column.type in INTEGER_BITS:
+    if column.type.is_integer:
         return lambda text: _integer(text, column)
-    if column.type == "bit":
+    if column.type.kind is Kind.BIT:
         return _bit
     if column.is_text:
         return lambda text: within(text, column)
-    if column.type.startswith("numeric"):
+    if column.type.kind is Kind.NUMERIC:
         return lambda text: decimal(text, column)
-    if column.type == "datetime":
+    if column.type.kind is Kind.DATETIME:
         return lambda text: moment_from(text, zone).isoformat()
     return lambda text: _number(text, column)
 
@@ -96,7 +97,7 @@ def _number(text: str, column: Column) -> Reading:
     if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
         raise ValueError(f"'{text}' is not a number (no reading is an empty cell)")
     value = float(text)
-    if math.isinf(value) or (column.type == "real" and abs(value) > LARGEST_REAL):
+    if math.isinf(value) or (column.type.kind is Kind.REAL and abs(value) > LARGEST_REAL):
         raise ValueError(f"{text} is out of range")
     return value
 

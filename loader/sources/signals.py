@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from ringlog.clients.readings import packed, waveform
 from ringlog.loader.sources import Reading
+from ringlog.schema.column_type import Kind
 from ringlog.schema.facility import Column
 
 Signal: TypeAlias = Callable[[float, Random], Reading]
@@ -25,7 +26,6 @@ _TOP_UP = 20.0
 
 _DAY = 86_400.0
 _STATES = ("OPERATION", "STANDBY", "LOCAL", "READY", "FAULT", "RUN", "ON", "OK", "Y")
-_INTEGERS = {"smallint": 15, "int": 31, "bigint": 63}
 
 
 def beam_current(seconds: float) -> float:
@@ -41,15 +41,15 @@ def signal(seed: int, column: Column) -> Signal:
         return _trace(own, column)
     if column.is_waveform:
         return _states(seed, column)
-    if column.type == "bit":
+    if column.type.kind is Kind.BIT:
         return _bit(seed, column.signal)
     if column.is_text:
         return _state(seed, column)
-    if column.type == "datetime":
+    if column.type.kind is Kind.DATETIME:
         return _last_change
-    if column.type.startswith("numeric"):
+    if column.type.kind is Kind.NUMERIC:
         return _decimal(own, column)
-    if column.type in _INTEGERS:
+    if column.type.is_integer:
         return _count(own, column)
     unit = column.unit
     if unit == "mA":
@@ -109,7 +109,7 @@ def _supply(own: Random, column: Column) -> Signal:
 
 def _count(own: Random, column: Column) -> Signal:
     """A converter's counts around a middle value, always inside limits and type."""
-    top = (1 << _INTEGERS[column.type]) - 1
+    top = (1 << (column.type.bits or 64) - 1) - 1
     low, high = column.limits or (0, min(top, 4095))
     low, high = math.ceil(max(low, -top)), math.floor(min(high, top))
     middle = low + own.uniform(0.3, 0.7) * (high - low)
@@ -124,7 +124,7 @@ def _count(own: Random, column: Column) -> Signal:
 
 def _decimal(own: Random, column: Column) -> Signal:
     """A signal with as many digits as the column has."""
-    precision, scale = (int(digits) for digits in column.type[len("numeric(") : -1].split(","))
+    precision, scale = column.type.digits or 0, column.type.scale or 0
     top = 10.0 ** (precision - scale)
     low, high = column.limits or (0.0, min(100.0, top / 2))
     supply = _supply(own, replace(column, limits=(low, high)))
@@ -149,7 +149,7 @@ def _bit(seed: int, name: str) -> Signal:
 
 
 def _state(seed: int, column: Column) -> Signal:
-    length = 80 if column.type == "text" else int(column.type[len("varchar(") : -1])
+    length = column.type.length or 80
     states = [state for state in _STATES if len(state) <= length]
 
     def state(seconds: float, noise: Random) -> str:
@@ -161,7 +161,7 @@ def _state(seed: int, column: Column) -> Signal:
 
 def _states(seed: int, column: Column) -> Signal:
     """A signal of as many texts as the column has points, each with a state of its own."""
-    single = replace(column, type=column.type.removesuffix("[]"), points=None)
+    single = replace(column, type=column.type.element, points=None)
     states = [
         _state(seed, replace(single, signal=f"{column.signal} {place}"))
         for place in range(column.points or 1)
@@ -172,9 +172,9 @@ def _states(seed: int, column: Column) -> Signal:
 def _trace(own: Random, column: Column) -> Signal:
     """A pulse on an oscilloscope of as many points as the column has, a little further on in every row."""
     points = column.points or 1
-    low, high = column.limits or (0.0, 1.0 if column.type == "bit[]" else 100.0)
+    low, high = column.limits or (0.0, 1.0 if column.type.kind is Kind.BIT else 100.0)
     width = own.uniform(0.02, 0.1)
-    whole = column.type not in ("real[]", "double[]")
+    whole = not column.type.is_float
     # the pulse at the middle of twice as many points: a row shows a part of it
     shape = [math.exp(-(((place / points - 1.0) / width) ** 2)) for place in range(2 * points)]
     levels = [low + (high - low) * level for level in shape]

@@ -7,9 +7,9 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from ringlog.clients.readings import Reading, waveform
+from ringlog.schema.column_type import Kind
 from ringlog.schema.facility import Column
 
-INTEGER_BITS = {"smallint": 16, "int": 32, "bigint": 64}
 LARGEST_REAL = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
 
 
@@ -26,20 +26,20 @@ def fit(value: Any, column: Column) -> Reading:
         raise TypeError("an array does not fit a column")
     if column.is_text:
         return within(str(value), column)
-    if column.type == "datetime":
+    if column.type.kind is Kind.DATETIME:
         if not isinstance(value, datetime) or value.tzinfo is None:
             raise TypeError(f"{value} is not a time with a zone, which a datetime needs")
         return value.isoformat()
-    if column.type.startswith("numeric"):
+    if column.type.kind is Kind.NUMERIC:
         return decimal(str(value), column)
     if isinstance(value, str | bytes):
         raise TypeError(f"text does not fit a {column.type}")
-    if column.type in ("real", "double"):
+    if column.type.is_float:
         return within(float(value), column)
     number = int(value)
     if float(value) != number and value != number:
         raise ValueError(f"{value} is not a whole number, the column is {column.type}")
-    if column.type == "bit":
+    if column.type.kind is Kind.BIT:
         if number not in (0, 1):
             raise ValueError(f"{value} is not a bit")
         return bool(number)
@@ -52,7 +52,7 @@ def decimal(text: str, column: Column) -> str:
         number = Decimal(text)
     except InvalidOperation:
         number = Decimal("nan")
-    precision, scale = (int(digits) for digits in column.type[len("numeric(") : -1].split(","))
+    precision, scale = column.type.digits or 0, column.type.scale or 0
     if not number.is_finite():
         raise ValueError(f"'{text}' is not a number")
     if number.adjusted() >= precision - scale and number:
@@ -65,17 +65,17 @@ def decimal(text: str, column: Column) -> str:
 def within(value: int | float | str, column: Column) -> int | float | str:
     """The value, which is of the column's kind. Raises ValueError where it is out of the type's range."""
     if isinstance(value, str):
-        if column.type == "text":
+        length = column.type.length
+        if length is None:
             if "\0" in value:
                 raise ValueError("a text must not contain a NUL")
             return value
-        length = int(column.type.removeprefix("varchar(").removesuffix(")"))
         if len(value) > length or "\0" in value:
             raise ValueError(f"'{value}' is longer than varchar({length}) or contains a NUL")
-    elif column.type in INTEGER_BITS:
-        half = 1 << INTEGER_BITS[column.type] - 1
+    elif column.type.bits is not None:
+        half = 1 << column.type.bits - 1
         if not -half <= value < half:
             raise ValueError(f"{value} is out of the range of {column.type}")
-    elif column.type == "real" and math.isfinite(value) and abs(value) > LARGEST_REAL:
+    elif column.type.kind is Kind.REAL and math.isfinite(value) and abs(value) > LARGEST_REAL:
         raise ValueError(f"{value} is out of the range of real")
     return value

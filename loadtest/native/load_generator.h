@@ -35,7 +35,7 @@ struct call {
 enum { SETS = 8, CALLS_OF_OPENING = SETS + 1 };
 
 /* The value of a data column (from 0) in a set: any of 24 bits, so that nothing compresses, and the same in
- * ringlog/loadtest/bench/verification.py. */
+ * loadtest/experiment/verification.py. */
 float reading(int table, int set, int column);
 /* A waveform of a set, whose points are such values, as packed doubles of the host. */
 double *waveform(int table, int set, int points);

@@ -13,26 +13,17 @@ from ringlog.retrieval.queries import Part
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import Samples, at, samples
 from ringlog.retrieval.servers import Servers
-from ringlog.retrieval.signals import Signal
+from ringlog.retrieval.signals import TEXT, Signal
 from ringlog.retrieval.strings import joined, json_values, milliseconds
+from ringlog.schema.column_type import ColumnType
 
 TIME = pa.timestamp("us", tz="UTC")
 _BLOCK = 65_536  # samples of JSON made at once
-_TYPES = {
-    "real": pa.float32(),
-    "double": pa.float64(),
-    "int": pa.int32(),
-    "smallint": pa.int16(),
-    "bigint": pa.int64(),
-    "bit": pa.bool_(),
-}
 
 
 def arrow_type(kind: str) -> pa.DataType:
-    """The Arrow type for a column type of a facility file."""
-    if kind.endswith("[]"):
-        return pa.list_(arrow_type(kind.removesuffix("[]")))
-    return pa.string() if kind.startswith("varchar") else _TYPES[kind]
+    """The Arrow type for a type as signals are shown with."""
+    return pa.string() if kind == TEXT else ColumnType.of(kind).arrow
 
 
 def data(

@@ -232,20 +232,3 @@ def test_other_drivers_send_batches_too(
     stored = site.log(begin, begin + timedelta(hours=1))
     assert [row[4] for row in stored] == [*range(201)]
     assert stored[7][3:] == (0.1, 7, None, None, False, "磁石")
-
-
-def test_a_server_without_batches_gets_rows_one_by_one(
-    site: Site, quick_server: RunningServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begin = BEGIN + timedelta(days=40)
-    site.fill([(begin + timedelta(seconds=number), [0.5, *[None] * 6]) for number in range(50)])
-    with psycopg.connect(quick_server.dsn, autocommit=True) as administrator:
-        rename = "alter function ringlog.{}(text, bigint) rename to {}; notify ringlog_catalogue"
-        administrator.execute(rename.format("put_every_type_batch", "put_every_type_elsewhere").encode())
-        try:
-            figures = Counts()
-            with site.writer(figures) as writer:
-                assert writer.drain(PATIENCE), (writer.error, figures)
-        finally:
-            administrator.execute(rename.format("put_every_type_elsewhere", "put_every_type_batch").encode())
-    assert (figures.acknowledged, figures.batches, figures.refused) == (50, 0, 0)

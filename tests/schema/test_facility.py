@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Column, Deadband, History, LogPolicy, Node, Retention, Sampling
 from ringlog.schema.facility_file import FacilityError, load_facility
 
@@ -82,7 +83,7 @@ def test_only_names_rows_cycle_and_types_are_required(tmp_path: Path) -> None:
 def test_nanoseconds_are_a_column_of_their_own(tmp_path: Path) -> None:
     text = TABLE.format(name="a", column="b").replace("cycle = 1", "cycle = 1\nnanoseconds = true")
     (table,) = load_facility(write(tmp_path, text)).tables
-    assert [(column.name, column.signal, column.type) for column in table.columns] == [
+    assert [(column.name, column.signal, str(column.type)) for column in table.columns] == [
         ("b", "a/b", "real"),
         ("nanoseconds", "a/nanoseconds", "smallint"),
     ]
@@ -122,7 +123,7 @@ def test_retentions(tmp_path: Path, text: str) -> None:
 )
 def test_types(tmp_path: Path, kind: str) -> None:
     text = TABLE.format(name="a", column="b").replace('"real"', f'"{kind}"')
-    assert load_facility(write(tmp_path, text)).tables[0].columns[0].type == kind
+    assert load_facility(write(tmp_path, text)).tables[0].columns[0].type == ColumnType.of(kind)
 
 
 IN_TABLE = "table sr_mag_ps: "

@@ -4,6 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from ringlog.schema import spring8
+from ringlog.schema.column_type import Kind
 from ringlog.schema.facility import Facility
 from ringlog.schema.facility_file import load_facility
 from ringlog.schema.install import install
@@ -69,7 +70,7 @@ def test_every_number_has_limits_and_a_description(facility: Facility) -> None:
         assert table.description
         for column in table.columns:
             assert column.description
-            assert (column.limits is None) == (column.type == "bit" or column.type.startswith("varchar"))
+            assert (column.limits is None) == (column.type.is_text or column.type.kind is Kind.BIT)
 
 
 def test_it_installs(facility: Facility, engine: sa.Engine) -> None:

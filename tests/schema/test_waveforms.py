@@ -317,16 +317,6 @@ def test_waveforms_are_not_vacuumed_for_being_new(engine: sa.Engine, connect: Co
     made = insert_thresholds(connection)
     assert len(made) == 6 + 3
     assert set(map(str, made.values())) == {"['autovacuum_vacuum_insert_threshold=-1']"}
-    # as an earlier ringlog had left them
-    for name in made:
-        partition = sql.Identifier("log", name)
-        connection.execute(
-            sql.SQL("alter table {} reset (toast.autovacuum_vacuum_insert_threshold)").format(partition)
-        )
-    assert set(insert_thresholds(connection).values()) == {None}
-    connection.execute("delete from ringlog.schema_version where version > 4")
-    bring_up_to_date(engine)
-    assert insert_thresholds(connection) == made
 
 
 def test_a_column_that_comes_later_brings_the_option(engine: sa.Engine, connect: Connect) -> None:
