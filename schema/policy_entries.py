@@ -17,7 +17,7 @@ from ringlog.schema.facility import (
 
 SHORTEST, LONGEST = 1e-6, 366 * 86_400.0  # of cycles and periods, in seconds
 _RETENTION = re.compile(r"([1-9]\d{0,5}) (day|week|month|year)s?")
-_HISTORY = {"online", "archive", "keep_replaced"}
+HISTORY = {"online", "archive", "keep_replaced"}
 _TOLERANCE = re.compile(r"([1-9]\d{0,5}) (minute|hour|day|week)s?")
 _DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 _ROWS_OF_A_SPAN = 30
@@ -40,13 +40,13 @@ def log_policy_of(entry: Entry, rows: int) -> LogPolicy:
     return LogPolicy()
 
 
-_SAMPLE = {"mode", "min_period", "max_period", "clock_drift"}
+SAMPLE = {"mode", "min_period", "max_period", "clock_drift"}
 
 
 def sampling_of(entry: Entry) -> Sampling:
     value = entry.take("sample")
     given = {"mode": value} if isinstance(value, str) else {} if value is None else value
-    if not isinstance(given, dict) or set(given) - _SAMPLE:
+    if not isinstance(given, dict) or set(given) - SAMPLE:
         entry.refuse('sample must be "scan", "monitor" or { mode, min_period, max_period, clock_drift }')
         return Sampling()
     mode = given.get("mode", "scan")
@@ -130,7 +130,7 @@ def history_of(entry: Entry) -> History | None:
     value = entry.take("history")
     if value is None:
         return None
-    if not isinstance(value, dict) or not {"online", "archive"} <= set(value) <= _HISTORY:
+    if not isinstance(value, dict) or not {"online", "archive"} <= set(value) <= HISTORY:
         entry.refuse("[history] has online and archive, both of them, perhaps keep_replaced, and no more")
         return None
     archive = value["archive"]

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import sqlalchemy
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -33,9 +32,6 @@ from ringlog.server.housekeeping import housekeeping
 from ringlog.server.installer import Installer
 from ringlog.server.logins import GATEWAY, set_gateway_password
 from ringlog.server.memory import give_back_memory
-
-if TYPE_CHECKING:
-    from ringlog.gateway import Gateway
 
 log = logging.getLogger(__name__)
 

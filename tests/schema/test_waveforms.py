@@ -10,11 +10,10 @@ from pathlib import Path
 import psycopg
 import pytest
 import sqlalchemy as sa
-from psycopg import sql
 
 from ringlog.schema.facility import Column, Facility, LogPolicy, Table
 from ringlog.schema.facility_file import FacilityError, load_facility
-from ringlog.schema.install import InstallRefused, bring_up_to_date, install
+from ringlog.schema.install import InstallRefused, install
 
 from .conftest import Connect
 

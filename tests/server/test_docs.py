@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from ringlog.cli import app
+from ringlog.schema import policy_entries
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -105,3 +106,18 @@ def test_a_target_is_there(found: tuple[str, list[str]]) -> None:
         return
     (target, *_) = words
     assert re.search(rf"^{re.escape(target)}:", (ROOT / "Makefile").read_text(), re.M)
+
+
+_READ = re.compile(r"\.(?:take|demand|text|flag|entries)\(\s*\"(\w+)\"")
+_READERS = ("facility_file", "column_entries", "policy_entries", "node_entries", "parameters")
+
+
+def test_every_key_of_a_facility_file_is_documented() -> None:
+    keys = {*policy_entries.HISTORY, *policy_entries.SAMPLE}
+    for module in _READERS:
+        keys.update(_READ.findall((ROOT / "schema" / f"{module}.py").read_text()))
+    assert {"byte_order", "nanoseconds", "deadband", "dsn", "keep_replaced"} <= keys
+    # a parameter table's own keys are on its page
+    pages = ((ROOT / "docs" / name).read_text() for name in ("facility-files.md", "parameters.md"))
+    code = " ".join(re.findall(r"`[^`]+`", "\n".join(re.findall(r"^\|.*", "\n".join(pages), re.M))))
+    assert {key for key in keys if not re.search(rf"\b{key}\b", code)} == set()

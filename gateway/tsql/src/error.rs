@@ -22,10 +22,6 @@ impl Error {
         Error { severity, ..self }
     }
 
-    pub fn with_state(self, state: u8) -> Error {
-        Error { state, ..self }
-    }
-
     /// 102: what stands at `near` cannot stand there.
     pub fn syntax(near: &str, line: impl Into<u32>) -> Error {
         Error::new(102, format!("Incorrect syntax near '{near}'."), line)
