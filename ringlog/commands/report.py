@@ -34,6 +34,48 @@ from ringlog.server import releases
 from ringlog.server.data_lock import Service, latest_service
 from ringlog.server.database import Embedded, chosen_database, demand_facility
 
+# Events that the report shows at most.
+_MOST_EVENTS = 1000
+_CHOSEN = """
+  from ringlog.event
+  where coalesce(until, "time") >= %s and (%s::text is null or table_name = %s)
+"""
+# Those of one kind and of the same words that follow each other are one. A spool that is thinned further and
+# further has other words each time.
+_EVENTS = f"""
+with
+  happened as (
+    select
+      *,
+      (kind, case when kind <> 'thinned' then words end) is distinct from (
+        lag(kind) over before,
+        lag(case when kind <> 'thinned' then words end) over before
+      ) as is_first
+    {_CHOSEN}
+    window before as (partition by table_name order by "time", number)
+  ),
+  counted as (
+    select *, count(*) filter (where is_first) over (partition by table_name order by "time", number) as place
+    from happened
+  )
+select
+  table_name,
+  min("time"),
+  max(coalesce(until, "time")) filter (where until is not null or not is_first),
+  kind,
+  sum(rows)::bigint,
+  concat_ws(
+    ' ',
+    (array_agg(words order by "time", number))[count(*)],
+    case when count(*) > 1 then format('(%%s events)', count(*)) end
+  )
+from counted
+group by table_name, place, kind
+order by 2, 1
+limit {_MOST_EVENTS + 1}
+"""
+_GAPS = f"select coalesce(sum(rows), 0)::bigint {_CHOSEN} and kind = 'gap'"
+
 report_app = typer.Typer(help="Reports on the rows.", no_args_is_help=True)
 
 _AGES = 36_525  # days: a century
@@ -167,18 +209,14 @@ def print_losses(conninfo: str, begin: datetime, table: str | None, hourly: bool
     )
     keys = "table_name, hour" if hourly else "table_name"
     query = f"select {keys}, {columns} from ringlog.losses(%s, null, %s) group by {keys} order by {keys}"
-    events = (
-        'select table_name, "time", until, kind, rows, words from ringlog.event'
-        ' where coalesce(until, "time") >= %s and (%s::text is null or table_name = %s)'
-        ' order by "time", table_name limit 1000'
-    )
     with session.connect(conninfo) as connection:
         known = [name for (name,) in connection.execute("select table_name from ringlog.logged_table")]
         if table is not None and table not in known:
             raise UsageError(f"there is no table '{table}': ringlog status lists them")
         books = connection.execute(query.encode(), [begin, table]).fetchall()
         silent = connection.execute("select * from ringlog.silences(%s, %s)", [begin, table]).fetchall()
-        happened = connection.execute(events.encode(), [begin, table, table]).fetchall()
+        happened = connection.execute(_EVENTS.encode(), [begin, table, table]).fetchall()
+        (untaken,) = connection.execute(_GAPS.encode(), [begin, table, table]).fetchone() or (0,)
     console = _console()
     if not books:
         console.print("no writer has reported rows in this time")
@@ -193,9 +231,13 @@ def print_losses(conninfo: str, begin: datetime, table: str | None, hourly: bool
         _print(
             console,
             ["table", "from", "to", "what", "rows", "words"],
-            ([_cell(value) for value in row] for row in happened),
+            ([_cell(value) for value in row] for row in happened[:_MOST_EVENTS]),
             6,
         )
+        if len(happened) > _MOST_EVENTS:
+            console.print(
+                f"only the first {_MOST_EVENTS} are shown: name a --table, or a later --since", style="bold"
+            )
     thinned, refused, missing = (
         _LOSSES.index(name) - len(_LOSSES) for name in ("thinned", "refused", "missing")
     )
@@ -204,7 +246,7 @@ def print_losses(conninfo: str, begin: datetime, table: str | None, hourly: bool
         since = "never" if last is None else f"not since {_cell(last)}"
         console.print(f"{name}: no row, {since}: about {cycles} cycles")
     gaps = sum(cycles for *_, cycles in silent)
-    gaps += sum(rows or 0 for _, _, _, kind, rows, _ in happened if kind == "gap")
+    gaps += untaken
     produced = sum(row[-len(_LOSSES)] for row in books)
     console.print(f"\n{produced} rows produced, {lost} lost, {gaps} not taken")
     return not lost and not gaps

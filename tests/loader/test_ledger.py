@@ -110,6 +110,53 @@ def test_the_report_names_what_is_lost(
     assert "'yesterday' is not a duration: write 90m, 24h, 7d or 2w" in wrong.stderr
 
 
+def test_events_that_follow_each_other_are_one(quick_server: RunningServer) -> None:
+    begin = datetime.now(UTC) - timedelta(minutes=50)
+    kinds = ["thinned"] * 1500 + ["gap"] + ["thinned"] * 3 + ["alarm"] * 2
+    with psycopg.connect(quick_server.dsn, autocommit=True) as connection:
+        connection.execute("delete from ringlog.event where table_name = 'magnet'")
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                "insert into ringlog.event (spool, number, table_name, time, until, kind, rows, words)"
+                " values ('many', %s, 'magnet', %s, %s, %s, 2, %s)",
+                [
+                    (
+                        number,
+                        begin + timedelta(seconds=number),
+                        begin + timedelta(seconds=number + 1) if kind != "alarm" else None,
+                        kind,
+                        f"{kind} {number}",
+                    )
+                    for number, kind in enumerate(kinds)
+                ],
+            )
+
+        def shown() -> list[str]:
+            done = ringlog(
+                "report", "losses", "--since", "1h", "--table", "magnet", "--data", quick_server.data
+            )
+            lines = [line.split() for line in done.stdout.splitlines()]
+            return [
+                " ".join(line[3:]) for line in lines if line[:1] == ["magnet"] and line[1].startswith("20")
+            ]
+
+        def clock(number: int) -> str:
+            return f"{(begin + timedelta(seconds=number)).astimezone():%H:%M:%S}"
+
+        day = f"{begin.astimezone():%Y-%m-%d}"
+        assert shown() == [
+            f"{day} {clock(1500)} thinned 3000 thinned 1499 (1500 events)",
+            f"{day} {clock(1501)} gap 2 gap 1500",
+            f"{day} {clock(1504)} thinned 6 thinned 1503 (3 events)",
+            "- alarm 2 alarm 1504",
+            "- alarm 2 alarm 1505",
+        ]
+        connection.execute("update ringlog.event set kind = 'alarm' where spool = 'many'")
+        done = ringlog("report", "losses", "--since", "1h", "--table", "magnet", "--data", quick_server.data)
+        assert "only the first 1000 are shown: name a --table, or a later --since" in done.stdout
+        connection.execute("delete from ringlog.event where spool = 'many'")
+
+
 def test_a_table_whose_writer_is_gone_is_reported(
     facility: Facility, address: Address, quick_server: RunningServer, tmp_path: Path
 ) -> None:
