@@ -12,7 +12,6 @@ import psutil
 
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables
-from ringlog.loadtest.experiment.record import Record
 from ringlog.loadtest.experiment.server import WRITER, Server
 from ringlog.loadtest.experiment.stolen import Stolen
 
@@ -44,7 +43,7 @@ _PIPELINES = 4
 
 
 @dataclass(frozen=True)
-class Measurement(Record):
+class Measurement:
     """Calls measured in one round of one part. Times in seconds, CPU in seconds of the whole measurement."""
 
     part: str

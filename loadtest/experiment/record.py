@@ -1,23 +1,10 @@
-"""The measurements of a benchmark, as JSON."""
+"""The figures of a benchmark."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, Self
-
-
-@dataclass(frozen=True)
-class Record:
-    """Figures whose fields JSON holds as they are; one with records in it reads those itself."""
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Self:
-        return cls(**content)
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Figure(Record):
+class Figure:
     """A figure by itself: what it is of, and how much of its unit."""
 
     name: str
@@ -26,7 +13,7 @@ class Figure(Record):
 
 
 @dataclass(frozen=True)
-class Compared(Record):
+class Compared:
     """A figure of one of several ways to do the same."""
 
     form: str

@@ -8,7 +8,6 @@ from psycopg import sql
 
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables
-from ringlog.loadtest.experiment.record import Record
 from ringlog.loadtest.experiment.server import Server, log_rows
 
 # As in ../native/load.h.
@@ -18,7 +17,7 @@ _WORD = 2**32
 
 
 @dataclass(frozen=True)
-class Check(Record):
+class Check:
     """Calls acknowledged, rows found in the logs, and values compared with what was sent."""
 
     acknowledged: int

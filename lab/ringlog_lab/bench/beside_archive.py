@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Self
 
 import psycopg
 from psycopg import sql
@@ -14,7 +13,6 @@ from psycopg import sql
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables, old_week
 from ringlog.loadtest.experiment.native_load import TDS74, Load, Measurement, Stand
-from ringlog.loadtest.experiment.record import Record
 from ringlog.schema import session
 from ringlog.schema.partitions import Week
 from ringlog.schema.roles import OWNER
@@ -30,15 +28,11 @@ _BEFORE = 3.0
 
 
 @dataclass(frozen=True)
-class BesideArchive(Record):
+class BesideArchive:
     """Writers measured while a week was archived, or alone."""
 
     archiving: bool
     writing: Measurement
-
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Self:
-        return cls(**content | {"writing": Measurement.from_json(content["writing"])})
 
 
 def measure_beside_archive(

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Self
 
 from ringlog.loadtest.experiment.facility import Tables
 from ringlog.loadtest.experiment.native_load import TDS74, Load, Measurement, Stand
-from ringlog.loadtest.experiment.record import Record
 from ringlog_lab.bench.over_http import got, path, reading, web
 
 READERS = 100
@@ -17,7 +15,7 @@ PART = "http"
 
 
 @dataclass(frozen=True)
-class BesideHttp(Record):
+class BesideHttp:
     """Writers measured beside so many readers."""
 
     readers: int
@@ -27,10 +25,6 @@ class BesideHttp(Record):
     refused: int
     memory: int
     """resident bytes of the process that serves, at most"""
-
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Self:
-        return cls(**content | {"writing": Measurement.from_json(content["writing"])})
 
 
 def measure_beside_http(

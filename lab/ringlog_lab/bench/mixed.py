@@ -7,11 +7,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any, Self
 
 from ringlog.loadtest.experiment.facility import Tables
 from ringlog.loadtest.experiment.native_load import DIRECT, TDS74, Contender, Load, Measurement, Stand
-from ringlog.loadtest.experiment.record import Record
 from ringlog.loadtest.experiment.server import READER, Server
 from ringlog_lab.bench.asking import asking
 from ringlog_lab.bench.reader import Found, Options, queries
@@ -26,7 +24,7 @@ _PROCESSES = 4  # readers beyond these share the processes
 
 
 @dataclass(frozen=True)
-class Mixed(Record):
+class Mixed:
     """Writers measured beside readers."""
 
     readers: int
@@ -44,11 +42,6 @@ class Mixed(Record):
     def rate(self) -> float:
         """Rows read in a second."""
         return self.rows / self.seconds
-
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Self:
-        writing = content.pop("writing")
-        return cls(writing=writing and Measurement.from_json(writing), **content)
 
 
 def kinds(readers: int) -> list[str]:

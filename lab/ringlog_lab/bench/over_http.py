@@ -16,7 +16,6 @@ from psycopg import sql
 
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables, frames
-from ringlog.loadtest.experiment.record import Record
 from ringlog.loadtest.experiment.server import READER, Server
 
 CLIENTS = (1, 10, 100)
@@ -33,7 +32,7 @@ OF_WAVEFORMS = {f"waveforms, {form}": FORMS[form] for form in ("csv", "json", "r
 
 
 @dataclass(frozen=True)
-class Fetching(Record):
+class Fetching:
     """What so many clients got in a form, one request after the other."""
 
     form: str

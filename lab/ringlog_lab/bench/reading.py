@@ -15,7 +15,6 @@ from ringlog.history.summaries import summarise
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables
 from ringlog.loadtest.experiment.native_load import GATEWAY, Contender
-from ringlog.loadtest.experiment.record import Record
 from ringlog.loadtest.experiment.server import READER, Server, conninfo_of, log_rows
 from ringlog.schema import session
 from ringlog_lab.bench.asking import asking
@@ -25,7 +24,7 @@ COPY = "copy"
 
 
 @dataclass(frozen=True)
-class Reading(Record):
+class Reading:
     """One reading of all rows. Times and CPU in seconds."""
 
     contender: str

@@ -1,7 +1,6 @@
-"""The results of a run of the benchmark, and their JSON, with which later versions compare themselves."""
+"""The results of a run of the benchmark, which later runs compare themselves with."""
 
 import importlib.metadata
-import json
 import os
 import platform
 import statistics
@@ -10,13 +9,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
+import msgspec
 import psutil
 
 from ringlog.loadtest.experiment.errors import LoadTestUsageError
 from ringlog.loadtest.experiment.machine import file_system
 from ringlog.loadtest.experiment.native_load import Measurement
+from ringlog.loadtest.experiment.outcome import write_json
 from ringlog.loadtest.experiment.record import Compared, Figure
 from ringlog.loadtest.experiment.verification import Check
 from ringlog_lab.bench.beside_archive import BesideArchive
@@ -28,6 +29,11 @@ from ringlog_lab.bench.text import Beside, Compiling, Timing
 from ringlog_lab.bench.waveforms import Waveforms
 
 FORMAT = 1
+
+
+@dataclass
+class _Header:
+    format: int
 
 
 @dataclass
@@ -65,6 +71,7 @@ class Results:
     """in storms"""
     waveforms: Waveforms | None = None
     check: Check | None = None
+    format: int = FORMAT
 
     def of(self, part: str, contender: str, columns: int | None = None) -> list[Measurement]:
         """The measurements of a contender in a part, one for each round."""
@@ -94,58 +101,20 @@ class Results:
         return sorted({one.columns for one in self.measurements if one.part == part})
 
     def write(self, file: Path) -> None:
-        content = {
-            "format": FORMAT,
-            **{
-                name: getattr(self, name)
-                for name in ("commit", "started", "machine", "options", "settings", "idle_memory")
-            },
-            "measurements": [one.to_json() for one in self.measurements],
-            "readings": [one.to_json() for one in self.readings],
-            "mixed": [[key, one.to_json()] for key, one in self.mixed],
-            "timings": [one.to_json() for one in self.timings],
-            "compiling": [one.to_json() for one in self.compiling],
-            "beside": [one.to_json() for one in self.beside],
-            "fetching": [one.to_json() for one in self.fetching],
-            "beside_http": [one.to_json() for one in self.beside_http],
-            "kept": [one.to_json() for one in self.kept],
-            "compared": [one.to_json() for one in self.compared],
-            "beside_archive": [one.to_json() for one in self.beside_archive],
-            "many_tables": [one.to_json() for one in self.many_tables],
-            "logins": [one.to_json() for one in self.logins],
-            "waveforms": None if self.waveforms is None else self.waveforms.to_json(),
-            "check": None if self.check is None else self.check.to_json(),
-        }
-        file.write_text(json.dumps(content, indent=1) + "\n")
+        write_json(self, file)
 
     @classmethod
-    def read(cls, file: Path) -> Self:
+    def read(cls, file: Path) -> "Results":
         """Reads what `write` wrote. Raises LoadTestUsageError for anything else."""
         try:
-            content = json.loads(file.read_text())
-            if content.pop("format") != FORMAT:
+            content = file.read_bytes()
+            if msgspec.json.decode(content, type=_Header).format != FORMAT:
                 raise LoadTestUsageError(f"{file} was written by another version of ringlog bench")
-            content["measurements"] = [Measurement.from_json(one) for one in content["measurements"]]
-            content["readings"] = [Reading.from_json(one) for one in content["readings"]]
-            content["mixed"] = [(key, Mixed.from_json(one)) for key, one in content.get("mixed", [])]
-            content["timings"] = [Timing.from_json(one) for one in content.get("timings", [])]
-            content["compiling"] = [Compiling.from_json(one) for one in content.get("compiling", [])]
-            content["beside"] = [Beside.from_json(one) for one in content.get("beside", [])]
-            content["fetching"] = [Fetching.from_json(one) for one in content.get("fetching", [])]
-            content["beside_http"] = [BesideHttp.from_json(one) for one in content.get("beside_http", [])]
-            for name in ("kept", "many_tables", "logins"):
-                content[name] = [Figure.from_json(one) for one in content.get(name, [])]
-            content["compared"] = [Compared.from_json(one) for one in content.get("compared", [])]
-            archive = content.get("beside_archive", [])
-            content["beside_archive"] = [BesideArchive.from_json(one) for one in archive]
-            found = content.get("waveforms")
-            content["waveforms"] = found and Waveforms.from_json(found)
-            content["check"] = content["check"] and Check.from_json(content["check"])
-            return cls(**content)
+            return msgspec.json.decode(content, type=Results)
         except OSError as error:
             raise LoadTestUsageError(f"{file} cannot be read: {error.strerror}") from None
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise LoadTestUsageError(f"{file} holds no results of ringlog bench") from None
+        except (UnicodeDecodeError, msgspec.MsgspecError) as error:
+            raise LoadTestUsageError(f"{file} holds no results of ringlog bench: {error}") from None
 
 
 def median(figures: Iterable[float]) -> float | None:

@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from statistics import median, quantiles
-from typing import Any, Self
+from typing import Any
 
 import psycopg
 
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables
 from ringlog.loadtest.experiment.native_load import TDS5, Load, Measurement, Stand
-from ringlog.loadtest.experiment.record import Record
 from ringlog.loadtest.experiment.server import READER, Server
 from ringlog.schema import session
 from ringlog_lab.bench.texts import sending
@@ -50,7 +49,7 @@ class Usual:
 
 
 @dataclass(frozen=True)
-class Timing(Record):
+class Timing:
     """A text sent again and again by one client. Times in seconds."""
 
     text: str
@@ -62,7 +61,7 @@ class Timing(Record):
 
 
 @dataclass(frozen=True)
-class Compiling(Record):
+class Compiling:
     """What the gateway counted of texts that had not come before, and the seconds that each took it."""
 
     text: str
@@ -71,17 +70,13 @@ class Compiling(Record):
 
 
 @dataclass(frozen=True)
-class Beside(Record):
+class Beside:
     """A writer beside clients that send different texts, or alone (`texts` is 0)."""
 
     round: int
     texts: float
     """a second"""
     writing: Measurement
-
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Self:
-        return cls(content["round"], content["texts"], Measurement.from_json(content["writing"]))
 
 
 def usual(tables: Tables) -> tuple[Usual, ...]:

@@ -8,13 +8,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
 
 from psycopg import sql
 
 from ringlog.loadtest.experiment.facility import Tables, waveforms
 from ringlog.loadtest.experiment.native_load import DIRECT, GATEWAY, TDS5, Load, Measurement, Stand
-from ringlog.loadtest.experiment.record import Record
 from ringlog.loadtest.experiment.server import WRITER, Server, log_rows
 from ringlog_lab.bench.reading import Reading, read_alternating
 
@@ -31,7 +29,7 @@ _BLOCK, _BLOCKS = 1 << 20, 64
 
 
 @dataclass(frozen=True)
-class Waveforms(Record):
+class Waveforms:
     """What was found beside the measurements of writing."""
 
     disk: float
@@ -40,14 +38,6 @@ class Waveforms(Record):
     """`columns` are points"""
     small: list[Measurement]
     """small rows, alone (part `alone`) and beside waveforms of the same contender (part `beside`)"""
-
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Self:
-        return cls(
-            content["disk"],
-            [Reading.from_json(one) for one in content["readings"]],
-            [Measurement.from_json(one) for one in content["small"]],
-        )
 
 
 def allow_inserts(server: Server, writers: int) -> None:

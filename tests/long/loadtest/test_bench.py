@@ -520,7 +520,7 @@ def test_verdicts_beside_readers() -> None:
 
     def put(contender: str, nice: int, part: str | None, rate: float, p99: float, longest: float) -> None:
         said = {"part": part, "contender": contender, "calls": rate, "p99": p99, "max": longest}
-        writing = Measurement.from_json(MEASURED | said) if part else None
+        writing = Measurement(**MEASURED | said) if part else None
         results.mixed.append((contender, Mixed(4, nice, writing, int(rate), 1.0, longest)))
 
     for nice, gateway in ((0, 0.09), (19, 0.12)):
