@@ -109,7 +109,7 @@ def _bring_back(connection: sa.Connection, week: ColdWeek, name: str, until: tim
     run(connection, sql.SQL("lock table only {log} in share row exclusive mode").format(**names))
     twice = connection.exec_driver_sql(
         sql.SQL(
-            'select came."time", to_json(came)::text, came *= there from {default} as came'
+            'select came."time", to_json(came.*)::text, (came.*) *= (there.*) from {default} as came'
             ' join {partition} as there using ("time", seq_no)'
         )
         .format(**names)

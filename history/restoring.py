@@ -150,7 +150,7 @@ def _take(
     """Moves the rows of the week's time from a partition into it. Enters in the books what it has already."""
     twice = connection.exec_driver_sql(
         sql.SQL(
-            'select came."time", to_json(came)::text,'
+            'select came."time", to_json(came.*)::text,'
             " row ({of_came})::{log} *= row ({of_kept})::{log}"
             " from {place} as came"
             ' join {aside} as kept on came."time" = kept."time" and came.seq_no = kept.seq_no'

@@ -134,7 +134,7 @@ class Carrier:
                 query = sql.SQL(
                     "select {columns}"
                     " from unnest({times}::timestamptz[], {places}::integer[]) as key (at, place)"
-                    ' cross join lateral (select * from {log} where "time" = at and seq_no = place) as logged'
+                    ' join {log} as logged on logged."time" = key.at and logged.seq_no = key.place'
                 ).format(
                     columns=_names(columns, "logged"),
                     times=sql.Literal([*times]),
@@ -341,15 +341,15 @@ def _changed(since: str) -> sql.Composed:
 def _pipe(source: Connection, query: sql.Composable, target: Connection, into: sql.Composable) -> int:
     """Rows of a query into a table of another server. Returns how many."""
     out = sql.SQL("copy ({}) to stdout (format binary)").format(query)
-    with (
-        source.cursor() as reading,
-        target.cursor() as writing,
-        reading.copy(out) as taken,
-        writing.copy(sql.SQL("copy {} from stdin (format binary)").format(into)) as given,
-    ):
-        for data in taken:
-            given.write(data)
-    return writing.rowcount
+    with source.cursor() as reading, target.cursor() as writing:
+        with (
+            reading.copy(out) as taken,
+            writing.copy(sql.SQL("copy {} from stdin (format binary)").format(into)) as given,
+        ):
+            for data in taken:
+                given.write(data)
+        # a cursor that is closed does not know it any more
+        return writing.rowcount
 
 
 def _lines(connection: Connection, query: sql.Composable) -> Iterator[bytes]:

@@ -430,15 +430,15 @@ def _waiting(
     """The past weeks, and this one, of rows in the default partition, if they are enough."""
     waiting = sql.SQL(
         """
-        select date_trunc('week', late."time", 'UTC') as week from {default} as late
+        select date_trunc('week', late."time", 'UTC') from {default} as late
         where late."time" >= {since} and late."time" < {end} and not exists (
           select from ringlog.cold_week as cold
           where cold.table_name = {table} and cold.recalled_until is null
             and cold.begins <= late."time" and late."time" < cold.ends
         )
-        group by week
+        group by 1
         having count(*) >= {enough} or max(late."time") >= {lately}
-        order by week
+        order by 1
         """
     ).format(
         default=_default(table),

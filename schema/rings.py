@@ -18,7 +18,9 @@ _AT_ONCE = 200
 
 def short(connection: sa.Connection, rings: Collection[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
     """Those of some rings, each with its schema, name and size, of which rows are missing."""
-    count = sql.SQL("select {} where (select count(*) from {} where seq_no between 1 and {rows}) < {rows}")
+    count = sql.SQL(
+        "select {} where (select count(*) from {} as ring where ring.seq_no between 1 and {rows}) < {rows}"
+    )
     given = [*rings]
     found: set[int] = set()
     for begin in range(0, len(given), _AT_ONCE):
@@ -37,8 +39,8 @@ def short(connection: sa.Connection, rings: Collection[tuple[str, str, int]]) ->
 def fill(connection: sa.Connection, schema: str, name: str, rows: int) -> int:
     """Makes the rows of a ring that are not there. Returns how many."""
     statement = sql.SQL(
-        "insert into {ring} (seq_no) select n from generate_series(1, {rows}) as n"
-        " where not exists (select from {ring} as there where there.seq_no = n)"
+        "insert into {ring} (seq_no) select wanted.place from generate_series(1, {rows}) as wanted (place)"
+        " where not exists (select from {ring} as there where there.seq_no = wanted.place)"
     )
     return run(connection, statement.format(ring=sql.Identifier(schema, name), rows=sql.Literal(rows)))
 
