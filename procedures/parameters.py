@@ -112,6 +112,7 @@ def _fill(
 ) -> str:
     types = types or {}
     every = [*key, *data]
+    texts = {column for column in key if "char" in types.get(column, "").lower()}
 
     def each(pattern: str, columns: Iterable[str], between: str = ", ") -> sql.Composable:
         template = sql.SQL(pattern)
@@ -121,6 +122,9 @@ def _fill(
                 name=sql.Literal(column),
                 type=sql.SQL(types.get(column, "text")),
                 this=sql.Identifier(name or "x"),
+                # as T-SQL compares texts: blanks at their ends do not count
+                begin=sql.SQL("rtrim(" if column in texts else ""),
+                end=sql.SQL(", ' ')" if column in texts else ""),
             ).as_string()
             for column in columns
         )
@@ -140,18 +144,20 @@ def _fill(
         "optional_key": lambda: each("{column} {type} default null", key),
         "key_types": lambda: each("{type}", key),
         "key_given": lambda: each(
-            "({this}.{column} is null or stored.{column} = {this}.{column})", key, " and "
+            "({this}.{column} is null or stored.{column} = {begin}{this}.{column}{end})", key, " and "
         ),
-        "key_matches_r": lambda: each("stored.{column} = r.{column}", key, " and "),
+        "key_matches_r": lambda: each("stored.{column} = {begin}r.{column}{end}", key, " and "),
         "key_matches_wanted": lambda: each("stored.{column} = wanted.{column}", key, " and "),
-        "key_matches_argument": lambda: each("stored.{column} = {this}.{column}", key, " and "),
+        "key_matches_argument": lambda: each("stored.{column} = {begin}{this}.{column}{end}", key, " and "),
         "key_joined": lambda: each("earlier.{column} = later.{column}", key, " and "),
         "key_either": lambda: each("coalesce(earlier.{column}, later.{column})", key),
         "key_columns": lambda: each("{column}", key),
         "stored_key": lambda: each("stored.{column}", key),
         "wanted_key": lambda: each("wanted.{column}", key),
-        "key_of_r": lambda: each("wanted.{column} := r.{column};", key, "\n  "),
-        "key_of_item": lambda: each("wanted.{column} := (item.given ->> {name})::{type};", key, "\n    "),
+        "key_of_r": lambda: each("wanted.{column} := {begin}r.{column}{end};", key, "\n  "),
+        "key_of_item": lambda: each(
+            "wanted.{column} := {begin}(item.given ->> {name}){end}::{type};", key, "\n    "
+        ),
         "place_key": lambda: each("place.{column}", key),
         "key_of_place": lambda: each("stored.{column} = place.{column}", key, " and "),
         "this_time": lambda: sql.Identifier(name or "x", "time"),

@@ -429,7 +429,9 @@ begin
   -- with a style
   for source, body in select * from (values
     ('timestamp', 'tsql.datetime_text(value, style)'),
-    ('timestamptz', 'tsql.datetime_text(tsql.moment(value), style)'),
+    -- a time of ringlog's, which clients receive as a datetime2
+    ('timestamptz', 'case when style in (21, 25, 121, 126, 127) then tsql.datetime2_text(value::timestamp, style, 6)'
+      ' else tsql.datetime_text(tsql.moment(value), style) end'),
     ('date', 'tsql.date_text(value, style)'),
     ('time', 'tsql.time_text(value, style, 7)')
   ) as times (type, text) loop

@@ -2,6 +2,8 @@
 
 import pytest
 
+from ringlog.clients import call, connect
+from servers import RunningServer
 from tds_clients import Admin, Clients
 
 # PostgreSQL locks each partition that a plan has before it runs.
@@ -46,3 +48,17 @@ def test_weeks_are_chosen_when_a_query_with_the_clock_is_planned(
         # two at the turn of a week
         assert 1 <= number(admin, LOCKED, pid) <= 2
         cursor.execute("rollback")
+
+
+def test_the_text_of_a_row_s_time_has_its_microseconds(server: RunningServer) -> None:
+    moment = "2026-03-04 05:06:07.123456"
+    address = f"tds://{server.writer.user}@{server.host}:{server.port}"
+    with connect(address, server.writer.password) as connection:
+        call(connection, "put_sr_rf", seq_no=9, time=moment)
+    texts = ", ".join(f"convert(varchar(30), time, {style})" for style in (121, 126, 120, 14))
+    address = f"tds://{server.reader.user}@{server.host}:{server.port}"
+    with connect(address, server.reader.password) as connection, connection.cursor() as cursor:
+        cursor.execute(f"select {texts}, cast(time as varchar(30)) from log..sr_rf where time = '{moment}'")
+        assert cursor.fetchall() == [
+            (moment, moment.replace(" ", "T"), moment[:19], "05:06:07:123", "Mar  4 2026  5:06AM")
+        ]

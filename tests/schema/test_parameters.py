@@ -136,6 +136,21 @@ def test_a_row_is_made_changed_and_removed(parameters: Parameters) -> None:
     assert parameters.set(12.0)[0] == 3
 
 
+def test_blanks_at_the_end_of_a_key_do_not_count(parameters: Parameters) -> None:
+    """A C program sends a char(10) in full length."""
+    first = parameters.set(10.0, "b1 ")
+    parameters.set(11.0, "b1       ")
+    parameters.rows('select ringlog.set_magnet_rows(\'[{"device": "b1  ", "mode": 1, "current": 12}]\')')
+    assert parameters.now() == [("b1", 1, 3, 12.0)]
+    assert parameters.rows("select current from ringlog.get_magnet('b1 ')") == [(12.0,)]
+    assert parameters.rows("select current from ringlog.get_magnet_at(%s, 'b1   ')", first[2]) == [(10.0,)]
+    assert parameters.value("select count(*) from ringlog.history_magnet('b1  ')") == 3
+    parameters.rows("select ringlog.revert_magnet(%s, 'b1  ')", first[2])
+    assert parameters.now() == [("b1", 1, 4, 10.0)]
+    parameters.rows("select changed from ringlog.remove_magnet('b1  ', 1)")
+    assert parameters.now() == []
+
+
 def test_a_column_left_out_stays_and_one_that_is_cleared_does_not(parameters: Parameters) -> None:
     parameters.rows(
         "select * from ringlog.set_magnet(row ('b1', 1, 5, 0.1, true, 'spare')::parameter.magnet_row)"
