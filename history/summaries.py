@@ -11,7 +11,7 @@ that transaction remains. Marks that arrive meanwhile are left for the next roun
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -19,17 +19,16 @@ from typing import Any
 
 import numpy as np
 import psycopg
-from psycopg import sql
+from psycopg import errors, sql
 
 from ringlog.history import blocks, waveforms
 from ringlog.history.copying import FORMATS, copied, copied_waveforms
 from ringlog.history.spans import Spans, combined, of_rows
-from ringlog.schema import session
+from ringlog.schema import locks, session
 from ringlog.schema.clock import JUMP
 from ringlog.schema.many import by_connection
 from ringlog.schema.partitions import EARLIEST, MAY_LOOK, has_pages
 from ringlog.schema.roles import OWNER
-from ringlog.schema.summaries import LOCK
 
 log = logging.getLogger(__name__)
 
@@ -111,11 +110,13 @@ def summarise(
     """
     done: dict[str, int] = {}
     held_up: list[str] = []
-    with connected(conninfo) as connection:
-        if turn is Turn.AWAITED:
-            connection.execute(f"select pg_advisory_lock{LOCK}".encode())
-        elif turn is Turn.SKIPPED and _row(connection, f"select pg_try_advisory_lock{LOCK}") == (False,):
-            return done
+    with ExitStack() as stack:
+        connection = stack.enter_context(connected(conninfo))
+        if turn is not Turn.HELD:
+            try:
+                stack.enter_context(_alone(conninfo, turn))
+            except errors.LockNotAvailable:
+                return done
         moment: datetime = now or _row(connection, _CLOCK, JUMP)[0]
         (may_look,) = _row(connection, MAY_LOOK)
         if not may_look:
@@ -135,6 +136,19 @@ def summarise(
                 _oldest_transaction(connection),
             )
     return done
+
+
+@contextmanager
+def _alone(conninfo: str, turn: Turn) -> Iterator[None]:
+    """No other process makes summaries inside this. Raises LockNotAvailable when one does and it is not
+    waited for."""
+    with connected(conninfo) as connection, connection.transaction():
+        connection.execute(sql.SQL("set local role {}").format(sql.Identifier(OWNER)))
+        # it lasts as long as the work, idle
+        connection.execute("set local idle_in_transaction_session_timeout = 0")
+        nowait = sql.SQL(" nowait" if turn is Turn.SKIPPED else "")
+        connection.execute(locks.statement(locks.SUMMARIES) + nowait)
+        yield
 
 
 @contextmanager

@@ -8,6 +8,7 @@ at any moment, the same command continues after the last stored row.
 import hashlib
 import socket
 import threading
+import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -28,7 +29,6 @@ from ringlog.loader.sources.blocks import File
 from ringlog.schema import session
 from ringlog.schema.change import CHANNEL
 from ringlog.schema.facility import Table
-from ringlog.schema.partitions import MAINTENANCE_LOCK
 
 _LOCKED = "55P03"
 _TWICE = "23505"
@@ -37,7 +37,7 @@ _PASSING = frozenset({"25006", "40001", "40P01", _LOCKED, _TWICE, "53300", "57P0
 _ATTEMPTS = 5
 """of a block that PostgreSQL refuses for such a reason"""
 _PAUSE = 1.0  # seconds
-_SHORT = "2s"
+_SHORT = 2.0  # seconds
 """in which a round of housekeeping is over, unless it merges or archives weeks"""
 
 
@@ -228,40 +228,28 @@ class _Import:
         missing = [week for week in weeks if week not in self._weeks]
         if not missing:
             return
-        lock = sql.Literal(MAINTENANCE_LOCK)
-        if not self._is_alone(connection, lock):
-            return
-        try:
-            for week in missing:
-                make = sql.SQL("select ringlog.make_week({}, {})").format(self._table.name, week)
-                try:
-                    _answer(connection, make)
-                    connection.commit()
-                except Error as error:
-                    connection.rollback()
-                    if error.sqlstate not in (_LOCKED, "23514"):
-                        raise
-                    if error.sqlstate == _LOCKED:
-                        continue
-                self._weeks.add(week)
-        finally:
-            _answer(connection, sql.SQL("select pg_advisory_unlock({})").format(lock))
-            connection.commit()
+        end = time.monotonic() + (_SHORT if self._waits else 0)
+        for week in missing:
+            while not self._make_week(connection, week):
+                if time.monotonic() > end:
+                    self._waits = False
+                    return
+                time.sleep(_PAUSE / 10)
+            self._weeks.add(week)
 
-    def _is_alone(self, connection: Connection, lock: sql.Literal) -> bool:
-        """Keeps housekeeping out, if it is not at work."""
-        (alone,) = _answer(connection, sql.SQL("select pg_try_advisory_lock({})").format(lock))
-        if not alone and self._waits:
-            try:
-                _run(connection, sql.SQL("set local lock_timeout = {}").format(sql.Literal(_SHORT)))
-                _answer(connection, sql.SQL("select pg_advisory_lock({})").format(lock))
-                alone = True
-            except Error as error:
-                if error.sqlstate != _LOCKED:
-                    raise
-                self._waits = False
-        (connection.commit if alone else connection.rollback)()
-        return bool(alone)
+    def _make_week(self, connection: Connection, week: datetime) -> bool:
+        """False: others keep it from that for now."""
+        make = sql.SQL("select ringlog.make_week({}, {})").format(self._table.name, week)
+        try:
+            _answer(connection, make)
+            connection.commit()
+        except Error as error:
+            connection.rollback()
+            # a week that is none is left to the default partition
+            if error.sqlstate not in (_LOCKED, "23514"):
+                raise
+            return error.sqlstate != _LOCKED
+        return True
 
 
 def _ahead(items: Iterator[_Item]) -> Generator[_Item, None, None]:

@@ -123,11 +123,6 @@ _SYSTEM = (
 )
 # files in system/, each after those it needs
 
-_LOCK = 0x72696E67  # "ring", the class of the advisory locks of put
-CLAIMS_LOCK = 0x636C6169  # "clai", that of the claims
-CHANGES_LOCK = 0x72696E676C6F67
-"""The advisory lock of changes of a database. Its hexadecimal digits are "ringlog"."""
-
 
 @dataclass(frozen=True)
 class Procedure:
@@ -197,8 +192,6 @@ def table_procedures(
         "logged_values": _of("logged", quoted),
         "nth": sql.Literal(nth),
         "period": sql.Literal(None if period is None else timedelta(seconds=period)),
-        "lock": sql.Literal(_LOCK),
-        "claim_lock": sql.Literal(CLAIMS_LOCK),
         "table": sql.Literal(table),
         "last": sql.Identifier(SCHEMA, OF_A_TABLE["last"].format(table)),
         "summarised": sql.SQL("{}::regclass").format(
@@ -288,8 +281,7 @@ def online_view(table: str, columns: Sequence[str], waveforms: Collection[str], 
 def shared_procedures() -> Iterator[Procedure]:
     """The procedures over all tables."""
     for name in OVER_ALL_TABLES:
-        source = _read(name).replace("{claim_lock}", str(CLAIMS_LOCK))
-        yield Procedure(name, source.replace("{changes_lock}", str(CHANGES_LOCK)))
+        yield Procedure(name, _read(name))
 
 
 def superusers_procedure() -> Procedure:

@@ -18,7 +18,7 @@ begin
     raise exception 'claim_writer: there is no table ''%''', table_name using errcode = 'undefined_object';
   end if;
   -- calls under an older claim are committed before this goes on, and later ones see the new one
-  perform pg_advisory_xact_lock({claim_lock}, format('online.%I', table_name)::regclass::oid::integer);
+  execute format('lock table only log.%I in share row exclusive mode', table_name);
   select held.spool, held.name, held.since into holder
   from ringlog.writer as held
   where held.table_name = table_name and held.released is null;

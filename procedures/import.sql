@@ -125,7 +125,7 @@ begin
     from {staged} as r
     where (r.seq_no - 1) % {nth} = 0 or r."time" > now() + {tolerance}::interval;
   else
-    perform pg_advisory_xact_lock({lock}, {ring_name}::regclass::oid::integer);
+    lock table only {log} in share update exclusive mode;
     insert into {log} (seq_no, "time", {columns})
     select r.seq_no, r."time", {values}
     from (

@@ -7,7 +7,7 @@ set timezone = 'UTC'
 set datestyle = 'ISO'
 set client_min_messages = 'warning'
 -- who comes later would wait behind it
-set lock_timeout = '400ms'
+set lock_timeout = '60ms'
 as $$
 #variable_conflict use_variable
 declare
@@ -24,7 +24,7 @@ begin
   if start is distinct from date_trunc('week', start) or start < '1970-01-05' or start > now + interval '5 weeks' then
     raise exception 'make_week: % is no Monday from 1970 on to the next five weeks', start using errcode = 'check_violation';
   end if;
-  perform pg_advisory_xact_lock({changes_lock});
+  lock table ringlog.one_change in exclusive mode;
   if exists (
     select
     from pg_inherits
@@ -54,6 +54,8 @@ begin
     'insert into log.%I select * from log.%I where "time" >= %L and "time" < %L', partition, fallback, start, finish
   );
   get diagnostics moved = row_count;
+  -- A transaction that has read the log keeps the attachment from this one: writers do not wait for that.
+  execute format('lock table log.%I in access exclusive mode', fallback);
   -- Keeps the table's writers out, readers not. A writer who had chosen the default partition for a row of
   -- this week before, and waited there, would have it refused when this is done.
   execute format('lock table only log.%I in share row exclusive mode', table_name);

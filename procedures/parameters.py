@@ -49,8 +49,6 @@ NOW = "parameter"
 HISTORY = "parameter_history"
 """Schema of views of all rows with who made them, and why."""
 
-_LOCK = 0x706172616D  # "param", the advisory lock of changes of parameters
-
 
 def views(table: str, key: Sequence[str], data: Sequence[str]) -> str:
     """The SQL of the two views of a parameter table; columns that come later come last."""
@@ -98,7 +96,7 @@ def parameter_procedures(
 def shared_procedures() -> Iterator[Procedure]:
     """The procedures over all parameter tables."""
     for name in OVER_ALL_PARAMETERS:
-        yield Procedure(name, _read(name).replace("{parameter_lock}", str(_LOCK)))
+        yield Procedure(name, _read(name))
 
 
 def _fill(

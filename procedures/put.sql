@@ -80,7 +80,7 @@ begin
 
   if r.seq_no is null then
     -- two callers that leave seq_no out must not take the same row
-    perform pg_advisory_xact_lock({lock}, {ring_name}::regclass::oid::integer);
+    lock table only {log} in share update exclusive mode;
     select ring.seq_no into place
     from {ring} as ring
     where ring."time" = r."time" and (ring.*) *= row (ring.seq_no, ring."time", {values})::{ring};
@@ -108,7 +108,7 @@ begin
   end if;
   if {period}::interval is not null then
     -- of two callers in one period only the first is logged
-    perform pg_advisory_xact_lock({lock}, {ring_name}::regclass::oid::integer);
+    lock table only {log} in share update exclusive mode;
     period := date_bin({period}::interval, r."time", timestamptz '2000-01-01 00:00+00');
     -- a row of it in the ring has seen to the log, and is found at once where the log has many weeks
     if exists (

@@ -7,7 +7,7 @@ as $$
 #variable_conflict use_variable
 begin
   -- who takes the table over waits for this transaction, and this one sees who has
-  perform pg_advisory_xact_lock_shared({claim_lock}, {ring_name}::regclass::oid::integer);
+  lock table only {log} in row exclusive mode;
   if not exists (
     select from ringlog.writer as holder
     where holder.table_name = {table} and holder.epoch = _epoch and holder.released is null

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import psycopg
 from psycopg import sql
 
-from ringlog.procedures import CLAIMS_LOCK
 from ringlog.schema import session
 from ringlog.schema.roles import OWNER, SUMMARIES
 
@@ -213,12 +212,6 @@ class Carrier:
     def lock(self) -> None:
         """Keeps the table's writers out of the source to the end of the transaction, and waits for those
         who are there."""
-        ring = sql.Identifier("online", self.table)
-        self.source.execute(
-            sql.SQL("select pg_advisory_xact_lock({}, {}::regclass::oid::integer)").format(
-                sql.Literal(CLAIMS_LOCK), sql.Literal(ring.as_string())
-            )
-        )
         lock = sql.SQL("lock table {}, {} in share row exclusive mode")
         self.source.execute(lock.format(self.ring, self.log))
 

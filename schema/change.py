@@ -11,7 +11,7 @@ from typing import TypeVar
 import sqlalchemy as sa
 from psycopg import errors, sql
 
-from ringlog.procedures import CHANGES_LOCK
+from ringlog.schema import locks
 
 T = TypeVar("T")
 
@@ -23,8 +23,11 @@ MOVED = "moved"
 PATIENCE = 20.0
 """Seconds after which a change that meets with locks is given up."""
 
-_LOCK_TIMEOUT = "400ms"  # below deadlock_timeout (1 s), so that in a deadlock it is the change that gives way
-_PAUSE = 0.2  # seconds
+# Writers wait behind a change that waits. It is below deadlock_timeout (1 s), so that in a deadlock it is the
+# change that gives way.
+_LOCK_TIMEOUT = "60ms"
+_PAUSE = 0.1  # seconds after the first attempt; the pauses grow
+_LONGEST_PAUSE = 2.0
 
 
 def change(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
@@ -33,10 +36,11 @@ def change(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
     Raises sqlalchemy.exc.DBAPIError; `is_lock_conflict` returns whether a lock was not free in time.
     """
     end = time.monotonic() + PATIENCE
+    pause = _PAUSE
     while True:
         try:
             with engine.begin() as connection:
-                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(CHANGES_LOCK)))
+                _become_the_only_one(connection)
                 connection.execute(sa.select(sa.func.set_config("lock_timeout", _LOCK_TIMEOUT, True)))
                 # what PostgreSQL shows of a function depends on the search path: always the same one
                 connection.execute(sa.select(sa.func.set_config("search_path", "pg_catalog", True)))
@@ -44,7 +48,16 @@ def change(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
         except sa.exc.DBAPIError as error:
             if not is_lock_conflict(error) or time.monotonic() > end:
                 raise
-        time.sleep(_PAUSE)
+        time.sleep(pause)
+        pause = min(1.3 * pause, _LONGEST_PAUSE)
+
+
+def _become_the_only_one(connection: sa.Connection) -> None:
+    if connection.scalar(sa.select(sa.func.to_regclass(locks.CHANGES.fullname))) is not None:
+        run(connection, locks.statement(locks.CHANGES))
+    else:
+        # the first installation: no login is there that could keep it
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(sa.func.hashtext("ringlog"))))
 
 
 def tried(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T | None:

@@ -24,6 +24,7 @@ from ringlog.schema import (
     dropping,
     elsewhere,
     ledger,
+    locks,
     moves,
     obstacles,
     parameter_tables,
@@ -167,6 +168,7 @@ class _Ringlogs:
         tiers.begin_housekeeping(self.connection)
         ledger.create_missing(self.connection, renaming.metadata)
         ledger.create_missing(self.connection, moves.metadata)
+        ledger.create_missing(self.connection, locks.metadata)
         ledger.create_missing(self.connection, elsewhere.metadata)
         ledger.create_missing(self.connection, unchanged.metadata)
         parameter_tables.create_missing(self.connection)

@@ -20,7 +20,7 @@ from typing import TypeVar
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.schema import recent
+from ringlog.schema import locks, recent
 from ringlog.schema.change import is_lock_conflict, run, tried
 from ringlog.schema.clock import Clock, judge, sure
 from ringlog.schema.dropping import drop_for_good, set_week_aside, weeks_aside
@@ -38,8 +38,6 @@ ENOUGH = 100
 """So many rows make a week that ended more than LATELY ago."""
 LATELY = timedelta(weeks=26)
 
-MAINTENANCE_LOCK = 0x7765656B73
-"""The advisory lock of the maintenance of a database's logs. Its hexadecimal digits are "weeks"."""
 _LOOK = "500ms"  # between two looks whether to wait for it any longer
 
 PARTITION_OPTIONS = sql.SQL("toast.autovacuum_vacuum_insert_threshold = -1")
@@ -459,31 +457,34 @@ def _rows_in_default(connection: sa.Connection, table: str) -> int:
 
 
 @contextmanager
-def alone(engine: sa.Engine, stopped: Callable[[], bool] = lambda: False) -> Iterator[sa.Connection]:
-    """Waits until no other process maintains the logs of this database, which may take hours. Gives the
-    connection that keeps others out as long as it lasts. Raises Stopped when `stopped` is true first."""
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+def alone(engine: sa.Engine, stopped: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    """Waits until no other process maintains the logs of this database, which may take hours, and keeps others out to
+    its end. Raises Stopped when `stopped` is true first."""
+    with engine.connect() as connection:
         # it ends here, though the work may have begun with another pool of connections
         connection.detach()
-        connection.execute(sa.select(sa.func.set_config("lock_timeout", _LOOK, False)))
         logged = False
         while True:
-            try:
-                connection.execute(sa.select(sa.func.pg_advisory_lock(MAINTENANCE_LOCK)))
-                break
-            except sa.exc.DBAPIError as error:
-                if not is_lock_conflict(error):
-                    raise
+            with connection.begin() as transaction:
+                become_owner(connection)
+                # it lasts as long as the work, idle
+                set_config = sa.func.set_config
+                connection.execute(sa.select(set_config("idle_in_transaction_session_timeout", "0", True)))
+                connection.execute(sa.select(set_config("lock_timeout", _LOOK, True)))
+                try:
+                    run(connection, locks.statement(locks.MAINTENANCE))
+                except sa.exc.DBAPIError as error:
+                    if not is_lock_conflict(error):
+                        raise
+                    transaction.rollback()
+                else:
+                    yield
+                    return
             if stopped():
                 raise Stopped
             if not logged:
                 logger.info("another process maintains the logs of this database: waiting until it ends")
                 logged = True
-        connection.execute(sa.text("reset lock_timeout"))
-        try:
-            yield connection
-        finally:
-            connection.execute(sa.select(sa.func.pg_advisory_unlock(MAINTENANCE_LOCK)))
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,6 @@ hardly more spans than it has bins; together they take a fourth of the room of a
 NUMBERS = ("min", "max", "first", "last")
 """Arrays of the columns' own precision; `mean` and `squares` are double precision."""
 
-LOCK = "(hashtext('ringlog summaries'))"
-"""The advisory lock of the process that makes a database's summaries: there is one at a time."""
 
 _SINGLE = (Kind.REAL, Kind.SMALLINT, Kind.BIT)
 

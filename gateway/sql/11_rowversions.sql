@@ -2,6 +2,8 @@
 -- change of a row. The triggers' argument is the column's number, which stays as it is.
 
 create sequence if not exists tsql.last_rowversion minvalue 0 start 2000;
+-- a lock that no login can take by itself
+create table if not exists tsql.one_rowversion ();
 
 create or replace function tsql.next_rowversion() returns bytea
 language plpgsql
@@ -13,7 +15,7 @@ declare
 begin
   -- not by nextval, since lastval() is @@identity. The exception ends the lock, and takes nothing back of a sequence
   begin
-    perform pg_advisory_xact_lock('tsql.last_rowversion'::regclass::oid::integer, 0);
+    lock table tsql.one_rowversion in exclusive mode;
     next := (select last_value from tsql.last_rowversion) + 1;
     perform setval('tsql.last_rowversion', next);
     raise exception using errcode = 'TSRV0';

@@ -1,6 +1,7 @@
 create or replace function ringlog.await_parameter_changes("time" timestamptz)
 returns void
 language plpgsql
+security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -8,9 +9,14 @@ begin
     raise exception 'a time must be given' using errcode = 'null_value_not_allowed';
   end if;
   -- older changes are committed, or never will be: see parameter_change_in_time
-  if await_parameter_changes."time" > clock_timestamp() - interval '1 minute' then
-    perform pg_advisory_lock_shared({parameter_lock});
-    perform pg_advisory_unlock_shared({parameter_lock});
+  if await_parameter_changes."time" > clock_timestamp() - interval '1 minute' and not pg_is_in_recovery() then
+    -- the exception ends the lock
+    begin
+      lock table ringlog.parameter_table in share mode;
+      raise exception using errcode = 'RLOCK';
+    exception when sqlstate 'RLOCK' then
+      null;
+    end;
   end if;
 end
 $$;

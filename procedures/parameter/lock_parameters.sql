@@ -4,7 +4,7 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform pg_advisory_xact_lock({parameter_lock});
+  lock table ringlog.parameter_table in share update exclusive mode;
 exception when lock_not_available then
   raise exception 'others are changing parameters: nothing was changed, do it again'
     using errcode = 'lock_not_available';

@@ -23,8 +23,8 @@ from sqlalchemy.dialects import postgresql
 from ringlog.errors import ServerError, UsageError
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.nodes.everywhere import install_everywhere, place, places, reached
-from ringlog.procedures import CHANGES_LOCK, Procedure
-from ringlog.schema import moves, nodes, registry, renaming, session
+from ringlog.procedures import Procedure
+from ringlog.schema import locks, moves, nodes, registry, renaming
 from ringlog.schema.carrying import Carrier, Connection, Part, opened
 from ringlog.schema.change import CHANNEL, MOVED, announce, change, run
 from ringlog.schema.facility import Facility, Table
@@ -32,12 +32,9 @@ from ringlog.schema.install import bring_up_to_date, install, procedures_of
 from ringlog.schema.partitions import alone, keep_statistics_small, log_partitions, make_partition
 from ringlog.schema.roles import READER, SUMMARIES, become_owner, granting
 from ringlog.schema.session import engine
-from ringlog.schema.summaries import LOCK
 from ringlog.schema.tables import stored_columns
 from ringlog.schema.tiers import cold_week, history, leave_manifest, summarised
 
-_MOVING_LOCK = 0x6D6F76696E67
-"""Its hexadecimal digits are "moving": the advisory lock of moving tables."""
 _FEW = 200
 """rows that came meanwhile may wait for the last step"""
 _LOCK_TIMEOUT = "400ms"
@@ -388,15 +385,12 @@ class _Moving:
     @contextmanager
     def _summaries_waiting(self, carrier: Carrier) -> Iterator[None]:
         """The source makes no summaries inside this; the target has those that there are."""
-        carrier.source.execute(f"select pg_advisory_lock{LOCK}".encode())
-        try:
+        with opened(self.source_conninfo) as alone, alone.transaction():
+            alone.execute(locks.statement(locks.SUMMARIES))
             since = carrier.done()[SUMMARIES]
             if since is not None:
                 carrier.carry_summaries(since)
             yield
-        finally:
-            if not carrier.source.broken:
-                carrier.source.execute(f"select pg_advisory_unlock{LOCK}".encode())
 
     def _switch(self, carrier: Carrier) -> float:
         """Brings the last rows and sends calls to the target. Returns for how many seconds writers waited."""
@@ -417,7 +411,7 @@ class _Moving:
             carrier.source.execute(_timeout())
             with first.transaction():
                 first.execute(_timeout())
-                first.execute("select pg_advisory_xact_lock(%s)", [CHANGES_LOCK])
+                first.execute(locks.statement(locks.CHANGES))
                 for procedure in self._procedures:
                     first.execute(procedure.source.encode())
                 began = time.monotonic()
@@ -543,11 +537,11 @@ def _as_stored(table: Table, order: Sequence[str], rows: int) -> Table:
 @contextmanager
 def no_other_move(conninfo: str) -> Iterator[None]:
     """No table moves inside this but by the caller. Raises ServerError while one does."""
-    with session.connect(conninfo, autocommit=True) as connection:
+    with opened(conninfo) as connection, connection.transaction():
         # one that was killed has it for a moment yet
         connection.execute("set lock_timeout = '5s'")
         try:
-            connection.execute("select pg_advisory_lock(%s)", [_MOVING_LOCK])
+            connection.execute(locks.statement(locks.MOVES))
         except errors.LockNotAvailable:
             raise ServerError(
                 "another ringlog node move, or a ringlog backup, is at work: wait for its end"

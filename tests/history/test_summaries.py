@@ -15,10 +15,10 @@ from psycopg import sql
 from ringlog.history import summaries
 from ringlog.history.summaries import Turn, summarise
 from ringlog.history.verification import problems_of
+from ringlog.schema import locks
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
 from ringlog.schema.partitions import maintain
-from ringlog.schema.summaries import LOCK
 from waiting import wait_until
 
 BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -226,18 +226,18 @@ def test_another_process_at_work_is_waited_for(magnets: psycopg.Connection, conn
     """So that `ringlog archive now` finds its weeks summarised while the server makes summaries, too."""
     made: dict[str, int] = {}
     awaited = threading.Thread(target=lambda: made.update(summarise(conninfo, NOW)))
-    waits = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
-    with psycopg.connect(conninfo, autocommit=True) as other:
-        other.execute(f"select pg_advisory_lock{LOCK}")
+    waits = "select count(*) from pg_locks where relation = 'ringlog.one_summary'::regclass and not granted"
+    with psycopg.connect(conninfo) as other:
+        other.execute(locks.statement(locks.SUMMARIES))
         assert summarise(conninfo, NOW, turn=Turn.SKIPPED) == {}
         awaited.start()
         wait_until(lambda: magnets.execute(waits).fetchone() == (1,))
         assert not made
-        other.execute(f"select pg_advisory_unlock{LOCK}")
+        other.commit()
         awaited.join()
         assert made == {"magnets": 11_000}
         put(magnets, BEGIN + timedelta(hours=1, microseconds=1), 7.0)
-        other.execute(f"select pg_advisory_lock{LOCK}")
+        other.execute(locks.statement(locks.SUMMARIES))
         assert summarise(conninfo, NOW, turn=Turn.HELD)["magnets"] > 0
     agree(magnets, (3600,))
 

@@ -22,8 +22,8 @@ import pytest
 from ringlog.loader import imports
 from ringlog.loader.sources import SourceError
 from ringlog.loader.sources.blocks import File
+from ringlog.schema import locks
 from ringlog.schema.facility import Column, Facility, Table
-from ringlog.schema.partitions import MAINTENANCE_LOCK
 from servers import RINGLOG, RunningServer, free_port, ringlog
 from waiting import wait_until
 
@@ -116,7 +116,7 @@ def test_a_round_of_housekeeping_is_waited_for(
     quick_server: RunningServer, facility: Facility, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of old weeks go to their weeks, though the server is just looking after its own."""
-    monkeypatch.setattr(imports, "_SHORT", "100s")
+    monkeypatch.setattr(imports, "_SHORT", 100.0)
     file = tmp_path / "beam.csv"
     file.write_text("time,current\n2017-06-01T00:00:00Z,1\n")
     (beam,) = (each for each in facility.tables if each.name == "beam")
@@ -124,9 +124,9 @@ def test_a_round_of_housekeeping_is_waited_for(
     importing = imports.Imports({"beam": [file]}, [beam], TOKYO, {"beam": conninfo})
     thread = threading.Thread(target=lambda: [*importing.running(1, 0.01)])
     with psycopg.connect(quick_server.dsn) as housekeeping:
-        housekeeping.execute("select pg_advisory_lock(%s)", [MAINTENANCE_LOCK])
+        housekeeping.execute(locks.statement(locks.CHANGES))
         thread.start()
-        waits = "select from pg_locks where locktype = 'advisory' and not granted"
+        waits = "select from pg_locks where relation = 'ringlog.one_change'::regclass and not granted"
         wait_until(lambda: rows(quick_server, waits))
     thread.join()
     assert importing.progress["beam"].ended, importing.progress

@@ -279,7 +279,7 @@ def test_a_moment_is_asked_when_its_changes_are_done(parameters: Parameters) -> 
             answer = pool.submit(
                 lambda: asking.execute("select current from ringlog.get_magnet_at(%s)", [moment]).fetchall()
             )
-            waits = "select count(*) from pg_locks where pid = %s and locktype = 'advisory' and not granted"
+            waits = "select count(*) from pg_locks where pid = %s and not granted"
             while not parameters.value(waits, asking.info.backend_pid):
                 assert not answer.done()
         assert answer.result() == [(7.0,)]

@@ -13,8 +13,7 @@ import pytest
 import sqlalchemy
 from psycopg.conninfo import make_conninfo
 
-from ringlog.procedures import CHANGES_LOCK
-from ringlog.schema.partitions import MAINTENANCE_LOCK
+from ringlog.schema import locks
 from ringlog.server.programs import packaged_programs
 from servers import FACILITY, RINGLOG, RunningServer, free_port, ringlog, run, serving
 from waiting import PATIENCE, wait_until
@@ -58,12 +57,12 @@ def test_a_signal_stops_a_server_that_waits_for_another_change(
     database_url: sqlalchemy.URL, tmp_path: Path
 ) -> None:
     dsn = database_url.set(drivername="postgresql").render_as_string(hide_password=False)
-    with psycopg.connect(dsn, autocommit=True) as other, (tmp_path / "log").open("w") as log:
-        other.execute("select pg_advisory_lock(%s)", [CHANGES_LOCK])
+    with psycopg.connect(dsn) as other, (tmp_path / "log").open("w") as log:
+        other.execute(locks.statement(locks.CHANGES))
         command = [RINGLOG, "serve", "--listen", "127.0.0.1:0"]
         with subprocess.Popen(command, stderr=log, env=os.environ | {"RINGLOG_DSN": dsn}) as server:
             try:
-                waiting = "select from pg_locks where locktype = 'advisory' and not granted and database ="
+                waiting = "select from pg_locks where relation = 'ringlog.one_change'::regclass and not granted and database ="
                 waiting += " (select oid from pg_database where datname = current_database())"
                 wait_until(lambda: other.execute(waiting).rowcount, (tmp_path / "log").read_text)
                 server.terminate()
@@ -94,8 +93,8 @@ def test_a_killed_server_takes_postgresql_with_it_and_comes_back_with_its_logins
 def test_a_signal_ends_a_server_that_waits_for_the_logs(database_url: sqlalchemy.URL, tmp_path: Path) -> None:
     """Another process maintains them, which may take hours."""
     dsn = make_conninfo(database_url.render_as_string(hide_password=False).replace("+psycopg", ""))
-    with psycopg.connect(dsn, autocommit=True) as other, (tmp_path / "log").open("w") as log:
-        other.execute("select pg_advisory_lock(%s)", [MAINTENANCE_LOCK])
+    with psycopg.connect(dsn) as other, (tmp_path / "log").open("w") as log:
+        other.execute(locks.statement(locks.MAINTENANCE))
         process = subprocess.Popen(
             [RINGLOG, "serve", "--listen", "127.0.0.1:0"], stderr=log, env=os.environ | {"RINGLOG_DSN": dsn}
         )

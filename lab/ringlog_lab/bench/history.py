@@ -23,10 +23,9 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import ten_years
 from ringlog.loadtest.experiment.record import Figure
 from ringlog.loadtest.experiment.server import READER, Server
-from ringlog.schema import session
+from ringlog.schema import locks, session
 from ringlog.schema.partitions import Week
 from ringlog.schema.roles import OWNER
-from ringlog.schema.summaries import LOCK
 
 SPANS = {"a day": 1, "a month": 30, "a year": 365, "ten years": 3650}
 """of the trends, in days"""
@@ -148,11 +147,9 @@ def _median(connection: psycopg.Connection, text: sql.Composed, rounds: int) -> 
 @contextmanager
 def no_other_summaries(server: Server) -> Iterator[None]:
     """The server's own housekeeping makes none inside this."""
-    server.administrator.execute(f"select pg_advisory_lock{LOCK}".encode())
-    try:
+    with session.connect(server.administrator_conninfo) as connection:
+        connection.execute(locks.statement(locks.SUMMARIES))
         yield
-    finally:
-        server.administrator.execute(f"select pg_advisory_unlock{LOCK}".encode())
 
 
 def catch_up(server: Server) -> None:

@@ -1,0 +1,21 @@
+"""Locks that only ringlog_owner can take, to the end of a transaction: tables without rows.
+
+Advisory locks have no owner: a login without any right could keep one. The lock of a table demands a right to
+change it, which ringlog_owner's procedures have and no login. Those who write a log, take it over or give it
+a partition lock the log itself, in modes for which readers do not wait.
+"""
+
+import sqlalchemy as sa
+from psycopg import sql
+
+metadata = sa.MetaData(schema="ringlog")
+
+CHANGES = sa.Table("one_change", metadata, comment="locked by what changes tables or procedures")
+MAINTENANCE = sa.Table("one_maintenance", metadata, comment="locked by the maintenance of the logs")
+SUMMARIES = sa.Table("one_summary", metadata, comment="locked by the process that makes summaries")
+MOVES = sa.Table("one_move", metadata, comment="locked by the process that moves tables between servers")
+
+
+def statement(lock: sa.Table) -> sql.Composed:
+    """Waits for the lock and takes it."""
+    return sql.SQL("lock table {} in exclusive mode").format(sql.Identifier("ringlog", lock.name))
