@@ -458,8 +458,8 @@ def _rows_in_default(connection: sa.Connection, table: str) -> int:
 
 @contextmanager
 def alone(engine: sa.Engine, stopped: Callable[[], bool] = lambda: False) -> Iterator[None]:
-    """Waits until no other process maintains the logs of this database, which may take hours, and keeps others out to
-    its end. Raises Stopped when `stopped` is true first."""
+    """Waits until no other process maintains the logs of this database, which may take hours, and keeps
+    others out to its end. Raises Stopped when `stopped` is true first."""
     with engine.connect() as connection:
         # it ends here, though the work may have begun with another pool of connections
         connection.detach()

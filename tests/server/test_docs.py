@@ -58,6 +58,15 @@ def commands(page: Path) -> Iterator[list[str]]:
                 yield words
 
 
+@pytest.mark.parametrize(
+    "named",
+    sorted({named for page in PAGES for named in re.findall(r"`(tests/[\w/]+\.py::\w+)`", page.read_text())}),
+)
+def test_a_test_that_a_page_names_is_there(named: str) -> None:
+    file, _, function = named.partition("::")
+    assert f"def {function}(" in (ROOT / file).read_text()
+
+
 FOUND = [(page.name, words) for page in PAGES for words in commands(page)]
 
 

@@ -62,7 +62,8 @@ def test_a_signal_stops_a_server_that_waits_for_another_change(
         command = [RINGLOG, "serve", "--listen", "127.0.0.1:0"]
         with subprocess.Popen(command, stderr=log, env=os.environ | {"RINGLOG_DSN": dsn}) as server:
             try:
-                waiting = "select from pg_locks where relation = 'ringlog.one_change'::regclass and not granted and database ="
+                waiting = "select from pg_locks where relation = 'ringlog.one_change'::regclass"
+                waiting += " and not granted and database ="
                 waiting += " (select oid from pg_database where datname = current_database())"
                 wait_until(lambda: other.execute(waiting).rowcount, (tmp_path / "log").read_text)
                 server.terminate()
