@@ -457,9 +457,10 @@ def _rows_in_default(connection: sa.Connection, table: str) -> int:
 
 
 @contextmanager
-def alone(engine: sa.Engine, stopped: Callable[[], bool] = lambda: False) -> Iterator[None]:
+def alone(engine: sa.Engine, stopped: Callable[[], bool] = lambda: False) -> Iterator[sa.Connection]:
     """Waits until no other process maintains the logs of this database, which may take hours, and keeps
-    others out to its end. Raises Stopped when `stopped` is true first."""
+    others out to its end: by a transaction of the connection that it gives. Raises Stopped when `stopped` is
+    true first."""
     with engine.connect() as connection:
         # it ends here, though the work may have begun with another pool of connections
         connection.detach()
@@ -478,7 +479,7 @@ def alone(engine: sa.Engine, stopped: Callable[[], bool] = lambda: False) -> Ite
                         raise
                     transaction.rollback()
                 else:
-                    yield
+                    yield connection
                     return
             if stopped():
                 raise Stopped
