@@ -169,7 +169,7 @@ def _indexes(connection: psycopg.Connection) -> Iterator[str]:
         print("this PostgreSQL has no amcheck: indexes were not compared with their tables")
         return
     try:
-        connection.execute("create extension if not exists amcheck")
+        connection.execute("create extension if not exists amcheck with schema pg_catalog")
     except psycopg.errors.InsufficientPrivilege:
         print(
             "indexes were not compared with their tables: a superuser must run create extension amcheck once"
@@ -183,9 +183,14 @@ def _indexes(connection: psycopg.Connection) -> Iterator[str]:
         " where nspname in ('online', 'log', 'ringlog') and relkind = 'i' and amname = 'btree'"
         " order by 2"
     ).fetchall()
+    ((schema,),) = connection.execute(
+        "select nspname from pg_extension join pg_namespace on pg_namespace.oid = extnamespace"
+        " where extname = 'amcheck'"
+    ).fetchall()
+    check = sql.SQL("select {}(%s::oid::regclass, true)").format(sql.Identifier(schema, "bt_index_check"))
     for oid, name in indexes:
         try:
-            connection.execute("select bt_index_check(%s::oid::regclass, true)", [oid])
+            connection.execute(check, [oid])
         except psycopg.Error as error:
             yield f"index {name}: {error.diag.message_primary or error}"
 
