@@ -9,6 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import fs
 
+from ringlog.history.file_owner import give
+
 _CHUNK = 1 << 20  # bytes read at once for a digest
 
 _ASIDE = "_replaced"  # what begins with _ is no data to Spark, and `*.parquet` does not look into it
@@ -48,10 +50,11 @@ class Folder:
         path = self._path(name)
         # in an object store nothing is seen before it is whole
         written = f"{path}.new" if self._is_local else path
-        self._files.create_dir(os.path.dirname(path), recursive=True)
+        self._make(os.path.dirname(path))
         with self._files.open_output_stream(written) as stream:
             yield stream
         if self._is_local:
+            give(written)
             _sync(written)
             os.replace(written, path)
             for folder in (os.path.dirname(path), self._root):
@@ -97,11 +100,20 @@ class Folder:
         if not self.exists(name):
             return  # it was moved before a crash
         folders = [os.path.dirname(self._path(each)) for each in (other, name)]
-        self._files.create_dir(folders[0], recursive=True)
+        self._make(folders[0])
         self._files.move(self._path(name), self._path(other))
         if self._is_local:
             for folder in (*folders, os.path.dirname(folders[0])):
                 _sync(folder)
+
+    def _make(self, folder: str) -> None:
+        """Makes a folder with those above it."""
+        missing = []
+        if self._is_local:
+            missing = [each for each in (Path(folder), *Path(folder).parents) if not each.exists()]
+        self._files.create_dir(folder, recursive=True)
+        for made in missing:
+            give(made)
 
     def names(self) -> Iterator[tuple[str, float]]:
         """Each file, and when it was written (seconds since 1970)."""

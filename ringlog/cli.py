@@ -1,6 +1,7 @@
 """The command `ringlog`."""
 
 import logging
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -24,9 +25,15 @@ app = typer.Typer(
 )
 
 
+# their files are for others to read: pictures, tables, certificates, files for other machines
+_FOR_OTHERS = ("adopt", "bench", "cert", "demo", "export", "ha", "loadtest", "plan", "plot")
+
+
 @app.callback()
-def _ringlog() -> None:
+def _ringlog(context: typer.Context) -> None:
     """Makes it a group: its commands are where ringlog.commands.group says."""
+    if context.invoked_subcommand not in _FOR_OTHERS:
+        os.umask(0o077)
 
 
 @contextmanager

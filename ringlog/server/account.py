@@ -6,12 +6,13 @@ import os
 import pwd
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from ringlog.errors import ServerError
+from ringlog.history.file_owner import give_files_to
 
 log = logging.getLogger(__name__)
 
@@ -100,6 +101,16 @@ class Account:
         """Gives a file or folder to the account."""
         if not self.is_self:
             os.chown(path, self.uid, self.gid)
+
+
+def give_archive(data: Path | None) -> None:
+    """Lets files of the archive that root makes belong to the account that HTTP runs under: with the data
+    directory of an embedded database, or, where there is none, the system account if it exists."""
+    if os.geteuid() != 0:
+        return
+    with suppress(KeyError):
+        account = _account(pwd.getpwnam(SYSTEM_ACCOUNT)) if data is None else account_for(data)
+        give_files_to(account.uid, account.gid)
 
 
 def _account(entry: pwd.struct_passwd) -> Account:

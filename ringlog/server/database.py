@@ -11,6 +11,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ringlog.errors import ServerError, UsageError
 from ringlog.schema import session
+from ringlog.server.account import give_archive
 from ringlog.server.postgres import Postgres
 
 
@@ -35,6 +36,7 @@ class Embedded:
         postgres = self.postgres
         if not make:
             postgres.demand()
+        give_archive(self.data)
         with postgres.reachable():
             postgres.make_database()
             yield postgres.conninfo()
@@ -53,6 +55,7 @@ class External:
             version = connection.info.server_version // 10000
             if version < 15:
                 raise ServerError(f"this server is PostgreSQL {version}; ringlog needs 15 or later")
+        give_archive(None)
         yield self.conninfo
 
 

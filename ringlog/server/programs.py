@@ -122,7 +122,9 @@ def _copy(package: Path, folder: str, copy: Path) -> None:
     # the programs look for their libraries beside the package
     libraries = package.with_name(package.name + ".libs")
     try:
-        COPIES.mkdir(mode=0o755, parents=True, exist_ok=True)
+        COPIES.mkdir(parents=True, exist_ok=True)
+        # whatever the umask
+        COPIES.chmod(0o755)
         with tempfile.TemporaryDirectory(prefix="unfinished-", dir=COPIES) as temporary:
             unfinished = Path(temporary, "copy")
             shutil.copytree(package / folder, unfinished / package.name / folder, ignore=unneeded)

@@ -26,6 +26,7 @@ from ringlog.schema.facility_file import FacilityError
 from ringlog.schema.install import InstallRefused, InstallReport, bring_up_to_date
 from ringlog.schema.session import engine
 from ringlog.server import releases, web
+from ringlog.server.account import give_archive
 from ringlog.server.cancelling import cancelled_at
 from ringlog.server.database import Embedded, External, demand_facility
 from ringlog.server.housekeeping import housekeeping
@@ -167,6 +168,7 @@ class Server:
         if isinstance(self._database, External):
             return stack.enter_context(self._database.opened())
         postgres = self._database.postgres
+        give_archive(self._database.data)
         tables = 0 if self._installer is None else self._installer.tables
         running = postgres.running(memory=self._memory, port=self._port, tables=tables, stop=self._stop)
         self._postgres = stack.enter_context(running)

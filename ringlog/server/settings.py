@@ -126,6 +126,8 @@ def settings_text(*, memory: int, disk: int, port: int, socket: Path, tables: in
         "listen_addresses": "127.0.0.1",
         "port": port,
         "unix_socket_directories": str(socket),
+        # for the administrator only, as its folder
+        "unix_socket_permissions": "0700",
         "cluster_name": "ringlog",
         # `ringlog backup` says where to: until then nothing is kept
         "archive_mode": "on",
