@@ -46,7 +46,7 @@ MACHINE := $(shell uname -m)
 WORKERS ?= 2
 PYTEST := $(BIN)/pytest -n $(WORKERS)
 # What `make check` runs of them.
-CHECKED := tests/schema tests/tsql tests/server/test_packaging.py
+CHECKED := tests/schema tests/tsql tests/gateway/test_statement_table.py tests/server/test_packaging.py
 # The page of retrieval, and the library that draws its charts.
 PAGE := retrieval/page
 CHARTS := $(PAGE)/uplot.js

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from xdist.scheduler import LoadScopeScheduling
 
-# Folders whose files are one conversation.
-WHOLE = ("compat",)
+# Folders whose files are one conversation, or share servers that take long to make.
+WHOLE = ("compat", "machines")
 
 
 class ByFile(LoadScopeScheduling):

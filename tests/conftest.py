@@ -1,6 +1,7 @@
 """Servers for the tests: real ones, started once a run, each in a directory of its own below /tmp."""
 
 import os
+import random
 import shutil
 import signal
 import sys
@@ -12,6 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import left_there
 import leftovers
 import psycopg
 import pytest
@@ -32,6 +34,9 @@ from servers import TEST_MEMORY, RunningServer, add_logins, free_port, serving, 
 LONG = ("loadtest", "loader", "machines", "compat")
 
 
+# The environment's seed of the order of tests.
+ORDER = "TEST_ORDER"
+
 # The same examples at each run, and no limit of time for one, which a busy machine exceeds. Other examples:
 # pytest --hypothesis-profile=default
 settings.load_profile("ci")
@@ -47,8 +52,27 @@ for number, handler in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.
         signal.signal(number, handler)
 
 
+def pytest_configure() -> None:
+    # workers inherit it: all of them have the tests in one order
+    os.environ.setdefault(ORDER, str(random.randrange(1_000_000)))
+
+
+def pytest_report_header() -> str:
+    return f"random order: {ORDER}={os.environ[ORDER]} repeats it"
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.path.parent.name not in LONG)
+    """Files in random order, those of the longest folders first, and the tests of each in random order:
+    no test depends on another."""
+    order = random.Random(os.environ[ORDER])
+    places: dict[object, float] = {}
+
+    def place(item: pytest.Item) -> tuple[bool, *tuple[float, ...]]:
+        together = item.get_closest_marker("together")
+        blocks = (item.path, (item.path, together and together.args), item)
+        return item.path.parent.name not in LONG, *(places.setdefault(one, order.random()) for one in blocks)
+
+    items.sort(key=place)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -206,6 +230,26 @@ def server(temporary_directory: Path) -> Iterator[RunningServer]:
         add_logins(running)
         set_path(running.dsn)
         yield running
+
+
+@pytest.fixture(scope="module", autouse=True)
+def others_find_nothing(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The tests of a file leave nothing on the server that others use too."""
+    fixtures = {
+        name
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.path == request.path
+        for name in item.fixturenames
+    }
+    shared = request.getfixturevalue("server") if "server" in fixtures else None
+    if not isinstance(shared, RunningServer):  # or a server of this file alone
+        yield
+        return
+    if "functions" in fixtures:
+        # they are there for the whole run
+        request.getfixturevalue("functions")
+    with left_there.nothing(shared.dsn):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """The gateway's real clients, and functions of every kind for them to call."""
 
 import hashlib
+import secrets
 import socket
 import subprocess
 import time
@@ -11,7 +12,9 @@ from pathlib import Path
 import pytest
 from psycopg import sql
 
-from servers import RunningServer
+from authors import create_login
+from ringlog.schema.facility_file import load_facility
+from servers import FACILITY, Login, RunningServer
 from tds_clients import Admin, Clients
 
 HERE = Path(__file__).parent
@@ -63,15 +66,34 @@ def functions(admin: Admin) -> Iterator[None]:
     )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def empty_tables(admin: Admin) -> None:
-    """No test meets rows of another file's tests: a ring takes none that are older than those it has."""
-    tables = admin.execute(
-        "select table_name from information_schema.tables where table_schema = 'online'"
-    ).fetchall()
-    for (table,) in tables:
-        ring, log = (sql.Identifier(schema, str(table)) for schema in ("online", "log"))
-        admin.execute(sql.SQL("truncate {}; update {} set time = null").format(log, ring))
+@pytest.fixture
+def own_login(admin: Admin) -> Iterator[Login]:
+    """A reader and writer of this test alone: all sessions of this login are its own."""
+    login = Login(f"own_{secrets.token_hex(4)}", secrets.token_hex(8))
+    create_login(admin, login, "daq_reader", "daq_writer")
+    yield login
+    admin.execute(sql.SQL("drop owned by {0}; drop role {0}").format(sql.Identifier(login.user)))
+
+
+@pytest.fixture(scope="session")
+def is_empty(admin: Admin) -> Callable[[], bool]:
+    """Whether all rings and logs are."""
+    written = sql.SQL(" union all ").join(
+        sql.SQL("select from {} union all select from {} where time is not null").format(
+            *(sql.Identifier(schema, table.name) for schema in ("log", "online"))
+        )
+        for table in load_facility(FACILITY).tables
+    )
+    return lambda: admin.execute(written + sql.SQL(" limit 1")).fetchone() is None
+
+
+@pytest.fixture(autouse=True)
+def empty_tables(admin: Admin, is_empty: Callable[[], bool]) -> None:
+    """No test meets rows of others: a ring takes none that are older than those it has."""
+    if not is_empty():
+        for table in load_facility(FACILITY).tables:
+            ring, log = (sql.Identifier(schema, table.name) for schema in ("online", "log"))
+            admin.execute(sql.SQL("truncate {}; update {} set time = null").format(log, ring))
 
 
 @pytest.fixture(scope="session")

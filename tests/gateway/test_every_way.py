@@ -1,11 +1,13 @@
-"""Every text of the tables of cases in every way in which a text can be read: one answer is wanted.
+"""The texts of the tables of cases in every way in which a text can be read: one answer is wanted.
 
 What the answers are, other tests compare with the documentation; here the ways are compared with each other.
+The core has each text in one way, and each kind of text in each way; `make test-long` has every text in every
+way.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -275,11 +277,47 @@ WAYS: dict[str, dict[str, Ask]] = {
 
 
 BY_PARAMETER = ("sp_executesql", "sp_prepare")
+Way = tuple[str, str]
+"""a version and the name of one of its ways"""
 
 
 def is_of_code_page(text: str) -> bool:
     """Whether ct-library has a parameter's characters: at 7.4 it sends them in the server's code page."""
     return text.encode("cp1252", "ignore").decode("cp1252") == text
+
+
+def compared(text: Text) -> list[Way]:
+    """The ways whose answer is compared with that of a batch."""
+    return [
+        (version, way)
+        for version, ways in WAYS.items()
+        for way in ways
+        if text.is_for(version)
+        and way != "batch"
+        and not (way in PROCEDURES and SETS_NULLS.search(text.text))
+        and not (way in BY_PARAMETER and not is_of_code_page(text.text))
+    ]
+
+
+def sample(texts: Sequence[Text]) -> dict[str, list[Way]]:
+    """Ways for each text, so that each text has one and the texts of one kind have every way."""
+    chosen: dict[str, list[Way]] = {}
+    kinds = defaultdict(list)
+    for text in texts:
+        kinds[text.table, text.only].append(text)
+    for kind in kinds.values():
+        missing = list(dict.fromkeys(way for text in kind for way in compared(text)))
+        for place, text in enumerate(kind):
+            ways = compared(text)
+            way = next((way for way in missing if way in ways), ways[place % len(ways)])
+            chosen[text.name] = [way]
+            missing = [one for one in missing if one != way]
+        for way in missing:
+            chosen[next(text.name for text in kind if way in compared(text))].append(way)
+    return chosen
+
+
+SAMPLE = sample(TEXTS)
 
 
 # --- what is answered ---
@@ -425,30 +463,56 @@ def sessions(clients: Clients, procedures: Procedures) -> Iterator[Sessions]:
 # --- the comparison ---
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=[text.name for text in TEXTS])
-def test_every_way(sessions: Sessions, procedures: Procedures, made: Made, text: Text) -> None:
+def of_texts(ways: Callable[[Text], list[Way]], *marks: pytest.MarkDecorator) -> pytest.MarkDecorator:
+    """The procedures of a table are made once: its texts follow each other."""
+    texts = [
+        pytest.param(text, ways(text), id=text.name, marks=[pytest.mark.together(text.table), *marks])
+        for text in TEXTS
+    ]
+    return pytest.mark.parametrize(("text", "ways"), texts)
+
+
+@of_texts(lambda text: SAMPLE[text.name])
+def test_a_way(sessions: Sessions, procedures: Procedures, made: Made, text: Text, ways: list[Way]) -> None:
+    compare(sessions, procedures, made, text, ways)
+
+
+@of_texts(compared, pytest.mark.long)
+def test_every_way(
+    sessions: Sessions, procedures: Procedures, made: Made, text: Text, ways: list[Way]
+) -> None:
+    compare(sessions, procedures, made, text, ways)
+
+
+def compare(sessions: Sessions, procedures: Procedures, made: Made, text: Text, ways: list[Way]) -> None:
     procedures.make(text.table)
-    for version, ways in WAYS.items():
-        if not text.is_for(version):
-            continue
-        wanted = sessions[version, "batch"].outcome(by_batch, text)
-        for way, ask in ways.items():
-            if way in PROCEDURES and SETS_NULLS.search(text.text):
-                continue
-            refused = made.refused.get(procedure(way, version, text.name))
-            if refused:
-                found = Outcome([("error", refused)], [["0", str(refused), "0"]])
-            elif way == "batch" or (way in BY_PARAMETER and not is_of_code_page(text.text)):
-                continue
-            else:
-                found = sessions[version, way].outcome(ask, text)
-            if may_differ(text, way):
-                assert found != wanted, f"{way} at {version} differs no longer: take it out of DIFFERENCES"
-            elif way == "compiled":
-                ours, theirs = of_known_types(found, wanted)
-                assert ours == theirs, f"{way} at {version}: {text.text}"
-            else:
-                assert found == wanted, f"{way} at {version}: {text.text}"
+    wanted = {
+        version: sessions[version, "batch"].outcome(by_batch, text)
+        for version in dict.fromkeys(version for version, _ in ways)
+    }
+    for version, way in ways:
+        if refused := made.refused.get(procedure(way, version, text.name)):
+            found = Outcome([("error", refused)], [["0", str(refused), "0"]])
+        else:
+            found = sessions[version, way].outcome(WAYS[version][way], text)
+        if may_differ(text, way):
+            assert found != wanted[version], (
+                f"{way} at {version} differs no longer: take it out of DIFFERENCES"
+            )
+        elif way == "compiled":
+            ours, theirs = of_known_types(found, wanted[version])
+            assert ours == theirs, f"{way} at {version}: {text.text}"
+        else:
+            assert found == wanted[version], f"{way} at {version}: {text.text}"
+
+
+def test_the_sample_has_each_text_and_for_each_kind_of_text_each_way() -> None:
+    assert all(SAMPLE[text.name] for text in TEXTS)
+    every, chosen = defaultdict(set), defaultdict(set)
+    for text in TEXTS:
+        every[text.table, text.only].update(compared(text))
+        chosen[text.table, text.only].update(SAMPLE[text.name])
+    assert chosen == every
 
 
 def test_most_texts_are_compiled(made: Made) -> None:

@@ -21,14 +21,15 @@ OTHER_WRITER = Login("other_writer", "other")
 
 
 @pytest.fixture(scope="module")
-def writers(server: RunningServer) -> tuple[Login, Login]:
+def writers(server: RunningServer, admin: Admin) -> Iterator[tuple[Login, Login]]:
     """Two logins that may write."""
     added = ringlog(
         *("user", "add", OTHER_WRITER.user, "--writer", "--password-stdin", "--data", server.data),
         stdin=OTHER_WRITER.password,
     )
     assert added.returncode == 0, added.stderr
-    return server.writer, OTHER_WRITER
+    yield server.writer, OTHER_WRITER
+    admin.execute("drop role other_writer")
 
 
 @pytest.fixture(autouse=True)
@@ -193,3 +194,4 @@ def test_a_login_that_was_dropped_and_made_again(
         assert refusal.text.startswith("The login of this session is no longer there: connect again.")
         assert number_of(before, "put_sr_rf", 3, datetime(2033, 1, 1, 2), 1.0, 1) == 18456
     assert admin.execute("select count(*) from log.sr_rf where time >= '2033-01-01'").fetchone() == (2,)
+    admin.execute("drop role comes_back")

@@ -73,6 +73,8 @@ def procedures(admin: Admin, functions: None) -> Iterator[None]:
     admin.execute("notify ringlog_catalogue")
     yield
     admin.execute("drop table gateway_test.found; drop function ringlog.enter_beside, ringlog.careful")
+    for name in ("look", *(f"leak_{number}" for number, _ in enumerate(LEAKS))):
+        admin.execute(f"drop function gateway_test.{name}".encode())
 
 
 def found(admin: Admin) -> list[Any]:

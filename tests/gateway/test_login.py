@@ -188,15 +188,17 @@ def test_connections_that_are_not_logged_in_do_not_wake_the_threads_for_calls(cl
     assert woken(server, "ringlog-calls") - before < count
 
 
-def test_connections_to_postgresql_end_with_the_clients(clients: Clients, admin: Admin) -> None:
+def test_connections_to_postgresql_end_with_the_clients(
+    clients: Clients, admin: Admin, own_login: Login
+) -> None:
     """Whether a client says goodbye or not."""
-    count = "select count(*) from pg_stat_activity where usename = 'plain'"
+    count = "select count(*) from pg_stat_activity where usename = %s"
     for _ in range(10):
-        with clients.ct(PLAIN):
+        with clients.ct(own_login):
             pass
         with RawClient(clients.server.host, clients.server.port) as client:
-            assert client.log_in5(PLAIN).login == 5
-    wait_until(lambda: admin.execute(count).fetchone() == (0,))
+            assert client.log_in5(own_login).login == 5
+    wait_until(lambda: admin.execute(count, [own_login.user]).fetchone() == (0,))
 
 
 def test_no_password_is_in_what_the_server_writes(clients: Clients, server: RunningServer) -> None:

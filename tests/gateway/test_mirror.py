@@ -11,6 +11,7 @@ import psycopg
 import pymssql
 import pytest
 from mirrors import RunningMirror, mirroring
+from psycopg import sql
 
 from ringlog.gateway import Mirror
 from servers import FACILITY, RunningServer, add_logins, ringlog, serving
@@ -24,6 +25,15 @@ def new_server(temporary_directory: Path) -> Iterator[RunningServer]:
     with serving(temporary_directory / "new", facility=FACILITY) as running:
         add_logins(running)
         yield running
+
+
+@pytest.fixture(autouse=True)
+def empty_new_tables(new_server: RunningServer) -> None:
+    """As the old server's."""
+    with psycopg.connect(new_server.dsn) as connection:
+        for table in ("every_type", "sr_rf"):
+            ring, log = (sql.Identifier(schema, table) for schema in ("online", "log"))
+            connection.execute(sql.SQL("truncate {}; update {} set time = null").format(log, ring))
 
 
 @pytest.fixture

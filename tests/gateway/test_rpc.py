@@ -111,6 +111,7 @@ def test_252_parameters(clients: Clients, admin: Admin) -> None:
             params.append(Param("char:60", None, "@total", out=True))
             total = client.call("sum_of_row", params).outputs["@total"]
         assert total == f"1 2023-03-17 08:20:00+09 {sum(range(250))}"
+    admin.execute("drop function gateway_test.sum_of_row; drop table gateway_test.widest")
 
 
 # --- what comes back ---
@@ -568,3 +569,4 @@ def test_a_procedure_that_fails_like_an_outdated_one_runs_once(clients: Clients,
         assert client.call("half").error.text == "gone (SQLSTATE 42883)"
     count = admin.execute("select count(*) from gateway_test.journal where entry like 'half %'").fetchone()
     assert count == (1,)
+    admin.execute("drop procedure gateway_test.half")

@@ -30,9 +30,15 @@ type = "real"
 """
 
 
+# sr_rf is logged in full here
+TEXT = FACILITY.read_text().replace("log = { period = 60 }", 'log = "every"')
+
+
 @pytest.fixture(scope="module")
 def own_server(temporary_directory: Path) -> Iterator[RunningServer]:
-    with serving(temporary_directory / "changing") as server:
+    facility = temporary_directory / "changing.toml"
+    facility.write_text(TEXT)
+    with serving(temporary_directory / "changing", facility=facility) as server:
         add_logins(server)
         yield server
 
@@ -46,12 +52,9 @@ def own_clients(
 
 def test_a_grown_facility_while_writers_write(own_clients: Clients, tmp_path: Path) -> None:
     server = own_clients.server
-    text = FACILITY.read_text()
-    # another column behind the two of sr_rf, logged in full here, and another table
-    before, after = text.split('name = "arcs"\ntype = "int"\n')
-    before = before.replace("log = { period = 60 }", 'log = "every"')
-    first, second = tmp_path / "first.toml", tmp_path / "second.toml"
-    first.write_text(before + 'name = "arcs"\ntype = "int"\n' + after)
+    # another column behind the two of sr_rf, and another table
+    before, after = TEXT.split('name = "arcs"\ntype = "int"\n')
+    second = tmp_path / "second.toml"
     second.write_text(
         before
         + 'name = "arcs"\ntype = "int"\n'
@@ -59,9 +62,6 @@ def test_a_grown_facility_while_writers_write(own_clients: Clients, tmp_path: Pa
         + after
         + GROWN[GROWN.index("\n[[table]]") :]
     )
-    installed = ringlog("init", "--facility", first, "--data", server.data)
-    assert installed.returncode == 0, installed.stderr
-
     writers = Writers(own_clients, "put_sr_rf", datetime(2032, 1, 1), rows=10)
     with own_clients.ct(server.writer) as five, own_clients.pymssql(server.writer) as seven:
         at = Param("datetime", "46000 300", "@time")
@@ -117,7 +117,7 @@ def test_a_readers_connection_sees_the_new_column(own_clients: Clients) -> None:
 def test_a_column_changes_its_type_while_writers_write(own_clients: Clients) -> None:
     """By the SQL that `ringlog init` gives; put_sr_rf takes the row type of the ring."""
     server = own_clients.server
-    writers = Writers(own_clients, "put_sr_rf", datetime(2033, 1, 1), rows=10, extra=(0.5,))
+    writers = Writers(own_clients, "put_sr_rf", datetime(2033, 1, 1), rows=10)
     with writers.running(6), psycopg.connect(server.dsn, autocommit=True) as admin:
         for type in ("double precision", "real"):
             writers.wait_for_more(50)

@@ -18,7 +18,7 @@ import raw_tds
 from ringlog.server.descriptors import raise_file_limit
 from servers import Login, RunningServer
 from tds_clients import TDSODBC, VERSIONS, Admin, Clients, Param
-from waiting import PATIENCE, wait_until
+from waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("functions")
 
@@ -107,17 +107,18 @@ def test_an_idle_session_gives_its_connection_to_others(
         assert number(given.batch(PID)) != given_pid
 
 
-def test_a_transaction_nobody_used_holds_no_connection(server: RunningServer, admin: Admin) -> None:
+def test_a_transaction_nobody_used_holds_no_connection(
+    server: RunningServer, admin: Admin, own_login: Login
+) -> None:
     def connections() -> int:
         row = admin.execute(
-            "select count(*) from pg_stat_activity where usename = 'plain' and xact_start is not null"
+            "select count(*) from pg_stat_activity where usename = %s and xact_start is not null",
+            [own_login.user],
         ).fetchone()
         assert row is not None
         return int(str(row[0]))
 
-    with session(server) as client:
-        # those of the test before may still be on their way out
-        wait_until(lambda: connections() == 0)
+    with session(server, own_login) as client:
         client.batch("begin transaction")
         assert connections() == 0
         client.batch("select 1")

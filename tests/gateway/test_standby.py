@@ -86,7 +86,7 @@ def end_waiting(server: RunningServer, how: str, call: Callable[[], object]) -> 
     """Calls, and ends the wait of its commit for the standby."""
     waiting = (
         f"select {how}(pid) from pg_stat_activity where wait_event = 'SyncRep' "
-        "and (application_name = 'ringlog group commit' or usename = 'writer')"
+        f"and (application_name = 'ringlog group commit' or usename = '{server.writer.user}')"
     )
     with psycopg.connect(server.dsn, autocommit=True) as admin, ThreadPoolExecutor(1) as pool:
         called = pool.submit(call)

@@ -1,4 +1,7 @@
-"""The statements of tests/tsql/statements through the gateway: ct-library at TDS 5.0, pymssql at 7.4."""
+"""The statements of tests/tsql/statements through the gateway: ct-library at TDS 5.0, pymssql at 7.4.
+
+The core has those of both servers in turn with one of them, `make test-long` with each.
+"""
 
 import re
 import struct
@@ -87,8 +90,13 @@ def at_7(clients: Clients, schema: None) -> Iterator[Sessions[pymssql.Connection
 
 
 def of(sybase: bool) -> pytest.MarkDecorator:
-    chosen = [case for case in cases() if case.runs_in(sybase)]
-    return pytest.mark.parametrize("case", chosen, ids=[case.name for case in chosen])
+    params = []
+    for place, case in enumerate(cases()):
+        if case.runs_in(sybase):
+            other_turn = case.runs_in(not sybase) and bool(place % 2) == sybase
+            marks = [pytest.mark.long] if other_turn else []
+            params.append(pytest.param(case, id=case.name, marks=marks))
+    return pytest.mark.parametrize("case", params)
 
 
 # --- TDS 5.0: everything, in order ---

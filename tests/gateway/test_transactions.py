@@ -7,7 +7,7 @@ import pytest
 
 import raw_tds
 from raw_tds import BATCH7, BIG, CHAINED, DATEFORMAT, LITTLE, Order, RawClient, batch7, option
-from servers import RunningServer
+from servers import Login, RunningServer
 from tds_clients import SEVENS, Admin, Clients, Param, violated_check
 
 pytestmark = pytest.mark.usefixtures("functions")
@@ -189,12 +189,12 @@ def test_pymssql_with_autocommit_off(clients: Clients, admin: Admin) -> None:
     assert entries(admin) == ["b", "c"]
 
 
-def test_a_driver_that_only_begins_holds_nothing(clients: Clients, admin: Admin) -> None:
+def test_a_driver_that_only_begins_holds_nothing(clients: Clients, admin: Admin, own_login: Login) -> None:
     """pymssql begins a transaction at once; PostgreSQL hears of it with the first statement."""
-    with clients.pymssql(clients.server.writer, autocommit=False) as connection:
+    with clients.pymssql(own_login, autocommit=False) as connection:
         connection.commit()
-        idle = "select count(*) from pg_stat_activity where usename = 'writer' and state like 'idle in tr%'"
-        assert admin.execute(idle).fetchone() == (0,)
+        idle = "select count(*) from pg_stat_activity where usename = %s and state like 'idle in tr%%'"
+        assert admin.execute(idle, [own_login.user]).fetchone() == (0,)
 
 
 @VERSIONS

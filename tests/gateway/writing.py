@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, LiteralString
+from typing import LiteralString
 
 import psycopg
 import pymssql
@@ -30,8 +30,6 @@ class Writers:
     start: datetime
     rows: int
     """size of the ring"""
-    extra: tuple[Any, ...] = ()
-    """further columns of every row"""
     acknowledged: list[Row] = field(default_factory=list)
     unanswered: list[Row] = field(default_factory=list)
     """rows that were sent last and not acknowledged"""
@@ -71,7 +69,7 @@ class Writers:
                     connection = connection or self.clients.pymssql(
                         self.clients.server.writer, version=version, timeout=100
                     )
-                    connection.cursor().callproc(self.procedure, (*row, *self.extra))
+                    connection.cursor().callproc(self.procedure, row)
                     self.acknowledged.append(row)
                     break
                 except ERRORS as error:

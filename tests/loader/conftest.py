@@ -62,6 +62,17 @@ def empty(server: RunningServer, table: str) -> None:
         admin.execute(sql.SQL("truncate {}; update {} set time = null").format(log, ring))
 
 
+@pytest.fixture(autouse=True)
+def nothing_of_others(request: pytest.FixtureRequest) -> None:
+    """The server that the tests share has no rows, claims, losses or events of a test before."""
+    if "quick_server" in request.fixturenames:
+        server = request.getfixturevalue("quick_server")
+        for table in load_facility(FACILITY).tables:
+            empty(server, table.name)
+        with psycopg.connect(server.dsn) as admin:
+            admin.execute("truncate ringlog.writer, ringlog.ledger, ringlog.event, ringlog.arrival")
+
+
 @pytest.fixture
 def spool(tmp_path: Path) -> Path:
     """The folder of spools of this test alone."""

@@ -154,6 +154,7 @@ def held(server: RunningServer, file: Path, beyond: int) -> Iterator[None]:
         yield
 
 
+@pytest.mark.long
 def test_killed_at_any_moment_nothing_is_double_and_nothing_lost(
     backfill: Backfill, quick_server: RunningServer, tmp_path: Path
 ) -> None:
@@ -193,6 +194,7 @@ def test_killed_at_any_moment_nothing_is_double_and_nothing_lost(
     assert books == [(count, count, count, 0)]
 
 
+@pytest.mark.long
 def test_a_server_that_is_killed_is_waited_for(
     backfill: Backfill, quick_server: RunningServer, tmp_path: Path
 ) -> None:

@@ -19,18 +19,10 @@ from ringlog.clients.drivers.psycopg import NUMBERS
 from ringlog.clients.tables import engine, tables
 from servers import Login, RunningServer
 
-from .conftest import empty
-
 FACILITY = Path(__file__).with_name("facility.toml")
 # Times that no other test writes.
 BEGIN = datetime(2028, 5, 1, 12, 0, 0, 123457, UTC)
 KINDS = {"tds": pymssql.Connection, "tds+ctds": ctds.Connection, "postgresql": psycopg.Connection}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def nothing_of_the_future(quick_server: RunningServer) -> Iterator[None]:
-    yield
-    empty(quick_server, "every_type")
 
 
 def url(scheme: str, server: RunningServer, login: Login) -> str:

@@ -87,7 +87,13 @@ def test_the_report_names_what_is_lost(
     assert re.search(r"^ *table name +produced +acknowledged +in log", shown.stdout, re.MULTILINE), (
         shown.stdout
     )
-    # years ago a row was refused and another has gone
+    with psycopg.connect(quick_server.dsn, autocommit=True) as admin:
+        # a row of the books that the log does not have
+        admin.execute(
+            "insert into ringlog.ledger"
+            " (table_name, hour, spool, produced, acknowledged, thinned, refused, late, repeated)"
+            " values ('every_type', '2021-05-05 12:00+00', 'gone', 20, 20, 0, 0, 0, 0)"
+        )
     shown = ringlog(
         "report",
         "losses",

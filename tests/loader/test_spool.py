@@ -123,6 +123,7 @@ while True:
 """
 
 
+@pytest.mark.long
 def test_kill_leaves_every_row_that_was_put(tmp_path: Path) -> None:
     file = tmp_path / "s"
     put = 0

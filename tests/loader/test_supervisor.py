@@ -42,6 +42,7 @@ def test_a_killed_process_is_started_again() -> None:
         assert (a.restarts, supervisor.statistics["b"].restarts) == (1, 0)
 
 
+@pytest.mark.long
 def test_pauses_between_restarts_grow(tmp_path: Path) -> None:
     starts = tmp_path / "starts"
 

@@ -94,6 +94,7 @@ def test_simulated_pulses_fit_their_columns() -> None:
             )
 
 
+@pytest.mark.long
 def test_frames_written_are_frames_in_the_log(temporary_directory: Path, tmp_path: Path) -> None:
     """Through the spool, an end of the server and a new writer: every point of every frame, once."""
     facility = tmp_path / "facility.toml"

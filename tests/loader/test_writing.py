@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 
 import psutil
 import psycopg
+import pytest
 from tending import tend_until
 
 from ringlog.clients import Address
@@ -85,6 +86,7 @@ def process(
     )
 
 
+@pytest.mark.long
 def test_killed_writers_go_on_at_the_next_row(
     quick_server: RunningServer, facility: Facility, address: Address, stored: Stored, tmp_path: Path
 ) -> None:
@@ -153,6 +155,7 @@ def test_verification_finds_what_is_missing_or_altered(
     assert verify(quick_server.dsn, [table], tmp_path, simulator)[0].lost == 1
 
 
+@pytest.mark.long
 def test_a_recording_arrives_exactly_though_its_writer_is_killed(
     quick_server: RunningServer, load: Callable[..., Any], stored: Stored, tmp_path: Path
 ) -> None:

@@ -1,8 +1,6 @@
 """T-SQL texts that read tables of nodes: each is answered by the node that has all its tables, or refused."""
 
-from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 
 import psycopg
 import pymssql
@@ -10,7 +8,7 @@ import pytest
 
 from ringlog.schema.roles import SCHEMA_OF_LEVEL
 from servers import ringlog, serving_external
-from sites import Site, client, install, put, running_site, start
+from sites import Site, client, install, put, start
 from waiting import wait_until
 
 SUMMARIES = 'summaries = ["10 s", "1 min", "10 min", "1 h", "1 day"]\n'
@@ -110,46 +108,36 @@ def test_rights_are_those_of_the_login_on_the_node(site: Site) -> None:
             wait_until(is_read)
 
 
-@pytest.fixture(scope="module")
-def refusing(temporary_directory: Path) -> Iterator[pymssql.Cursor]:
-    """A session for the tests at the end of this file; the others' sites were at the same place."""
-    with (
-        running_site(temporary_directory / "nodes") as site,
-        serving_external(site.dsn, site.folder / "serve.log") as address,
-        client(address) as cursor,
-    ):
+REFUSED = [
+    (
+        "select * from log..vacuum as v join log..magnets as m on m.time = v.time",
+        'table vacuum is on node c, and "log"."magnets" is not: a query reads the tables of one server',
+    ),
+    (
+        "select * from log..vacuum union all select * from log..cavities",
+        "table vacuum is on node c and table cavities on node b",
+    ),
+    ("select * from log..vacuum, ringlog..signal", "and .*signal.* is not"),
+    ("select * from log..vacuum, log..sysobjects", "and .*sysobjects.* is not"),
+    ("select object_id('log..vacuum') from log..vacuum", "and .*object_id.* is not"),
+    ("select time into #t from log..vacuum", "is on node c, and can be read by a select of its own only"),
+    ("declare c cursor for select time from log..vacuum open c", "is on node c, and can be read by"),
+    ("delete from log..vacuum", "is on node c"),
+    ("insert into log..vacuum (time) values (getdate())", "is on node c"),
+    (
+        "set transaction isolation level serializable select * from log..vacuum",
+        "Node c has the tables of this query: it can be no part of a transaction",
+    ),
+]
+
+
+def test_texts_that_no_server_can_answer_are_refused(site: Site) -> None:
+    with serving_external(site.dsn, site.folder / "serve.log") as address, client(address) as cursor:
         put(cursor, "magnets", 1)
         put(cursor, "vacuum", 1)
-        yield cursor
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (
-            "select * from log..vacuum as v join log..magnets as m on m.time = v.time",
-            'table vacuum is on node c, and "log"."magnets" is not: a query reads the tables of one server',
-        ),
-        (
-            "select * from log..vacuum union all select * from log..cavities",
-            "table vacuum is on node c and table cavities on node b",
-        ),
-        ("select * from log..vacuum, ringlog..signal", "and .*signal.* is not"),
-        ("select * from log..vacuum, log..sysobjects", "and .*sysobjects.* is not"),
-        ("select object_id('log..vacuum') from log..vacuum", "and .*object_id.* is not"),
-        ("select time into #t from log..vacuum", "is on node c, and can be read by a select of its own only"),
-        ("declare c cursor for select time from log..vacuum open c", "is on node c, and can be read by"),
-        ("delete from log..vacuum", "is on node c"),
-        ("insert into log..vacuum (time) values (getdate())", "is on node c"),
-        (
-            "set transaction isolation level serializable select * from log..vacuum",
-            "Node c has the tables of this query: it can be no part of a transaction",
-        ),
-    ],
-)
-def test_a_text_that_no_server_can_answer_is_refused(refusing: pymssql.Cursor, text: str, words: str) -> None:
-    with pytest.raises(pymssql.Error, match=words):
-        rows_of(refusing, text)
-    # the session goes on
-    refusing.execute("set transaction isolation level read committed")
-    assert rows_of(refusing, "select count(*) from log..magnets") == [(1,)]
+        for text, words in REFUSED:
+            with pytest.raises(pymssql.Error, match=words):
+                rows_of(cursor, text)
+            # the session goes on
+            cursor.execute("set transaction isolation level read committed")
+            assert rows_of(cursor, "select count(*) from log..magnets") == [(1,)]

@@ -277,4 +277,4 @@ def test_other_protocols_are_not_taken(web, content: bytes) -> None:
         assert found == content or not content
     client.close()
     log = web.server.data.with_name(web.server.data.name + ".stderr").read_text()
-    assert "upgrade" not in log.lower()
+    assert "upgrade request" not in log.lower()

@@ -23,6 +23,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[RECORD] = []
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One client after another; the page that lists all of them last."""
 

@@ -1,0 +1,39 @@
+"""What a file's tests leave on a server that other files use too: nothing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+
+from waiting import wait_until
+
+_THERE = r"""
+select 'role', rolname, concat_ws(' ', rolsuper, rolcreaterole, rolcanlogin, rolconfig) from pg_roles
+union all select 'member', roleid::regrole::text, member::regrole::text from pg_auth_members
+union all select 'setting', name, setting from pg_file_settings where applied
+union all select 'settings', setrole::regrole::text, setconfig::text from pg_db_role_setting
+union all select 'schema', nspname, null from pg_namespace where nspname !~ '^pg_(toast_)?temp_'
+union all select 'relation', oid::regclass::text, null from pg_class
+  where relkind in ('r', 'p', 'v', 'S', 'f') and not relispartition and relpersistence <> 't'
+union all select 'routine', oid::regprocedure::text, md5(prosrc) from pg_proc
+  where pronamespace::regnamespace::text !~ '^pg_temp_'
+"""
+
+
+@contextmanager
+def nothing(dsn: str) -> Iterator[None]:
+    """Fails where roles, settings, schemas, tables or routines are not at the end what they were.
+
+    Those of a session go soon after it has ended.
+    """
+    before = _there(dsn)
+    yield
+    wait_until(
+        lambda: _there(dsn) == before,
+        lambda: f"more: {_there(dsn) - before}, less: {before - _there(dsn)}, for the tests of other files",
+    )
+
+
+def _there(dsn: str) -> set[tuple[object, ...]]:
+    with psycopg.connect(dsn, options="-c search_path=") as connection:
+        return set(connection.execute(_THERE).fetchall())
