@@ -65,7 +65,54 @@ $$;
 comment on function tsql.hands_over(text, text) is
 $$Whether the error of a procedure goes to a TRY block around its call by way of its return, which undoes nothing. The setting
 tsql.try: `returned` where the caller is compiled and asks for the error (tsql.handed_over), `told` where it is the gateway,
-`on` where the error has to be raised.$$;
+`on` where the error has to be raised. Without a TRY block it is `called` under a compiled caller, and `aborts` under
+SET XACT_ABORT ON.$$;
+
+
+create or replace function tsql.is_refusal(sqlstate text, detail text)
+returns boolean
+language sql
+immutable
+as $$ select sqlstate = 'TS001' and split_part(detail, ' ', 1) in ('102', '3931') $$;
+
+comment on function tsql.is_refusal(text, text) is
+$$Whether an error says that a compiled procedure cannot do what its text asks for: the call ends, and nothing of it stays.$$;
+
+
+create or replace function tsql.goes_on_after(sqlstate text, detail text)
+returns boolean
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select tsql.ends_its_statement(sqlstate, detail) and not tsql.is_refusal(sqlstate, detail)
+    and current_setting('tsql.try', true) is distinct from 'aborts'
+$$;
+
+comment on function tsql.goes_on_after(text, text) is
+$$Whether a procedure goes on after this error of one of its statements.$$;
+
+
+create or replace function tsql.ends_with_it(sqlstate text, detail text)
+returns boolean
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(current_setting('tsql.try', true), '') in ('', 'off', 'called')
+    and tsql.transaction_count() = 0
+    and not tsql.is_refusal(sqlstate, detail)
+    and sqlstate !~ '^(40|53|57|58|XX)'
+    -- which of T-SQL's errors an unknown function is, the gateway finds in PostgreSQL's own error
+    and sqlstate <> '42883'
+    and not (sqlstate = 'TS001' and split_part(detail, ' ', 2)::integer > 19);
+end
+$$;
+
+comment on function tsql.ends_with_it(text, text) is
+$$Whether an error that ends the batch ends a procedure by its return, so that the statements before it stay: outside of a
+transaction each was committed on its own. Not a deadlock or a fault of the server, nor what ringlog refuses.$$;
 
 
 create or replace function tsql.hand_over(error tsql.error)
@@ -111,7 +158,7 @@ as $$
 declare
   error tsql.error;
 begin
-  if tsql.is_handed_over() and current_setting('tsql.try', true) = 'told' then
+  if tsql.is_handed_over() and coalesce(current_setting('tsql.try', true), '') not in ('on', 'returned', 'called') then
     error := tsql.handed_over();
     raise notice using errcode = '01R08', message = coalesce(error.message, ''),
       detail = format('%s %s %s %s %s', error.number, error.severity, error.state, coalesce(error.line, 0), error.procedure);
@@ -120,8 +167,8 @@ end
 $$;
 
 comment on function tsql.tell_handed_over() is
-$$At the end of a procedure: tells the gateway of an error that is for its TRY block, by a notice of SQLSTATE 01R08 with the
-detail of tsql.raise.$$;
+$$At the end of a procedure: tells the gateway of the error that has ended it, for its TRY block or as the end of the batch, by
+a notice of SQLSTATE 01R08 with the detail of tsql.raise. A compiled caller asks tsql.is_handed_over() instead.$$;
 
 
 create or replace function tsql.caught(sqlstate text, message text, detail text, line integer, procedure text)

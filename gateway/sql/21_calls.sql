@@ -245,8 +245,10 @@ begin
   sends_rows := not gives_value and (called.proretset or outputs = 0 and called.prokind = 'f'
     and called.prorettype not in ('smallint'::regtype, 'integer'::regtype, 'void'::regtype));
   perform set_config('tsql.error', '0', true), set_config('tsql.rowcount', '', true);
-  if try_ in ('told', 'returned') then
-    perform set_config('tsql.try', case when takes_over then 'returned' else 'on' end, true);
+  if try_ is distinct from 'on' and try_ is distinct from 'aborts' then
+    perform set_config('tsql.try',
+      case when try_ in ('told', 'returned') then case when takes_over then 'returned' else 'on' end
+        when takes_over then 'called' else 'alone' end, true);
   end if;
   if sends_rows then
     open rows_ for execute 'select * from ' || call using "values";
@@ -267,9 +269,7 @@ begin
     result := to_jsonb(gave);
     has_status := has_status or outputs = 0;
   end if;
-  if try_ in ('told', 'returned') then
-    perform set_config('tsql.try', try_, true);
-  end if;
+  perform set_config('tsql.try', coalesce(try_, ''), true);
   answer.status := case when has_status then coalesce(nullif(result ->> 'return_status', '')::integer, 0) else 0 end;
   if not gives_value then
     answer.value := answer.status::text;

@@ -103,7 +103,7 @@ class Site:
                     kinds = {"select": "assigned"} | dict.fromkeys(("", "insert", "delete", "merge"), "count")
                     kind = kinds.get(notice.message_detail or "", "in trigger")
                     called.events.append((kind, int(message)))
-                case "01R03":
+                case "01R03" | "01R08":
                     number, severity, state, line, _ = (notice.message_detail or "").split(" ", 4)
                     kind = "error" if int(severity) > 10 else "message"
                     called.events.append((kind, int(number), int(severity), int(state), int(line), message))

@@ -18,10 +18,21 @@ use std::sync::Arc;
 use tsql::facts::errors;
 use tsql::quoting::literal;
 
+/// What becomes of the errors of a procedure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Errors {
+    /// The client gets them.
+    Sent,
+    /// They are for a CATCH block of the batch.
+    Caught,
+    /// SET XACT_ABORT is on: each ends the batch and undoes the procedure.
+    Abort,
+}
+
 /// A statement or call to run.
 pub enum Source<'a> {
-    /// `repeated`: what the setting tsql.repeated is for this call. `in_try`: its errors are for a CATCH.
-    Call { statement: &'a Statement, values: &'a Bytes, only_reads: bool, repeated: &'a str, in_try: bool },
+    /// `repeated`: what the setting tsql.repeated is for this call. `errors`: what becomes of its errors.
+    Call { statement: &'a Statement, values: &'a Bytes, only_reads: bool, repeated: &'a str, errors: Errors },
     /// `only_reads`: it selects, and makes nothing.
     Query { sql: &'a Sql, parameters: &'a [Parameter<'a>], only_reads: bool },
 }
@@ -57,10 +68,16 @@ impl Source<'_> {
     /// The settings around it: the statements that set and reset them.
     fn settings(&self) -> Vec<(String, &'static str)> {
         let mut settings = Vec::new();
-        if let Source::Call { only_reads, repeated, in_try, .. } = self {
-            if *in_try && !only_reads {
-                // what compiled procedures do with an error that ends nothing by itself
-                settings.push(("set tsql.try = told".to_owned(), "set tsql.try = off"));
+        if let Source::Call { only_reads, repeated, errors, .. } = self {
+            // compiled procedures ask for it
+            match errors {
+                Errors::Caught if !only_reads => {
+                    settings.push(("set tsql.try = told".to_owned(), "set tsql.try = off"));
+                }
+                Errors::Abort if !only_reads => {
+                    settings.push(("set tsql.try = aborts".to_owned(), "set tsql.try = off"));
+                }
+                _ => {}
             }
             if !repeated.is_empty() {
                 let set = format!("set tsql.repeated = {}", literal(repeated));

@@ -3,7 +3,7 @@
 
 use super::procedures::{completed, refusal, Procedures, Refusal};
 use super::returned::Returned;
-use crate::backend::{Backend, Rows, Source};
+use crate::backend::{Backend, Errors, Rows, Source};
 use crate::catalogue::{Function, Returns};
 use crate::client::{Client, Locking};
 use crate::convert::Zone;
@@ -81,7 +81,7 @@ impl Procedures {
         }
         // named with its schema: the database of a text before need not be there
         let backend = self.opened_on(node, "").await.map_err(Failure::of_statement)?;
-        let source = Source::Call { statement, values, only_reads: true, repeated: "", in_try: false };
+        let source = Source::Call { statement, values, only_reads: true, repeated: "", errors: Errors::Sent };
         match backend.run(client, source, Rows::ToClient(None)).await {
             Ok(done) => Ok(completed(function, &[], &done.outcome, zone)?),
             Err(unfinished) => Err(refusal(unfinished, function)),

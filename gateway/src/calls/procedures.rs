@@ -2,7 +2,7 @@
 
 use super::name::split_name;
 use super::returned::Returned;
-use crate::backend::{rows_are_lost, Backend, Completed, Rows, Said, Source, Unfinished};
+use crate::backend::{rows_are_lost, Backend, Completed, Errors, Rows, Said, Source, Unfinished};
 use crate::callers::Caller;
 use crate::catalogue::{
     self, bind, Because, BindError, Catalogue, Function, Place, Plan, Returns, Unresolved, TEMPORARY,
@@ -24,6 +24,8 @@ use tsql::facts::notices::{HANDED_OVER, RAISED};
 const MOST_RELOADS: usize = 3;
 /// SQLSTATE of a procedure whose table, or what was asked for, is on another server.
 const MOVED: &str = "RL006";
+/// The schema of ringlog's own procedures, on which SET XACT_ABORT changes nothing.
+const RINGLOG: &str = "ringlog";
 /// SQLSTATE of tsql.demand_columns, before anything of the call has run.
 const OTHER_COLUMNS: &str = "RL007";
 
@@ -264,7 +266,7 @@ impl Procedures {
         in_try: bool,
         is_alone: bool,
     ) -> Result<Returned, Refusal> {
-        // only on a connection of its own can a setting say that errors are for a CATCH
+        // only on a connection of its own can a setting say what becomes of errors
         let shares = !in_try && !is_alone && self.shares(client, function);
         let zone = match shares || function.node.is_some() {
             true => self.gateway.zone(),
@@ -306,7 +308,11 @@ impl Procedures {
             values: &bound.values,
             only_reads: function.only_reads,
             repeated: &repeated,
-            in_try,
+            errors: match in_try {
+                true => Errors::Caught,
+                false if client.settings().abort_on_error => Errors::Abort,
+                false => Errors::Sent,
+            },
         };
         let rows = if function.returns == Returns::Rows { Rows::ToClient(None) } else { Rows::Kept };
         let reply_so_far = client.reply.tokens.len();
@@ -344,7 +350,8 @@ impl Procedures {
             && !client.settings().implicit_transactions
             && client.settings().locking == Locking::default()
             && client.settings().calendar == Calendar::default()
-            && client.settings().arithabort.unwrap_or_default() == Arithabort::default();
+            && client.settings().arithabort.unwrap_or_default() == Arithabort::default()
+            && (!client.settings().abort_on_error || function.schema == RINGLOG);
         match &function.node {
             None => function.joins_group && self.backend.may_share && is_alone,
             Some(_) if function.only_reads => function.returns != Returns::Rows,

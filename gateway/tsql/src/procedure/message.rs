@@ -96,9 +96,7 @@ impl<'t> BodyWriter<'t> {
         if self.dooms {
             self.add(format!("{} := true;", quoted(DOOMED)));
         }
-        // THROW always ends the procedure, also one that checks @@error
-        let place = Place { handler: place.handler.only_try(), ..place.clone() };
-        self.run(&place, line, Run { raises: true, ..Run::keeping(vec![raise]) });
+        self.run(place, line, Run { raises: true, throws: true, ..Run::keeping(vec![raise]) });
         Ok(())
     }
 }

@@ -27,6 +27,8 @@ pub struct Run {
     pub calls: bool,
     /// Its error is one that T-SQL raises, and leaves what the procedure has done.
     pub raises: bool,
+    /// It is a THROW, which ends the procedure whatever its number is.
+    pub throws: bool,
     /// What a statement whose error a CATCH block gets does in the end.
     pub caught: Option<String>,
     /// What one whose error is only sent does beside.
@@ -36,7 +38,7 @@ pub struct Run {
 impl Run {
     pub fn new(lines: Vec<String>) -> Run {
         let rows = Some(String::from("0"));
-        Run { lines, rows, calls: false, raises: false, caught: None, sent: None }
+        Run { lines, rows, calls: false, raises: false, throws: false, caught: None, sent: None }
     }
 
     pub fn leaving(lines: Vec<String>, rows: impl Into<String>) -> Run {
@@ -118,15 +120,29 @@ impl<'t> BodyWriter<'t> {
             self.add("end;");
             return;
         }
-        self.add(match (place.handler.as_try(), run.calls) {
-            (None, _) if self.scope.sybase => format!(
-                "if not tsql.ends_its_statement(sqlstate, {detail}) \
-                 or tsql.is_arithmetic(sqlstate, {text}, {table}, {index}) then raise; end if;"
-            ),
-            (None, _) => format!("if not tsql.ends_its_statement(sqlstate, {detail}) then raise; end if;"),
-            (Some(_), true) => String::from("if sqlstate in ('40001', '40P01') then raise; end if;"),
-            (Some(_), false) => String::from("if tsql.ends_its_batch(sqlstate) then raise; end if;"),
-        });
+        match (place.handler.as_try(), run.calls) {
+            (None, _) => {
+                let arithmetic = match self.scope.sybase {
+                    true => format!(" or tsql.is_arithmetic(sqlstate, {text}, {table}, {index})"),
+                    false => String::new(),
+                };
+                let ends = match run.throws {
+                    true => String::from("true"),
+                    false => format!("not tsql.goes_on_after(sqlstate, {detail}){arithmetic}"),
+                };
+                self.add(format!("if {ends} then"));
+                if self.hands_over(place) {
+                    self.add(format!("  if tsql.ends_with_it(sqlstate, {detail}) then"));
+                    self.add(format!("    perform tsql.hand_over({error});"));
+                    self.add(format!("    exit {};", quoted(BODY)));
+                    self.add("  end if;");
+                }
+                self.add("  raise;");
+                self.add("end if;");
+            }
+            (Some(_), true) => self.add("if sqlstate in ('40001', '40P01') then raise; end if;"),
+            (Some(_), false) => self.add("if tsql.ends_its_batch(sqlstate) then raise; end if;"),
+        }
         match place.handler.as_try() {
             Some(block) => {
                 for text in self.to_catch(block, &error, run.caught, place) {

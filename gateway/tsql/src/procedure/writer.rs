@@ -3,10 +3,10 @@
 //! Every variable is named with its @ ("@a"), which no column can be, so PL/pgSQL never confuses them. Variables of
 //! the compiler begin with two ("@@status").
 //!
-//! A statement that fails ends the procedure, and all its changes are rolled back. In a procedure that uses @@error,
-//! or SET XACT_ABORT OFF, each statement runs in a block of its own, and the procedure continues after the errors
-//! after which T-SQL continues. In a TRY block each statement has a block too, so that changes made before the error
-//! remain. A transaction is a block that ends where every path has ended it (`transaction`).
+//! Each statement runs in a block of its own, and the procedure continues after the errors after which T-SQL continues.
+//! A procedure that does only one thing needs no block: an error leaves nothing to keep and nothing to go on with. Under
+//! SET XACT_ABORT ON, and in functions, an error ends the whole. In a TRY block each statement has a block too, so that
+//! changes made before the error remain. A transaction is a block that ends where every path has ended it (`transaction`).
 
 use super::current::changed_cursors;
 use super::declared::{Cursor, FETCH_STATUS};
@@ -173,8 +173,12 @@ impl<'t> BodyWriter<'t> {
             false if is_procedure => Rows::Left,
             false => Rows::Unknown,
         };
-        let sets_off = goes_on(body, false);
-        let goes_on = goes_on(body, asks);
+        let xact_abort = xact_abort(body);
+        let sets_off = xact_abort == Some(false);
+        let goes_on = match xact_abort {
+            Some(aborts) => !aborts,
+            None => asks || is_procedure && does_more_than_one_thing(body),
+        };
         self.tracks_errors = asks || ((raises || goes_on) && is_procedure);
         let mut rows = String::from("integer := 0");
         match &self.purpose {
@@ -387,17 +391,27 @@ impl<'t> BodyWriter<'t> {
 const RAISED: &str = "An error was raised during trigger execution. The batch has been aborted and the user \
                       transaction, if any, has been rolled back.";
 
-/// Whether the procedure goes on after an error; `asks`: for @@error.
-fn goes_on(body: &[Statement], asks: bool) -> bool {
+/// What the body sets XACT_ABORT to, if it does.
+fn xact_abort(body: &[Statement]) -> Option<bool> {
+    tree::every(body).find_map(|statement| match &statement.kind {
+        Tree::Set(words) => match &tree::set_words(words)[..] {
+            [name, rest @ ..] if name == "xact_abort" => Some(rest != ["off"]),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+/// Whether the body holds two statements, or one in a loop, that change, send or compute something.
+fn does_more_than_one_thing(body: &[Statement]) -> bool {
+    let mut acts = 0;
     for statement in tree::every(body) {
-        if let Tree::Set(words) = &statement.kind {
-            let words = tree::set_words(words);
-            if let Some(("xact_abort", rest)) =
-                words.split_first().map(|(first, rest)| (first.as_str(), rest))
-            {
-                return rest == ["off"];
-            }
-        }
+        acts += match &statement.kind {
+            Tree::Block(_) | Tree::If { .. } | Tree::Set(_) | Tree::Return(_) | Tree::Label(_) => 0,
+            Tree::Declare(declared) => usize::from(declared.iter().any(|one| one.value.is_some())),
+            Tree::While { .. } => 2,
+            _ => 1,
+        };
     }
-    asks
+    acts > 1
 }
