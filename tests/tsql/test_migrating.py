@@ -175,6 +175,57 @@ def test_what_a_batch_sees_of_an_error_in_a_procedure(migrated: list[Answer], cl
         assert values == [["50000", "5"], ["0"], ["reports"], ["50001"]]
 
 
+def test_an_error_in_a_procedure_keeps_what_the_old_server_kept(
+    migrated: list[Answer], clients: Clients
+) -> None:
+    """learn.microsoft.com, SET XACT_ABORT: OFF is the default, where "in some cases only the Transact-SQL statement that
+    raised the error is rolled back and the transaction continues processing"; ON rolls back all."""
+    del migrated
+    for section in ("5.0", "7.4"):
+        answer = clients.tsql(
+            DEVELOPER,
+            "use site",
+            "create table kept_rows (i int primary key)",
+            "create procedure duplicate_in_the_middle as"
+            " insert kept_rows values (100) insert kept_rows values (100) insert kept_rows values (101)",
+            "create procedure division_in_the_middle as insert kept_rows values (200) select 11 select 1 / 0"
+            " insert kept_rows values (201) select 33 return 7",
+            "create procedure conversion_at_the_end as declare @a int insert kept_rows values (300)"
+            " select @a = convert(int, 'abc') insert kept_rows values (301)",
+            "exec duplicate_in_the_middle",
+            "exec division_in_the_middle",
+            "exec conversion_at_the_end print 'not reached'",
+            "select i from kept_rows order by i",
+            "drop procedure duplicate_in_the_middle, division_in_the_middle, conversion_at_the_end",
+            "drop table kept_rows",
+            section=section,
+        )
+        is_ase = section == "5.0"
+        assert [message.number for message in answer.errors] == [2601 if is_ase else 2627, 8134, 245]
+        # ASE ends the procedure at the division, and keeps what came before it (arithabort arith_overflow)
+        values = [row[0] for row in answer.rows if row and row[0].isdigit()]
+        rows = ["100", "101", "200", *(() if is_ase else ("201",)), "300"]
+        assert values == ["11", *(() if is_ase else ("33",)), *rows]
+
+
+def test_xact_abort_of_the_session_holds_in_procedures(migrated: list[Answer], clients: Clients) -> None:
+    del migrated
+    answer = clients.tsql(
+        DEVELOPER,
+        "use site",
+        "create table undone_rows (i int primary key)",
+        "create procedure writes_twice as insert undone_rows values (1) insert undone_rows values (1)",
+        "set xact_abort on",
+        "exec writes_twice print 'not reached'",
+        "select i from undone_rows",
+        "drop procedure writes_twice",
+        "drop table undone_rows",
+        section="7.4",
+    )
+    assert [message.number for message in answer.errors] == [2627]
+    assert [row for row in answer.rows if row and row[0].isdigit()] == []
+
+
 def test_the_text_comes_back(migrated: list[Answer], clients: Clients) -> None:
     del migrated
     answer = clients.tsql(DEVELOPER, "use site", "sp_helptext put_beam_loss")

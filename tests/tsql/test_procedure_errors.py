@@ -36,7 +36,9 @@ def test_raiserror_of_both_dialects_goes_on(site: Site) -> None:
     assert site.call("complains5", 1).status == 0
 
 
-def test_an_error_ends_its_statement_in_a_procedure_that_does_not_ask_for_it(site: Site, points: None) -> None:
+def test_an_error_ends_its_statement_in_a_procedure_that_does_not_ask_for_it(
+    site: Site, points: None
+) -> None:
     """learn.microsoft.com, SET XACT_ABORT: off by default, where only the statement with the error is rolled back."""
     site.define(
         """create procedure plain @id int as
@@ -81,9 +83,13 @@ def test_what_ends_the_batch_keeps_what_was_done_before_it(site: Site, points: N
 
 def test_one_statement_needs_no_block(site: Site) -> None:
     """An error leaves nothing to keep and nothing to go on with."""
-    (alone,) = site.compile("create procedure alone @id int as set nocount on insert points values (@id, 'b', 0)")
+    (alone,) = site.compile(
+        "create procedure alone @id int as set nocount on insert points values (@id, 'b', 0)"
+    )
     assert "exception when" not in alone
-    (several,) = site.compile("create procedure several @id int as insert points values (@id, 'b', 0) print 'x'")
+    (several,) = site.compile(
+        "create procedure several @id int as insert points values (@id, 'b', 0) print 'x'"
+    )
     assert "exception when" in several
 
 

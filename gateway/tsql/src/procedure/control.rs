@@ -23,10 +23,9 @@ impl<'t> BodyWriter<'t> {
             return Ok(text);
         }
         self.declare(CONDITION, "boolean");
-        // an error of a condition is not one that a procedure goes on after: which branch would it take?
-        let place = Place { handler: place.handler.only_try(), ..place.clone() };
-        let run = Run::new(vec![format!("{} := {text};", quoted(CONDITION))]);
-        self.run(&place, condition.at().line, run);
+        // which branch would the procedure take after an error?
+        let run = Run { ends: true, ..Run::new(vec![format!("{} := {text};", quoted(CONDITION))]) };
+        self.run(place, condition.at().line, run);
         Ok(quoted(CONDITION))
     }
 
@@ -112,11 +111,10 @@ impl<'t> BodyWriter<'t> {
                 Purpose::Function(of) => self.value(value, of)?,
                 Purpose::Table(_) | Purpose::Trigger { .. } => return Err(Error::returns_a_value(line)),
             };
-            let place = Place { handler: place.handler.only_try(), ..place.clone() };
             // RETURN keeps @@rowcount and @@error as they were
             let tracks = std::mem::replace(&mut self.tracks_errors, false);
-            let run = Run::keeping(vec![format!("{} := {text};", quoted(STATUS))]);
-            self.run(&place, line, run);
+            let run = Run { ends: true, ..Run::keeping(vec![format!("{} := {text};", quoted(STATUS))]) };
+            self.run(place, line, run);
             self.tracks_errors = tracks;
         }
         self.add(format!("exit {};", quoted(BODY)));

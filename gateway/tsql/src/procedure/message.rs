@@ -96,7 +96,7 @@ impl<'t> BodyWriter<'t> {
         if self.dooms {
             self.add(format!("{} := true;", quoted(DOOMED)));
         }
-        self.run(place, line, Run { raises: true, throws: true, ..Run::keeping(vec![raise]) });
+        self.run(place, line, Run { raises: true, ends: true, ..Run::keeping(vec![raise]) });
         Ok(())
     }
 }

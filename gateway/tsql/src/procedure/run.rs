@@ -27,8 +27,8 @@ pub struct Run {
     pub calls: bool,
     /// Its error is one that T-SQL raises, and leaves what the procedure has done.
     pub raises: bool,
-    /// It is a THROW, which ends the procedure whatever its number is.
-    pub throws: bool,
+    /// An error ends the procedure, whatever its number is: of THROW, and where nobody can say how to go on.
+    pub ends: bool,
     /// What a statement whose error a CATCH block gets does in the end.
     pub caught: Option<String>,
     /// What one whose error is only sent does beside.
@@ -38,7 +38,7 @@ pub struct Run {
 impl Run {
     pub fn new(lines: Vec<String>) -> Run {
         let rows = Some(String::from("0"));
-        Run { lines, rows, calls: false, raises: false, throws: false, caught: None, sent: None }
+        Run { lines, rows, calls: false, raises: false, ends: false, caught: None, sent: None }
     }
 
     pub fn leaving(lines: Vec<String>, rows: impl Into<String>) -> Run {
@@ -114,8 +114,9 @@ impl<'t> BodyWriter<'t> {
             self.add(format!("  exit {};", quoted(BODY)));
             self.add("end if;");
         }
-        if place.handler.is_none() {
-            self.add("raise;");
+        let keeps = place.handler.as_try().is_none() && !place.handler.is_none() && self.hands_over(place);
+        if place.handler.is_none() || run.ends && place.handler.as_try().is_none() {
+            self.raise_again(keeps, &error);
             self.indent -= 1;
             self.add("end;");
             return;
@@ -126,18 +127,10 @@ impl<'t> BodyWriter<'t> {
                     true => format!(" or tsql.is_arithmetic(sqlstate, {text}, {table}, {index})"),
                     false => String::new(),
                 };
-                let ends = match run.throws {
-                    true => String::from("true"),
-                    false => format!("not tsql.goes_on_after(sqlstate, {detail}){arithmetic}"),
-                };
-                self.add(format!("if {ends} then"));
-                if self.hands_over(place) {
-                    self.add(format!("  if tsql.ends_with_it(sqlstate, {detail}) then"));
-                    self.add(format!("    perform tsql.hand_over({error});"));
-                    self.add(format!("    exit {};", quoted(BODY)));
-                    self.add("  end if;");
-                }
-                self.add("  raise;");
+                self.add(format!("if not tsql.goes_on_after(sqlstate, {detail}){arithmetic} then"));
+                self.indent += 1;
+                self.raise_again(keeps, &error);
+                self.indent -= 1;
                 self.add("end if;");
             }
             (Some(_), true) => self.add("if sqlstate in ('40001', '40P01') then raise; end if;"),
@@ -172,6 +165,17 @@ impl<'t> BodyWriter<'t> {
         }
         self.indent -= 1;
         self.add("end;");
+    }
+
+    /// The end of the procedure by an error. `keeps`: what was done before it stays, where the error ends the batch only.
+    fn raise_again(&mut self, keeps: bool, error: &str) {
+        if keeps {
+            self.add(format!("if tsql.ends_with_it(sqlstate, {}) then", quoted(DETAIL)));
+            self.add(format!("  perform tsql.hand_over({error});"));
+            self.add(format!("  exit {};", quoted(BODY)));
+            self.add("end if;");
+        }
+        self.add("raise;");
     }
 
     /// Whether an error may go to a TRY block around the call by way of a return, which undoes nothing: neither the rows that

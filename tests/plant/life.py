@@ -1,0 +1,444 @@
+"""The life of a plant: operations drawn from a seed, on a real `ringlog serve`, each compared with the model."""
+
+import math
+import random
+import shutil
+import signal as signals
+import struct
+import subprocess
+import tempfile
+import time as clock
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import psycopg
+import pymssql
+import pyarrow as pa
+from psycopg import sql
+
+from plant.model import Refused, Table, Values, facility, start_of, tables
+from servers import RINGLOG, RunningServer, add_logins, free_port, ringlog, serving
+from waiting import wait_until
+
+Step = tuple[str, int]
+"""an operation and the seed of what it draws"""
+
+# How often each operation comes.
+WEIGHTS = {
+    "write": 40,
+    "write_late": 14,
+    "write_again": 8,
+    "write_conflict": 4,
+    "write_bad": 3,
+    "write_ahead": 3,
+    "compare": 14,
+    "maintain": 4,
+    "archive_weeks": 3,
+    "recall": 2,
+    "add_column": 1,
+    "rename_column": 1,
+    "restart": 1,
+    "crash": 1,
+}
+
+
+class Different(AssertionError):
+    """A read that is not what the model says."""
+
+
+def drawn(seed: int) -> Iterator[Step]:
+    """The operations of a life, without an end."""
+    draw = random.Random(seed)
+    while True:
+        yield draw.choices([*WEIGHTS], [*WEIGHTS.values()])[0], draw.getrandbits(32)
+
+
+@dataclass
+class Life:
+    """A plant and its model."""
+
+    folder: Path
+    model: dict[str, Table] = field(default_factory=tables)
+    history: list[Step] = field(default_factory=list)
+    renamed: dict[tuple[str, str], str] = field(default_factory=dict)
+    sent: list[tuple[str, int | None, datetime, Values]] = field(default_factory=list)
+    running: list[subprocess.Popen[str]] = field(default_factory=list)
+    """commands of the operator's that go on beside the writers"""
+    reads: int = 0
+
+    def __post_init__(self) -> None:
+        self.start = start_of(datetime.now(UTC))
+        self.plant = self.start
+        self.file = self.folder / "plant.toml"
+        self.archive = self.folder / "archive"
+        self.archive.mkdir()
+        self.archive.chmod(0o777)
+        self.http = free_port()
+        self._up = ExitStack()
+        self._names = 0
+        self.server: RunningServer
+
+    # --- the server ---
+
+    def _serve(self) -> None:
+        self.file.write_text(facility(self.model, str(self.archive), self.renamed))
+        options = ("--http", f"127.0.0.1:{self.http}", "--http-role", "reader")
+        self._up = ExitStack()
+        self.server = self._up.enter_context(serving(self.folder / "data", *options, facility=self.file))
+
+    @contextmanager
+    def alive(self) -> Iterator["Life"]:
+        self._serve()
+        add_logins(self.server)
+        try:
+            yield self
+        finally:
+            for command in self.running:
+                command.kill()
+                command.communicate()
+            self._up.close()
+
+    def _command(self, *words: str | Path) -> None:
+        """Runs a command of the operator's."""
+        done = ringlog(*words, "--data", self.server.data)
+        if done.returncode != 0:
+            raise Different(f"ringlog {' '.join(map(str, words))}: code {done.returncode}: {done.stdout}{done.stderr}")
+
+    def _begin(self, *words: str) -> None:
+        """Starts a command that goes on while writers write; two of them do not overlap."""
+        self._settle()
+        self.running.append(
+            subprocess.Popen(
+                [str(RINGLOG), *words, "--data", str(self.server.data)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+        )
+
+    def _settle(self) -> None:
+        """Waits for the commands that were started."""
+        for command in self.running:
+            said, _ = command.communicate()
+            if command.returncode != 0:
+                raise Different(f"{' '.join(command.args[1:])}: code {command.returncode}: {said}")  # type: ignore[index]
+        self.running.clear()
+
+    # --- steps ---
+
+    def step(self, step: Step) -> None:
+        self.history.append(step)
+        name, seed = step
+        getattr(self, name)(random.Random(seed))
+
+    def _values(self, draw: random.Random, table: Table) -> Values:
+        def one(of: str) -> Any:
+            if draw.random() < 0.1:
+                return None
+            if of == "real":
+                return struct.unpack("f", struct.pack("f", draw.uniform(-500, 500)))[0]
+            if of == "double":
+                return draw.choice([0.0, draw.uniform(-1e6, 1e6), draw.uniform(-1, 1) * 1e-9])
+            if of == "int":
+                return draw.choice([0, draw.randint(-(2**31), 2**31 - 1), draw.randint(0, 9)])
+            if of == "bit":
+                return draw.random() < 0.5
+            return draw.choice(["", "on", "off", "Ω-" + str(draw.randint(0, 99)), "it's"])
+
+        return {column: one(of) for column, of in table.columns.items()}
+
+    def _put(self, table: Table, seq_no: int | None, time: datetime | None, values: Values, section: str) -> None:
+        expected: tuple[int, ...] | None = None
+        try:
+            table.put(seq_no, time, values, datetime.now(UTC))
+        except Refused as refused:
+            expected = refused.numbers
+        got = self._call(table.name, seq_no, time, values, section)
+        if (got is None) != (expected is None) or expected is not None and got not in expected:
+            raise Different(f"put_{table.name} {seq_no} {time} {values}: error {got}, expected {expected}")
+        if expected is None and time is not None:
+            self.sent.append((table.name, seq_no, time, values))
+
+    def _call(self, table: str, seq_no: int | None, time: datetime | None, values: Values, section: str) -> int | None:
+        """The number of the error; None: the row is acknowledged."""
+        said = None if time is None else time.strftime("%Y-%m-%d %H:%M:%S.%f")
+        connection = wait_until(lambda: self._connected(section))
+        with connection, connection.cursor() as cursor:
+            try:
+                cursor.callproc(f"put_{table}", (seq_no, said, *values.values()))
+                while cursor.nextset():
+                    pass
+            except pymssql.Error as error:
+                return int(error.args[0])
+        return None
+
+    def _connected(self, section: str) -> pymssql.Connection | None:
+        login = self.server.writer
+        with suppress(pymssql.OperationalError):
+            return self.server.connect(login.user, login.password, database="online", tds_version=section)
+        return None
+
+    def _table(self, draw: random.Random) -> Table:
+        return draw.choice([*self.model.values()])
+
+    def write(self, draw: random.Random) -> None:
+        """Some rows in order, with or without their seq_no."""
+        table = self._table(draw)
+        for _ in range(draw.randint(1, 6)):
+            pause = draw.choice([1, 1, 7, 60, 3600, 40_000])
+            now = datetime.now(UTC)
+            self.plant = min(self.plant + timedelta(seconds=pause, microseconds=draw.randint(0, 999_999)), now)
+            seq_no = draw.choice([None, None, draw.randint(1, table.rows)])
+            self._put(table, seq_no, self.plant, self._values(draw, table), draw.choice(["7.4", "7.1"]))
+
+    def write_late(self, draw: random.Random) -> None:
+        table = self._table(draw)
+        for _ in range(draw.randint(1, 4)):
+            span = (datetime.now(UTC) - self.start).total_seconds()
+            time = self.start + timedelta(seconds=round(draw.uniform(0, span), draw.choice([0, 6])))
+            seq_no = draw.choice([None, draw.randint(1, table.rows)])
+            self._put(table, seq_no, time, self._values(draw, table), "7.4")
+
+    def write_again(self, draw: random.Random) -> None:
+        """Rows that were acknowledged, as a writer sends them that has not heard so."""
+        for name, seq_no, time, values in draw.sample(self.sent, min(3, len(self.sent))):
+            table = self.model[name]
+            if seq_no is not None and [*values] == [*table.columns]:
+                self._put(table, seq_no, time, values, "7.4")
+
+    def write_conflict(self, draw: random.Random) -> None:
+        if self.sent:
+            name, seq_no, time, _ = draw.choice(self.sent)
+            table = self.model[name]
+            self._put(table, seq_no, time, self._values(draw, table), "7.4")
+
+    def write_bad(self, draw: random.Random) -> None:
+        table = self._table(draw)
+        seq_no, time = draw.choice([(0, self.plant), (table.rows + 1, self.plant), (1, None)])
+        self._put(table, seq_no, time, self._values(draw, table), "7.4")
+
+    def write_ahead(self, draw: random.Random) -> None:
+        table = self._table(draw)
+        time = datetime.now(UTC) + timedelta(days=draw.uniform(2, 60))
+        self._put(table, draw.randint(1, table.rows), time, self._values(draw, table), "7.4")
+
+    def maintain(self, draw: random.Random) -> None:
+        self._begin("maintain")
+
+    def archive_weeks(self, draw: random.Random) -> None:
+        self._begin("archive", "now")
+
+    def recall(self, draw: random.Random) -> None:
+        table = self._table(draw)
+        begin = self.start + timedelta(weeks=draw.randint(0, 7))
+        self._begin("recall", table.name, f"{begin:%Y-%m-%d}", f"{begin + timedelta(weeks=1):%Y-%m-%d}")
+
+    def add_column(self, draw: random.Random) -> None:
+        table = self._table(draw)
+        if len(table.columns) < 9:
+            self._names += 1
+            table.add_column(f"extra_{self._names}", draw.choice(["real", "int", "varchar(20)"]))
+            self._install()
+
+    def rename_column(self, draw: random.Random) -> None:
+        table = self._table(draw)
+        old = draw.choice([*table.columns])
+        self._names += 1
+        new = f"renamed_{self._names}"
+        table.rename_column(old, new)
+        self.renamed[table.name, new] = old
+        self.sent = [row for row in self.sent if row[0] != table.name]
+        self._install()
+        del self.renamed[table.name, new]
+
+    def _install(self) -> None:
+        self._settle()
+        self.file.write_text(facility(self.model, str(self.archive), self.renamed))
+        self._command("init", "--facility", self.file)
+
+    def restart(self, draw: random.Random) -> None:
+        self._settle()
+        self._up.close()
+        self._serve()
+
+    def crash(self, draw: random.Random) -> None:
+        """A backend is killed, after which PostgreSQL ends all others and recovers."""
+        self._settle()
+        with psycopg.connect(self.server.dsn) as connection:
+            victim = connection.info.backend_pid
+            psutil.Process(victim).send_signal(signals.SIGKILL)
+        wait_until(self._is_there)
+
+    def _is_there(self) -> bool:
+        with suppress(psycopg.OperationalError), psycopg.connect(self.server.dsn):
+            return True
+        return False
+
+    # --- reads ---
+
+    def compare(self, draw: random.Random) -> None:
+        """A few of the reads, on spans of any length."""
+        self._settle()
+        table = self._table(draw)
+        reads = [self._ring, self._log, self._statistics, self._samples, self._hours]
+        for read in draw.sample(reads, 2):
+            read(draw, table)
+            self.reads += 1
+
+    def compare_all(self) -> None:
+        self._settle()
+        draw = random.Random(0)
+        for table in self.model.values():
+            for _ in range(4):
+                for read in (self._ring, self._log, self._statistics, self._samples, self._hours):
+                    read(draw, table)
+                    self.reads += 1
+        self._command("verify")
+
+    def _span(self, draw: random.Random) -> tuple[datetime, datetime]:
+        end = datetime.now(UTC) + timedelta(days=70)
+        length = draw.choice([3600.0, 86_400.0, 7 * 86_400.0, (end - self.start).total_seconds()])
+        begin = self.start + timedelta(seconds=draw.uniform(0, (end - self.start).total_seconds() - length))
+        if draw.random() < 0.5 and self.sent:
+            # a row at the very begin
+            begin = draw.choice(self.sent)[2]
+        return begin, begin + timedelta(seconds=length)
+
+    def _wanted(self, what: str, got: Any, wanted: Any) -> None:
+        if got != wanted:
+            missing = [one for one in wanted if one not in got] if isinstance(wanted, list) else wanted
+            extra = [one for one in got if one not in wanted] if isinstance(got, list) else got
+            raise Different(f"{what}: missing {missing!r}, not expected {extra!r}")
+
+    def _rows(self, schema: str, table: Table, condition: str, values: list[Any]) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.server.dsn_of(self.server.reader)) as connection:
+            connection.execute("set timezone = 'UTC'")
+            query = sql.SQL("select seq_no, time, {} from {} where {} order by time, seq_no").format(
+                sql.SQL(", ").join(map(sql.Identifier, table.columns)),
+                sql.Identifier(schema, table.name),
+                sql.SQL(condition),  # type: ignore[arg-type]
+            )
+            return [(seq_no, at.astimezone(UTC), *rest) for seq_no, at, *rest in connection.execute(query, values, binary=True)]
+
+    def _ring(self, draw: random.Random, table: Table) -> None:
+        wanted = sorted(
+            ((place, at, *row.values()) for place, (at, row) in table.ring.items()), key=lambda row: (row[1], row[0])
+        )
+        self._wanted(f"online.{table.name}", self._rows("online", table, "time is not null", []), wanted)
+
+    def _log(self, draw: random.Random, table: Table) -> None:
+        """The weeks that are in PostgreSQL."""
+        begin, end = self._span(draw)
+        begin = max(begin, datetime.now(UTC) - timedelta(weeks=3))
+        wanted = [(place, at, *row.values()) for (at, place), row in table.logged(begin, end)]
+        got = self._rows("log", table, "time >= %s and time < %s", [begin, end])
+        self._wanted(f"log.{table.name} from {begin} to {end}", got, wanted)
+
+    def _signal(self, draw: random.Random, table: Table, numeric: bool = False) -> tuple[str, str]:
+        choices = [
+            (signal, column)
+            for signal, column in table.signals.items()
+            if not numeric or table.columns[column] in ("real", "double", "int")
+        ]
+        return draw.choice(choices)
+
+    def _statistics(self, draw: random.Random, table: Table) -> None:
+        signal, column = self._signal(draw, table, numeric=True)
+        begin, end = self._span(draw)
+        with psycopg.connect(self.server.dsn_of(self.server.reader)) as connection:
+            try:
+                found = connection.execute(
+                    "select n, min, max, mean, first, last, nulls from ringlog.get_statistics(%s, %s, %s)",
+                    [signal, begin, end],
+                ).fetchall()
+            except psycopg.Error as error:
+                # its first or last rows are in the archive, which SQL does not read
+                if error.sqlstate == "RL003" and begin < datetime.now(UTC) - timedelta(weeks=2):
+                    return
+                raise
+        wanted = table.figures(column, begin, end)
+        figures = [] if wanted is None else [(*vars(wanted).values(),)]
+        if len(found) != len(figures) or not all(
+            same(a, b) for got, want in zip(found, figures, strict=True) for a, b in zip(got, want, strict=True)
+        ):
+            raise Different(f"get_statistics {signal} from {begin} to {end}: {found}, expected {figures}")
+
+    def _get(self, path: str, **parameters: Any) -> httpx.Response:
+        def answer() -> httpx.Response | None:
+            # the HTTP process begins a moment after the gateway
+            with suppress(httpx.TransportError):
+                got = httpx.get(f"http://127.0.0.1:{self.http}{path}", params=parameters, timeout=60, trust_env=False)
+                return None if got.status_code == 503 else got
+            return None
+
+        got = wait_until(answer)
+        if got.status_code != 200:
+            raise Different(f"{path} {parameters}: {got.status_code} {got.text[:300]}")
+        return got
+
+    def _samples(self, draw: random.Random, table: Table) -> None:
+        """Raw samples over HTTP, from PostgreSQL and the archive alike."""
+        signal, column = self._signal(draw, table)
+        begin, end = self._span(draw)
+        span = {"from": begin.isoformat(), "to": end.isoformat()}
+        got = self._get("/api/v1/data", signal=signal, format="arrow", **span)
+        read = pa.ipc.open_stream(got.content).read_all()
+        found = [*zip((at.astimezone(UTC) for at in read["time"].to_pylist()), read["value"].to_pylist(), strict=True)]
+        wanted = [(at, row[column]) for (at, _), row in table.logged(begin, end)]
+        self._wanted(f"/api/v1/data of {signal} from {begin} to {end}", found, wanted)
+
+    def _hours(self, draw: random.Random, table: Table) -> None:
+        """The Archiver Appliance's count and mean of whole hours: of those that have values."""
+        signal, column = self._signal(draw, table, numeric=True)
+        begin, end = (at.replace(minute=0, second=0, microsecond=0) for at in self._span(draw))
+        end = min(max(end, begin + timedelta(hours=1)), datetime.now(UTC))
+        if end <= begin:
+            return
+        for operator in ("count", "mean"):
+            span = {"from": begin.isoformat(), "to": end.isoformat()}
+            got = self._get("/retrieval/data/getData.json", pv=f"{operator}_3600({signal})", **span)
+            found = {event["secs"] // 3600: event["val"] for event in got.json()[0]["data"]}
+            hours: dict[int, list[float]] = {}
+            for (at, _), row in table.logged(begin, end):
+                if row[column] is not None:
+                    hours.setdefault(int(at.timestamp()) // 3600, []).append(float(row[column]))
+            for hour, values in hours.items():
+                wanted = float(len(values)) if operator == "count" else sum(values) / len(values)
+                if not same(found.get(hour), wanted):
+                    at = datetime.fromtimestamp(hour * 3600, UTC)
+                    raise Different(f"{operator}_3600({signal}) at {at}: {found.get(hour)}, expected {wanted}")
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equal but for the order of additions."""
+    if a is None or b is None:
+        return a is b
+    return math.isclose(float(a), float(b), rel_tol=1e-9, abs_tol=1e-12)
+
+
+def live(steps: Iterator[Step], seconds: float) -> Life:
+    """Lives through the steps for so long. Raises Different, with the history so far."""
+    folder = Path(tempfile.mkdtemp(prefix="ringlog-plant-", dir="/tmp"))
+    folder.chmod(0o755)
+    until = clock.monotonic() + seconds
+    life = Life(folder)
+    try:
+        with life.alive():
+            try:
+                for step in steps:
+                    if clock.monotonic() > until:
+                        break
+                    life.step(step)
+                life.compare_all()
+            except Exception as error:
+                error.history = life.history  # type: ignore[attr-defined]
+                raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return life

@@ -1,0 +1,160 @@
+"""What is stored, as dictionaries: the contract of put_<table> (docs/facility-files.md, Procedures) without any code of
+ringlog's."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+Values = dict[str, Any]
+Key = tuple[datetime, int]
+
+CLOCK_TOLERANCE = timedelta(days=1)
+
+
+class Refused(Exception):
+    """A row that writes nothing; `numbers`: of the errors of SQL Server and Sybase ASE."""
+
+    def __init__(self, *numbers: int) -> None:
+        super().__init__(*numbers)
+        self.numbers = numbers
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Figures of the values of some rows."""
+
+    n: int
+    min: float | None
+    max: float | None
+    mean: float | None
+    first: float | None
+    last: float | None
+    nulls: int
+
+
+@dataclass
+class Table:
+    """A ring and its log."""
+
+    name: str
+    rows: int
+    nth: int
+    columns: dict[str, str]
+    """the type of each, by its name"""
+    signals: dict[str, str]
+    """the column of each signal"""
+    ring: dict[int, tuple[datetime, Values]] = field(default_factory=dict)
+    log: dict[Key, Values] = field(default_factory=dict)
+    arrival: tuple[int, datetime] | None = None
+    """seq_no and time of the latest row that came without seq_no"""
+
+    def full(self, values: Values) -> Values:
+        """The row with all of the table's columns."""
+        return {column: values.get(column) for column in self.columns}
+
+    def put(self, seq_no: int | None, time: datetime | None, values: Values, now: datetime) -> None:
+        """Stores a row. Raises Refused."""
+        values = self.full(values)
+        if time is None:
+            raise Refused(515, 233)
+        if seq_no is not None and not 1 <= seq_no <= self.rows:
+            raise Refused(547)
+        if time > now + CLOCK_TOLERANCE:
+            assert seq_no is not None
+            self._log(seq_no, time, values, check=True)
+            return
+        arrival = self.arrival
+        if seq_no is None:
+            seq_no, arrival = self._place(time, values)
+        logged = (seq_no - 1) % self.nth == 0
+        if logged:
+            self._log(seq_no, time, values, check=True)
+        if seq_no not in self.ring or self.ring[seq_no][0] <= time:
+            self.ring[seq_no] = (time, values)
+        self.arrival = arrival
+
+    def _place(self, time: datetime, values: Values) -> tuple[int, tuple[int, datetime] | None]:
+        """The seq_no of a row that comes without one, and what is then known of arrivals."""
+        same = [place for place, row in self.ring.items() if row == (time, values)]
+        if same:
+            return same[0], self.arrival
+        newest = max(((at, place) for place, (at, _) in self.ring.items()), default=None)
+        place = newest[1] if newest else 0
+        if newest and self.arrival and self.arrival[1] == newest[0]:
+            place = self.arrival[0]
+        place = place % self.rows + 1
+        return place, (place, max(newest[0], time) if newest else time)
+
+    def _log(self, seq_no: int, time: datetime, values: Values, *, check: bool) -> None:
+        there = self.log.get((time, seq_no))
+        if there is None:
+            self.log[time, seq_no] = values
+        elif check and there != values:
+            raise Refused(2627, 2601)
+
+    def add_column(self, name: str, of: str) -> None:
+        self.columns[name] = of
+        self.signals[f"{self.name}/{name}"] = name
+        for _, values in [*self.ring.values()]:
+            values[name] = None
+        for values in self.log.values():
+            values[name] = None
+
+    def rename_column(self, old: str, new: str) -> None:
+        """The signal's name is the facility file's, and stays."""
+        self.columns = {new if name == old else name: of for name, of in self.columns.items()}
+        self.signals = {signal: new if column == old else column for signal, column in self.signals.items()}
+        for values in {id(one): one for one in [v for _, v in self.ring.values()] + [*self.log.values()]}.values():
+            values[new] = values.pop(old)
+
+    def logged(self, begin: datetime, end: datetime) -> list[tuple[Key, Values]]:
+        """The rows of a span by time and seq_no; `end` is exclusive."""
+        return sorted(
+            ((key, values) for key, values in self.log.items() if begin <= key[0] < end), key=lambda row: row[0]
+        )
+
+    def figures(self, column: str, begin: datetime, end: datetime) -> Bin | None:
+        """Of a column's values in a span; None: there is no row."""
+        rows = self.logged(begin, end)
+        values = [float(row[column]) for _, row in rows if row[column] is not None]
+        if not rows:
+            return None
+        return Bin(
+            len(values),
+            min(values, default=None),
+            max(values, default=None),
+            sum(values) / len(values) if values else None,
+            values[0] if values else None,
+            values[-1] if values else None,
+            len(rows) - len(values),
+        )
+
+
+def tables() -> dict[str, Table]:
+    """One with all rows in the log, one with each fifth."""
+    columns = {"current": "real", "level": "double", "counts": "int", "open": "bit", "label": "varchar(20)"}
+    return {
+        name: Table(name, rows, nth, dict(columns), {f"{name}/{column}": column for column in columns})
+        for name, rows, nth in (("magnet", 40, 1), ("vacuum", 20, 5))
+    }
+
+
+def facility(of: dict[str, Table], archive: str, renamed: dict[tuple[str, str], str]) -> str:
+    """The facility file. `renamed`: the former name of a column, by its table and name."""
+    lines = ['timezone = "UTC"', "[history]", 'online = "3 weeks"', f'archive = "{archive}"']
+    for table in of.values():
+        lines += ["[[table]]", f'name = "{table.name}"', f"rows = {table.rows}", "cycle = 1.0"]
+        lines += [f"log = {{ nth = {table.nth} }}"] if table.nth > 1 else ['log = "every"']
+        lines += ['summaries = ["1 min", "10 min", "1 h", "1 day"]']
+        for signal, column in table.signals.items():
+            lines += ["[[table.column]]", f'name = "{column}"', f'type = "{table.columns[column]}"']
+            lines += [f'signal = "{signal}"']
+            if (former := renamed.get((table.name, column))) is not None:
+                lines += [f'renamed_from = "{former}"']
+    return "\n".join(lines) + "\n"
+
+
+def start_of(now: datetime) -> datetime:
+    """The first Monday of the plant's life, eleven weeks ago."""
+    day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return day - timedelta(days=day.weekday(), weeks=11)
