@@ -14,6 +14,7 @@ from psycopg import sql
 
 from ringlog.adoption.composites import compared
 from ringlog.adoption.composites import stored as stored_as
+from ringlog.adoption.copier import copier
 from ringlog.adoption.copying import Source
 from ringlog.adoption.digest import Digest
 from ringlog.adoption.objects import OldColumn, OldTable
@@ -55,7 +56,7 @@ def copy_site(
     def work(waiting: Iterator[OldTable]) -> Iterator[SiteCopied]:
         with (
             connected(source.address, source.password, source.version) as old,
-            session.connect(conninfo, autocommit=True) as new,
+            session.connect(limited, autocommit=True) as new,
         ):
             new.execute("set session timezone to 'UTC'")
             # no trigger fires and no foreign key is checked row by row
@@ -64,7 +65,8 @@ def copy_site(
                 yield _tried(old, new, table, database, source)
 
     largest_first = sorted(tables, key=lambda table: -table.bytes)
-    return in_threads(largest_first, connections, work, report)
+    with copier(conninfo, database) as limited:
+        return in_threads(largest_first, connections, work, report)
 
 
 def _tried(
@@ -193,7 +195,7 @@ def _go_on(new: psycopg.Connection[Any], table: sql.Identifier, column: OldColum
 
 def unreferenced(conninfo: str, database: str) -> list[str]:
     """Foreign keys of the schema with rows that refer to none: the old server was changed meanwhile."""
-    with session.connect(conninfo) as new:
+    with copier(conninfo, database) as limited, session.connect(limited) as new:
         found = new.execute(
             """
             select c.conname, c.conrelid::regclass::text, c.confrelid::regclass::text,

@@ -15,7 +15,7 @@ from ringlog.adoption.rings import Ring
 from ringlog.adoption.site_rows import copy_site
 from ringlog.adoption.tables import made_all
 from ringlog.clients import Address
-from servers import RunningServer, ringlog, serving
+from servers import Login, RunningServer, ringlog, serving
 
 SITE = """
 create role plant nologin;
@@ -234,6 +234,35 @@ def test_tables_of_two_owners_with_one_name(old: RunningServer) -> None:
         assert administrator.execute("select n from moved.counts").fetchall() == [(1,)]
         # plant's own tables are what another test counts
         administrator.execute("drop table plant.counts")
+
+
+def test_checks_of_a_site_do_not_run_as_the_administrator(old: RunningServer) -> None:
+    with psycopg.connect(old.dsn, autocommit=True) as administrator:
+        administrator.execute(
+            "create schema stock authorization plant; create schema sold authorization plant;"
+            "create table stock.parts (n integer); insert into stock.parts values (1), (2);"
+            "grant select on stock.parts to plant; grant usage on schema stock to plant"
+        )
+        with psycopg.connect(old.dsn_of(Login("builder", "build-1")), autocommit=True) as builder:
+            builder.execute(
+                "create table sold.seen (by_session name, by_role name);"
+                "create function sold.sees (n integer) returns boolean language plpgsql as $$ begin"
+                " insert into sold.seen values (session_user, current_user); return true; end $$;"
+                "create domain sold.part as integer check (sold.sees(value));"
+                "create table sold.parts (n sold.part check (sold.sees(n)))"
+            )
+        table = OldTable("parts", (OldColumn("n", "int", 4, 10, 0, True),), (), 2, owner="stock")
+        source = Source(Address.parse(f"tds://builder@{old.host}:{old.port}/plant"), "build-1", "7.4", "UTC")
+        done = copy_site(source, old.dsn, "sold", [table], 1, lambda _: None)
+        assert [(each.table, each.rows, each.same) for each in done] == [("parts", 2, True)]
+        seen = administrator.execute("select distinct by_session, by_role from sold.seen").fetchall()
+        assert seen
+        may = "select rolname from pg_roles where rolsuper"
+        superusers = {name for (name,) in administrator.execute(may)}
+        assert not superusers & {name for row in seen for name in row}, seen
+        assert not administrator.execute(
+            "select from pg_roles where rolname like 'ringlog_copier%'"
+        ).fetchall()
 
 
 def test_rows_of_a_ring_without_a_time_are_reported(old: RunningServer) -> None:
