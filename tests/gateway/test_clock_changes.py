@@ -64,6 +64,11 @@ def stored(server: RunningServer, table: str) -> list[tuple[datetime, int]]:
         return connection.execute(query).fetchall()
 
 
+def empty(server: RunningServer, table: str) -> None:
+    with psycopg.connect(server.dsn) as connection:
+        connection.execute(f'truncate log.{table}, ringlog.arrival; update online.{table} set "time" = null')
+
+
 @pytest.mark.parametrize("version", [5, 7])
 @pytest.mark.parametrize("way", ["numbered", "unnumbered", "text"])
 @pytest.mark.parametrize("policy", POLICIES)
@@ -71,6 +76,7 @@ def test_the_hour_that_is_twice(zurich_clients: Clients, version: int, policy: s
     """A row a minute from 01:00 to 05:00, each tenth of them sent again, and two that come late."""
     server = zurich_clients.server
     table = f"{policy}_{version}_{way}"
+    empty(server, table)
     # both minutes 02:29, which come after their successors
     minutes = list(range(240))
     for late in (89, 149):
@@ -92,7 +98,15 @@ def test_the_hour_that_is_twice(zurich_clients: Clients, version: int, policy: s
 
 def test_reading_between_times_that_were_twice_takes_the_later(zurich_clients: Clients) -> None:
     """As PostgreSQL does: only who writes says where the table goes on."""
-    with zurich_clients.ct(zurich_clients.server.reader) as client:
+    server = zurich_clients.server
+    empty(server, "every_5_text")
+    with psycopg.connect(server.dsn) as connection:
+        connection.execute(
+            "insert into log.every_5_text (seq_no, time, number)"
+            " select n + 1, %s + n * interval '1 min', n from generate_series(0, 239) as n",
+            [AUTUMN],
+        )
+    with zurich_clients.ct(server.reader) as client:
         answer = client.language("exec get_every_5_text_range @from_time = '2025-10-26 02:00', @max_rows = 1")
     assert [row[2] for row in answer.rows] == ["120"]
 
@@ -104,8 +118,7 @@ def test_the_hour_that_never_was(zurich_clients: Clients, version: int, policy: 
     """A row a minute from 00:00 to 04:00; between 01:59 and 03:00 come times of the hour between them."""
     server = zurich_clients.server
     table = f"{policy}_{version}_{way}"
-    with psycopg.connect(server.dsn) as connection:
-        connection.execute(f'truncate log.{table}, ringlog.arrival; update online.{table} set "time" = null')
+    empty(server, table)
     with zurich_clients.ct(server.writer, section=SECTIONS[version]) as client:
         for minute in range(180):
             if minute == 120:
