@@ -310,7 +310,7 @@ def test_a_text_that_nests_without_end_is_refused(clients: Clients) -> None:
 def test_several_result_sets_of_a_procedure(clients: Clients, admin: Admin, version: str) -> None:
     """As procedures compiled from T-SQL report them."""
     admin.execute(
-        "create or replace procedure gateway_test.several(inout n integer) language plpgsql as $$ "
+        "create procedure gateway_test.several(inout n integer) language plpgsql as $$ "
         "declare first refcursor := 'first'; second refcursor := 'second'; begin "
         "raise notice 'before'; "
         "open first for select i, i * i as square from generate_series(1, n) i; "
@@ -339,6 +339,7 @@ def test_several_result_sets_of_a_procedure(clients: Clients, admin: Admin, vers
                 shown = [event for event in said(answer) if event[0] in (ROW, MESSAGE)]
                 assert shown[:6] == expected
             assert by_text.rows[-1] == ["3"]
+    admin.execute("drop procedure gateway_test.several")
 
 
 @BOTH
@@ -360,3 +361,4 @@ def test_a_procedure_that_is_defined_can_be_called_at_once(
         assert client.language("declare @b int exec for_now 5, @b output select @b").rows == [["10"]]
         client.language("rollback")
         assert client.call("for_now").error.number == 2812
+    admin.execute("revoke create on schema gateway_test from daq_writer")
