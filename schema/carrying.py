@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import psycopg
 from psycopg import sql
 
-from ringlog.schema import session
+from ringlog.schema import catalogue, session
 from ringlog.schema.roles import OWNER, SUMMARIES
 
 Connection: TypeAlias = psycopg.Connection[Any]
@@ -307,15 +307,8 @@ class Carrier:
         """Those of the source, in its order."""
         name = relation.as_string()
         if name not in self._known:
-            self._known[name] = self._read_columns(name)
+            self._known[name] = [*catalogue.columns(self.source, relation)]
         return self._known[name]
-
-    def _read_columns(self, relation: str) -> list[str]:
-        query = (
-            "select attname from pg_attribute where attrelid = %s::regclass and attnum > 0"
-            " and not attisdropped order by attnum"
-        )
-        return [name for (name,) in self.source.execute(query, [relation])]
 
 
 def _names(columns: Sequence[str], of: str | None = None) -> sql.Composed:

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.procedures import OF_A_TABLE, Procedure
-from ringlog.schema import registry, renaming
+from ringlog.schema import catalogue, registry, renaming
 from ringlog.schema.change import run
 from ringlog.schema.elsewhere import signal_elsewhere
 from ringlog.schema.facility import Facility
@@ -95,7 +95,10 @@ def placed(connection: sa.Connection, of: str, names: Collection[str]) -> list[P
         Placed(
             name,
             of,
-            {schema: _columns(connection, schema, name) for schema in _SCHEMAS},
+            {
+                schema: [*catalogue.columns(connection, sql.Identifier(schema, name)).items()]
+                for schema in _SCHEMAS
+            },
             tuple(_procedures(connection, of, name, (name, *formers.get(name, ())))),
             tuple(
                 {**row, "node": of}
@@ -106,16 +109,6 @@ def placed(connection: sa.Connection, of: str, names: Collection[str]) -> list[P
         )
         for name in names
     ]
-
-
-def _columns(connection: sa.Connection, schema: str, name: str) -> list[tuple[str, str]]:
-    statement = sa.text(
-        "select attname, format_type(atttypid, atttypmod)"
-        " from pg_attribute join pg_class on pg_class.oid = attrelid"
-        " where relnamespace = to_regnamespace(:schema) and relname = :name"
-        " and attnum > 0 and not attisdropped order by attnum"
-    )
-    return [(row[0], row[1]) for row in connection.execute(statement, {"schema": schema, "name": name})]
 
 
 _STAND_IN = sql.SQL("""create or replace function {name}({arguments})
@@ -264,8 +257,8 @@ def _make_types(connection: sa.Connection, table: Placed) -> list[str]:
     """Makes the row types of ring and log, or gives them the columns that are new on the node."""
     changed = []
     for schema, columns in table.columns.items():
-        there = dict(_columns(connection, schema, table.table))
         name = sql.Identifier(schema, table.table)
+        there = catalogue.columns(connection, name)
         new = [(column, kind) for column, kind in columns if column not in there]
         same = {column: kind for column, kind in columns if column in there}
         if there and there != same:

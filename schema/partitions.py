@@ -21,6 +21,7 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.schema import locks, recent
+from ringlog.schema.catalogue import columns
 from ringlog.schema.change import is_lock_conflict, run, tried
 from ringlog.schema.clock import Clock, judge, sure
 from ringlog.schema.dropping import drop_for_good, set_week_aside, weeks_aside
@@ -299,15 +300,10 @@ def keep_statistics_small(connection: sa.Connection, table: str, partition: str 
     A log that grows is analyzed again and again; 200 columns take 0.3 s of CPU each time from the first few
     thousand rows on, and no plan needs more than those of time and seq_no.
     """
-    columns = connection.scalars(
-        sa.text(
-            "select attname from pg_attribute where attrelid = cast(:log as regclass) and attnum > 0"
-            " and not attisdropped and not attname = any(:keys) order by attnum"
-        ),
-        {"log": sql.Identifier("log", table).as_string(), "keys": [*KEY_COLUMNS]},
-    )
     actions = [
-        sql.SQL("alter column {} set statistics 0").format(sql.Identifier(column)) for column in columns
+        sql.SQL("alter column {} set statistics 0").format(sql.Identifier(column))
+        for column in columns(connection, sql.Identifier("log", table))
+        if column not in KEY_COLUMNS
     ]
     relation = sql.Identifier("log", partition or table)
     if actions:
