@@ -144,3 +144,19 @@ def test_roles(written: Magnets) -> None:
         ("ringlog_gateway", True, False, False, False, False),
         ("ringlog_owner", False, True, False, False, False),
     ]
+
+
+def test_functions_that_run_as_another_or_in_triggers_search_only_what_is_postgresqls(
+    written: Magnets,
+) -> None:
+    """Names in their bodies are searched when they run: along a path that no caller chooses."""
+    assert (
+        written.rows(
+            "select oid::regprocedure::text from pg_proc"
+            " where (prosecdef"
+            " or prorettype = 'trigger'::regtype and proowner::regrole::text = 'ringlog_owner')"
+            " and pronamespace::regnamespace::text not in ('pg_catalog', 'information_schema')"
+            " and not 'search_path=pg_catalog, pg_temp' = any(coalesce(proconfig, '{}'))"
+        )
+        == []
+    )
