@@ -407,7 +407,8 @@ class Spool:
         self._done.clear()
         self._given_up.clear()
         self._repeated -= repeated
-        self._keep_count()
+        if work is None:
+            self._keep_count()
         return True
 
     def _take_in(self) -> bool:

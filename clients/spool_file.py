@@ -68,8 +68,10 @@ class State(NamedTuple):
 
     def store(self, db: sqlite3.Connection) -> None:
         """Stores the state in place of the former one."""
-        db.execute("delete from state")
-        db.execute("insert into state values (?, ?, ?, ?, ?, ?, ?)", (*self, self._checksum()))
+        whole = (*self, self._checksum())
+        columns = "(spool, table_name, columns, id, seq_no, time, crc)"
+        if not db.execute(f"update state set {columns} = (?, ?, ?, ?, ?, ?, ?)", whole).rowcount:
+            db.execute(f"insert into state {columns} values (?, ?, ?, ?, ?, ?, ?)", whole)
 
     @classmethod
     def load(cls, db: sqlite3.Connection) -> "State | None":
