@@ -28,7 +28,7 @@ from psycopg import sql
 
 from ringlog.history import files, late, ownership, priority
 from ringlog.history.books import enter
-from ringlog.history.connection import BeyondArrow, Connection, connect, rows
+from ringlog.history.connection import BeyondArrow, Connection, ReadError, connect, rows
 from ringlog.history.folder import Damaged, Folder, aside
 from ringlog.history.manifest import (
     ColdWeek,
@@ -46,7 +46,7 @@ from ringlog.schema import clock
 from ringlog.schema.change import run, tried
 from ringlog.schema.partitions import Partition, Week, alone, log_partitions
 from ringlog.schema.roles import become_owner
-from ringlog.schema.tiers import archive_file, late_row, note_dropped
+from ringlog.schema.tiers import archive_file, damage, late_row, note_dropped
 
 log = logging.getLogger(__name__)
 
@@ -138,15 +138,33 @@ def archive(
         with engine.begin() as connection:
             due = _due(connection, moment - chosen[0], moment)
             with_late = _late_weeks(connection)
+        failed: set[str] = set()
+
+        def done(table: str, work: Callable[[], str]) -> str:
+            """The line of a work. What cannot be read keeps no other week from the archive."""
+            try:
+                return work()
+            except (ReadError, sa.exc.DBAPIError) as error:
+                lock.execute(sa.select(1))  # it is not PostgreSQL that has gone
+                failed.add(table)
+                words = " ".join(str(error.orig if isinstance(error, sa.exc.DBAPIError) else error).split())
+                with engine.begin() as connection:
+                    become_owner(connection)
+                    note_damage = sa.func.ringlog.note_damage("archive", table, words)
+                    return str(connection.scalar(sa.select(note_damage)))
+
         try:
             for number, (table, partition) in enumerate(due, 1):
-                yield _archive(this, table, partition) + (
-                    f" ({number} of {len(due)})" if len(due) > 1 else ""
-                )
+                line = done(table, partial(_archive, this, table, partition))
+                yield line + (f" ({number} of {len(due)})" if len(due) > 1 else "")
             for week in with_late:
-                yield _merge_late(this, week)
+                yield done(week.table, partial(_merge_late, this, week))
         except _Stopped:
             return
+        with engine.begin() as connection:
+            become_owner(connection)
+            mended = (damage.c.work == "archive") & damage.c.table_name.not_in(failed)
+            connection.execute(damage.delete().where(mended))
         with engine.begin() as connection:
             write_manifest(connection, folder)
 

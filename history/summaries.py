@@ -110,6 +110,7 @@ def summarise(
     """
     done: dict[str, int] = {}
     held_up: list[str] = []
+    failed: list[str] = []
     with ExitStack() as stack:
         connection = stack.enter_context(connected(conninfo))
         if turn is not Turn.HELD:
@@ -126,9 +127,21 @@ def summarise(
             with connected(conninfo) as worker:
                 worker.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
                 for table in _tables(worker, some):
-                    rows = _summarise(worker, conninfo, table, moment, enough, stopped, held_up)
+                    try:
+                        rows = _summarise(worker, conninfo, table, moment, enough, stopped, held_up)
+                    except psycopg.Error as error:
+                        if worker.broken or error.sqlstate is None:
+                            raise
+                        # it keeps no other table from its summaries
+                        failed.append(table.name)
+                        _note_damage(worker, table.name, error)
+                        continue
                     if rows:
                         done[table.name] = rows
+        with connection.transaction():
+            connection.execute(sql.SQL("set local role {}").format(sql.Identifier(OWNER)))
+            mended = "delete from ringlog.damage where work = 'summaries' and table_name <> all(%s)"
+            connection.execute(mended, [failed])
         if held_up:
             log.warning(
                 "summaries of %s are not made yet: %s, which may write rows",
@@ -158,6 +171,14 @@ def connected(conninfo: str) -> Iterator[psycopg.Connection]:
     with session.connect(conninfo, autocommit=True) as connection:
         connection.execute("set timezone to 'UTC'")
         yield connection
+
+
+def _note_damage(connection: psycopg.Connection, table: str, error: psycopg.Error) -> None:
+    words = " ".join(str(error).split())
+    (sentence,) = _row(connection, "select ringlog.note_damage('summaries', %s, %s)", table, words)
+    if sentence not in _logged:
+        _logged.add(sentence)
+        log.error("%s", sentence)
 
 
 def _due(connection: psycopg.Connection, now: datetime, enough: int, may_look: bool) -> list[tuple[Any, ...]]:

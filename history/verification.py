@@ -17,7 +17,7 @@ def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Ite
         "select table_name, levels, until from ringlog.summarised where until is not null order by table_name"
     ).fetchall()
     for table, levels, until in tables:
-        yield from _levels(connection, table, levels)
+        yield from whole(connection, f"summary.{table}", _levels(connection, table, levels))
         length = max((level for level in levels if level <= _DAY), default=levels[0])
         names = {
             "log": sql.Identifier("log", table),
@@ -28,19 +28,41 @@ def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Ite
             "until": sql.Literal(until),
         }
         numbers = sql.Literal([*NUMBERS, *(f"{kind}[]" for kind in NUMBERS)])
-        for column, spans, begin in connection.execute(
-            sql.SQL(_COLUMNS).format(numbers=numbers, relation=sql.Literal(names["log"].as_string()), **names)
-        ):
-            yield (
-                f"summary.{table}: column {column} has fewer rows than others in {spans} spans of {length} s,"
-                f" the first at {begin:%Y-%m-%d %H:%M:%S%z}"
-            )
-        for begin, stored, there in connection.execute(sql.SQL(_COUNTS).format(**names)):
-            yield (
-                f"summary.{table}: the span of {length} s at {begin:%Y-%m-%d %H:%M:%S%z} has {stored} rows,"
-                f" the log {there}"
-            )
+        columns = sql.SQL(_COLUMNS).format(
+            numbers=numbers, relation=sql.Literal(names["log"].as_string()), **names
+        )
+        counts = sql.SQL(_COUNTS).format(**names)
+        compared = _compared(connection, table, length, columns, counts)
+        yield from whole(connection, f"summary.{table}", compared)
     yield from _archive(administrator)
+
+
+def whole(connection: psycopg.Connection, place: str, problems: Iterator[str]) -> Iterator[str]:
+    """These problems, and one more if PostgreSQL cannot read all of it: what comes after is read too."""
+    try:
+        yield from problems
+    except psycopg.Error as error:
+        if connection.broken:
+            raise
+        words = str(error.diag.message_primary or error)
+        found = connection.execute("select ringlog.damaged_place(%s)", [words]).fetchone()
+        where = "" if found is None or found[0] is None else f" ({found[0]})"
+        yield f"{place}: {words}{where}"
+
+
+def _compared(
+    connection: psycopg.Connection, table: str, length: int, columns: sql.Composed, counts: sql.Composed
+) -> Iterator[str]:
+    for column, spans, begin in connection.execute(columns):
+        yield (
+            f"summary.{table}: column {column} has fewer rows than others in {spans} spans of {length} s,"
+            f" the first at {begin:%Y-%m-%d %H:%M:%S%z}"
+        )
+    for begin, stored, there in connection.execute(counts):
+        yield (
+            f"summary.{table}: the span of {length} s at {begin:%Y-%m-%d %H:%M:%S%z} has {stored} rows,"
+            f" the log {there}"
+        )
 
 
 # columns that the log has, with spans whose rows, null ones too, are not as many as another column's: every

@@ -75,6 +75,8 @@ OVER_ALL_TABLES = (
     "silences",
     "table_states",
     "likely_reading",
+    "damaged_place",
+    "note_damage",
     "mark_summaries",
     "make_week",
     "begin_import",

@@ -73,6 +73,16 @@ housekeeping = sa.Table(
     comment="one row: the clock of the latest round, see ringlog.schema.clock",
 )
 
+damage = sa.Table(
+    "damage",
+    metadata,
+    sa.Column("work", sa.TEXT, primary_key=True, comment="archive or summaries"),
+    sa.Column("table_name", sa.TEXT, primary_key=True),
+    sa.Column("words", sa.TEXT, nullable=False),
+    sa.Column("since", postgresql.TIMESTAMP(timezone=True), nullable=False),
+    comment="what housekeeping cannot do, until it can: PostgreSQL has refused a table or a week",
+)
+
 set_aside = sa.Table(
     "set_aside",
     metadata,

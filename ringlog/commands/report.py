@@ -23,6 +23,7 @@ from ringlog.monitoring.watching import (
     TableState,
     as_json,
     clock_doubt,
+    failures,
     growth,
     look,
     space,
@@ -130,8 +131,8 @@ def status(
     """Whether the server runs; the state of each table, whichever program writes it and whichever server has
     it; the disk. A PostgreSQL that is stopped stays stopped.
 
-    Code 1: the server does not run, a table is silent or cannot be read, a node cannot be reached, or
-    PostgreSQL's clock has jumped."""
+    Code 1: the server does not run, a table is silent or cannot be read, housekeeping cannot read a table, a
+    node cannot be reached, or PostgreSQL's clock has jumped."""
     database = chosen_database(data, dsn)
     disk = None
     if isinstance(database, Embedded):
@@ -146,15 +147,17 @@ def status(
         servers = Everywhere(conninfo)
         found = states_everywhere(servers)
         doubts = {}
+        failed = {}
         for node, server in servers:
             with look(server) as connection:
+                failed[node] = failures(connection)
                 if doubt := clock_doubt(connection):
                     doubts[node] = doubt
         with look(conninfo) as connection:
             running = presence.servers(connection)
             left = None if disk is None else space(disk, growth(connection, conninfo))
         if machine:
-            state = as_json(found, left, servers.away, doubts)
+            state = as_json(found, left, servers.away, doubts, failed)
             print(json.dumps({"servers": presence.as_json(running)} | state))
         else:
             for one in running:
@@ -166,10 +169,13 @@ def status(
                     print_status(connection, server, disk if node is None else None, found.get(node, []))
                 if node in doubts:
                     print(f"\n{doubts[node]}")
+                for failure in failed.get(node, ()):
+                    print(f"\n{failure.words}")
         servers.demand_all()
     if (
         not running
         or doubts
+        or any(failed.values())
         or any(state.silent or state.unread for states in found.values() for state in states)
     ):
         raise typer.Exit(1)
@@ -179,7 +185,7 @@ def _print_stopped(service: Service | None, data: Path, machine: bool) -> None:
     """Prints that the server of a data directory does not run, and since when."""
     if machine:
         latest = {"latest": None if service is None else asdict(service)}
-        print(json.dumps({"servers": []} | latest | as_json({}, space(data, None), {}, {})))
+        print(json.dumps({"servers": []} | latest | as_json({}, space(data, None), {}, {}, {})))
         return
     if service is None:
         when = "it has not run yet"

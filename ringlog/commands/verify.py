@@ -13,6 +13,7 @@ from ringlog.commands.options import Data, Dsn
 from ringlog.copies.backup_set import checked
 from ringlog.errors import UsageError
 from ringlog.history import verification as history
+from ringlog.history.verification import whole
 from ringlog.nodes.everywhere import Everywhere, place
 from ringlog.schema import session
 from ringlog.schema.session import engine
@@ -73,10 +74,10 @@ def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Ite
         print(f"table {table}", flush=True)
         yield from _registered(connection, table)
         ring, log = sql.Identifier("online", table), sql.Identifier("log", table)
-        yield from _ring(connection, table, ring, rows)
-        yield from _log(connection, table, log)
+        yield from whole(connection, f"online.{table}", _ring(connection, table, ring, rows))
+        yield from _log(connection, table)
         if every:
-            yield from _ring_in_log(connection, table, ring, log)
+            yield from whole(connection, f"online.{table}", _ring_in_log(connection, table, ring, log))
     yield from _unregistered(connection)
     yield from _indexes(connection)
     yield from _checksums(connection)
@@ -118,13 +119,17 @@ def _ring(connection: psycopg.Connection, table: str, ring: sql.Identifier, rows
         yield f"online.{table}: {missing} of its {rows} rows are missing, {more} are too many"
 
 
-def _log(connection: psycopg.Connection, table: str, log: sql.Identifier) -> Iterator[str]:
+def _log(connection: psycopg.Connection, table: str) -> Iterator[str]:
     """Reads every row: PostgreSQL looks at the checksum of each page that it reads."""
-    try:
+    query = "select relname from pg_inherits join pg_class on oid = inhrelid where inhparent = %s::regclass"
+    log = sql.Identifier("log", table)
+    for (name,) in connection.execute(f"{query} order by 1".encode(), [log.as_string()]).fetchall():
         # all columns of a row are taken apart, those that are stored beside it too
-        _value(connection, sql.SQL("select sum(length(logged::text)) from {} as logged").format(log))
-    except psycopg.Error as error:
-        yield f"log.{table}: {error.diag.message_primary or error}"
+        read = sql.SQL("select sum(length((logged.*)::text)) from {} as logged")
+        try:
+            _value(connection, read.format(sql.Identifier("log", name)))
+        except psycopg.Error as error:
+            yield f"log.{name}: {error.diag.message_primary or error}"
 
 
 def _ring_in_log(

@@ -250,6 +250,20 @@ def clock_doubt(connection: psycopg.Connection) -> str | None:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """What housekeeping cannot do of a table, until it can."""
+
+    work: str
+    table: str
+    words: str
+
+
+def failures(connection: psycopg.Connection) -> list[Failure]:
+    query = "select work, table_name, words from ringlog.damage order by table_name, work"
+    return [Failure(*row) for row in connection.execute(query)]
+
+
+@dataclass(frozen=True)
 class Safety:
     """Whether a lost disk could be made good."""
 
@@ -280,9 +294,10 @@ def as_json(
     left: Space | None,
     away: Mapping[str, str],
     doubts: Mapping[str | None, str],
+    failed: Mapping[str | None, list[Failure]],
 ) -> dict[str, object]:
     """For machines: `tables` of all servers, each with its `node`, `space` of an embedded database, the nodes
-    that are `away` with why, and the servers whose `clock` is not believed with why."""
+    that are `away` with why, the servers whose `clock` is not believed with why, and what has `failed`."""
     tables = [
         {
             name: value.isoformat() if isinstance(value, datetime) else value
@@ -293,7 +308,14 @@ def as_json(
         for state in states
     ]
     clock = [{"node": node, "doubt": doubt} for node, doubt in doubts.items()]
-    return {"tables": tables, "space": left and asdict(left), "away": dict(away), "clock": clock}
+    left_undone = [asdict(each) | {"node": node} for node, those in failed.items() for each in those]
+    return {
+        "tables": tables,
+        "space": left and asdict(left),
+        "away": dict(away),
+        "clock": clock,
+        "failed": left_undone,
+    }
 
 
 @dataclass(frozen=True)
@@ -367,6 +389,7 @@ class Watch:
             },
             connection.info.server_version,
             safety(connection),
+            [failure for server in looked_at.values() for failure in failures(self._kept[server].connection)],
         )
 
     def _states(self, server: str) -> list[TableState]:
@@ -403,6 +426,7 @@ def _metrics(
     doubts: Mapping[str | None, bool],
     version: int,
     safe: Safety,
+    failed: list[Failure],
 ) -> str:
     def of_tables(name: str, words: str, values: list[tuple[str, float | None]]) -> str:
         samples = [(f'{{table="{table}"}}', value) for table, value in values if value is not None]
@@ -492,6 +516,13 @@ def _metrics(
             ],
         ),
     ]
+    parts.append(
+        _family(
+            "ringlog_housekeeping_failed",
+            "1 for a table that housekeeping cannot read, and the work that it cannot do.",
+            [(_labels(table=each.table, work=each.work), 1) for each in failed],
+        )
+    )
     parts.append(
         _family(
             "ringlog_clock_doubted",

@@ -1,0 +1,15 @@
+create or replace function ringlog.damaged_place(words text)
+returns text
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(heap.oid::regclass, found.relation)::text
+  from pg_filenode_relation(0, substring(damaged_place.words from 'base/\d+/(\d+)')::oid) as found (relation)
+  left join pg_class as heap on heap.reltoastrelid = found.relation
+$$;
+
+comment on function ringlog.damaged_place(text) is
+$$The table, or the week of a log, whose file PostgreSQL's words on a damaged page name; null: they name none.$$;
+
+revoke all on function ringlog.damaged_place(text) from public;

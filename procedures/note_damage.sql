@@ -1,0 +1,22 @@
+create or replace function ringlog.note_damage(work text, table_name text, words text)
+returns text
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+  sentence constant text := format(
+    '%s of %s failed%s: %s', work, table_name, ' at ' || ringlog.damaged_place(words), words
+  );
+begin
+  insert into ringlog.damage as known (work, table_name, words, since)
+  values (work, table_name, sentence, now())
+  on conflict on constraint damage_pkey do update set words = excluded.words;
+  return sentence;
+end
+$$;
+
+comment on function ringlog.note_damage(text, text, text) is
+$$Notes that a work of housekeeping on a table has failed, with PostgreSQL's words, and returns them with the place.$$;
+
+revoke all on function ringlog.note_damage(text, text, text) from public;
