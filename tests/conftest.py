@@ -69,7 +69,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     def place(item: pytest.Item) -> tuple[bool, *tuple[float, ...]]:
         together = item.get_closest_marker("together")
-        blocks = (item.path, (item.path, together and together.args), item)
+        # sessions that go from text to text see them in their order
+        block = (item.path, together.args) if together else item
+        blocks = (item.path, block)
         return item.path.parent.name not in LONG, *(places.setdefault(one, order.random()) for one in blocks)
 
     items.sort(key=place)
