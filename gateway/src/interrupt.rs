@@ -1,6 +1,7 @@
 //! Why work for a client was interrupted: the error, and the unit (statement, text, batch, transaction) that it ends.
 
 use crate::client::SessionError;
+use crate::memory::NO_MEMORY;
 use crate::postgres::PgError;
 use crate::tds::tokens::message::ServerMessage;
 use tsql::facts::errors;
@@ -38,6 +39,8 @@ pub enum Stage {
 
 impl Failure {
     fn new(message: ServerMessage, ends: Ends) -> Failure {
+        // a loop would go on asking for it
+        let ends = if message.number == NO_MEMORY { Ends::Batch } else { ends };
         Failure { message, ends, stage: Stage::Raised, status: None }
     }
 

@@ -47,6 +47,15 @@ _IDLE = (
 IdleTransaction = Annotated[
     str | None, typer.Option("--idle-transaction", metavar="TIME", show_default=False, help=_IDLE)
 ]
+TemporaryFiles = Annotated[
+    str | None,
+    typer.Option(
+        "--temporary-files",
+        metavar="SIZE",
+        show_default=False,
+        help="Size of all temporary files of a session, as of sorts and joins: 256MB, 2GB, or none.",
+    ),
+]
 NewIdleTransaction = Annotated[str, typer.Option("--idle-transaction", metavar="TIME", help=_IDLE)]
 
 
@@ -70,6 +79,7 @@ def add(
     statement_timeout: StatementTimeout = None,
     row_limit: RowLimit = None,
     idle_transaction: NewIdleTransaction = limits.USUAL.idle_transaction or limits.NONE,
+    temporary_files: TemporaryFiles = None,
     password_stdin: PasswordStdin = False,
     data: Data = None,
     dsn: Dsn = None,
@@ -82,7 +92,7 @@ def add(
             "choose the rights of the login: --writer, --reader, --parameter-writer or --parameter TABLE"
         )
     password = _password(name, password_stdin)
-    most = Limits(statement_timeout, row_limit, idle_transaction)
+    most = Limits(statement_timeout, row_limit, idle_transaction, temporary_files)
     with _opened(data, dsn) as conninfo:
         for server in every_server(conninfo):
             # the first server has the parameter tables
@@ -124,13 +134,16 @@ def limit(
     statement_timeout: StatementTimeout = None,
     row_limit: RowLimit = None,
     idle_transaction: IdleTransaction = None,
+    temporary_files: TemporaryFiles = None,
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
     """Set limits for the statements of a login. They apply to sessions that begin later."""
-    most = Limits(statement_timeout, row_limit, idle_transaction)
+    most = Limits(statement_timeout, row_limit, idle_transaction, temporary_files)
     if not most.settings():
-        raise UsageError("choose what to limit: --statement-timeout, --row-limit or --idle-transaction")
+        raise UsageError(
+            "choose what to limit: --statement-timeout, --row-limit, --idle-transaction or --temporary-files"
+        )
     with _opened(data, dsn) as conninfo:
         for server in every_server(conninfo):
             logins.limit(server, name, most)

@@ -7,11 +7,13 @@ import psycopg
 from psycopg import errors, sql
 
 from ringlog.errors import ServerError, UsageError
+from ringlog.server.settings import MiB, parse_memory
 
 STATEMENT = "statement_timeout"
 IDLE_TRANSACTION = "idle_in_transaction_session_timeout"
 ROWS = "tsql.row_limit"
 """read by the gateway at each login"""
+TEMPORARY = "temp_file_limit"
 
 NONE = "none"
 
@@ -29,6 +31,8 @@ class Limits:
     """how many rows a result set of the gateway may have"""
     idle_transaction: str | None = None
     """how long a session may be idle inside a transaction, which then ends with the session's connection"""
+    temporary: str | None = None
+    """how much the temporary files of a session may have together, as 256MB or 2GB"""
 
     def settings(self) -> dict[str, str]:
         """PostgreSQL's settings and their values. Raises UsageError."""
@@ -44,6 +48,8 @@ class Limits:
                     f"{self.rows!r} is not a number of rows: write a whole number from 1 on, or none"
                 )
             found[ROWS] = "0" if self.rows == NONE else self.rows
+        if self.temporary is not None:
+            found[TEMPORARY] = "-1" if self.temporary == NONE else f"{parse_memory(self.temporary) // MiB}MB"
         return found
 
 
@@ -68,6 +74,13 @@ def set_setting(connection: psycopg.Connection, login: sql.Identifier, name: str
 
 def shown(settings: list[str] | None) -> str:
     """The limits in a role's settings (`name=value`), as text for messages."""
-    words = {STATEMENT: "statements {}", ROWS: "{} rows", IDLE_TRANSACTION: "idle in a transaction {}"}
+    words = {
+        STATEMENT: "statements {}",
+        ROWS: "{} rows",
+        IDLE_TRANSACTION: "idle in a transaction {}",
+        TEMPORARY: "temporary files {}",
+    }
     values = dict(setting.split("=", 1) for setting in settings or ())
-    return ", ".join(words[name].format(values[name]) for name in words if values.get(name, "0") != "0")
+    return ", ".join(
+        words[name].format(values[name]) for name in words if values.get(name, "0") not in ("0", "-1")
+    )

@@ -389,7 +389,7 @@ class Postgres:
         while True:
             self._write_settings(account, memory, chosen, tables)
             try:
-                return self._start(account, programs, stop)
+                return self._start(account, programs, memory or settings.machine_memory(), stop)
             except ServerError as error:
                 taken = _TAKEN in str(error) and f"port {chosen}" in str(error)
                 if port is None and taken:
@@ -423,7 +423,9 @@ class Postgres:
             unfinished.write_text(text)
             unfinished.rename(path)
 
-    def _start(self, account: Account, programs: Path, stop: threading.Event) -> subprocess.Popen[bytes]:
+    def _start(
+        self, account: Account, programs: Path, memory: int, stop: threading.Event
+    ) -> subprocess.Popen[bytes]:
         """Starts the server and waits until it takes connections."""
         deadline = time.monotonic() + 60
         while True:
@@ -432,6 +434,8 @@ class Postgres:
             with output:
                 # when this process is killed, the kernel asks PostgreSQL for its fast shutdown
                 command = ["/usr/bin/setpriv", "--pdeathsig", "INT"]
+                # a statement that needs more gets an error; without it the kernel would end processes
+                command += ["/usr/bin/prlimit", f"--data={settings.process_memory(memory)}"]
                 command += [str(programs / "postgres"), "-D", str(self.cluster)]
                 # the operator's own values win
                 variables = settings.ALLOCATION | {

@@ -70,6 +70,19 @@ def machine_memory() -> int:
     return memory
 
 
+def maintenance_memory(memory: int) -> int:
+    """Bytes for making an index, or for a vacuum."""
+    return min(max(memory // 16, 32 * MiB), GiB)
+
+
+def process_memory(memory: int) -> int:
+    """Bytes that each process of PostgreSQL may have for itself, beside the shared buffers.
+
+    A value of the longest request is there several times while it is stored.
+    """
+    return 512 * MiB + 2 * maintenance_memory(memory)
+
+
 def sized(memory: int, disk: int, tables: int = 0) -> dict[str, str | int]:
     """PostgreSQL's settings for a machine whose work is ringlog.
 
@@ -93,8 +106,10 @@ def sized(memory: int, disk: int, tables: int = 0) -> dict[str, str | int]:
         # memory
         "shared_buffers": _megabytes(buffers),
         "effective_cache_size": _megabytes(max(memory * 3 // 4, buffers)),
-        "maintenance_work_mem": _megabytes(min(max(memory // 16, 32 * MiB), GiB)),
+        "maintenance_work_mem": _megabytes(maintenance_memory(memory)),
         "huge_pages": "try",
+        # a sort or join of one process does not fill the disk
+        "temp_file_limit": _megabytes(max(disk // 4, GiB)),
         # checkpoints by the clock, spread over their interval, so that writers see no waves
         "checkpoint_timeout": "15min",
         "checkpoint_completion_target": "0.9",

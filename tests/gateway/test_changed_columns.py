@@ -127,3 +127,92 @@ def test_a_call_that_waits_for_the_change(server: RunningServer, admin: Admin, p
         reply = read_reply(client.receive())
         assert (reply.errors, reply.statuses) == ([], [0])
     assert pair.stored() == [(9, 1.0, 2.0)]
+
+
+# the columns, the body, the change while a call waits in it, and the body afterwards
+BODIES = {
+    "a column more": (
+        "r := row (r.id, r.a, r.b)::{table}; insert into {table} select r.*;",
+        "alter table {table} add c real;",
+        "r := row (r.id, r.a, r.b, r.c)::{table}; insert into {table} select r.*;",
+    ),
+    "a column that is dropped": (
+        "insert into {table} (id, a, b) values (r.id, r.a, r.b);",
+        "alter table {table} drop b;",
+        "insert into {table} (id, a) values (r.id, r.a);",
+    ),
+    "a column with another name": (
+        "insert into {table} (id, a, b) values (r.id, r.a, r.b);",
+        "alter table {table} rename b to other;",
+        "insert into {table} (id, a, other) values (r.id, r.a, r.other);",
+    ),
+    "fewer columns than values": (
+        "insert into {table} select r.id, r.a, r.b;",
+        "alter table {table} drop b;",
+        "insert into {table} select r.id, r.a;",
+    ),
+    "another type": (
+        "insert into {table} values (r.id, case when r.b is null then r.a else r.b end, r.b);",
+        "alter table {table} alter b type text;",
+        "insert into {table} values (r.id, r.a, r.b);",
+    ),
+    "a helper that is gone": (
+        "insert into {table} values (r.id, ringlog.helps_{name}(r.a), r.b);",
+        "drop function ringlog.helps_{name};",
+        "insert into {table} values (r.id, r.a, r.b);",
+    ),
+    "a table that is made anew": (
+        "insert into {table} values (r.id, r.a, r.b);",
+        "drop table {table} cascade; {make}",
+        "insert into {table} values (r.id, r.a, r.b);",
+    ),
+}
+
+
+@pytest.mark.parametrize("change", BODIES)
+def test_a_call_that_waits_while_its_procedure_changes(
+    server: RunningServer, admin: Admin, change: str
+) -> None:
+    """Its body is older than the table that it finds: PostgreSQL has an error for each kind."""
+    before, alter, after = BODIES[change]
+    name = f"waits_{next(NUMBERS)}"
+    table = f"gateway_test.{name}"
+    make = (
+        f"create table {table} (id integer, a real, b real);"
+        f" alter table {table} owner to ringlog_owner; insert into {table} values (0);"
+    )
+
+    def function(body: str) -> str:
+        return (
+            f"create or replace function ringlog.{name}(r {table}) returns integer language plpgsql"
+            " security definer set search_path = pg_catalog, pg_temp as $$ begin "
+            f"perform from {table} limit 1; {body.format(table=table, name=name)} return 0; end $$;"
+            f" alter function ringlog.{name} owner to ringlog_owner; notify ringlog_catalogue;"
+        )
+
+    def waits() -> bool:
+        query = "select from pg_stat_activity where wait_event_type = 'Lock' and query like %s"
+        return bool(admin.execute(query, [f"%{name}%"]).fetchall())
+
+    def call(number: int) -> bytes:
+        return dbrpc(f"ringlog..{name}", [Param(INT4, number, "@id"), Param(REAL, 1.0, "@a")])
+
+    admin.execute(
+        f"{make} create function ringlog.helps_{name}(real) returns real language plpgsql"
+        f" as 'begin return $1; end'; {function(before)}".encode()
+    )
+    with psycopg.connect(server.dsn) as changing, RawClient(server.host, server.port) as client:
+        assert client.log_in5(server.writer).login == 5
+        for number in range(1, 8):
+            client.send(NORMAL, call(number))
+            reply = read_reply(client.receive())
+            assert (reply.errors, reply.statuses) == ([], [0])
+        changing.execute(f"lock table {table} in access exclusive mode".encode())
+        client.send(NORMAL, call(9))
+        wait_until(waits)
+        changing.execute((alter.format(table=table, name=name, make=make) + function(after)).encode())
+        changing.commit()
+        reply = read_reply(client.receive())
+        assert (reply.errors, reply.statuses) == ([], [0])
+    assert admin.execute(f"select a from {table} where id = 9".encode()).fetchall() == [(1.0,)]
+    admin.execute(f"drop table {table} cascade; drop function if exists ringlog.helps_{name}".encode())

@@ -1,5 +1,7 @@
 """The facility grows and types change while writers write: nothing is lost and nobody logs in anew."""
 
+import itertools
+import threading
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -7,7 +9,12 @@ from pathlib import Path
 import psycopg
 import pymssql
 import pytest
+import sqlalchemy
 
+import raw_tds
+from ringlog.schema.change import run
+from ringlog.schema.facility_file import load_facility
+from ringlog.schema.install import InstallRefused, install
 from ringlog.server.logins import GATEWAY
 from servers import FACILITY, RunningServer, add_logins, ringlog, serving
 from tds_clients import Clients, Param, errors_of
@@ -184,3 +191,91 @@ def test_a_procedure_is_replaced_while_it_is_called(own_clients: Clients) -> Non
         with pytest.raises(pymssql.Error) as refused:
             cursor.callproc("generation", ())
         assert errors_of(refused.value).number == 2812
+
+
+COLUMNS = """
+[[table.column]]
+name = "{}"
+type = "real"
+"""
+
+
+@pytest.fixture
+def new_clients(ct_program: Path, temporary_directory: Path, tmp_path: Path) -> Iterator[Clients]:
+    """Of a server with the columns of the tests' facility."""
+    with serving(temporary_directory / "often") as server:
+        add_logins(server)
+        yield Clients.of(server, ct_program, tmp_path)
+
+
+def test_columns_come_and_go_many_times_while_writers_write(new_clients: Clients, tmp_path: Path) -> None:
+    """PostgreSQL refuses a call that has waited for a change by any of many errors."""
+    server = new_clients.server
+    text = FACILITY.read_text().replace("log = { period = 60 }", 'log = "every"')
+    before, after = text.split('name = "arcs"\ntype = "int"\n')
+    before += 'name = "arcs"\ntype = "int"\n'
+
+    def facility(*columns: str) -> Path:
+        path = tmp_path / "facility.toml"
+        path.write_text(before + "".join(columns) + after)
+        return path
+
+    def init(*columns: str) -> None:
+        installed = ringlog("init", "--facility", facility(*columns), "--data", server.data)
+        assert installed.returncode == 0, installed.stderr
+
+    def drop(*columns: str) -> None:
+        """By the advised SQL, in the transaction of the installation."""
+        engine = sqlalchemy.create_engine(server.admin_url)
+        wanted = load_facility(facility(*columns))
+        with pytest.raises(InstallRefused) as refused:
+            install(engine, wanted)
+        advised = "".join(obstacle.sql for obstacle in refused.value.obstacles)
+
+        def before(connection: sqlalchemy.Connection) -> None:
+            run(connection, advised.replace("begin;", "").replace("commit;", "reset role;"))
+
+        install(engine, wanted, before=before)
+
+    init()
+    writers = Writers(new_clients, "put_sr_rf", datetime(2035, 1, 1), rows=10)
+    five: list[object] = []
+    stop = threading.Event()
+
+    def write_by_5() -> None:
+        at = raw_tds.Type(0x6F, 8)
+        with raw_tds.RawClient(server.host, server.port) as client:
+            assert client.log_in5(server.writer).login == 5
+            for number in itertools.count():
+                if stop.is_set():
+                    return
+                ticks = (49_500 << 32) | (number * 3)
+                params = [
+                    raw_tds.Param(raw_tds.INT4, 1 + number % 10, "@seq_no"),
+                    raw_tds.Param(at, ticks, "@time"),
+                    raw_tds.Param(raw_tds.REAL, 1.0, "@power"),
+                    raw_tds.Param(raw_tds.INT4, number, "@arcs"),
+                ]
+                reply = client.call("put_sr_rf", params)
+                five.append(reply.errors or 0)
+
+    writing = threading.Thread(target=write_by_5)
+    writing.start()
+    try:
+        with writers.running(6):
+            for turn in range(3):
+                added = COLUMNS.format(f"added_{turn}")
+                renamed = added.replace(f"added_{turn}", f"other_{turn}") + f'renamed_from = "added_{turn}"\n'
+                init(added)
+                writers.wait_for_more(20)
+                init(renamed)
+                writers.wait_for_more(20)
+                drop()
+                writers.wait_for_more(20)
+    finally:
+        stop.set()
+        writing.join()
+    assert writers.errors == []
+    assert [answer for answer in five if answer] == []
+    assert len(five) > 100
+    writers.check(server.dsn, "log.sr_rf", "seq_no, time, power, arcs")

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Messages of triggers for the client, which listens only when it has sent its rows.
 const MOST_NOTICES: usize = 1000;
 /// The same in bytes.
-const MOST_NOTICE_BYTES: usize = 4 << 20;
+const MOST_NOTICE_BYTES: usize = 1 << 20;
 
 /// A COPY that waits for rows.
 pub struct BulkCopy {

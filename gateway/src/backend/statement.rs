@@ -10,6 +10,7 @@ use super::result_set::{RowStream, Rows};
 use super::unfinished::{Completed, Unfinished};
 use crate::client::{Client, Isolation};
 use crate::convert::SqlType;
+use crate::memory;
 use crate::postgres::commit::Statement;
 use crate::postgres::{Notice, PgError};
 use crate::program::Sql;
@@ -451,6 +452,11 @@ impl Backend {
             Rows::ToClient(_) | Rows::Browsed(..) | Rows::Assigned => client.settings().row_limit,
             Rows::OfCursor(_) | Rows::AndPlaces(..) | Rows::Kept => 0,
         };
+        let long = match source {
+            Source::Query { parameters, .. } => parameters.iter().map(|one| one.value.length()).sum(),
+            Source::Call { .. } => 0,
+        };
+        let writing = memory::writing(long).await;
         let is_sent = match source {
             Source::Call { statement, values, .. } => {
                 let sent = &statement.parameter_formats;
@@ -477,6 +483,7 @@ impl Backend {
             open.connection.put_sync();
         }
         open.connection.flush().await?;
+        drop(writing);
         let only_reads = is_call && source.only_reads();
         let mut stream = RowStream::new(client, open, &zone, prepared, turn, stopping);
         stream.only_reads(only_reads);

@@ -7,6 +7,7 @@ use crate::backend::{Completed, Parameter, Rows, Source};
 use crate::client::Client;
 use crate::convert::{from_pg, PgType, SqlType};
 use crate::interrupt::{Failure, Interrupt};
+use crate::memory::Kept;
 use crate::postgres::message::row_values;
 use crate::program::{Changes, CursorAction, Expression, FetchFrom, RowSource, Sql};
 use crate::tds::tokens::done::{Command, Status};
@@ -17,6 +18,8 @@ use tsql::quoting::literal;
 
 /// Cursors of one session at a time.
 const MOST: usize = 1000;
+/// Bytes of the variables of one.
+const MOST_BYTES: usize = 32 << 20;
 
 impl Interpreter {
     pub(super) async fn run_cursor(
@@ -31,8 +34,12 @@ impl Interpreter {
                 let value = |parameter: Parameter<'_>| {
                     (parameter.name.to_owned(), parameter.sql_type, parameter.value.into_owned().into_owned())
                 };
-                let values = values.into_iter().map(value).collect();
+                let values: Vec<_> = values.into_iter().map(value).collect();
+                let mut kept = Kept::default();
+                let bytes = values.iter().map(|(.., value)| value.length()).sum();
+                kept.keep(bytes, MOST_BYTES, "the variables of a cursor").map_err(Failure::of_value)?;
                 let cursor = Cursor {
+                    _kept: kept,
                     query: query.clone(),
                     columns: columns.clone(),
                     scrolls: *scrolls,

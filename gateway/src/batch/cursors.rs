@@ -2,6 +2,7 @@
 
 use crate::convert::SqlType;
 use crate::interrupt::Interrupt;
+use crate::memory::Kept;
 use crate::program::{Changes, Sql, Title};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
@@ -66,6 +67,7 @@ pub struct Cursor {
     pub(super) is_filled: bool,
     /// The variables of the query, as they were when it was declared.
     pub(super) values: Vec<(String, SqlType, Value<'static>)>,
+    pub(super) _kept: Kept,
     pub(super) changes: Changes,
     /// Its name in PostgreSQL while it is open.
     pub(super) open: Option<String>,

@@ -1,6 +1,7 @@
 //! The statements a client has prepared: by number at 7.x, by name at 5.0. They outlive the connection on which
 //! PostgreSQL has prepared them.
 
+use crate::memory::{Kept, NO_MEMORY};
 use crate::program::{Declaration, Given, Program};
 use crate::tds::tokens::message::ServerMessage;
 use std::collections::HashMap;
@@ -8,7 +9,10 @@ use std::sync::Arc;
 
 /// Limits of a session.
 const MOST_STATEMENTS: usize = 10_000;
-const MOST_BYTES: usize = 64 << 20;
+const MOST_BYTES: usize = 32 << 20;
+/// About what a statement takes when it is compiled, and for each byte of its text.
+const OF_A_STATEMENT: usize = 1 << 10;
+const OF_A_BYTE: usize = 4;
 
 #[derive(Debug)]
 pub struct Prepared {
@@ -27,23 +31,18 @@ pub struct PreparedStatements {
     /// The temporary tables that statements with names have made, by their oids.
     made: HashMap<String, Vec<String>>,
     bytes: usize,
+    kept: Kept,
 }
 
 impl PreparedStatements {
     fn admit(&mut self, prepared: &Prepared) -> Result<(), ServerMessage> {
-        if self.by_handle.len() + self.by_name.len() >= MOST_STATEMENTS
-            || self.bytes + prepared.text.len() > MOST_BYTES
-        {
-            return Err(ServerMessage::error(
-                701,
-                17,
-                format!(
-                    "There are {MOST_STATEMENTS} prepared statements or {} MiB of them: close some.",
-                    MOST_BYTES >> 20
-                ),
-            ));
+        if self.by_handle.len() + self.by_name.len() >= MOST_STATEMENTS {
+            let text = format!("There are {MOST_STATEMENTS} prepared statements: close some.");
+            return Err(ServerMessage::error(NO_MEMORY, 17, text));
         }
-        self.bytes += prepared.text.len();
+        let bytes = self.bytes + size(prepared);
+        self.kept.keep(bytes, MOST_BYTES, "prepared statements")?;
+        self.bytes = bytes;
         Ok(())
     }
 
@@ -99,10 +98,16 @@ impl PreparedStatements {
 
     fn forgotten(&mut self, closed: Option<Arc<Prepared>>) -> bool {
         if let Some(closed) = &closed {
-            self.bytes = self.bytes.saturating_sub(closed.text.len());
+            self.bytes = self.bytes.saturating_sub(size(closed));
+            // less than before is not refused
+            let _ = self.kept.keep(self.bytes, MOST_BYTES, "prepared statements");
         }
         closed.is_some()
     }
+}
+
+fn size(prepared: &Prepared) -> usize {
+    OF_A_STATEMENT + OF_A_BYTE * prepared.text.len()
 }
 
 #[cfg(test)]

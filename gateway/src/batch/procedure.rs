@@ -198,7 +198,7 @@ impl Interpreter {
             let value = fitted(value, &declaration.of, client.settings().arithabort)
                 .map_err(|error| refused(error.number, &error.text))?;
             variables.declare(declaration);
-            variables.fill(&declaration.name, value);
+            variables.fill(&declaration.name, value).map_err(Failure::of_statement)?;
         }
         Ok((variables, asked))
     }

@@ -4,11 +4,13 @@ use super::fitted::fitted;
 use crate::calls::OutputValue;
 use crate::client::Arithabort;
 use crate::convert::{cast, ConvertError, PgType, SqlType, Value, Zone};
+use crate::memory::Kept;
 use crate::program::{placeholder, sql_type, undeclared, Declaration, Given, Settings};
 use crate::tds::call::Param;
 use crate::tds::dialect::Dialect;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::as_variant;
+use std::borrow::Cow;
 use tsql::facts::types::{of_oid, Type, SQL_VARIANT};
 use tsql::lexer::{self, TokenKind};
 use tsql::Syntax;
@@ -25,9 +27,15 @@ pub struct Variable<'a> {
     output: Option<usize>,
 }
 
+/// Bytes of the variables of one batch or procedure.
+const MOST_BYTES: usize = 32 << 20;
+/// Values of fewer bytes count only beside longer ones.
+const SHORT: usize = 1 << 10;
+
 #[derive(Debug, Default)]
 pub struct Variables<'a> {
     list: Vec<Variable<'a>>,
+    kept: Kept,
 }
 
 impl<'a> Variables<'a> {
@@ -151,24 +159,34 @@ impl<'a> Variables<'a> {
 
     /// Gives a variable a value, converted to its type.
     pub fn set(&mut self, name: &str, value: &Value<'_>, zone: &Zone) -> Result<(), ServerMessage> {
-        let Some(variable) = self.list.iter_mut().find(|variable| variable.name == name) else {
+        if value.length() > MOST_BYTES {
+            // before it is copied
+            self.kept.keep(value.length(), MOST_BYTES, "variables")?;
+        }
+        let Some(variable) = self.get(name) else {
             return Err(undeclared(name));
         };
         let value = cast(value, variable.sql_type, zone).map_err(|error| {
             ServerMessage::error(error.number(), 16, format!("Variable '{name}': {error}"))
         })?;
-        variable.value = match &variable.declared {
+        let value = match &variable.declared {
             Some(of) => fitted(value, of, None)?,
             None => value,
         };
-        Ok(())
+        self.fill(name, value)
     }
 
     /// Gives a variable a value that is of its type.
-    pub fn fill(&mut self, name: &str, value: Value<'a>) {
+    pub fn fill(&mut self, name: &str, value: Value<'a>) -> Result<(), ServerMessage> {
+        if value.length() > SHORT || self.kept.counts() {
+            let others = self.list.iter().filter(|variable| variable.name != name);
+            let bytes = value.length() + others.map(|other| owned(&other.value)).sum::<usize>();
+            self.kept.keep(bytes, MOST_BYTES, "variables")?;
+        }
         if let Some(variable) = self.list.iter_mut().find(|variable| variable.name == name) {
             variable.value = value;
         }
+        Ok(())
     }
 
     /// Sets the variables that replace the literals of a text.
@@ -203,6 +221,14 @@ impl<'a> Variables<'a> {
             })
         };
         self.list.iter().filter_map(returned).collect()
+    }
+}
+
+/// The bytes of a value that is not in the request.
+fn owned(value: &Value<'_>) -> usize {
+    match value {
+        Value::Text(Cow::Borrowed(_)) | Value::Binary(Cow::Borrowed(_)) => 0,
+        value => value.length(),
     }
 }
 

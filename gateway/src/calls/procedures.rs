@@ -195,7 +195,8 @@ impl Procedures {
             };
             let because = match &refusal {
                 Refusal::Outdated(error) if error.sqlstate() == Some(MOVED) => Because::Moved,
-                Refusal::Outdated(_) => Because::Outdated,
+                Refusal::Outdated(_) if function.joins_group || function.node.is_some() => Because::Outdated,
+                Refusal::Outdated(_) => Because::Refused,
                 _ => Because::Unknown,
             };
             if because == Because::Moved {
@@ -211,7 +212,7 @@ impl Procedures {
                 return Err(self.give_up(client, refusal, &function));
             }
             left -= 1;
-            if because == Because::Outdated {
+            if matches!(because, Because::Outdated | Because::Refused) {
                 if let Err(error) = self.backend.forget_plans().await {
                     return Err(Failure::of_call(&error).into());
                 }
@@ -426,14 +427,24 @@ fn repeated_times(repeated: &[(String, i64)]) -> String {
     serde_json::Value::Object(repeated.iter().map(seconds).collect()).to_string()
 }
 
-/// The function or its row type may have changed since the catalogue was read.
+/// The function, its row type or what its body names may have changed since the catalogue was read, or while the call
+/// waited for the change. PostgreSQL may say so by any error of class 42 (syntax error or access rule violation): of a
+/// body that is older than its table, "cannot cast type record", "INSERT has more expressions than target columns",
+/// "column … does not exist".
 pub(super) fn may_be_outdated(error: &PgError) -> bool {
-    match error {
-        // of a type that is gone PostgreSQL has an internal error
-        PgError::Server(notice) if notice.sqlstate == "XX000" => {
-            notice.message.starts_with("cache lookup failed for type")
-        }
-        _ => matches!(error.sqlstate(), Some("42804" | "42883" | "0A000" | "26000" | MOVED | OTHER_COLUMNS)),
+    /// insufficient_privilege
+    const REFUSED: &str = "42501";
+    /// feature_not_supported: "cached plan must not change result type"; invalid_sql_statement_name,
+    /// invalid_schema_name, protocol_violation and invalid_binary_representation: of a Bind message; internal_error:
+    /// "cache lookup failed for type", "attribute number 4 exceeds number of columns 3"
+    const OTHERS: [&str; 6] = ["0A000", "26000", "3F000", "08P01", "22P03", "XX000"];
+    let PgError::Server(notice) = error else { return false };
+    match notice.sqlstate.as_str() {
+        MOVED | OTHER_COLUMNS => true,
+        // of the procedure's own
+        _ if notice.context.lines().next().is_some_and(|place| place.ends_with(" at RAISE")) => false,
+        REFUSED => false,
+        state => state.starts_with("42") || OTHERS.contains(&state),
     }
 }
 

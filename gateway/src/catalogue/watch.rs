@@ -21,7 +21,7 @@ const MOVED: &str = "moved";
 /// The payload when only columns of tables or views have changed, which no procedure takes.
 const COLUMNS: &str = "columns";
 /// So soon after the last reading the catalogue is not read again for an unknown name, unless PostgreSQL has notified of a
-/// change, and not all of it for what PostgreSQL has refused.
+/// change, and not for what PostgreSQL has refused.
 const PAUSE_UNKNOWN: Duration = Duration::from_millis(500);
 const PAUSE_OUTDATED: Duration = Duration::from_millis(100);
 /// Pause before PostgreSQL is tried again.
@@ -47,8 +47,10 @@ pub enum Changed {
 pub enum Because {
     /// A name or a parameter is not known.
     Unknown,
-    /// PostgreSQL refused what the catalogue says.
+    /// PostgreSQL refused what the catalogue says of a procedure of group commit, whose connections plan anew.
     Outdated,
+    /// PostgreSQL refused what the catalogue says of a procedure that runs on the session's own connection.
+    Refused,
     /// The called procedure has moved to another server.
     Moved,
     /// The session has just changed it.
@@ -95,9 +97,13 @@ impl LiveCatalogue {
     /// PostgreSQL refused waits until the catalogue is newer than that. False: PostgreSQL is not there.
     pub async fn reload(&self, because: Because) -> bool {
         let asked = Instant::now();
-        if because == Because::Outdated {
-            let pause = PAUSE_OUTDATED.saturating_sub(self.now().all_read.elapsed());
-            tokio::time::sleep(pause).await;
+        let since = match because {
+            Because::Outdated => Some(self.now().all_read),
+            Because::Refused => Some(self.now().read),
+            _ => None,
+        };
+        if let Some(since) = since {
+            tokio::time::sleep(PAUSE_OUTDATED.saturating_sub(since.elapsed())).await;
         }
         let (answer, reloaded) = oneshot::channel();
         self.reloads.send(Reload { because, asked, answer }).await.is_ok() && reloaded.await.unwrap_or(false)
@@ -210,7 +216,7 @@ impl Watcher {
                         Because::Unknown if now.read.elapsed() < PAUSE_UNKNOWN => {}
                         // PostgreSQL has notified of what T-SQL defines
                         Because::Changed => {}
-                        Because::Unknown | Because::Moved if now.read > asked => {}
+                        Because::Unknown | Because::Moved | Because::Refused if now.read > asked => {}
                         // what was read before the refusal, or meanwhile, may be what was refused
                         Because::Outdated if now.all_read > asked => {}
                         Because::Outdated => {

@@ -1,6 +1,7 @@
 //! The rows that INSERT … EXECUTE takes: the result sets of what it calls are kept here and not sent.
 
 use crate::convert::{SqlType, Value};
+use crate::memory::Kept;
 use crate::tds::tokens::message::ServerMessage;
 
 /// Bytes of rows of one statement.
@@ -10,6 +11,7 @@ const MOST: usize = 16 << 20;
 pub struct Gathering {
     sets: Vec<GatheredSet>,
     bytes: usize,
+    kept: Kept,
     /// There were more rows than are kept.
     overflowed: bool,
     /// The statement has a transaction of its own, of which the client is told nothing.
@@ -36,15 +38,11 @@ impl Gathering {
 
     /// A row of the latest set.
     pub fn row(&mut self, values: Vec<Value<'static>>) -> Result<(), ServerMessage> {
-        self.bytes += values.iter().map(size).sum::<usize>();
-        if self.bytes > MOST {
+        self.bytes += values.iter().map(|value| value.length() + size_of::<Value<'_>>()).sum::<usize>();
+        if let Err(refused) = self.kept.keep(self.bytes, MOST, "the rows of an 'insert … execute'") {
             self.overflowed = true;
             self.sets.clear();
-            let text = format!(
-                "'insert … execute' takes at most {} MiB of rows at a time, and these are more.",
-                MOST >> 20
-            );
-            return Err(ServerMessage::error(8623, 16, text));
+            return Err(refused);
         }
         let Some(set) = self.sets.last_mut() else {
             return Err(ServerMessage::error(8623, 16, "A row came before its columns were described."));
@@ -62,13 +60,4 @@ impl Gathering {
     pub fn take(&mut self) -> Option<Vec<GatheredSet>> {
         (!self.overflowed).then(|| std::mem::take(&mut self.sets))
     }
-}
-
-fn size(value: &Value<'_>) -> usize {
-    let own = match value {
-        Value::Text(text) => text.len(),
-        Value::Binary(bytes) => bytes.len(),
-        _ => 0,
-    };
-    own + size_of::<Value<'_>>()
 }

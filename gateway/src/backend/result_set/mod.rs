@@ -31,7 +31,7 @@ const FETCH_SUCCEEDED: u32 = 1;
 /// It is gone.
 const FETCH_MISSING: u32 = 2;
 /// Bytes of what a procedure says after its first result set, whose rows come when it has returned.
-const MOST_HELD: usize = 16 << 20;
+const MOST_HELD: usize = 4 << 20;
 
 /// The destination of a statement's rows.
 #[derive(Clone, Copy)]

@@ -118,6 +118,8 @@ impl Connection {
             encryption: address.encryption.clone(),
             stream: stream.await.map_err(io::Error::from)??,
             input: BytesMut::with_capacity(8 * 1024),
+            long: None,
+            given: None,
             output: BytesMut::new(),
             process: 0,
             secret: 0,

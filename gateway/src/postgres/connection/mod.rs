@@ -12,6 +12,7 @@ use super::address::Host;
 use super::encryption::Encryption;
 use super::error::PgError;
 use super::message::{gives_up_standby, is_aside, Message};
+use crate::memory::{self, LONG};
 use crate::stream::ServerStream;
 use bytes::{Buf, BytesMut};
 use postgres_protocol::message::backend::NotificationResponseBody;
@@ -21,6 +22,7 @@ use std::future::ready;
 use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
 
 type Result<T> = std::result::Result<T, PgError>;
@@ -32,13 +34,16 @@ const HEARING: Duration = Duration::from_secs(1);
 const LARGEST_KEPT: usize = 4 << 20;
 
 /// Bytes of what PostgreSQL says while it is still sent something.
-const MOST_EARLY: usize = 64 << 20;
+const MOST_EARLY: usize = 16 << 20;
 
 pub struct Connection {
     host: Host,
     encryption: Encryption,
     stream: Box<dyn ServerStream>,
     input: BytesMut,
+    /// The memory of the long message that arrives, and of the one that was given out last.
+    long: Option<SemaphorePermit<'static>>,
+    given: Option<SemaphorePermit<'static>>,
     /// The bytes that the next `flush` sends.
     output: BytesMut,
     process: i32,
@@ -102,6 +107,11 @@ impl Connection {
     /// the place of ReadyForQuery.
     pub fn arrived(&mut self) -> Result<Option<Message>> {
         while let Some(message) = Message::parse(&mut self.input)? {
+            self.given = self.long.take();
+            if self.given.is_some() {
+                // the buffer would keep the message's bytes
+                self.input = BytesMut::from(&self.input[..]);
+            }
             match message {
                 Message::ParameterStatus(body) => {
                     self.parameters.insert(body.name()?.to_owned(), body.value()?.to_owned());
@@ -122,11 +132,26 @@ impl Connection {
             if let Some(message) = self.arrived()? {
                 return Ok(message);
             }
-            self.input.reserve(16 * 1024);
+            self.make_room().await?;
             if self.stream.read_buf(&mut self.input).await? == 0 {
                 return Err(closed());
             }
         }
+    }
+
+    /// Makes room for what arrives next. A long message waits until there is memory for it.
+    async fn make_room(&mut self) -> Result<()> {
+        let mut more = 16 * 1024;
+        let length = self.input.get(1..5).and_then(|length| length.try_into().ok()).map(u32::from_be_bytes);
+        if let Some(length) = length.map(|length| length as usize).filter(|length| *length > LONG) {
+            if self.long.is_none() {
+                self.given = None;
+                self.long = Some(memory::message(length).await?);
+            }
+            more = more.max((length + 1).saturating_sub(self.input.len()));
+        }
+        self.input.reserve(more);
+        Ok(())
     }
 
     /// Keeps a notification for `notifications`, if the connection listens.

@@ -103,6 +103,16 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
+    /// The bytes of a text or of binary data; 0 for what has none outside of the value itself.
+    pub fn length(&self) -> usize {
+        match self {
+            Value::Text(text) => text.len(),
+            Value::Binary(bytes) => bytes.len(),
+            Value::Variant(variant) => variant.value.length(),
+            _ => 0,
+        }
+    }
+
     /// The kind of value, for messages.
     pub fn kind(&self) -> &'static str {
         match self {

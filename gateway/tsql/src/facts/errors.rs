@@ -52,6 +52,7 @@ const OF_POSTGRESQL: &[(&[&str], i32, u8, Ends)] = &[
     (&["42P01"], 208, 16, Ends::Text),
     // WITH CHECK OPTION of a view
     (&["44000"], 550, 16, Ends::Statement),
+    (&["53200"], 701, 17, Ends::Batch),
     (&["53100"], 1105, 17, Ends::Statement),
     (&["53300"], 17809, 20, Ends::Statement),
     (&["54001"], 217, 16, Ends::Batch),
@@ -77,6 +78,8 @@ const OF_TSQL: &[(i32, i32, Ends)] = &[
     (260, 260, Ends::Text),
     (295, 295, Ends::Transaction),
     // no such database
+    // no memory
+    (701, 701, Ends::Batch),
     (911, 911, Ends::Text),
     // the numbers of rows of TOP
     (1014, 1014, Ends::Text),
