@@ -1,4 +1,5 @@
-"""The life of a plant: operations drawn from a seed, on a real `ringlog serve`, each compared with the model."""
+"""The life of a plant: operations drawn from a seed, on a real `ringlog serve`, and reads compared with the
+model."""
 
 import math
 import random
@@ -18,8 +19,8 @@ from typing import Any
 import httpx
 import psutil
 import psycopg
-import pymssql
 import pyarrow as pa
+import pymssql
 from psycopg import sql
 
 from plant.model import Refused, Table, Values, facility, start_of, tables
@@ -108,7 +109,9 @@ class Life:
         """Runs a command of the operator's."""
         done = ringlog(*words, "--data", self.server.data)
         if done.returncode != 0:
-            raise Different(f"ringlog {' '.join(map(str, words))}: code {done.returncode}: {done.stdout}{done.stderr}")
+            raise Different(
+                f"ringlog {' '.join(map(str, words))}: code {done.returncode}: {done.stdout}{done.stderr}"
+            )
 
     def _begin(self, *words: str) -> None:
         """Starts a command that goes on while writers write; two of them do not overlap."""
@@ -153,19 +156,23 @@ class Life:
 
         return {column: one(of) for column, of in table.columns.items()}
 
-    def _put(self, table: Table, seq_no: int | None, time: datetime | None, values: Values, section: str) -> None:
+    def _put(
+        self, table: Table, seq_no: int | None, time: datetime | None, values: Values, section: str
+    ) -> None:
         expected: tuple[int, ...] | None = None
         try:
             table.put(seq_no, time, values, datetime.now(UTC))
         except Refused as refused:
             expected = refused.numbers
         got = self._call(table.name, seq_no, time, values, section)
-        if (got is None) != (expected is None) or expected is not None and got not in expected:
+        if (got is None) != (expected is None) or (expected is not None and got not in expected):
             raise Different(f"put_{table.name} {seq_no} {time} {values}: error {got}, expected {expected}")
         if expected is None and time is not None:
             self.sent.append((table.name, seq_no, time, values))
 
-    def _call(self, table: str, seq_no: int | None, time: datetime | None, values: Values, section: str) -> int | None:
+    def _call(
+        self, table: str, seq_no: int | None, time: datetime | None, values: Values, section: str
+    ) -> int | None:
         """The number of the error; None: the row is acknowledged."""
         said = None if time is None else time.strftime("%Y-%m-%d %H:%M:%S.%f")
         connection = wait_until(lambda: self._connected(section))
@@ -193,7 +200,9 @@ class Life:
         for _ in range(draw.randint(1, 6)):
             pause = draw.choice([1, 1, 7, 60, 3600, 40_000])
             now = datetime.now(UTC)
-            self.plant = min(self.plant + timedelta(seconds=pause, microseconds=draw.randint(0, 999_999)), now)
+            self.plant = min(
+                self.plant + timedelta(seconds=pause, microseconds=draw.randint(0, 999_999)), now
+            )
             seq_no = draw.choice([None, None, draw.randint(1, table.rows)])
             self._put(table, seq_no, self.plant, self._values(draw, table), draw.choice(["7.4", "7.1"]))
 
@@ -324,11 +333,15 @@ class Life:
                 sql.Identifier(schema, table.name),
                 sql.SQL(condition),  # type: ignore[arg-type]
             )
-            return [(seq_no, at.astimezone(UTC), *rest) for seq_no, at, *rest in connection.execute(query, values, binary=True)]
+            return [
+                (seq_no, at.astimezone(UTC), *rest)
+                for seq_no, at, *rest in connection.execute(query, values, binary=True)
+            ]
 
     def _ring(self, draw: random.Random, table: Table) -> None:
         wanted = sorted(
-            ((place, at, *row.values()) for place, (at, row) in table.ring.items()), key=lambda row: (row[1], row[0])
+            ((place, at, *row.values()) for place, (at, row) in table.ring.items()),
+            key=lambda row: (row[1], row[0]),
         )
         self._wanted(f"online.{table.name}", self._rows("online", table, "time is not null", []), wanted)
 
@@ -365,7 +378,9 @@ class Life:
         wanted = table.figures(column, begin, end)
         figures = [] if wanted is None else [(*vars(wanted).values(),)]
         if len(found) != len(figures) or not all(
-            same(a, b) for got, want in zip(found, figures, strict=True) for a, b in zip(got, want, strict=True)
+            same(a, b)
+            for got, want in zip(found, figures, strict=True)
+            for a, b in zip(got, want, strict=True)
         ):
             raise Different(f"get_statistics {signal} from {begin} to {end}: {found}, expected {figures}")
 
@@ -373,7 +388,9 @@ class Life:
         def answer() -> httpx.Response | None:
             # the HTTP process begins a moment after the gateway
             with suppress(httpx.TransportError):
-                got = httpx.get(f"http://127.0.0.1:{self.http}{path}", params=parameters, timeout=60, trust_env=False)
+                got = httpx.get(
+                    f"http://127.0.0.1:{self.http}{path}", params=parameters, timeout=60, trust_env=False
+                )
                 return None if got.status_code == 503 else got
             return None
 
@@ -389,7 +406,13 @@ class Life:
         span = {"from": begin.isoformat(), "to": end.isoformat()}
         got = self._get("/api/v1/data", signal=signal, format="arrow", **span)
         read = pa.ipc.open_stream(got.content).read_all()
-        found = [*zip((at.astimezone(UTC) for at in read["time"].to_pylist()), read["value"].to_pylist(), strict=True)]
+        found = [
+            *zip(
+                (at.astimezone(UTC) for at in read["time"].to_pylist()),
+                read["value"].to_pylist(),
+                strict=True,
+            )
+        ]
         wanted = [(at, row[column]) for (at, _), row in table.logged(begin, end)]
         self._wanted(f"/api/v1/data of {signal} from {begin} to {end}", found, wanted)
 
@@ -412,7 +435,9 @@ class Life:
                 wanted = float(len(values)) if operator == "count" else sum(values) / len(values)
                 if not same(found.get(hour), wanted):
                     at = datetime.fromtimestamp(hour * 3600, UTC)
-                    raise Different(f"{operator}_3600({signal}) at {at}: {found.get(hour)}, expected {wanted}")
+                    raise Different(
+                        f"{operator}_3600({signal}) at {at}: {found.get(hour)}, expected {wanted}"
+                    )
 
 
 def same(a: Any, b: Any) -> bool:

@@ -1,5 +1,5 @@
-"""What is stored, as dictionaries: the contract of put_<table> (docs/facility-files.md, Procedures) without any code of
-ringlog's."""
+"""What is stored, as dictionaries: the contract of put_<table> (docs/facility-files.md, Procedures) without any
+code of ringlog's."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -104,13 +104,16 @@ class Table:
         """The signal's name is the facility file's, and stays."""
         self.columns = {new if name == old else name: of for name, of in self.columns.items()}
         self.signals = {signal: new if column == old else column for signal, column in self.signals.items()}
-        for values in {id(one): one for one in [v for _, v in self.ring.values()] + [*self.log.values()]}.values():
+        for values in {
+            id(one): one for one in [v for _, v in self.ring.values()] + [*self.log.values()]
+        }.values():
             values[new] = values.pop(old)
 
     def logged(self, begin: datetime, end: datetime) -> list[tuple[Key, Values]]:
         """The rows of a span by time and seq_no; `end` is exclusive."""
         return sorted(
-            ((key, values) for key, values in self.log.items() if begin <= key[0] < end), key=lambda row: row[0]
+            ((key, values) for key, values in self.log.items() if begin <= key[0] < end),
+            key=lambda row: row[0],
         )
 
     def figures(self, column: str, begin: datetime, end: datetime) -> Bin | None:

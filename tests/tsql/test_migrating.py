@@ -192,8 +192,9 @@ def test_what_a_batch_sees_of_an_error_in_a_procedure(migrated: list[Answer], cl
 def test_an_error_in_a_procedure_keeps_what_the_old_server_kept(
     migrated: list[Answer], clients: Clients
 ) -> None:
-    """learn.microsoft.com, SET XACT_ABORT: OFF is the default, where "in some cases only the Transact-SQL statement that
-    raised the error is rolled back and the transaction continues processing"; ON rolls back all."""
+    """learn.microsoft.com, SET XACT_ABORT: OFF is the default, where "in some cases only the Transact-SQL
+    statement that raised the error is rolled back and the transaction continues processing"; ON rolls back
+    all."""
     del migrated
     for section in ("5.0", "7.4"):
         answer = clients.tsql(

@@ -39,7 +39,8 @@ def test_raiserror_of_both_dialects_goes_on(site: Site) -> None:
 def test_an_error_ends_its_statement_in_a_procedure_that_does_not_ask_for_it(
     site: Site, points: None
 ) -> None:
-    """learn.microsoft.com, SET XACT_ABORT: off by default, where only the statement with the error is rolled back."""
+    """learn.microsoft.com, SET XACT_ABORT: off by default, where only the statement with the error is rolled
+    back."""
     site.define(
         """create procedure plain @id int as
         insert points values (10, 'kept', 0)
@@ -268,9 +269,9 @@ def test_an_arithmetic_error_ends_the_procedure_in_ase(
     site: Site, points: None, sybase: bool, kept: list[tuple[int]]
 ) -> None:
     """ASE Reference Manual: Building Blocks, "Arithmetic errors": "The default setting, arithabort
-    arith_overflow on, rolls back the entire transaction in which the error occurs"; outside of a transaction it "does not
-    roll back earlier commands in the batch, but Adaptive Server does not execute any statements in the batch that follow
-    the error-generating statement"."""
+    arith_overflow on, rolls back the entire transaction in which the error occurs"; outside of a transaction it
+    "does not roll back earlier commands in the batch, but Adaptive Server does not execute any statements in
+    the batch that follow the error-generating statement"."""
     name = "divides_in_ase" if sybase else "divides"
     site.define(
         f"""create procedure {name} @by int as

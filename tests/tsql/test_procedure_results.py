@@ -1,8 +1,6 @@
 """What procedures written in T-SQL send: result sets, counts, messages, the ends of statements; cursors and
 temporary tables."""
 
-import psycopg
-import pytest
 from procedure_site import Site
 
 
