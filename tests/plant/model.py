@@ -1,5 +1,5 @@
-"""What is stored, as dictionaries: the contract of put_<table> (docs/facility-files.md, Procedures) without any
-code of ringlog's."""
+"""What is stored, as dictionaries: the contract of put_<table> (docs/facility-files.md, Procedures) without
+any code of ringlog's."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta

@@ -270,8 +270,8 @@ def test_an_arithmetic_error_ends_the_procedure_in_ase(
 ) -> None:
     """ASE Reference Manual: Building Blocks, "Arithmetic errors": "The default setting, arithabort
     arith_overflow on, rolls back the entire transaction in which the error occurs"; outside of a transaction
-    it "does not roll back earlier commands in the batch, but Adaptive Server does not execute any statements in
-    the batch that follow the error-generating statement"."""
+    it "does not roll back earlier commands in the batch, but Adaptive Server does not execute any statements
+    in the batch that follow the error-generating statement"."""
     name = "divides_in_ase" if sybase else "divides"
     site.define(
         f"""create procedure {name} @by int as
