@@ -94,7 +94,9 @@ def of(sybase: bool) -> pytest.MarkDecorator:
     for place, case in enumerate(cases()):
         if case.runs_in(sybase):
             other_turn = case.runs_in(not sybase) and bool(place % 2) == sybase
-            marks = [pytest.mark.long] if other_turn else []
+            # cases of a table replace procedures and tables of those before
+            marks = [pytest.mark.together(case.name.rpartition("-")[0])]
+            marks += [pytest.mark.long] if other_turn else []
             params.append(pytest.param(case, id=case.name, marks=marks))
     return pytest.mark.parametrize("case", params)
 
