@@ -4,8 +4,10 @@ One change runs at a time. It never waits long for a lock, since every later sta
 it gives up, lets the others through and begins again.
 """
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TypeVar
 
 import sqlalchemy as sa
@@ -28,25 +30,51 @@ PATIENCE = 20.0
 _LOCK_TIMEOUT = "60ms"
 _PAUSE = 0.1  # seconds after the first attempt; the pauses grow
 _LONGEST_PAUSE = 2.0
+_UNKNOWN = 5.0  # seconds more, in which it is found out who is in the way
+_LOOK = 0.01  # seconds between two looks at who is in the way
+
+_BLOCKERS = sa.text("""
+    select coalesce(nspname || '.' || relname, wanted.locktype), session.pid, session.usename,
+      coalesce(host(session.client_addr), 'this machine'), session.application_name,
+      to_char(session.xact_start, 'YYYY-MM-DD HH24:MI:SS'), session.state
+    from pg_locks as wanted cross join unnest(pg_blocking_pids(wanted.pid)) as blocking
+    join pg_stat_activity as session on session.pid = blocking
+    left join pg_class on pg_class.oid = wanted.relation
+    left join pg_namespace on pg_namespace.oid = relnamespace
+    where wanted.pid = :pid and not wanted.granted
+""")
+
+
+class Blocked(errors.LockNotAvailable):
+    """Other sessions have used a table all the time: which, and how to end them."""
 
 
 def change(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
     """Runs `work` in one transaction, from the start again when it meets with a lock.
 
-    Raises sqlalchemy.exc.DBAPIError; `is_lock_conflict` returns whether a lock was not free in time.
+    Raises sqlalchemy.exc.DBAPIError; `is_lock_conflict` returns whether a lock was not free in time. Its
+    cause is then Blocked, if the sessions that had the lock are known.
     """
     end = time.monotonic() + PATIENCE
     pause = _PAUSE
     while True:
+        is_last = time.monotonic() > end
+        blockers: dict[int, str] = {}
         try:
             with engine.begin() as connection:
                 _become_the_only_one(connection)
                 connection.execute(sa.select(sa.func.set_config("lock_timeout", _LOCK_TIMEOUT, True)))
                 # what PostgreSQL shows of a function depends on the search path: always the same one
                 connection.execute(sa.select(sa.func.set_config("search_path", "pg_catalog", True)))
-                return work(connection)
+                with _noted(engine, connection, blockers) if is_last else nullcontext():
+                    return work(connection)
         except sa.exc.DBAPIError as error:
-            if not is_lock_conflict(error) or time.monotonic() > end:
+            if not is_lock_conflict(error):
+                raise
+            if blockers:
+                error.orig = Blocked(_advice(blockers))
+            # an attempt may be too short for a look
+            if blockers or time.monotonic() > end + _UNKNOWN:
                 raise
         time.sleep(pause)
         pause = min(1.3 * pause, _LONGEST_PAUSE)
@@ -58,6 +86,41 @@ def _become_the_only_one(connection: sa.Connection) -> None:
     else:
         # the first installation: no login is there that could keep it
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(sa.func.hashtext("ringlog"))))
+
+
+@contextmanager
+def _noted(engine: sa.Engine, waiting: sa.Connection, blockers: dict[int, str]) -> Iterator[None]:
+    """Notes by process who keeps `waiting` from a lock inside the block."""
+    pid = waiting.execute(sa.select(sa.func.pg_backend_pid())).scalar_one()
+    end = threading.Event()
+
+    def look() -> None:
+        while not end.wait(_LOOK):
+            for table, blocker, *session in looking.execute(_BLOCKERS, {"pid": pid}):
+                login, host, program, since, state = session
+                blockers[blocker] = (
+                    f"{table} is used by process {blocker}: login {login}, from {host}, program"
+                    f" {program!r}, {state}, in a transaction since {since}"
+                )
+            looking.rollback()
+
+    with engine.connect() as looking:
+        thread = threading.Thread(target=look, name="blockers", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            end.set()
+            thread.join()
+
+
+def _advice(blockers: dict[int, str]) -> str:
+    ends = "; ".join(f"select pg_terminate_backend({pid})" for pid in blockers)
+    return (
+        f"nothing was changed, since a lock was not free for {PATIENCE:.0f} s:"
+        f" {'. '.join(blockers.values())}."
+        f" Have these transactions ended, or end the sessions as the administrator (ringlog dsn): {ends}"
+    )
 
 
 def tried(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T | None:
