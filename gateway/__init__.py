@@ -1,7 +1,7 @@
 """The TDS server in front of PostgreSQL, for legacy clients."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -86,6 +86,8 @@ class Gateway:
 
     `nodes` are other servers, by name, each a connection string like `postgres`: a procedure that the table
     `ringlog.stand_in` names is called there. They are connected when they are first needed.
+
+    A quarter of the sessions, and of PostgreSQL's connections, is for members of the roles `reserved_for`.
     """
 
     def __init__(
@@ -98,6 +100,7 @@ class Gateway:
         postmaster: int | None = None,
         writers_first: bool = True,
         nodes: Mapping[str, str] | None = None,
+        reserved_for: Sequence[str] = (),
     ) -> None:
         (hosts, read_write, sslmode, sslrootcert, database), role, password = _server(postgres)
         self._server = Server(
@@ -110,6 +113,7 @@ class Gateway:
             password=password,
             host=host,
             port=port,
+            reserved_for=list(reserved_for),
             nodes=_nodes(nodes or {}),
             tls=None if tls is None else (tls.certificate, tls.key, tls.required),
             postmaster=postmaster,
@@ -124,6 +128,11 @@ class Gateway:
     def metrics(self) -> str:
         """The gateway's metrics, as OpenMetrics text."""
         return self._server.metrics()
+
+    def reload_tls(self) -> None:
+        """Reads certificate and key again, for connections that begin from now on. Raises ValueError; then
+        those from before stay in use."""
+        self._server.reload_tls()
 
     def know_nodes(self, nodes: Mapping[str, str]) -> None:
         """Makes nodes known that are new, or elsewhere than those of these names were; others stay.

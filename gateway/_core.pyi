@@ -13,6 +13,7 @@ class Server:
         password: str,
         host: str,
         port: int,
+        reserved_for: list[str] = ...,
         nodes: list[tuple[str, tuple[list[tuple[str, int]], bool, str, Path | None, str], str, str]] = ...,
         tls: tuple[Path, Path, bool] | None = None,
         postmaster: int | None = None,
@@ -21,6 +22,7 @@ class Server:
     @property
     def address(self) -> tuple[str, int]: ...
     def metrics(self) -> str: ...
+    def reload_tls(self) -> None: ...
     def know_nodes(
         self, nodes: list[tuple[str, tuple[list[tuple[str, int]], bool, str, Path | None, str], str, str]]
     ) -> None: ...

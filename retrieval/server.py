@@ -8,6 +8,7 @@ is gone, it stops.
 import grp
 import io
 import os
+import signal
 import socket
 import ssl
 import sys
@@ -15,6 +16,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import NoReturn
 
 import orjson
@@ -26,6 +28,7 @@ from ringlog.history.priority import lower_process
 from ringlog.retrieval.access import Access, Place
 from ringlog.retrieval.application import application
 from ringlog.retrieval.limits import Limits
+from ringlog.retrieval.renewal import followed
 
 _NICENESS = 5  # readers wait for writers
 _BACKLOG = 2048  # connections that wait to be accepted
@@ -75,6 +78,8 @@ def main() -> None:
     """Serves until standard input ends or a signal comes."""
     # not sys.stdin, whose lock a thread that reads it holds to the end: Python aborts then
     parent = io.FileIO(sys.stdin.fileno(), "rb", closefd=False)
+    # it may be meant for the server
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     settings = Settings.from_json(parent.readline())
     with suppress(OSError):
         lower_process(os.getpid(), _NICENESS)
@@ -98,7 +103,14 @@ def main() -> None:
             server.should_exit = True
 
     threading.Thread(target=watch, name="parent", daemon=True).start()
-    server.run(sockets=[listening])
+
+    def renew() -> None:
+        if server.config.ssl is not None and settings.certificate is not None:
+            server.config.ssl.load_cert_chain(settings.certificate, settings.key)
+
+    files = [Path(file) for file in (settings.certificate, settings.key) if file is not None]
+    with followed(files, renew):
+        server.run(sockets=[listening])
 
 
 def _refuse(words: str) -> NoReturn:

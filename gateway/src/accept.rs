@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::error;
 
-/// Clients connected at one time; the next waits in the listen queue.
-const MOST_CLIENTS: usize = 10_000;
+/// Clients connected at one time, logged in or not; the next waits in the listen queue.
+const MOST_CLIENTS: usize = 16_000;
 /// Pause when the process has run out of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 

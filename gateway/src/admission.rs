@@ -1,8 +1,9 @@
 //! Limits on logins, per address: how many connections may keep us waiting for theirs, and how many may fail in a
-//! time. A host with a wrong password delays only its own logins.
+//! time. A name with wrong passwords delays only its own logins, and not those with the password that was right before.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,16 +16,19 @@ const MOST_UNKNOWN: usize = 4096;
 /// Failures of one user at one address without a delay; after them its logins are tried one by one. A login that
 /// succeeds resets the count.
 const FREE_FAILURES: u32 = 10;
-/// The same for all users at one address, against guesses of names. Failures of a user past its own limit do not
-/// count: a program with a wrong password delays only itself.
+/// The same for all users at one address, against guesses of names: further ones are answered late. Failures of a user
+/// past its own limit do not count: a program with a wrong password delays only itself.
 const FREE_FAILURES_OF_ADDRESS: u32 = 200;
+/// A wrong password is answered only after this, so that guessing is slow.
+const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
+const LATE_REFUSAL_PAUSE: Duration = Duration::from_secs(5);
 /// The time between two logins past a limit.
 const TURN: Duration = Duration::from_secs(1);
 /// The longest wait for a turn; logins that would wait longer are refused.
 const LONGEST_WAIT: Duration = Duration::from_secs(15);
 /// Failures are dropped after this time without another one.
 const FORGOTTEN: Duration = Duration::from_secs(300);
-/// Users and addresses whose failures are kept.
+/// Users and addresses whose failures are kept, and as many whose right passwords are.
 const MOST_REMEMBERED: usize = 10_000;
 
 #[derive(Clone, Default)]
@@ -38,8 +42,19 @@ struct State {
     /// Connections that have not asked to log in yet, oldest first, with the channel that ends them.
     unknown: BTreeMap<u64, (IpAddr, oneshot::Sender<()>)>,
     unknown_of: HashMap<IpAddr, BTreeSet<u64>>,
+    /// Those that have asked and wait for the answer.
+    asked: HashMap<u64, (IpAddr, oneshot::Sender<()>)>,
     /// By address and user, and under the user "" for the address.
     failed: HashMap<(IpAddr, String), Failed>,
+    right: HashMap<(IpAddr, String), Right>,
+    digests: RandomState,
+}
+
+/// The last login that succeeded.
+struct Right {
+    /// Of the password. PostgreSQL checks it whatever this says.
+    digest: u64,
+    last: Instant,
 }
 
 struct Failed {
@@ -77,14 +92,10 @@ impl Admission {
     /// A place for a new connection, for which the oldest may have to go.
     pub fn enter(&self, address: IpAddr) -> Entry {
         let mut state = self.state.lock();
-        let of_one = state.unknown_of.get(&address);
-        let oldest = match of_one.filter(|numbers| numbers.len() >= MOST_UNKNOWN_OF_ONE) {
-            Some(numbers) => numbers.first().copied(),
-            None if state.unknown.len() >= MOST_UNKNOWN => state.unknown.keys().next().copied(),
-            None => None,
-        };
-        if let Some(leave) = oldest.and_then(|oldest| state.leave(oldest)) {
-            let _ = leave.send(());
+        while let Some(oldest) = state.in_the_way_of(address) {
+            if let Some(leave) = state.leave(oldest) {
+                let _ = leave.send(());
+            }
         }
         state.last_entry += 1;
         let number = state.last_entry;
@@ -97,24 +108,52 @@ impl Admission {
 
     fn turn_at(&self, address: IpAddr, user: &str, now: Instant) -> Option<Duration> {
         let mut state = self.state.lock();
-        let mut wait = Duration::ZERO;
-        for (user, free) in [(user, FREE_FAILURES), ("", FREE_FAILURES_OF_ADDRESS)] {
-            if let Some(failed) = state.failed.get_mut(&(address, user.to_owned())) {
-                wait = wait.max(failed.turn(free, now)?);
-            }
+        match state.failed.get_mut(&(address, user.to_owned())) {
+            Some(failed) => failed.turn(FREE_FAILURES, now),
+            None => Some(Duration::ZERO),
         }
-        Some(wait)
     }
 
-    fn failed_at(&self, address: IpAddr, user: &str, now: Instant) {
+    /// Counts a failure. When it may be answered.
+    fn failed_at(&self, address: IpAddr, user: &str, now: Instant) -> Duration {
         let mut state = self.state.lock();
-        if state.count(address, user, now) <= FREE_FAILURES {
-            state.count(address, "", now);
+        let is_guess = state.count(address, user, now) <= FREE_FAILURES;
+        if is_guess && state.count(address, "", now) > FREE_FAILURES_OF_ADDRESS {
+            return LATE_REFUSAL_PAUSE;
         }
+        REFUSAL_PAUSE
+    }
+
+    fn succeeded_at(&self, address: IpAddr, user: &str, password: &str, now: Instant) {
+        let mut state = self.state.lock();
+        let key = (address, user.to_owned());
+        state.failed.remove(&key);
+        if state.right.len() >= MOST_REMEMBERED && !state.right.contains_key(&key) {
+            let oldest = state.right.iter().min_by_key(|(_, right)| right.last).map(|(key, _)| key.clone());
+            oldest.and_then(|oldest| state.right.remove(&oldest));
+        }
+        let digest = state.digests.hash_one(password);
+        state.right.insert(key, Right { digest, last: now });
+    }
+
+    fn was_right(&self, address: IpAddr, user: &str, password: &str) -> bool {
+        let state = self.state.lock();
+        let right = state.right.get(&(address, user.to_owned()));
+        right.is_some_and(|right| right.digest == state.digests.hash_one(password))
     }
 }
 
 impl State {
+    /// The connection that has to go for another of this address.
+    fn in_the_way_of(&self, address: IpAddr) -> Option<u64> {
+        let of_one = self.unknown_of.get(&address);
+        match of_one.filter(|numbers| numbers.len() >= MOST_UNKNOWN_OF_ONE) {
+            Some(numbers) => numbers.first().copied(),
+            None if self.unknown.len() >= MOST_UNKNOWN => self.unknown.keys().next().copied(),
+            None => None,
+        }
+    }
+
     /// Takes a connection off the list.
     fn leave(&mut self, number: u64) -> Option<oneshot::Sender<()>> {
         let (address, leave) = self.unknown.remove(&number)?;
@@ -166,7 +205,19 @@ pub struct Limits {
 impl Limits {
     /// The login has come: from now on it is the client that waits, and no other can take its place.
     pub fn has_asked(&self) {
-        self.admission.state.lock().leave(self.number);
+        let mut state = self.admission.state.lock();
+        if let Some(leave) = state.leave(self.number) {
+            state.asked.insert(self.number, (self.address, leave));
+        }
+    }
+
+    /// Whether this login is like the last one from its address that succeeded.
+    pub fn was_right(&self, user: &str, password: &str) -> bool {
+        self.admission.was_right(self.address, user, password)
+    }
+
+    pub fn address(&self) -> IpAddr {
+        self.address
     }
 
     /// How long a login of `user` has to wait for its turn; None when that is too long.
@@ -174,19 +225,28 @@ impl Limits {
         self.admission.turn_at(self.address, user, Instant::now())
     }
 
-    /// `user` is not one, or the password was wrong.
-    pub fn failed(&self, user: &str) {
-        self.admission.failed_at(self.address, user, Instant::now());
+    /// `user` is not one, or the password was wrong. When that may be answered; until then the connection may have to go
+    /// for another.
+    pub fn failed(&self, user: &str) -> Duration {
+        let mut state = self.admission.state.lock();
+        if let Some((address, leave)) = state.asked.remove(&self.number) {
+            state.unknown.insert(self.number, (address, leave));
+            state.unknown_of.entry(address).or_default().insert(self.number);
+        }
+        drop(state);
+        self.admission.failed_at(self.address, user, Instant::now())
     }
 
-    pub fn succeeded(&self, user: &str) {
-        self.admission.state.lock().failed.remove(&(self.address, user.to_owned()));
+    pub fn succeeded(&self, user: &str, password: &str) {
+        self.admission.succeeded_at(self.address, user, password, Instant::now());
     }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.admission.state.lock().leave(self.number);
+        let mut state = self.admission.state.lock();
+        state.asked.remove(&self.number);
+        state.leave(self.number);
     }
 }
 
@@ -218,9 +278,13 @@ mod tests {
         let mut asked = admission.enter(address(1));
         asked.limits().has_asked();
         let entries: Vec<Entry> = (0..=MOST_UNKNOWN_OF_ONE).map(|_| admission.enter(address(1))).collect();
-        assert_eq!(asked.evicted.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+        assert_eq!(asked.evicted.try_recv(), Err(oneshot::error::TryRecvError::Empty));
         assert_eq!(admission.state.lock().unknown.len(), MOST_UNKNOWN_OF_ONE);
-        drop((entries, asked));
+        // one that has failed only waits for its answer
+        asked.limits().failed("daq");
+        let newest = admission.enter(address(1));
+        assert!(asked.evicted.try_recv().is_ok());
+        drop((entries, asked, newest));
         assert!(admission.state.lock().unknown.is_empty() && admission.state.lock().unknown_of.is_empty());
     }
 
@@ -254,18 +318,37 @@ mod tests {
     }
 
     #[test]
-    fn guessing_names_is_slow_too_and_one_wrong_password_slows_nobody_else() {
+    fn guesses_of_names_are_answered_late_and_delay_nobody_else() {
         let (admission, now) = (Admission::default(), Instant::now());
         for _ in 0..10_000 {
-            admission.failed_at(address(1), "daq", now);
+            assert_eq!(admission.failed_at(address(1), "daq", now), REFUSAL_PAUSE);
         }
-        assert_eq!(admission.turn_at(address(1), "other", now), Some(Duration::ZERO));
-        for n in 0..FREE_FAILURES_OF_ADDRESS {
-            admission.failed_at(address(1), &format!("guess {n}"), now);
+        for n in FREE_FAILURES..FREE_FAILURES_OF_ADDRESS {
+            assert_eq!(admission.failed_at(address(1), &format!("guess {n}"), now), REFUSAL_PAUSE);
         }
-        assert_eq!(admission.turn_at(address(1), "other", now), Some(Duration::ZERO));
-        assert_eq!(admission.turn_at(address(1), "other", now), Some(TURN));
-        assert_eq!(admission.turn_at(address(2), "other", now), Some(Duration::ZERO));
+        assert_eq!(admission.failed_at(address(1), "another guess", now), LATE_REFUSAL_PAUSE);
+        assert_eq!(admission.failed_at(address(2), "another guess", now), REFUSAL_PAUSE);
+        for _ in 0..3 {
+            assert_eq!(admission.turn_at(address(1), "other", now), Some(Duration::ZERO));
+        }
+    }
+
+    #[test]
+    fn the_password_that_was_right_before_is_known_at_its_address() {
+        let admission = Admission::default();
+        let entry = admission.enter(address(1)).limits();
+        entry.succeeded("daq", "right");
+        for n in 0..2 * MOST_REMEMBERED as u32 {
+            admission.failed_at(address(1), &format!("guess {n}"), Instant::now());
+        }
+        assert!(entry.was_right("daq", "right"));
+        assert!(!entry.was_right("daq", "wrong") && !entry.was_right("other", "right"));
+        assert!(!admission.enter(address(2)).limits().was_right("daq", "right"));
+        for n in 0..MOST_REMEMBERED as u32 {
+            admission.succeeded_at(address(n + 10), "daq", "right", Instant::now());
+        }
+        assert_eq!(admission.state.lock().right.len(), MOST_REMEMBERED);
+        assert!(!entry.was_right("daq", "right"));
     }
 
     #[test]
@@ -275,7 +358,7 @@ mod tests {
         for _ in 0..FREE_FAILURES {
             entry.failed("daq");
         }
-        entry.succeeded("daq");
+        entry.succeeded("daq", "right");
         assert_eq!((entry.turn("daq"), entry.turn("daq")), (Some(Duration::ZERO), Some(Duration::ZERO)));
     }
 

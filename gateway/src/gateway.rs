@@ -1,6 +1,7 @@
 //! State shared by the sessions: PostgreSQL's address, the procedure catalogue and group commit.
 
 use crate::admission::Admission;
+use crate::backend::Role;
 use crate::catalogue::{Because, Catalogue, Changed, LiveCatalogue, Watcher};
 use crate::convert::Zone;
 use crate::metrics::Metrics;
@@ -10,6 +11,7 @@ use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, PgError};
 use crate::program::Programs;
 use crate::room::Room;
+use crate::shares::{self, Claimant, Shares};
 use crate::threads::Pool;
 use crate::tls::{KeyError, LoginKey, OwnKey, Tls};
 use crate::turns::Turns;
@@ -25,6 +27,12 @@ const COMMIT_CONNECTIONS: usize = 4;
 /// Connections that sessions open at once: each costs PostgreSQL a process and thousands of hashes, and a storm of logins
 /// is not to take the processor from those who write.
 const CONNECTING: usize = 8;
+/// Sessions at one time.
+const MOST_SESSIONS: usize = 10_000;
+/// A login without a limit of its own may have one in so many of the sessions, and of the connections to PostgreSQL.
+const OF_LOGIN: usize = 2;
+/// One in so many of both is reserved.
+const RESERVED: usize = 4;
 /// Names a client may use for the database it gets without asking.
 const DEFAULT_DATABASES: [&str; 2] = ["", "master"];
 
@@ -51,17 +59,23 @@ pub struct Gateway {
     pub scarce: Notify,
     /// Places for connections that are being opened.
     pub connecting: Semaphore,
-    /// Places for logins that are tried.
-    pub logins: Semaphore,
+    /// Places for logins that are tried, by their addresses.
+    pub logins: Shares,
     /// Places for connections that idle sessions keep for a while; the others give theirs up soon.
     pub idle: Semaphore,
     pub admission: Admission,
     /// For long requests.
     pub room: Room,
+    /// Sessions, and the connections to PostgreSQL that they have.
+    pub sessions: Shares,
+    pub connections: Shares,
+    most_connections: usize,
+    /// The last of both are for members of these roles.
+    pub reserved_for: Vec<String>,
     /// The turns of result sets.
     pub turns: Arc<Turns>,
     /// None: everything goes in the clear.
-    pub tls: Option<Tls>,
+    pub tls: Option<Arc<Tls>>,
     login_key: OwnKey,
 }
 
@@ -72,8 +86,9 @@ impl Gateway {
         address: Address,
         role: &str,
         password: &str,
+        reserved_for: Vec<String>,
         nodes: Vec<Place>,
-        tls: Option<Tls>,
+        tls: Option<Arc<Tls>>,
         priority: WriterPriority,
         stopping: CancellationToken,
         calls: Pool,
@@ -137,13 +152,30 @@ impl Gateway {
             stopping,
             scarce: Notify::new(),
             connecting: Semaphore::new(CONNECTING),
-            logins: Semaphore::new(CONNECTING),
+            logins: Shares::new(CONNECTING, CONNECTING / 2),
             idle: Semaphore::new(most_connections / 2),
             admission: Admission::default(),
             room: Room::new(),
+            sessions: Shares::new(MOST_SESSIONS, MOST_SESSIONS / RESERVED),
+            connections: Shares::new(most_connections, most_connections / RESERVED),
+            most_connections,
+            reserved_for,
             tls,
             login_key: OwnKey::default(),
         }))
+    }
+
+    /// A place among the sessions; None when its login has as many as it may have.
+    pub fn session_place(&self, login: &Arc<str>, role: &Role) -> Option<shares::Place> {
+        // writers of one login may be all that there are
+        let usual = if role.has_reserve { MOST_SESSIONS } else { MOST_SESSIONS / OF_LOGIN };
+        let most = role.most_sessions.unwrap_or(usual);
+        self.sessions.try_take(&Claimant { login: login.clone(), most, has_reserve: role.has_reserve })
+    }
+
+    /// The most connections to PostgreSQL that sessions of one login have.
+    pub fn most_connections_of_login(&self) -> usize {
+        (self.most_connections / OF_LOGIN).max(1)
     }
 
     pub fn catalogue(&self) -> Arc<Catalogue> {

@@ -30,6 +30,7 @@ mod room;
 mod scheduler;
 mod session;
 mod session_numbers;
+mod shares;
 mod socket;
 mod stream;
 pub mod tds;

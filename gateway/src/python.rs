@@ -40,13 +40,14 @@ struct PyServer {
     stop: CancellationToken,
     metrics: Arc<Metrics>,
     nodes: Arc<Nodes>,
+    tls: Option<Arc<Tls>>,
     address: (String, u16),
 }
 
 #[pymethods]
 impl PyServer {
     #[new]
-    #[pyo3(signature = (*, postgres, read_write, sslmode, sslrootcert, database, role, password, host, port, nodes = Vec::new(), tls = None, postmaster = None, writers_first = true))]
+    #[pyo3(signature = (*, postgres, read_write, sslmode, sslrootcert, database, role, password, host, port, reserved_for = Vec::new(), nodes = Vec::new(), tls = None, postmaster = None, writers_first = true))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -60,6 +61,8 @@ impl PyServer {
         password: String,
         host: String,
         port: u16,
+        // roles whose members have the last sessions and connections
+        reserved_for: Vec<String>,
         nodes: Vec<PyPlace>,
         // certificate file, key file, whether everyone must
         tls: Option<(PathBuf, PathBuf, bool)>,
@@ -67,8 +70,10 @@ impl PyServer {
         writers_first: bool,
     ) -> PyResult<PyServer> {
         py.detach(|| {
-            let tls = tls.map(|(certificate, key, required)| Tls::load(&certificate, &key, required));
+            let tls =
+                tls.map(|(certificate, key, required)| Tls::load(certificate, key, required).map(Arc::new));
             let tls = tls.transpose().map_err(|error| PyValueError::new_err(error.to_string()))?;
+            let own_tls = tls.clone();
             let threads = Threads::start(writers_first)?;
             let stop = CancellationToken::new();
             let stopping = stop.clone();
@@ -86,6 +91,7 @@ impl PyServer {
                     address,
                     &role,
                     &password,
+                    reserved_for,
                     places,
                     tls,
                     priority,
@@ -98,7 +104,15 @@ impl PyServer {
                 Ok::<_, PyErr>((local, metrics, nodes, statements.spawn(listener::run(listener, gateway))))
             })?;
             let address = (local.ip().to_string(), local.port());
-            Ok(PyServer { threads: Some(threads), serving: Some(serving), stop, metrics, nodes, address })
+            Ok(PyServer {
+                threads: Some(threads),
+                serving: Some(serving),
+                stop,
+                metrics,
+                nodes,
+                tls: own_tls,
+                address,
+            })
         })
     }
 
@@ -111,6 +125,12 @@ impl PyServer {
     /// The gateway's metrics, as OpenMetrics text.
     fn metrics(&self) -> String {
         self.metrics.text()
+    }
+
+    /// Reads the certificate and its key again. Raises ValueError, and those there are go on.
+    fn reload_tls(&self) -> PyResult<()> {
+        let reloaded = self.tls.as_ref().map_or(Ok(()), |tls| tls.reload());
+        reloaded.map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     /// Adds nodes that are new, or whose address has changed.

@@ -1,85 +1,181 @@
 //! Bounds the memory of long requests: a fixed number of each size may be under way at once, and the next waits, with
 //! its bytes in its socket, until one has been answered.
 //!
-//! A request takes a slot of a size when it has grown beyond it, and keeps it until it is answered. A request that
-//! has a slot of one size needs no other of that size and never one of a smaller size: so those that wait always wait
-//! for others that can continue.
+//! A request takes a place of a size when it has grown beyond it, and keeps it until it is answered. A request that
+//! has a place of one size needs no other of that size and never one of a smaller size: so those that wait always wait
+//! for others that can continue. One whose bytes come too slowly has to go when another waits for its place.
 
+use crate::client::SessionError;
+use crate::shares::{Claimant, Place, Shares};
+use std::future::Future;
+use std::io;
+use std::pin::pin;
 use std::sync::Arc;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::{timeout, Instant};
 
-/// Bytes that a request may have without a place, and places for longer ones. Together they are 256 MiB of requests:
-/// 64 of up to 1 MiB, 8 of up to 8 MiB and 2 of up to the longest that a session takes.
-const SIZES: [(usize, usize); 3] = [(64 << 10, 64), (1 << 20, 8), (8 << 20, 2)];
+/// A size of requests.
+struct Size {
+    /// Bytes that a request may have without a place.
+    without: usize,
+    places: usize,
+    /// Of these, the most of one login.
+    of_login: usize,
+}
+
+/// Together they are 256 MiB of requests: 64 of up to 1 MiB, 8 of up to 8 MiB and 2 of up to the longest that a session
+/// takes.
+const SIZES: [Size; 3] = [
+    Size { without: WITHOUT_PLACE, places: 64, of_login: 48 },
+    Size { without: 1 << 20, places: 8, of_login: 6 },
+    Size { without: 8 << 20, places: 2, of_login: 1 },
+];
+/// Bytes that any request may have.
+pub const WITHOUT_PLACE: usize = 64 << 10;
+/// Bytes a second of a request that has a place.
+pub const PACE: usize = 64 << 10;
+/// How far it may be behind that.
+const GRACE: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
-pub struct Room([Arc<Semaphore>; SIZES.len()]);
+pub struct Room([Shares; SIZES.len()]);
 
-/// The slots of a request.
-#[derive(Default)]
-pub struct Places(Vec<OwnedSemaphorePermit>);
+/// The room, and what a session's request has of it.
+pub struct Places {
+    room: Room,
+    login: Arc<str>,
+    held: Vec<Place>,
+    recall: Arc<Notify>,
+    /// How far the request may still fall behind.
+    credit: Duration,
+    /// Nothing has come since then.
+    empty_since: Option<Instant>,
+    is_unused: bool,
+}
 
 impl Room {
     pub fn new() -> Room {
-        Room(SIZES.map(|(_, places)| Arc::new(Semaphore::new(places))))
+        Room(SIZES.map(|size| Shares::new(size.places, 0)))
     }
 
-    /// Waits for what a request that has so many bytes by now needs beside the places it has. Safe to drop while
-    /// waiting.
-    pub async fn take(&self, bytes: usize, places: &mut Places) {
-        while let Some((size, free)) = SIZES.iter().zip(&self.0).nth(places.0.len()) {
-            if bytes <= size.0 {
-                return;
-            }
-            let Ok(place) = free.clone().acquire_owned().await else { return };
-            places.0.push(place);
+    /// For a session of this login.
+    pub fn places(&self, login: &Arc<str>) -> Places {
+        Places {
+            room: self.clone(),
+            login: login.clone(),
+            held: Vec::new(),
+            recall: Arc::default(),
+            credit: GRACE,
+            empty_since: None,
+            is_unused: false,
         }
     }
 }
 
 impl Places {
-    /// Bytes that a request may have without another place.
-    pub fn most(&self) -> usize {
-        SIZES.get(self.0.len()).map_or(0, |(size, _)| *size)
+    /// Waits for the places that a request needs which has grown to so many bytes. Safe to drop while waiting.
+    pub async fn take(&mut self, bytes: usize) {
+        while let Some((size, shares)) = SIZES.iter().zip(&self.room.0).nth(self.held.len()) {
+            if bytes <= size.without {
+                return;
+            }
+            let claimant = Claimant { login: self.login.clone(), most: size.of_login, has_reserve: false };
+            self.held.push(shares.take(&claimant, &self.recall).await);
+        }
     }
 
+    /// Waits for further bytes of a request. Raises TooSlow when they come too slowly for the others that wait. Safe to
+    /// drop while waiting.
+    pub async fn read(
+        &mut self,
+        read: impl Future<Output = io::Result<usize>>,
+    ) -> Result<usize, SessionError> {
+        if self.held.is_empty() {
+            return Ok(read.await?);
+        }
+        let since = *self.empty_since.get_or_insert_with(Instant::now);
+        let mut read = pin!(read);
+        let in_time = timeout(self.credit.saturating_sub(since.elapsed()), &mut read).await;
+        let count = match in_time {
+            Ok(count) => count?,
+            Err(_) => {
+                self.set_unused(true);
+                tokio::select! {
+                    biased;
+                    count = &mut read => count?,
+                    () = self.recalled() => return Err(SessionError::TooSlow),
+                }
+            }
+        };
+        self.set_unused(false);
+        self.empty_since = None;
+        let earned = Duration::from_secs_f64(count as f64 / PACE as f64);
+        self.credit = (self.credit.saturating_sub(since.elapsed()) + earned).min(GRACE);
+        Ok(count)
+    }
+
+    fn set_unused(&mut self, is_unused: bool) {
+        if is_unused != self.is_unused {
+            self.is_unused = is_unused;
+            self.held.iter().for_each(|place| place.set_unused(is_unused));
+        }
+    }
+
+    async fn recalled(&self) {
+        while !self.held.iter().any(Place::is_recalled) {
+            self.recall.notified().await;
+        }
+    }
+
+    /// Bytes that a request may have without another place.
+    pub fn most(&self) -> usize {
+        SIZES.get(self.held.len()).map_or(0, |size| size.without)
+    }
+
+    /// The request has been answered.
     pub fn give_back(&mut self) {
-        self.0.clear();
+        self.held.clear();
+        (self.credit, self.empty_since, self.is_unused) = (GRACE, None, false);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
-    use tokio::time::timeout;
+    use tokio::time::sleep;
 
     const SHORT: Duration = Duration::from_millis(10);
+
+    async fn come(bytes: usize, after: Duration) -> io::Result<usize> {
+        sleep(after).await;
+        Ok(bytes)
+    }
 
     #[tokio::test(start_paused = true)]
     async fn long_requests_wait_for_places_and_short_ones_do_not() {
         let room = Room::new();
-        let mut all: Vec<Places> = (0..SIZES[0].1).map(|_| Places::default()).collect();
+        let logins: [Arc<str>; 2] = ["one".into(), "two".into()];
+        let mut all: Vec<Places> = (0..SIZES[0].places).map(|n| room.places(&logins[n % 2])).collect();
         for places in &mut all {
-            timeout(SHORT, room.take(800_000, places)).await.unwrap();
+            timeout(SHORT, places.take(800_000)).await.unwrap();
         }
-        let mut next = Places::default();
-        timeout(SHORT, room.take(SIZES[0].0, &mut next)).await.unwrap();
-        assert!(timeout(SHORT, room.take(SIZES[0].0 + 1, &mut next)).await.is_err());
+        let mut next = room.places(&logins[0]);
+        timeout(SHORT, next.take(SIZES[0].without)).await.unwrap();
+        assert!(timeout(SHORT, next.take(SIZES[0].without + 1)).await.is_err());
         all[0].give_back();
-        timeout(SHORT, room.take(SIZES[0].0 + 1, &mut next)).await.unwrap();
+        timeout(SHORT, next.take(SIZES[0].without + 1)).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_longest_always_come_to_an_end() {
         let room = Room::new();
         let requests: Vec<_> = (0..100)
-            .map(|_| {
-                let room = room.clone();
+            .map(|number| {
+                let mut places = room.places(&format!("login {}", number % 3).into());
                 tokio::spawn(async move {
-                    let mut places = Places::default();
                     for bytes in (0..64).map(|mebibytes| mebibytes << 20) {
-                        room.take(bytes, &mut places).await;
+                        places.take(bytes).await;
                         tokio::task::yield_now().await;
                     }
                 })
@@ -87,6 +183,53 @@ mod tests {
             .collect();
         for request in requests {
             timeout(Duration::from_secs(10), request).await.unwrap().unwrap();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_keeps_the_pace_stays_and_a_slow_one_goes_when_another_waits() {
+        let room = Room::new();
+        let login: Arc<str> = "daq".into();
+        let (mut steady, mut slow) = (room.places(&login), room.places(&"other".into()));
+        for places in [&mut steady, &mut slow] {
+            places.take(9 << 20).await;
+        }
+        let waits = tokio::spawn({
+            let mut next = room.places(&login);
+            async move { next.take(9 << 20).await }
+        });
+        for _ in 0..100 {
+            steady.read(come(PACE / 2, Duration::from_millis(500))).await.unwrap();
+        }
+        assert!(!waits.is_finished());
+        // nobody waits whom the slow one's place would help
+        for _ in 0..100 {
+            slow.read(come(1, GRACE * 2)).await.unwrap();
+        }
+        let start = Instant::now();
+        let gone = steady.read(come(1, GRACE * 100)).await;
+        assert!(matches!(gone, Err(SessionError::TooSlow)));
+        assert!(start.elapsed() <= GRACE + SHORT);
+        steady.give_back();
+        waits.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slow_requests_of_one_login_do_not_keep_those_of_another_waiting() {
+        let room = Room::new();
+        for size in &SIZES {
+            let held = (0..size.places).map(|_| room.places(&"slow".into())).map(|mut places| {
+                tokio::spawn(async move {
+                    places.take(size.without + 1).await;
+                    places.read(come(1, GRACE * 1000)).await
+                })
+            });
+            let held: Vec<_> = held.collect();
+            tokio::task::yield_now().await;
+            let mut other = room.places(&"daq".into());
+            timeout(SHORT, other.take(size.without + 1)).await.unwrap();
+            held.iter().for_each(|held| held.abort());
+            sleep(SHORT).await;
         }
     }
 }

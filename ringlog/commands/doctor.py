@@ -3,7 +3,6 @@
 import ctypes
 import json
 import os
-import ssl
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -19,7 +18,7 @@ from ringlog.commands.options import Data, Dsn
 from ringlog.monitoring.watching import safety
 from ringlog.nodes.everywhere import Everywhere
 from ringlog.schema import session
-from ringlog.server import releases
+from ringlog.server import certificates, releases
 from ringlog.server.database import Embedded, chosen_database
 from ringlog.server.settings import GiB, machine_memory
 
@@ -460,50 +459,19 @@ def backups(conninfo: str) -> Iterator[Finding]:
 def certificate(file: Path, now: datetime | None = None) -> Iterator[Finding]:
     """Findings on the remaining validity of a certificate (PEM; the first of a chain)."""
     try:
-        ends = not_after(ssl.PEM_cert_to_DER_cert(_first_certificate(file.read_text())))
-    except (OSError, ValueError, IndexError) as error:
+        ends = certificates.expiry(file)
+    except (OSError, ValueError) as error:
         yield Finding("warning", f"{file} is not a certificate ({error})", "TLS cannot start", "ringlog cert")
         return
-    days = (ends - (now or datetime.now(UTC))) / timedelta(days=1)
-    if days < 30:
+    left = ends - (now or datetime.now(UTC))
+    if left < certificates.SOON:
+        has_ended = left < timedelta(0)
         yield Finding(
-            "danger" if days < 0 else "warning",
-            f"the certificate {file} {'ended' if days < 0 else 'ends'} on {ends:%Y-%m-%d}",
+            "danger" if has_ended else "warning",
+            f"the certificate {file} {'ended' if has_ended else 'ends'} on {ends:%Y-%m-%d}",
             "clients that verify it cannot connect from then on",
-            "renew it with ringlog cert or at your authority; then restart ringlog serve",
+            "renew it with ringlog cert or at your authority; ringlog serve takes it without a restart",
         )
-
-
-def _first_certificate(text: str) -> str:
-    begin, end = ssl.PEM_HEADER, ssl.PEM_FOOTER
-    if begin not in text or end not in text:
-        raise ValueError("it has no PEM block")
-    return begin + text.split(begin, 1)[1].split(end, 1)[0] + end
-
-
-def not_after(der: bytes) -> datetime:
-    """The end of a certificate's validity (RFC 5280, 4.1): Certificate, its first element, the fifth of that
-    (sixth after a version), the second of that. Raises ValueError or IndexError."""
-
-    def elements(content: bytes) -> list[tuple[int, bytes]]:
-        found = []
-        while content:
-            kind, length, place = content[0], content[1], 2
-            if length & 0x80:
-                place += length & 0x7F
-                length = int.from_bytes(content[2:place], "big")
-            found.append((kind, content[place : place + length]))
-            content = content[place + length :]
-        return found
-
-    ((_, signed), *_) = elements(elements(der)[0][1])
-    parts = elements(signed)
-    kind, text = elements(parts[4 if parts[0][0] == 0xA0 else 3][1])[1]
-    words = text.decode("ascii")
-    if kind == 0x17:
-        # UTCTime: two digits of the year, 50 to 49
-        words = ("19" if words[:2] >= "50" else "20") + words
-    return datetime.strptime(words, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
 
 
 def _read(file: Path) -> str:

@@ -24,7 +24,7 @@ from ringlog.server.installer import Installer
 from ringlog.server.postgres import Stopped
 from ringlog.server.server import Address, Http, Server
 from ringlog.server.settings import parse_memory
-from ringlog.server.stopping import stop_at_signals
+from ringlog.server.stopping import hang_ups, stop_at_signals
 from ringlog.server.web import Web, demand_parts, places_of_nodes
 from ringlog.server.web import settings as web_settings
 
@@ -168,12 +168,14 @@ def serve(
     installer = None if facility is None else _installer_of(facility, database)
     raise_file_limit()
     stop = stop_at_signals()
+    hang_up = hang_ups()
     try:
         server = Server(
             database,
             installer,
             address,
             stop=stop,
+            hang_up=hang_up,
             memory=size,
             port=pg_port,
             metrics=counts,

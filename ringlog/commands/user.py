@@ -40,6 +40,15 @@ RowLimit = Annotated[
         help="Maximum number of rows of a result set through the gateway, or none.",
     ),
 ]
+SessionLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--sessions",
+        metavar="N",
+        show_default=False,
+        help="Maximum number of sessions through the gateway at one time, or none: a login's usual share.",
+    ),
+]
 _IDLE = (
     "Time limit of idling inside a transaction; then the transaction is rolled back and its locks are "
     "released: 30s, 10min, 2h, or none."
@@ -80,6 +89,7 @@ def add(
     row_limit: RowLimit = None,
     idle_transaction: NewIdleTransaction = limits.USUAL.idle_transaction or limits.NONE,
     temporary_files: TemporaryFiles = None,
+    sessions: SessionLimit = None,
     password_stdin: PasswordStdin = False,
     data: Data = None,
     dsn: Dsn = None,
@@ -92,7 +102,7 @@ def add(
             "choose the rights of the login: --writer, --reader, --parameter-writer or --parameter TABLE"
         )
     password = _password(name, password_stdin)
-    most = Limits(statement_timeout, row_limit, idle_transaction, temporary_files)
+    most = Limits(statement_timeout, row_limit, idle_transaction, temporary_files, sessions)
     with _opened(data, dsn) as conninfo:
         for server in every_server(conninfo):
             # the first server has the parameter tables
@@ -135,14 +145,16 @@ def limit(
     row_limit: RowLimit = None,
     idle_transaction: IdleTransaction = None,
     temporary_files: TemporaryFiles = None,
+    sessions: SessionLimit = None,
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
     """Set limits for the statements of a login. They apply to sessions that begin later."""
-    most = Limits(statement_timeout, row_limit, idle_transaction, temporary_files)
+    most = Limits(statement_timeout, row_limit, idle_transaction, temporary_files, sessions)
     if not most.settings():
         raise UsageError(
-            "choose what to limit: --statement-timeout, --row-limit, --idle-transaction or --temporary-files"
+            "choose what to limit: --statement-timeout, --row-limit, --idle-transaction, --temporary-files or"
+            " --sessions"
         )
     with _opened(data, dsn) as conninfo:
         for server in every_server(conninfo):

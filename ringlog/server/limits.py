@@ -12,7 +12,8 @@ from ringlog.server.settings import MiB, parse_memory
 STATEMENT = "statement_timeout"
 IDLE_TRANSACTION = "idle_in_transaction_session_timeout"
 ROWS = "tsql.row_limit"
-"""read by the gateway at each login"""
+SESSIONS = "tsql.session_limit"
+"""both read by the gateway at each login"""
 TEMPORARY = "temp_file_limit"
 
 NONE = "none"
@@ -33,6 +34,8 @@ class Limits:
     """how long a session may be idle inside a transaction, which then ends with the session's connection"""
     temporary: str | None = None
     """how much the temporary files of a session may have together, as 256MB or 2GB"""
+    sessions: str | None = None
+    """how many sessions there may be at one time, through the gateway"""
 
     def settings(self) -> dict[str, str]:
         """PostgreSQL's settings and their values. Raises UsageError."""
@@ -42,12 +45,13 @@ class Limits:
                 if value != NONE and not re.fullmatch(r"[1-9]\d{0,6}(ms|s|min|h|d)", value, re.ASCII):
                     raise UsageError(f"{value!r} is not a duration: write 500ms, 30s, 10min, 2h, 1d or none")
                 found[name] = "0" if value == NONE else value
-        if self.rows is not None:
-            if self.rows != NONE and not re.fullmatch(r"[1-9]\d{0,17}", self.rows, re.ASCII):
-                raise UsageError(
-                    f"{self.rows!r} is not a number of rows: write a whole number from 1 on, or none"
-                )
-            found[ROWS] = "0" if self.rows == NONE else self.rows
+        for name, value, of in ((ROWS, self.rows, "rows"), (SESSIONS, self.sessions, "sessions")):
+            if value is not None:
+                if value != NONE and not re.fullmatch(r"[1-9]\d{0,17}", value, re.ASCII):
+                    raise UsageError(
+                        f"{value!r} is not a number of {of}: write a whole number from 1 on, or none"
+                    )
+                found[name] = "0" if value == NONE else value
         if self.temporary is not None:
             found[TEMPORARY] = "-1" if self.temporary == NONE else f"{parse_memory(self.temporary) // MiB}MB"
         return found
@@ -79,6 +83,7 @@ def shown(settings: list[str] | None) -> str:
         ROWS: "{} rows",
         IDLE_TRANSACTION: "idle in a transaction {}",
         TEMPORARY: "temporary files {}",
+        SESSIONS: "{} sessions",
     }
     values = dict(setting.split("=", 1) for setting in settings or ())
     return ", ".join(

@@ -25,13 +25,13 @@ from ringlog.schema import session
 from ringlog.schema.facility_file import FacilityError
 from ringlog.schema.install import InstallRefused, InstallReport, bring_up_to_date
 from ringlog.schema.session import engine
-from ringlog.server import releases, web
+from ringlog.server import certificates, releases, web
 from ringlog.server.account import give_archive
 from ringlog.server.cancelling import cancelled_at
 from ringlog.server.database import Embedded, External, demand_facility
 from ringlog.server.housekeeping import housekeeping
 from ringlog.server.installer import Installer
-from ringlog.server.logins import GATEWAY, set_gateway_password
+from ringlog.server.logins import GATEWAY, Right, set_gateway_password
 from ringlog.server.memory import give_back_memory
 
 log = logging.getLogger(__name__)
@@ -96,6 +96,7 @@ class Server:
         listen: Address,
         *,
         stop: threading.Event,
+        hang_up: threading.Event | None = None,
         memory: int | None = None,
         port: int | None = None,
         metrics: Address | None = None,
@@ -108,6 +109,7 @@ class Server:
         self._installer = installer
         self._listen = listen
         self._stop = stop
+        self._hang_up = hang_up or threading.Event()
         self._memory = memory
         self._port = port
         self._metrics = metrics
@@ -236,6 +238,7 @@ class Server:
                 postmaster=None if self._postgres is None else self._postgres.pid,
                 writers_first=self._writers_first,
                 nodes=known_by_gateway(nodes),
+                reserved_for=(Right.WRITER.value, Right.PARAMETER_WRITER.value),
             )
         except ConnectionError as error:
             raise ServerError(f"the gateway cannot log in to PostgreSQL: {error}") from None
@@ -247,6 +250,8 @@ class Server:
                 f"cannot listen on {self._listen}: {reason}. Name another address with --listen HOST:PORT"
             ) from None
         stack.callback(gateway.stop)
+        if self._tls is not None:
+            stack.enter_context(certificates.renewed(gateway, self._tls, self._hang_up))
         stack.enter_context(callers_kept(gateway, self.conninfo))
         if self._metrics is not None:
             self.metrics = self._serve_metrics(stack, gateway, self._metrics)
@@ -254,15 +259,14 @@ class Server:
 
     def _serve_metrics(self, stack: ExitStack, gateway: "Gateway", where: Address) -> Address:
         watch = Watch(self.conninfo, self._database.data if isinstance(self._database, Embedded) else None)
+
+        def text() -> str:
+            http = "" if self._web is None else self._web.state.metrics
+            certificate = "" if self._tls is None else certificates.metrics_of(self._tls.certificate)
+            return together(watch.text(), http, certificate, gateway.metrics())
+
         try:
-            counts = served(
-                lambda: together(
-                    watch.text(), "" if self._web is None else self._web.state.metrics, gateway.metrics()
-                ),
-                watch.ready,
-                where.host,
-                where.port,
-            )
+            counts = served(text, watch.ready, where.host, where.port)
             return Address(*stack.enter_context(counts))
         except OSError as error:
             reason = error.strerror or error

@@ -1,5 +1,6 @@
 """TLS: what clients and server say to each other about it, in every pairing, with the clients themselves."""
 
+import signal
 import socket
 import ssl
 import stat
@@ -8,14 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from urllib.request import urlopen
 
 import pymssql
 import pytds
 import pytest
 
 import raw_tds
+from raw_tds import RawClient
 from relay import relay
-from servers import Login, RunningServer, ringlog, serving
+from servers import Login, RunningServer, add_logins, free_port, ringlog, serving
 from waiting import PATIENCE, wait_until
 
 PLAIN_QUERY = "select 42 as answer"
@@ -321,6 +324,60 @@ def test_older_ways_to_encrypt_are_refused(server: RunningServer) -> None:
 
 
 # --- the command line ---
+
+
+def certificate_shown(server: RunningServer) -> bytes:
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with (
+        socket.create_connection((server.host, server.port), PATIENCE) as plain,
+        context.wrap_socket(plain) as encrypted,
+    ):
+        shown = encrypted.getpeercert(binary_form=True)
+        assert shown is not None
+        return shown
+
+
+@pytest.mark.parametrize("asked", [False, True], ids=["by the file", "by SIGHUP"])
+def test_a_renewed_certificate_is_taken_without_a_restart(
+    temporary_directory: Path, tmp_path: Path, asked: bool
+) -> None:
+    """One that cannot be used changes nothing; an expiry is in the log and among the metrics."""
+    for folder, days in (("old", "1"), ("new", "400")):
+        made = ringlog("cert", tmp_path / folder, "--days", days, "--host", "localhost")
+        assert made.returncode == 0, made.stderr
+    crt, key = tmp_path / "old" / "ringlog.crt", tmp_path / "old" / "ringlog.key"
+    metrics = free_port()
+    options = ["--tls-cert", str(crt), "--tls-key", str(key), "--metrics", f"127.0.0.1:{metrics}"]
+    data = temporary_directory / f"renewed-{asked}"
+
+    def left() -> float:
+        with urlopen(f"http://127.0.0.1:{metrics}/metrics", timeout=PATIENCE) as answer:
+            lines = answer.read().decode().splitlines()
+        name = "ringlog_certificate_expiry_seconds "
+        return next(float(line.removeprefix(name)) for line in lines if line.startswith(name))
+
+    with serving(data, *options) as server:
+        log = data.with_name(data.name + ".stderr")
+        add_logins(server)
+        assert f"the certificate {crt} expires on" in log.read_text()
+        assert 0 < left() < 86_400
+        before = certificate_shown(server)
+        with RawClient(server.host, server.port) as client:
+            client.log_in5(server.reader)
+            crt.write_text("no certificate")
+            if asked:
+                server.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: "the certificate from before stays in use" in log.read_text(), log.read_text)
+            assert certificate_shown(server) == before
+            for file in (crt, key):
+                (tmp_path / "new" / file.name).replace(file)
+            if asked:
+                server.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: certificate_shown(server) != before)
+            assert left() > 300 * 86_400
+            assert client.language("select 1 as one").rows == [[1]]
+        assert server.process.poll() is None
 
 
 def test_a_key_is_for_its_owner_and_never_overwritten(certificate: Path) -> None:

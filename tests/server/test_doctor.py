@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from ringlog.commands import doctor
+from ringlog.server import certificates
 from servers import RunningServer, ringlog
 
 
@@ -107,7 +108,7 @@ def test_a_certificate_near_its_end(tmp_path: Path) -> None:
     made = ringlog("cert", tmp_path / "tls", "--days", "400", "--host", "here")
     assert made.returncode == 0, made.stderr
     file = tmp_path / "tls" / "ringlog.crt"
-    ends = doctor.not_after(ssl.PEM_cert_to_DER_cert(file.read_text()))
+    ends = certificates.expiry(file)
     assert abs(ends - datetime.now(UTC) - timedelta(days=400)) < timedelta(days=1)
     # the standard library reads it too, if one does not mind how
     assert ends.timestamp() == ssl.cert_time_to_seconds(ssl._ssl._test_decode_cert(str(file))["notAfter"])  # type: ignore[attr-defined]

@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -29,21 +28,14 @@ def alive(process: psutil.Process) -> bool:
     return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
-@pytest.fixture
-def hang_up() -> Iterator[None]:
-    """Where the tests run under nohup a server would rightly ignore SIGHUP."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, before)
-
-
-@pytest.mark.usefixtures("hang_up")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_all_of_it_cleanly(data: Path, number: signal.Signals) -> None:
     with serving(data) as server:
         processes = psutil.Process(server.process.pid).children(recursive=True)
         assert listens(server.port)
         assert listens(server.postgres_port)
+        # a hang-up ends nothing, of whatever process
+        server.process.send_signal(signal.SIGHUP)
         server.process.send_signal(number)
         assert server.process.wait(PATIENCE) == 0
         assert not listens(server.port)

@@ -7,12 +7,13 @@ use super::role::Role;
 use super::transaction::Transaction;
 use super::transaction_state::TransactionState;
 use crate::catalogue::Catalogue;
-use crate::client::{Arithabort, Calendar, Client, Locking};
+use crate::client::{Arithabort, Calendar, Client, Locking, Occupied};
 use crate::convert::Zone;
 use crate::gateway::Gateway;
 use crate::nodes::Node;
 use crate::postgres::{Connection, Notice, PgError};
 use crate::program::Sql;
+use crate::shares::{Claimant, Place};
 use crate::tds::login::{Login, Password};
 use crate::tds::tokens::envchange::Transaction as Change;
 use crate::tds::tokens::message::ServerMessage;
@@ -36,6 +37,9 @@ pub struct Backend {
     user: Arc<str>,
     password: Password,
     application: String,
+    /// By what it takes a place among the connections; None during the login, and on a node.
+    claimant: Option<Claimant>,
+    occupied: Occupied,
     /// The schema the client uses, which it calls a database.
     pub database: String,
     pub(super) open: Option<Open>,
@@ -60,6 +64,19 @@ pub struct Backend {
     pub(super) uses_globals: bool,
 }
 
+fn too_many_statements(claimant: &Claimant) -> PgError {
+    PgError::Server(Box::new(Notice {
+        severity: "ERROR".into(),
+        sqlstate: "53300".into(),
+        message: format!(
+            "The sessions of {} have as many connections to PostgreSQL as they may ({}), or all others have the rest",
+            claimant.login, claimant.most
+        ),
+        hint: "Read the results that were asked for, end transactions, or try again later.".into(),
+        ..Notice::default()
+    }))
+}
+
 impl Backend {
     /// Tries user and password on PostgreSQL itself and moves to the database the login names.
     pub async fn log_in(
@@ -76,6 +93,8 @@ impl Backend {
             password: login.password.clone(),
             // sp_who reads this; the number comes first, as PostgreSQL cuts a long name
             application: format!("{spid} {application} ({})", login.host).replace('\0', ""),
+            claimant: None,
+            occupied: Occupied::default(),
             database: String::new(),
             open: None,
             transaction: Transaction::default(),
@@ -91,7 +110,7 @@ impl Backend {
             uses_globals: false,
         };
         let open = backend.connect().await?;
-        let mut role = Role::ask(&mut open.connection, &gateway.role).await?;
+        let mut role = Role::ask(&mut open.connection, &gateway.role, &gateway.reserved_for).await?;
         open.schema = Some(role.schema.clone());
         if !gateway.is_default_database(&login.database) {
             match open.use_schema(&login.database).await {
@@ -99,6 +118,18 @@ impl Backend {
                 Err(error) if gateway.may_mean_default(&login.database, &error) => {}
                 Err(error) => return Err(error),
             }
+        }
+        let claimant = Claimant {
+            login: backend.user.clone(),
+            most: gateway.most_connections_of_login().min(role.most_sessions.unwrap_or(usize::MAX)),
+            has_reserve: role.has_reserve,
+        };
+        let place = gateway.connections.try_take(&claimant);
+        backend.claimant = Some(claimant);
+        match (place, &mut backend.open) {
+            (Some(place), Some(open)) => open.place = backend.occupied.occupy(place),
+            // the next statement waits for a place
+            _ => backend.close().await,
         }
         backend.may_share = role.may_share;
         backend.most_rows = role.most_rows;
@@ -122,6 +153,8 @@ impl Backend {
             user: self.user.clone(),
             password: self.password.clone(),
             application: self.application.clone(),
+            claimant: None,
+            occupied: Occupied::default(),
             database: String::new(),
             open: None,
             transaction: Transaction::default(),
@@ -147,12 +180,30 @@ impl Backend {
         self.node.is_some()
     }
 
-    pub fn user(&self) -> &str {
+    pub fn user(&self) -> &Arc<str> {
         &self.user
+    }
+
+    pub fn occupied(&self) -> Occupied {
+        self.occupied.clone()
+    }
+
+    /// The place of its connection among those to PostgreSQL.
+    pub fn place(&self) -> Option<Arc<Place>> {
+        self.open.as_ref().and_then(|open| open.place.clone())
     }
 
     async fn connect(&mut self) -> Result<&mut Open, PgError> {
         let deadline = Instant::now() + SCARCE_TIMEOUT;
+        let place = match &self.claimant {
+            Some(claimant) => {
+                let recall = Arc::default();
+                let taking = self.gateway.connections.take(claimant, &recall);
+                let taken = tokio::time::timeout(SCARCE_TIMEOUT, taking).await;
+                Some(taken.map_err(|_| too_many_statements(claimant))?)
+            }
+            None => None,
+        };
         let connection = loop {
             let readers = self.gateway.readers_address.as_ref().filter(|_| self.reads_standby);
             let here = readers.unwrap_or(&self.gateway.address);
@@ -169,7 +220,9 @@ impl Backend {
                 opened => break opened?,
             }
         };
-        Ok(self.open.insert(Open::new(connection, self.gateway.definitions())))
+        let mut open = Open::new(connection, self.gateway.definitions());
+        open.place = place.and_then(|place| self.occupied.occupy(place));
+        Ok(self.open.insert(open))
     }
 
     /// The connection, opened if need be, with the database in use first in its search path. What it was sent ahead is

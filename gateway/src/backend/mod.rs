@@ -34,6 +34,6 @@ pub use result_set::columns::{
 };
 pub use result_set::cursors::rows_are_lost;
 pub use result_set::Rows;
-pub use role::privilege_to_act;
+pub use role::{privilege_to_act, Role};
 pub use statement::{Errors, Source};
 pub use unfinished::{Completed, Unfinished};

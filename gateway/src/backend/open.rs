@@ -11,6 +11,7 @@ use crate::postgres::commit::Statement;
 use crate::postgres::message::PgColumn;
 use crate::postgres::{Connection, PgError};
 use crate::program::Sql;
+use crate::shares::Place;
 use postgres_protocol::message::frontend;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
@@ -47,6 +48,8 @@ impl QueryKey {
 
 pub struct Open {
     pub connection: Connection,
+    /// Among the connections of all sessions.
+    pub(super) place: Option<Arc<Place>>,
     pub declarations: Declarations,
     /// Prepared statements: of calls by their statement's id, of queries by their text and types.
     calls: HashMap<u64, Arc<Described>>,
@@ -77,6 +80,7 @@ impl Open {
     pub(super) fn new(connection: Connection, definitions: u64) -> Open {
         Open {
             connection,
+            place: None,
             declarations: Declarations::default(),
             calls: HashMap::new(),
             queries: HashMap::new(),

@@ -16,11 +16,21 @@ pub struct Role {
     pub most_rows: Option<u64>,
     /// It reads from a standby where there is one.
     pub reads_standby: bool,
+    /// The most sessions of it at one time.
+    pub most_sessions: Option<usize>,
+    /// It may take the last sessions and connections, which are reserved.
+    pub has_reserve: bool,
 }
 
 impl Role {
-    /// Asks PostgreSQL. `gateway_role` is the name of the gateway's own role.
-    pub async fn ask(connection: &mut Connection, gateway_role: &str) -> Result<Role, PgError> {
+    /// Asks PostgreSQL. `gateway_role` is the name of the gateway's own role; for the members of `reserved_for` the last
+    /// sessions are reserved.
+    pub async fn ask(
+        connection: &mut Connection,
+        gateway_role: &str,
+        reserved_for: &[String],
+    ) -> Result<Role, PgError> {
+        let reserved_for: Vec<String> = reserved_for.iter().map(|role| literal(role)).collect();
         let privilege = privilege_to_act(connection);
         let sql = format!(
             "select pg_catalog.current_schema(), pg_catalog.array_to_json(pg_catalog.current_schemas(false)), \
@@ -28,24 +38,27 @@ impl Role {
              from pg_catalog.pg_roles where rolname = {}), false), \
              (select oid from pg_catalog.pg_roles where rolname = current_user), \
              pg_catalog.current_setting('tsql.row_limit', true), \
-             pg_catalog.current_setting('tsql.reads_standby', true)",
-            literal(gateway_role)
+             pg_catalog.current_setting('tsql.reads_standby', true), \
+             pg_catalog.current_setting('tsql.session_limit', true), \
+             exists (select from pg_catalog.pg_roles where rolname = any (array[{}]::pg_catalog.name[]) \
+             and pg_catalog.pg_has_role(current_user, oid, 'usage'))",
+            literal(gateway_role),
+            reserved_for.join(", ")
         );
         let rows = connection.query_text(&sql).await?;
         let first = rows.first().map_or(&[][..], Vec::as_slice);
-        let path = first.get(1).and_then(Option::as_deref);
-        let oid = first.get(3).and_then(Option::as_deref).and_then(|oid| oid.parse().ok());
+        let text = |place: usize| first.get(place).and_then(Option::as_deref);
+        let number = |place| text(place).and_then(|most| most.parse::<u64>().ok()).filter(|most| *most > 0);
+        let oid = text(3).and_then(|oid| oid.parse().ok());
         Ok(Role {
             schema: first.first().cloned().flatten().unwrap_or_default(),
-            path: path.and_then(|path| serde_json::from_str(path).ok()).unwrap_or_default(),
-            may_share: first.get(2).and_then(Option::as_deref) == Some("t") && oid.is_some(),
+            path: text(1).and_then(|path| serde_json::from_str(path).ok()).unwrap_or_default(),
+            may_share: text(2) == Some("t") && oid.is_some(),
             oid: oid.unwrap_or_default(),
-            most_rows: first
-                .get(4)
-                .and_then(Option::as_deref)
-                .and_then(|most| most.parse().ok())
-                .filter(|most| *most > 0),
-            reads_standby: first.get(5).and_then(Option::as_deref) == Some("on"),
+            most_rows: number(4),
+            reads_standby: text(5) == Some("on"),
+            most_sessions: number(6).and_then(|most| most.try_into().ok()),
+            has_reserve: text(7) == Some("t"),
         })
     }
 }

@@ -2,26 +2,36 @@
 
 mod error;
 mod gathering;
+mod patience;
 mod reply;
 mod settings;
 
-pub use error::{SessionError, LOGIN_TIMEOUT, STALLED};
+pub use error::{SessionError, LOGIN_TIMEOUT, STALLED, UNREAD};
 pub use gathering::{GatheredSet, Gathering};
+pub use patience::{Occupied, Unused};
 pub use reply::{unsendable, Reply};
 pub use settings::{refuse_settings, Arithabort, Calendar, Isolation, Locking, Settings, TextSize};
 
-use crate::room::{Places, Room};
+use crate::room::{Places, WITHOUT_PLACE};
 use crate::stream::ClientStream;
 use crate::tds::dialect::{Dialect, Version};
 use crate::tds::packet::{self, Assembler, Message, MessageKind, Packetizer};
 use crate::tds::tokens::done::Status;
+use crate::tds::tokens::message::ServerMessage;
 use crate::tls::{Tls, Transport};
 use bytes::{Buf, Bytes, BytesMut};
+use std::future::{ready, Future};
 use std::io;
+use std::pin::pin;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
 
 /// Reply bytes gathered before they are sent while more are to come.
 const FLUSH: usize = 32 * 1024;
+
+/// How long the last message of a session that ends for its client's slowness waits to be read.
+const FAREWELL: Duration = Duration::from_secs(300);
 
 /// The most that is read at once because the request before was long.
 const LONGEST_READ: usize = 64 * 1024;
@@ -34,9 +44,9 @@ pub struct Client {
     /// Bytes of the request before: a writer's request is as long as its last one.
     before: usize,
     assembler: Assembler,
-    /// Where long requests take their places, and those of the request that comes in or is answered.
-    room: Option<Room>,
-    places: Places,
+    /// The places of the request that comes in or is answered, when it is long; None before login.
+    places: Option<Places>,
+    occupied: Occupied,
     /// A request that came while another ran; nothing more is read before it is taken.
     early: Option<Message>,
     packetizer: Packetizer,
@@ -57,8 +67,8 @@ impl Client {
             arrived: 0,
             before: 0,
             assembler: Assembler::new(limit),
-            room: None,
-            places: Places::default(),
+            places: None,
+            occupied: Occupied::default(),
             early: None,
             packetizer: Packetizer::new(spid),
             reply: Reply::new(dialect),
@@ -69,9 +79,10 @@ impl Client {
     }
 
     /// From now on requests may have so many bytes, where there is room for them.
-    pub fn admit(&mut self, limit: usize, room: Room) {
+    pub fn admit(&mut self, limit: usize, places: Places, occupied: Occupied) {
         self.assembler.set_limit(limit);
-        self.room = Some(room);
+        self.places = Some(places);
+        self.occupied = occupied;
     }
 
     /// From now on the threads that this is called on are woken by what the client sends.
@@ -127,37 +138,50 @@ impl Client {
             return Ok(Some(early));
         }
         loop {
-            if let Some(message) = self.assembler.next(&mut self.input)? {
-                self.before = self.arrived;
-                self.arrived = self.input.len();
-                if self.input.is_empty() {
-                    // an idle session holds no buffer
-                    self.input = BytesMut::new();
-                }
+            if let Some(message) = self.assembled()? {
                 return Ok(Some(message));
             }
-            if let Some(room) = &self.room {
-                room.take(self.assembler.held(), &mut self.places).await;
+            if let Some(places) = &mut self.places {
+                places.take(self.assembler.held()).await;
             }
-            self.assembler.reserve(self.before.min(self.places.most()));
-            // one system call gets it; one byte more, for a read that fills its buffer is followed by another
-            let expected = (self.before + 1).min(LONGEST_READ);
-            self.input.reserve(self.packetizer.packet_size.max(expected));
-            let has_begun = !self.input.is_empty() || self.assembler.is_inside_message();
-            let read = self.stream.read_buf(&mut self.input);
-            let count = if has_begun {
-                tokio::time::timeout(STALLED, read).await.map_err(|_| SessionError::Stalled)??
-            } else {
-                read.await?
-            };
-            self.arrived += count;
-            if count == 0 {
-                return if self.input.is_empty() && !self.assembler.is_inside_message() {
-                    Ok(None)
-                } else {
-                    Err(SessionError::Closed)
-                };
+            if !self.read_more().await? {
+                return Ok(None);
             }
+        }
+    }
+
+    /// The request that has come in, if all of it has.
+    fn assembled(&mut self) -> Result<Option<Message>, SessionError> {
+        let message = self.assembler.next(&mut self.input)?;
+        if message.is_some() {
+            self.before = self.arrived;
+            self.arrived = self.input.len();
+            if self.input.is_empty() {
+                // an idle session holds no buffer
+                self.input = BytesMut::new();
+            }
+        }
+        Ok(message)
+    }
+
+    /// Reads more of a request. False: the client has closed before one.
+    async fn read_more(&mut self) -> Result<bool, SessionError> {
+        let most = self.places.as_ref().map_or(0, Places::most);
+        self.assembler.reserve(self.before.min(most));
+        // one system call gets it; one byte more, for a read that fills its buffer is followed by another
+        let expected = (self.before + 1).min(LONGEST_READ);
+        self.input.reserve(self.packetizer.packet_size.max(expected));
+        let has_begun = !self.input.is_empty() || self.assembler.is_inside_message();
+        let read = self.stream.read_buf(&mut self.input);
+        let count = match &mut self.places {
+            _ if !has_begun => read.await?,
+            None => stalled(async { Ok(read.await?) }).await?,
+            Some(places) => stalled(places.read(read)).await?,
+        };
+        self.arrived += count;
+        match count {
+            0 if has_begun => Err(SessionError::Closed),
+            count => Ok(count > 0),
         }
     }
 
@@ -166,8 +190,12 @@ impl Client {
         if let Some(early) = &self.early {
             return Ok(Some(early.kind));
         }
-        let first = tokio::time::timeout(STALLED, self.first_byte());
-        Ok(first.await.map_err(|_| SessionError::Stalled)??.map(MessageKind::from_byte))
+        if self.input.is_empty() {
+            self.input.reserve(self.packetizer.packet_size);
+            let read = self.stream.read_buf(&mut self.input);
+            patience::step(read, &self.occupied, STALLED, SessionError::Stalled).await?;
+        }
+        Ok(self.input.first().copied().map(MessageKind::from_byte))
     }
 
     /// The next packet of a request that is read as it comes. Safe to drop while waiting.
@@ -181,7 +209,7 @@ impl Client {
             }
             self.input.reserve(self.packetizer.packet_size);
             let read = self.stream.read_buf(&mut self.input);
-            if tokio::time::timeout(STALLED, read).await.map_err(|_| SessionError::Stalled)?? == 0 {
+            if patience::step(read, &self.occupied, STALLED, SessionError::Stalled).await? == 0 {
                 return Err(SessionError::Closed);
             }
         }
@@ -189,15 +217,25 @@ impl Client {
 
     /// Waits for the client to cancel or to go away. Safe to drop while waiting.
     pub async fn attention(&mut self) -> Result<(), SessionError> {
-        if self.early.as_ref().is_some_and(|early| early.kind != MessageKind::Attention) {
-            return std::future::pending().await;
+        match self.early.take() {
+            Some(early) if early.kind == MessageKind::Attention => return Ok(()),
+            Some(early) => {
+                self.early = Some(early);
+                return std::future::pending().await;
+            }
+            None => {}
         }
-        match self.request().await? {
-            None => Err(SessionError::Closed),
-            Some(message) if message.kind == MessageKind::Attention => Ok(()),
-            Some(message) => {
-                self.early = Some(message);
-                std::future::pending().await
+        loop {
+            match self.assembled()? {
+                Some(message) if message.kind == MessageKind::Attention => return Ok(()),
+                Some(message) => {
+                    self.early = Some(message);
+                    return std::future::pending().await;
+                }
+                // the places are the running request's
+                None if self.assembler.held() > WITHOUT_PLACE => return std::future::pending().await,
+                None if !self.read_more().await? => return Err(SessionError::Closed),
+                None => {}
             }
         }
     }
@@ -279,15 +317,42 @@ impl Client {
         if self.reply.tokens.capacity() > FLUSH {
             self.reply.tokens = BytesMut::new();
         }
-        if self.early.is_none() && !self.assembler.is_inside_message() {
-            self.places.give_back();
-        }
+        self.give_back_places();
         Ok(())
+    }
+
+    fn give_back_places(&mut self) {
+        if let Some(places) = &mut self.places {
+            places.give_back();
+        }
+    }
+
+    /// Ends the session with its last message, which follows what the client has not read.
+    pub async fn say_farewell(&mut self, farewell: &ServerMessage) {
+        self.assembler.forget();
+        self.input = BytesMut::new();
+        self.give_back_places();
+        self.occupied = Occupied::default();
+        self.reply.gathering = None;
+        self.reply.message(farewell);
+        self.reply.close(Status::ERROR);
+        // the client may be gone
+        let _ = timeout(FAREWELL, self.finish()).await;
     }
 
     async fn send(&mut self) -> Result<(), SessionError> {
         while self.wire.has_remaining() {
-            if self.stream.write_buf(&mut self.wire).await? == 0 {
+            let mut write = pin!(self.stream.write_buf(&mut self.wire));
+            let at_once = tokio::select! {
+                biased;
+                written = &mut write => Some(written?),
+                () = ready(()) => None,
+            };
+            let written = match at_once {
+                Some(written) => written,
+                None => patience::step(write, &self.occupied, UNREAD, SessionError::Unread).await?,
+            };
+            if written == 0 {
                 return Err(SessionError::Closed);
             }
         }
@@ -299,9 +364,16 @@ impl Client {
     }
 }
 
+/// A step of a client in the middle of its request.
+async fn stalled<T>(step: impl Future<Output = Result<T, SessionError>>) -> Result<T, SessionError> {
+    timeout(STALLED, step).await.map_err(|_| SessionError::Stalled)?
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::room::Room;
+    use crate::shares::{Claimant, Shares};
     use std::pin::Pin;
     use std::sync::{Arc, Mutex};
     use std::task::{Context, Poll};
@@ -404,5 +476,39 @@ mod tests {
         assert_eq!(client.request().await.unwrap().unwrap().body.len(), 1992);
         drop(slow.await.unwrap());
         assert!(client.request().await.unwrap().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_does_not_read_goes_when_another_waits_for_the_connection_and_is_told_so() {
+        let (mut theirs, ours) = duplex(4096);
+        let mut client = Client::new(Box::new(ours), 1, 10_000);
+        let shares = Shares::new(1, 0);
+        let claimant = Claimant { login: "reader".into(), most: 1, has_reserve: false };
+        let occupied = Occupied::default();
+        let place = occupied.occupy(shares.try_take(&claimant).unwrap());
+        client.admit(10_000, Room::new().places(&claimant.login), occupied);
+        let waiting = tokio::spawn({
+            let (shares, claimant) = (shares.clone(), claimant.clone());
+            async move { shares.take(&claimant, &Arc::default()).await }
+        });
+        client.reply.tokens.extend_from_slice(&[0xD1; 100_000]);
+        let start = Instant::now();
+        let error = client.send_now().await.unwrap_err();
+        assert!(matches!(error, SessionError::Unread));
+        assert!(start.elapsed() < UNREAD / 10, "{:?}", start.elapsed());
+        drop(place);
+        waiting.await.unwrap();
+
+        let farewell = error.farewell().unwrap();
+        let reading = tokio::spawn(async move {
+            let mut all = Vec::new();
+            theirs.read_to_end(&mut all).await.unwrap();
+            all
+        });
+        client.say_farewell(&farewell).await;
+        drop(client);
+        let told: Vec<u8> = "did not read its results".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let all = reading.await.unwrap();
+        assert!(all.windows(told.len()).any(|part| part == told));
     }
 }

@@ -8,6 +8,7 @@ use crate::calls::Procedures;
 use crate::client::{Client, SessionError, Settings, LOGIN_TIMEOUT};
 use crate::gateway::Gateway;
 use crate::postgres::PgError;
+use crate::shares::{Claimant, Place};
 use crate::tds::login::{Login, Password, PasswordEncryption};
 use crate::tds::packet::{self, MessageKind};
 use crate::tds::prelogin::{self, Agreed};
@@ -21,18 +22,13 @@ use crate::tls::{self, LoginKey, Tls};
 use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::SemaphorePermit;
-
-/// A wrong password is answered only after this, so that guessing is slow.
-const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
 
 pub async fn log_in(
     client: &mut Client,
     spid: u16,
     limits: &Limits,
     gateway: &Arc<Gateway>,
-) -> Result<Interpreter, SessionError> {
+) -> Result<(Interpreter, Place), SessionError> {
     let mut login = in_time(read(client, gateway)).await?;
     if let Some(encryption) = login.password_encryption {
         // not a step of the client's: on a busy machine the first one waits longer for it than a step may take
@@ -40,36 +36,43 @@ pub async fn log_in(
         login.password = in_time(encrypted_password(client, &login, encryption, key)).await?;
     }
     limits.has_asked();
-    let mut place = place(client, gateway).await?;
-    let Some(wait) = limits.turn(&login.user) else {
-        drop(place);
-        let text = "Too many failed logins from this address: try again later.";
-        in_time(put_refusal(client, &login, &[ServerMessage::error(17809, 20, text)])).await?;
-        return Err(SessionError::Refused { user: login.user, reason: text.to_owned() });
+    let is_known = limits.was_right(&login.user, &login.password.0);
+    // logins of an address that are like others before do not wait for those that are not
+    let claimant = Claimant {
+        login: format!("{} {is_known}", limits.address()).into(),
+        most: usize::MAX,
+        has_reserve: is_known,
     };
-    if !wait.is_zero() {
-        drop(place);
-        tokio::time::sleep(wait).await;
-        place = self::place(client, gateway).await?;
+    let mut place = place(client, gateway, &claimant).await?;
+    if !is_known {
+        let Some(wait) = limits.turn(&login.user) else {
+            drop(place);
+            let text = "Too many failed logins of this name from this address: try again later.";
+            in_time(put_refusal(client, &login, &[ServerMessage::error(17809, 20, text)])).await?;
+            return Err(SessionError::Refused { user: login.user, reason: text.to_owned() });
+        };
+        if !wait.is_zero() {
+            drop(place);
+            tokio::time::sleep(wait).await;
+            place = self::place(client, gateway, &claimant).await?;
+        }
     }
     in_time(enter(client, spid, limits, gateway, login, place)).await
 }
 
 /// Waits for a place among the logins that are being tried; many may come at once, and it is for the client to
 /// say how long it waits.
-async fn place<'a>(
-    client: &mut Client,
-    gateway: &'a Gateway,
-) -> Result<Option<SemaphorePermit<'a>>, SessionError> {
-    let place = gateway.logins.acquire();
+async fn place(client: &mut Client, gateway: &Gateway, claimant: &Claimant) -> Result<Place, SessionError> {
+    let recall = Arc::default();
+    let place = gateway.logins.take(claimant, &recall);
     tokio::pin!(place);
     tokio::select! {
         biased;
-        place = &mut place => Ok(place.ok()),
+        place = &mut place => Ok(place),
         cancelled = client.attention() => {
             cancelled?;
             client.answer_attention_later();
-            Ok(place.await.ok())
+            Ok(place.await)
         }
     }
 }
@@ -80,7 +83,7 @@ async fn in_time<T>(step: impl Future<Output = Result<T, SessionError>>) -> Resu
 
 /// The client's login, with its password unless that comes encrypted.
 async fn read(client: &mut Client, gateway: &Gateway) -> Result<Login, SessionError> {
-    let login = match read_record(client, gateway.tls.as_ref()).await {
+    let login = match read_record(client, gateway.tls.as_deref()).await {
         Ok(login) => login,
         Err(SessionError::Wire(error)) => {
             client.reply.message(&ServerMessage::error(4002, 16, format!("Login is not possible: {error}.")));
@@ -100,13 +103,28 @@ async fn enter(
     limits: &Limits,
     gateway: &Arc<Gateway>,
     login: Login,
-    place: Option<SemaphorePermit<'_>>,
-) -> Result<Interpreter, SessionError> {
+    place: Place,
+) -> Result<(Interpreter, Place), SessionError> {
     let entered = Backend::log_in(gateway, &login, spid).await;
     drop(place);
     match entered {
-        Ok((backend, role)) => {
-            limits.succeeded(&login.user);
+        Ok((mut backend, role)) => {
+            limits.succeeded(&login.user, &login.password.0);
+            let Some(session) = gateway.session_place(backend.user(), &role) else {
+                backend.close().await;
+                let text = format!(
+                    "The login {} has as many sessions as it may have, or all sessions are taken: end some, or try again later.",
+                    login.user
+                );
+                return refuse(
+                    client,
+                    gateway,
+                    login,
+                    &[ServerMessage::error(17809, 20, text.clone())],
+                    text,
+                )
+                .await;
+            };
             tracing::Span::current().record("login", login.user.as_str());
             tracing::debug!(version = ?login.dialect.version, "logged in");
             client.set(Settings::new(&login.dialect, login.is_odbc));
@@ -114,20 +132,29 @@ async fn enter(
             let procedures = Procedures::new(gateway.clone(), backend, role.oid, path, Caller::of(&login));
             let interpreter = Interpreter::new(gateway.clone(), procedures, spid, login.clone());
             welcome(client, &interpreter, &login).await?;
-            Ok(interpreter)
+            Ok((interpreter, session))
         }
         Err(error) => {
             let refusal = refusal(&error, &login);
             if matches!(refusal[0].number, 18456 | 4002) {
-                limits.failed(&login.user);
-                tokio::time::sleep(REFUSAL_PAUSE).await;
+                tokio::time::sleep(limits.failed(&login.user)).await;
             }
-            // counted before the reply: a client that has it may look at the count
-            gateway.metrics.refused_logins.inc();
-            put_refusal(client, &login, &refusal).await?;
-            Err(SessionError::Refused { user: login.user, reason: reason(&error) })
+            refuse(client, gateway, login, &refusal, reason(&error)).await
         }
     }
+}
+
+async fn refuse<T>(
+    client: &mut Client,
+    gateway: &Gateway,
+    login: Login,
+    refusal: &[ServerMessage],
+    reason: String,
+) -> Result<T, SessionError> {
+    // counted before the reply: a client that has it may look at the count
+    gateway.metrics.refused_logins.inc();
+    put_refusal(client, &login, refusal).await?;
+    Err(SessionError::Refused { user: login.user, reason })
 }
 
 /// Has the client send its password encrypted. A password that was not encrypted as it was asked to be is a

@@ -7,9 +7,10 @@ mod login;
 
 use crate::admission::Entry;
 use crate::batch::Interpreter;
-use crate::client::{Client, SessionError};
+use crate::client::{Client, SessionError, Unused};
 use crate::gateway::Gateway;
 use crate::interrupt::{Failure, Interrupt};
+use crate::shares::Place;
 use crate::stream::ClientStream;
 use crate::tds::packet::{Message, MessageKind, Status as PacketStatus};
 use crate::tds::request::Requests;
@@ -39,6 +40,8 @@ struct Session {
     client: Client,
     interpreter: Interpreter,
     gateway: Arc<Gateway>,
+    /// Among the sessions.
+    _place: Place,
     /// Statements since the last call of known shape; from `SETTLED` on the client's socket is registered with the
     /// threads for statements.
     statements: u32,
@@ -75,9 +78,16 @@ pub async fn serve(
     let limits = entry.limits();
     let calls = gateway.calls.clone();
     let login = async move {
-        let interpreter = login::log_in(&mut client, spid, &limits, &gateway).await?;
-        client.admit(LONGEST_REQUEST, gateway.room.clone());
-        Ok::<_, SessionError>(Box::new(Session { client, interpreter, gateway, statements: 0 }))
+        let (interpreter, place) = login::log_in(&mut client, spid, &limits, &gateway).await?;
+        let backend = &interpreter.procedures.backend;
+        client.admit(LONGEST_REQUEST, gateway.room.places(backend.user()), backend.occupied());
+        Ok::<_, SessionError>(Box::new(Session {
+            client,
+            interpreter,
+            gateway,
+            _place: place,
+            statements: 0,
+        }))
     };
     let session = tokio::select! {
         // boxed: what it takes is given back when it is done
@@ -103,7 +113,7 @@ impl Session {
                     continue;
                 }
                 ended => {
-                    session.interpreter.procedures.close().await;
+                    session.close(ended.as_ref().err()).await;
                     return ended.map(|_| ());
                 }
             };
@@ -112,7 +122,7 @@ impl Session {
             let answer = async move {
                 let proceed = session.answer_statements(statement, &until).await;
                 if !matches!(proceed, Ok(true)) {
-                    session.interpreter.procedures.close().await;
+                    session.close(proceed.as_ref().err()).await;
                 }
                 (session, proceed)
             };
@@ -124,6 +134,14 @@ impl Session {
                 session.client.register_here()?;
                 session.statements = 0;
             }
+        }
+    }
+
+    /// Gives up the connections to PostgreSQL, and says why to a client that was too slow.
+    async fn close(&mut self, error: Option<&SessionError>) {
+        self.interpreter.procedures.close().await;
+        if let Some(farewell) = error.and_then(SessionError::farewell) {
+            self.client.say_farewell(&farewell).await;
         }
     }
 
@@ -188,15 +206,19 @@ impl Session {
         }
         let place = self.gateway.idle.try_acquire();
         let mut pause = if place.is_ok() { BACKEND_IDLE } else { BACKEND_IDLE_WITHOUT_PLACE };
+        let mut may_be_released = true;
         while backend.is_open() {
+            let unused = Unused::new(backend.place().filter(|_| may_be_released));
             tokio::select! {
                 biased;
                 request = self.client.request() => return request,
+                () = unused.recalled() => {}
                 () = self.gateway.scarce.notified() => {}
                 () = tokio::time::sleep(pause) => {}
             }
+            drop(unused);
             if !backend.release().await {
-                pause = BACKEND_HELD;
+                (pause, may_be_released) = (BACKEND_HELD, false);
             }
         }
         drop(place);

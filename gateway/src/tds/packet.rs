@@ -106,6 +106,11 @@ impl Assembler {
         self.open.is_some()
     }
 
+    /// Gives up the message that has begun.
+    pub fn forget(&mut self) {
+        self.open = None;
+    }
+
     /// Bytes of the message that has begun.
     pub fn held(&self) -> usize {
         self.open.as_ref().map_or(0, |open| open.body.len())

@@ -10,11 +10,12 @@ pub use certificate::self_signed;
 pub use login_key::{nonce, KeyError, LoginKey, OwnKey};
 pub use transport::Transport;
 
+use arc_swap::ArcSwap;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::NoServerSessionStorage;
 use rustls::{ServerConfig, SupportedProtocolVersion};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 
@@ -22,15 +23,20 @@ use tokio_rustls::TlsAcceptor;
 const ALPN: &[u8] = b"tds/8.0";
 
 /// The gateway's settings of encryption.
-#[derive(Clone)]
 pub struct Tls {
+    certificate: PathBuf,
+    key: PathBuf,
+    acceptors: ArcSwap<Acceptors>,
+    /// Nobody logs in without.
+    pub required: bool,
+}
+
+struct Acceptors {
     /// From the first byte on.
     strict: TlsAcceptor,
     /// Inside PRELOGIN packets. At TLS 1.3 the server would go on talking after the handshake, which those
     /// packets have no place for.
     tunnelled: TlsAcceptor,
-    /// Nobody logs in without.
-    pub required: bool,
 }
 
 /// Why there is no TLS.
@@ -44,7 +50,29 @@ pub enum TlsError {
 
 impl Tls {
     /// From PEM files: a certificate with those that vouch for it, and its key.
-    pub fn load(certificate: &Path, key: &Path, required: bool) -> Result<Tls, TlsError> {
+    pub fn load(certificate: PathBuf, key: PathBuf, required: bool) -> Result<Tls, TlsError> {
+        let acceptors = ArcSwap::from_pointee(Acceptors::load(&certificate, &key)?);
+        Ok(Tls { certificate, key, acceptors, required })
+    }
+
+    /// Reads the files again, for connections that begin from now on. After an error those there are hold.
+    pub fn reload(&self) -> Result<(), TlsError> {
+        self.acceptors.store(Arc::new(Acceptors::load(&self.certificate, &self.key)?));
+        Ok(())
+    }
+
+    fn acceptor(&self, in_packets: bool) -> TlsAcceptor {
+        let acceptors = self.acceptors.load();
+        if in_packets {
+            acceptors.tunnelled.clone()
+        } else {
+            acceptors.strict.clone()
+        }
+    }
+}
+
+impl Acceptors {
+    fn load(certificate: &Path, key: &Path) -> Result<Acceptors, TlsError> {
         let problem =
             |path: &Path, problem: String| TlsError::File { path: path.display().to_string(), problem };
         let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(certificate)
@@ -55,21 +83,12 @@ impl Tls {
             return Err(problem(certificate, "holds no certificate".into()));
         }
         let key = PrivateKeyDer::from_pem_file(key).map_err(|error| problem(key, error.to_string()))?;
-        Tls::new(chain, &key, required)
-    }
-
-    fn new(
-        chain: Vec<CertificateDer<'static>>,
-        key: &PrivateKeyDer<'static>,
-        required: bool,
-    ) -> Result<Tls, TlsError> {
-        let mut strict = config(&[&rustls::version::TLS13, &rustls::version::TLS12], chain.clone(), key)?;
+        let mut strict = config(&[&rustls::version::TLS13, &rustls::version::TLS12], chain.clone(), &key)?;
         strict.alpn_protocols = vec![ALPN.to_vec()];
-        let tunnelled = config(&[&rustls::version::TLS12], chain, key)?;
-        Ok(Tls {
+        let tunnelled = config(&[&rustls::version::TLS12], chain, &key)?;
+        Ok(Acceptors {
             strict: TlsAcceptor::from(Arc::new(strict)),
             tunnelled: TlsAcceptor::from(Arc::new(tunnelled)),
-            required,
         })
     }
 }

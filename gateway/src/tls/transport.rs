@@ -39,8 +39,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Transport<S> {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "TLS inside TLS"));
             }
         };
-        let acceptor = if in_packets { &tls.tunnelled } else { &tls.strict };
-        let mut encrypted = acceptor.accept(Tunnel::new(stream, input, in_packets)).await?;
+        let accepting = tls.acceptor(in_packets);
+        let mut encrypted = accepting.accept(Tunnel::new(stream, input, in_packets)).await?;
         encrypted.get_mut().0.leave_packets();
         *self = Transport::Encrypted(Box::new(encrypted));
         Ok(())

@@ -1,0 +1,78 @@
+//! Patience with a client that neither reads nor sends while a statement of it is under way. Its connection to PostgreSQL
+//! is unused meanwhile, and others may need it.
+
+use super::SessionError;
+use crate::shares::Place;
+use parking_lot::Mutex;
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+/// A connection is unused when its client has neither read nor sent for so long.
+const UNUSED: Duration = Duration::from_secs(30);
+
+/// The session's place among the connections to PostgreSQL, while it has one.
+#[derive(Clone, Debug, Default)]
+pub struct Occupied(Arc<Mutex<Weak<Place>>>);
+
+impl Occupied {
+    pub fn occupy(&self, place: Place) -> Option<Arc<Place>> {
+        let place = Arc::new(place);
+        *self.0.lock() = Arc::downgrade(&place);
+        Some(place)
+    }
+
+    fn place(&self) -> Option<Arc<Place>> {
+        self.0.lock().upgrade()
+    }
+}
+
+/// A place that is unused until this is dropped.
+pub struct Unused(Option<Arc<Place>>);
+
+impl Unused {
+    pub fn new(place: Option<Arc<Place>>) -> Unused {
+        if let Some(place) = &place {
+            place.set_unused(true);
+        }
+        Unused(place)
+    }
+
+    pub async fn recalled(&self) {
+        match &self.0 {
+            Some(place) => place.recalled().await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Drop for Unused {
+    fn drop(&mut self) {
+        if let Some(place) = &self.0 {
+            place.set_unused(false);
+        }
+    }
+}
+
+/// Waits `most` for a step of the client; less when somebody waits for the connection to PostgreSQL that it occupies.
+pub async fn step<T>(
+    step: impl Future<Output = io::Result<T>>,
+    occupied: &Occupied,
+    most: Duration,
+    too_long: SessionError,
+) -> Result<T, SessionError> {
+    let mut step = pin!(step);
+    if let Ok(done) = timeout(UNUSED, &mut step).await {
+        return Ok(done?);
+    }
+    let unused = Unused::new(occupied.place());
+    tokio::select! {
+        biased;
+        done = &mut step => Ok(done?),
+        () = unused.recalled() => Err(too_long),
+        () = sleep(most.saturating_sub(UNUSED)) => Err(too_long),
+    }
+}

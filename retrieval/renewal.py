@@ -1,0 +1,56 @@
+"""Files that are renewed while a server runs: its certificate and key."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+_PAUSE = 2.0  # seconds between two looks at the files
+
+
+@contextmanager
+def followed(
+    files: Sequence[Path], renew: Callable[[], None], now: threading.Event | None = None
+) -> Iterator[None]:
+    """Calls `renew` inside the block when a file has changed, and when `now` is set. What it raises of
+    ValueError and OSError is logged, and it is called again when a file changes further."""
+    end = threading.Event()
+    wake = now or threading.Event()
+
+    def state() -> list[tuple[int, int] | None]:
+        return [_state(file) for file in files]
+
+    def follow() -> None:
+        # taken before the block begins: a change from now on is seen
+        seen = first
+        while not end.is_set():
+            asked = wake.wait(_PAUSE)
+            wake.clear()
+            if end.is_set() or (state() == seen and not asked):
+                continue
+            seen = state()
+            try:
+                renew()
+            except (OSError, ValueError) as error:
+                log.error("%s; the certificate from before stays in use", error)
+
+    first = state()
+    thread = threading.Thread(target=follow, name="certificate", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        wake.set()
+        thread.join()
+
+
+def _state(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns

@@ -1,0 +1,174 @@
+"""Crowds of slow clients: those of one login keep nobody else waiting, and one in the way is told so."""
+
+import struct
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import raw_tds
+from raw_tds import BATCH7, RawClient
+from ringlog.clients import call, connect
+from servers import Login, RunningServer, add_logins, ringlog, serving
+from waiting import wait_until
+
+SLOW = Login("slow", "slow")
+OTHER = Login("other", "other")
+LIMITED = Login("limited", "limited")
+NEW = Login("new", "new")
+PACKET = 32_000
+MiB = 1 << 20
+MOST_CONNECTIONS = 40
+
+
+@pytest.fixture(scope="module")
+def crowded(temporary_directory: Path) -> Iterator[RunningServer]:
+    """A server whose PostgreSQL has few connections."""
+    data = temporary_directory / "crowds"
+    with serving(data) as running:
+        add_logins(running)
+        with psycopg.connect(running.dsn, autocommit=True) as admin:
+            admin.execute(f"alter system set max_connections = {MOST_CONNECTIONS}")
+        for login in (SLOW, OTHER, LIMITED, NEW):
+            words = ["user", "add", login.user, "--reader", "--password-stdin", "--data", running.data]
+            assert ringlog(*words, stdin=login.password).returncode == 0
+    with serving(data) as running:
+        yield running
+
+
+@contextmanager
+def session(server: RunningServer, login: Login, packet_size: int = 4096) -> Iterator[RawClient]:
+    with RawClient(server.host, server.port) as client:
+        assert b"\xad" in client.log_in7(login, packet_size=packet_size)
+        yield client
+
+
+def begin_request(client: RawClient, length: int) -> None:
+    """Sends so many bytes of a request and the header of its next packet."""
+    header = struct.pack(">BBHHBB", BATCH7, 0, PACKET + 8, 0, 1, 0)
+    client.socket.sendall((header + bytes(PACKET)) * (length // PACKET + 1) + header)
+
+
+def answer_of_long(client: RawClient, length: int) -> bytes:
+    """The answer to a batch of about so many bytes."""
+    client.packet_size = PACKET
+    client.send(BATCH7, raw_tds.batch7("select 7 /*" + "x" * (length // 2) + "*/"))
+    return client.receive()
+
+
+# the row, or the error of a text that is longer than any may be
+ANSWERS = (struct.pack("<BBi", 0xD1, 4, 7), "The batch has".encode("utf-16-le"))
+
+
+@pytest.mark.parametrize(
+    ("count", "length"), [(64, 70_000), (8, 1_150_000), (2, 8_900_000)], ids=["70 KB", "1.1 MB", "8.5 MB"]
+)
+def test_long_requests_pass_slow_ones(crowded: RunningServer, count: int, length: int) -> None:
+    """Of another login at once; of the same when one that sends nothing more has gone, which is told so."""
+    with ExitStack() as open_sessions:
+        slow = [open_sessions.enter_context(session(crowded, SLOW, PACKET)) for _ in range(count)]
+        for client in slow:
+            client.socket.settimeout(5)
+            # one without a place is not read
+            with suppress(TimeoutError):
+                begin_request(client, length)
+        for login in (OTHER, SLOW):
+            client = open_sessions.enter_context(session(crowded, login, PACKET))
+            answer = answer_of_long(client, max(length, 1_600_000))
+            assert any(words in answer for words in ANSWERS)
+
+        def is_told(client: RawClient) -> bool:
+            client.socket.setblocking(False)
+            with suppress(BlockingIOError, ConnectionError):
+                return "while others waited for its place".encode("utf-16-le") in client.socket.recv(65536)
+            return False
+
+        wait_until(lambda: any(is_told(client) for client in slow))
+
+
+def test_readers_that_do_not_read_leave_writers_their_connections(crowded: RunningServer) -> None:
+    """More sessions with unread results than PostgreSQL has connections, and then writers."""
+    with ExitStack() as open_sessions, psycopg.connect(crowded.dsn, autocommit=True) as admin:
+        for login in (SLOW, OTHER):
+            for _ in range(MOST_CONNECTIONS // 2 + 3):
+                client = open_sessions.enter_context(session(crowded, login))
+                client.send(BATCH7, raw_tds.batch7("select * from generate_series(1, 10000000)"))
+
+        def connections() -> int:
+            row = admin.execute(
+                "select count(*) from pg_stat_activity where usename in ('slow', 'other')"
+            ).fetchone()
+            return int(str((row or (0,))[0]))
+
+        # all but the reserved quarter, and no login more than half
+        wait_until(lambda: connections() == MOST_CONNECTIONS * 3 // 4, connections)
+        for number in range(24):
+            writer = open_sessions.enter_context(
+                connect(f"tds://writer@{crowded.host}:{crowded.port}", crowded.writer.password)
+            )
+            time = f"2026-05-06 07:08:{number:02}"
+            assert call(writer, "put_sr_rf", 1, time, 1.5, number).status == 0
+        assert connections() == MOST_CONNECTIONS * 3 // 4
+
+
+def test_sessions_of_a_login_have_a_limit(crowded: RunningServer) -> None:
+    def limit(sessions: str) -> None:
+        done = ringlog("user", "limit", LIMITED.user, "--sessions", sessions, "--data", crowded.data)
+        assert done.returncode == 0, done.stderr
+
+    limit("2")
+    try:
+        assert "2 sessions" in ringlog("user", "list", "--data", crowded.data).stdout
+        with session(crowded, LIMITED), session(crowded, LIMITED):
+            with RawClient(crowded.host, crowded.port) as client:
+                refused = client.log_in7(LIMITED)
+            assert "as many sessions as it may have".encode("utf-16-le") in refused
+            with session(crowded, SLOW):
+                pass
+
+        def is_let_in() -> bool:
+            with RawClient(crowded.host, crowded.port) as client:
+                return b"\xad" in client.log_in7(LIMITED)
+
+        wait_until(is_let_in)
+    finally:
+        limit("none")
+
+
+@contextmanager
+def guessing(server: RunningServer, user: str) -> Iterator[list[int]]:
+    """Wrong passwords, as many as come, under names made of this; the block gets a list of all so far."""
+    tried: list[int] = []
+    end = threading.Event()
+
+    def guess(number: int) -> None:
+        while not end.is_set():
+            with suppress(EOFError, ConnectionError), RawClient(server.host, server.port) as client:
+                client.log_in7(Login(user.format(len(tried)), "wrong"))
+            tried.append(number)
+
+    with ThreadPoolExecutor(24) as threads:
+        for number in range(24):
+            threads.submit(guess, number)
+        try:
+            yield tried
+        finally:
+            end.set()
+
+
+@pytest.mark.parametrize("user", [OTHER.user, "guess {}"], ids=["one name", "changing names"])
+def test_wrong_passwords_keep_no_right_one_out(crowded: RunningServer, user: str) -> None:
+    """From the same address: a login that was right before, and with guesses of names also a new one."""
+    with session(crowded, OTHER):
+        pass
+    with guessing(crowded, user) as tried:
+        wait_until(lambda: len(tried) > 250 or (user == OTHER.user and len(tried) > 60))
+        for _ in range(20):
+            before = len(tried)
+            with session(crowded, OTHER), session(crowded, NEW):
+                pass
+            wait_until(lambda before=before: len(tried) > before)  # type: ignore[misc]
