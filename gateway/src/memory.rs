@@ -88,7 +88,7 @@ pub async fn message(bytes: usize) -> Result<SemaphorePermit<'static>, PgError> 
         _ => Err(no_memory(format!(
             "There is insufficient memory: long rows of all sessions may have {} MiB, which are in use. The connection's \
              transaction was rolled back: send it again later.",
-            2 * LONGEST >> 20
+            (2 * LONGEST) >> 20
         ))),
     }
 }

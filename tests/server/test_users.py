@@ -43,6 +43,14 @@ def put(session: pymssql.Connection, second: int) -> None:
     session.cursor().callproc("put_sr_rf", (1, datetime(2026, 1, 1, 0, 0, second), 1.0, 1))
 
 
+@pytest.fixture(autouse=True)
+def no_rows(own: RunningServer) -> None:
+    """The ring and the log that the tests write to are empty at first."""
+    with psycopg.connect(own.dsn) as admin:
+        admin.execute("truncate log.sr_rf")
+        admin.execute('update online.sr_rf set "time" = null')
+
+
 def latest(admin: psycopg.Connection) -> int:
     """The second of the row that was put last."""
     row = admin.execute("select extract(second from time)::int from online.sr_rf where seq_no = 1").fetchone()
