@@ -3,6 +3,7 @@
 # make test-clients  tests with programs of others: TDS clients in Go, Java, Node, Perl; Chromium; Prometheus; an IOC
 # make test-long     what takes long: kills, machines, experiments, every case in every way
 # make nightly       all three
+# make plant  random operations on a server, and reads compared with a model, for PLANT_SECONDS (600)
 # make check  the part of the core that takes two minutes: lint, unit tests, schema, T-SQL
 # make wheel  dist/ringlog-….whl, which installs without cargo on any Linux of its processor
 # make matrix writes docs/clients-matrix.md from the tests of all clients
@@ -16,7 +17,7 @@ BIN := $(VENV)/bin
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test test-clients test-long nightly check develop lab wheel matrix lint format rust-test clean
+.PHONY: demo test test-clients test-long nightly plant check develop lab wheel matrix lint format rust-test clean
 
 # What the extension is built from, and what decides which packages are installed.
 SOURCES := setup.cfg pyproject.toml lab/pyproject.toml gateway/Cargo.lock \
@@ -72,6 +73,10 @@ nightly:
 	$(MAKE) test
 	$(MAKE) test-clients
 	$(MAKE) test-long
+
+PLANT_SECONDS ?= 600
+plant: $(VENV)/.installed
+	PYTHONPATH=tests $(BIN)/python -m plant --seconds $(PLANT_SECONDS)
 
 check: lint rust-test
 	$(PYTEST) $(CHECKED)
