@@ -118,6 +118,15 @@ def _reachable_python() -> None:
                 folder.chmod(folder.stat().st_mode | 0o001)
 
 
+@pytest.fixture(autouse=True)
+def usual_umask() -> Iterator[None]:
+    """The commands of ringlog set it, also where a test runs one in its own process."""
+    usual = os.umask(0)
+    os.umask(usual)
+    yield
+    os.umask(usual)
+
+
 @pytest.fixture(scope="session")
 def temporary_directory() -> Iterator[Path]:
     """An empty directory below /tmp, reachable for every account, with a path short enough for sockets."""

@@ -388,7 +388,7 @@ def test_messages_name_their_procedure_and_line(server: RunningServer, author: L
         for text, expected in (
             ("exec says 0", inner),
             ("print 'first'\nexec calls", [(0, "", 1), *inner]),
-            ("exec keeps 1", [(2627, "keeps", 5), (3621, "", 1)]),
+            ("exec keeps 1", [(2627, "keeps", 5), (3621, "keeps", 5)]),
             ("\n\nselect convert(int, 'x') as a into #a", [(245, "", 3)]),
         ):
             client.send(BATCH7, batch7(text))

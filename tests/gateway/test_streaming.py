@@ -197,6 +197,6 @@ def test_messages_behind_a_result_set_have_a_limit(server: RunningServer, admin:
         assert (reply.rows, len(reply.messages), reply.statuses) == ([[1]], 100, [0])
         reply = client.language("begin tran exec gateway_test..chatter_behind_rows 2000000000")
         (error,) = reply.errors
-        assert "at most 16 MiB" in error.text
+        assert "at most 4 MiB" in error.text
         assert client.language("rollback select 1 as one").rows == [[1]]
     assert backend(admin, "chatter_behind_rows") == []

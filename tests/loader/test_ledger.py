@@ -171,9 +171,15 @@ def test_a_table_whose_writer_is_gone_is_reported(
     with Writer(table, ZoneInfo(facility.timezone), address, password, tmp_path, take_over=True) as writer:
         writer.put(datetime.now(UTC), current_1=1.0)
         assert writer.drain(100)
-    with psycopg.connect(quick_server.dsn) as connection:
+    with psycopg.connect(quick_server.dsn, autocommit=True) as connection:
+        arrived = "select 1 from ringlog.arrivals() where table_name = 'magnet' and called is not null"
+        wait_until(lambda: connection.execute(arrived).fetchone())
         connection.execute(
             'update online.magnet set "time" = "time" - interval \'10 minutes\' where "time" is not null'
+        )
+        connection.execute(
+            "update ringlog.last_call set called = called - interval '10 minutes'"
+            " where procedure like 'put_magnet%'"
         )
     shown = ringlog("report", "losses", "--since", "2m", "--table", "magnet", "--data", quick_server.data)
     assert shown.returncode == 1
