@@ -33,6 +33,7 @@ as $$
     when sqlstate in ('42883') then 2812
     when sqlstate in ('42P01') then 208
     when sqlstate in ('44000') then 550
+    when sqlstate in ('53200') then 701
     when sqlstate in ('53100') then 1105
     when sqlstate in ('53300') then 17809
     when sqlstate in ('54001') then 217
@@ -362,6 +363,7 @@ as $$
     when 1205 then 13
     when 229 then 14
     when 102 then 15
+    when 701 then 17
     when 1105 then 17
     when 17809 then 20
     when 3617 then 11
@@ -389,6 +391,7 @@ as $$
     or number = 257
     or number = 260
     or number = 295
+    or number = 701
     or number = 911
     or number = 1014
     or number = 1031
@@ -440,7 +443,7 @@ as $$
       and split_part(detail, ' ', 2)::integer < 20
       and not tsql.ends_its_transaction(split_part(detail, ' ', 1)::integer)
     when sqlstate ~ '^S\d{4,5}$' then not tsql.ends_more(substr(sqlstate, 2)::integer)
-    when sqlstate in ('22007', '22008', '22023', '22P02', '22P03', '3D000', '3F000', '40001', '40P01', '42601', '42702', '42703', '42803', '42804', '42846', '42883', '42P01', '54001', '57014', '57P01') then false
+    when sqlstate in ('22007', '22008', '22023', '22P02', '22P03', '3D000', '3F000', '40001', '40P01', '42601', '42702', '42703', '42803', '42804', '42846', '42883', '42P01', '53200', '54001', '57014', '57P01') then false
     when sqlstate in ('21000', '22001', '22003', '2200H', '22012', '23502', '23503', '23514', '23P01', '23505', '25006', '28000', '28P01', '34000', '42501', '428C9', '42P03', '42710', '42723', '42P07', '44000', '53100', '53300', '55P03') then true
     else sqlstate not like '42%'
   end

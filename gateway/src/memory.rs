@@ -1,5 +1,6 @@
-//! Bounds the memory that sessions use besides their requests (`room.rs`): what they keep (values of variables, prepared statements, rows for INSERT … EXECUTE), the long messages of PostgreSQL, and the long parameters that
-//! are on their way there. Small amounts are not counted.
+//! Bounds the memory that sessions use besides their requests (`room.rs`): what they keep (values of variables, prepared
+//! statements, rows for INSERT … EXECUTE), the long messages of PostgreSQL, and the long parameters that are on their way
+//! there. Small amounts are not counted.
 
 use crate::postgres::{Notice, PgError};
 use crate::tds::tokens::message::ServerMessage;
@@ -44,7 +45,9 @@ impl Kept {
         }
         let wanted = bytes.saturating_sub(UNCOUNTED).div_ceil(UNIT);
         let has = self.0.as_ref().map_or(0, SemaphorePermit::num_permits);
-        if wanted < has {
+        if wanted == 0 {
+            self.0 = None;
+        } else if wanted < has {
             self.0 = self.0.take().and_then(|mut permit| permit.split(wanted));
         } else if wanted > has {
             // both are below `KEPT`
@@ -110,12 +113,17 @@ fn no_memory(message: String) -> PgError {
     }))
 }
 
+/// Held by each test that uses up what all sessions keep.
+#[cfg(test)]
+pub static ALONE: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_is_kept_is_bounded_and_comes_back() {
+        let _alone = ALONE.lock();
         let all = KEPT_LEFT.available_permits();
         let mut keepers: Vec<Kept> = Vec::new();
         let refused = loop {

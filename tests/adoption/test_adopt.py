@@ -73,7 +73,10 @@ def test_a_site_is_read_and_moves_in(
     facility = load_facility(output / "facility.toml")
     (table,) = facility.tables
     assert (table.name, table.rows) == ("beam_loss", 50)
-    assert [(column.name, column.type) for column in table.columns] == [("loss", "real"), ("gate", "int")]
+    assert [(column.name, str(column.type)) for column in table.columns] == [
+        ("loss", "real"),
+        ("gate", "int"),
+    ]
     # three hours from row to row
     assert table.cycle == pytest.approx(10_800, rel=0.01)
     written = json.loads((output / "assessment.json").read_text())

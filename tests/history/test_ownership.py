@@ -248,7 +248,7 @@ def test_a_restored_database(site: Site, copied_databases: Databases) -> None:
         ]
         with pytest.raises(NotOurs):
             site.archive()
-        restored.run("update ringlog.archive_file set left_at = now() - interval '31 days'")
+        restored.run("update ringlog.archive_file set left_at = timestamptz '2020-01-01'")
         assert restored.archive() == ["deleted magnets/2026w10.parquet, which left the manifest long ago"]
         assert restored.files() == {
             "magnets/2026w10-3.parquet",

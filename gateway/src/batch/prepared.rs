@@ -136,8 +136,9 @@ mod tests {
 
     #[test]
     fn what_a_session_keeps_is_bounded() {
+        let _alone = crate::memory::ALONE.lock();
         let mut kept = PreparedStatements::default();
-        let long = format!("select '{}'", "x".repeat(40 << 20));
+        let long = "x".repeat(MOST_BYTES / OF_A_BYTE / 5 * 3);
         kept.keep_as("a", statement(&long)).unwrap();
         kept.keep_as("a", statement(&long)).unwrap();
         assert_eq!(kept.keep_as("b", statement(&long)).unwrap_err().number, 701);
