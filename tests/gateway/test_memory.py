@@ -5,7 +5,7 @@ import pymssql
 import pytest
 from hostile_sessions import BIG, attack, put_row
 
-from servers import RunningServer, ringlog
+from servers import Login, RunningServer, ringlog
 from tds_clients import Clients
 
 MiB = 2**20
@@ -40,26 +40,27 @@ def test_variables_of_ended_batches_do_not_count(clients: Clients) -> None:
             assert cursor.fetchall() == [(25 * MiB,)]
 
 
-def test_a_login_has_a_limit_of_temporary_files(clients: Clients, server: RunningServer) -> None:
+def test_a_login_has_a_limit_of_temporary_files(
+    clients: Clients, server: RunningServer, own_login: Login
+) -> None:
     def sort() -> object:
-        with clients.pymssql(server.reader) as connection, connection.cursor() as cursor:
+        with clients.pymssql(own_login) as connection, connection.cursor() as cursor:
             cursor.execute("select count(*) from (select distinct i from generate_series(1, 500000) i) as d")
             return cursor.fetchone()
 
     def limit(size: str) -> None:
-        done = ringlog("user", "limit", server.reader.user, "--temporary-files", size, "--data", server.data)
+        done = ringlog("user", "limit", own_login.user, "--temporary-files", size, "--data", server.data)
         assert done.returncode == 0, done.stderr
 
     limit("1MB")
-    try:
-        assert "temporary files 1MB" in ringlog("user", "list", "--data", server.data).stdout
-        with pytest.raises(pymssql.Error, match="temp_file_limit"):
-            sort()
-    finally:
-        limit("none")
+    assert "temporary files 1MB" in ringlog("user", "list", "--data", server.data).stdout
+    with pytest.raises(pymssql.Error, match="temp_file_limit"):
+        sort()
+    limit("none")
     assert sort() == (500000,)
 
 
+@pytest.mark.long
 def test_hostile_sessions_take_no_more(clients: Clients, server: RunningServer) -> None:
     """A short run of tests/long/gateway/test_hostile_memory.py."""
     seen = attack(server, sessions=12, seconds=20, put=put_row)
