@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <unistd.h>
-#include "../../../gateway/programs/conversation.h"
+#include "../../../../gateway/programs/conversation.h"
 
 #define MOST_PARAMS 300
 
