@@ -14,7 +14,7 @@ import pytest
 
 from ringlog.errors import ServerError
 from ringlog.server import settings
-from ringlog.server.data_lock import SERVING
+from ringlog.server.data_lock import SERVED, SERVING
 from ringlog.server.postgres import Postgres, Stopped, _stop_child
 from servers import TEST_MEMORY, free_port
 
@@ -222,7 +222,7 @@ def test_the_cluster_of_another_version_is_left_alone(data: Path) -> None:
         Postgres(data).demand()
     with pytest.raises(ServerError, match="ringlog upgrade"):
         Postgres(data).demand()
-    assert {path.name for path in data.iterdir()} <= {"postgresql-14", SERVING}
+    assert {path.name for path in data.iterdir()} <= {"postgresql-14", SERVING, SERVED}
     assert not list((data / "postgresql-14").iterdir())
 
 

@@ -175,6 +175,8 @@ def test_a_login_added_while_the_server_runs_has_its_groups_rights(server: Runni
             "from pg_roles where rolname = current_user"
         ).fetchone()
     assert groups == (right == "writer", right == "reader", False)
+    removed = ringlog("user", "remove", name, "--data", server.data)
+    assert removed.returncode == 0, removed.stderr
 
 
 def test_the_gateway_may_act_for_a_login_and_has_no_right_of_its_own(server: RunningServer) -> None:

@@ -24,8 +24,6 @@ use tsql::facts::notices::{HANDED_OVER, RAISED};
 const MOST_RELOADS: usize = 3;
 /// SQLSTATE of a procedure whose table, or what was asked for, is on another server.
 const MOVED: &str = "RL006";
-/// The schema of ringlog's own procedures, on which SET XACT_ABORT changes nothing.
-const RINGLOG: &str = "ringlog";
 /// SQLSTATE of tsql.demand_columns, before anything of the call has run.
 const OTHER_COLUMNS: &str = "RL007";
 
@@ -352,7 +350,8 @@ impl Procedures {
             && client.settings().locking == Locking::default()
             && client.settings().calendar == Calendar::default()
             && client.settings().arithabort.unwrap_or_default() == Arithabort::default()
-            && (!client.settings().abort_on_error || function.schema == RINGLOG);
+            // on ringlog's own procedures it changes nothing
+            && (!client.settings().abort_on_error || function.schema == catalogue::OWN);
         match &function.node {
             None => function.joins_group && self.backend.may_share && is_alone,
             Some(_) if function.only_reads => function.returns != Returns::Rows,

@@ -25,7 +25,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The schema of ringlog's own procedures, which every database has.
-const OWN: &str = "ringlog";
+pub const OWN: &str = "ringlog";
 
 /// The schema of a session's own procedures, whose names begin with #.
 pub const TEMPORARY: &str = "pg_temp";

@@ -77,9 +77,9 @@ const OF_TSQL: &[(i32, i32, Ends)] = &[
     (257, 257, Ends::Text),
     (260, 260, Ends::Text),
     (295, 295, Ends::Transaction),
-    // no such database
     // no memory
     (701, 701, Ends::Batch),
+    // no such database
     (911, 911, Ends::Text),
     // the numbers of rows of TOP
     (1014, 1014, Ends::Text),
