@@ -52,6 +52,11 @@ def test_a_password_is_not_asked_for_without_a_terminal(server: RunningServer) -
     assert "x" not in logins(server)
 
 
+def remove(server: RunningServer, name: str) -> None:
+    removed = ringlog("user", "remove", name, "--data", server.data)
+    assert removed.returncode == 0, removed.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "second", "code"), [("typed", "pass word", 0), ("mistyped", "pass Word", 2)]
 )
@@ -77,6 +82,8 @@ def test_a_password_is_typed_twice_at_a_terminal(
     assert terminal.returncode == code, shown
     assert b"pass word" not in shown
     assert (name in logins(server)) == (code == 0)
+    if code == 0:
+        remove(server, name)
 
 
 def test_a_name_too_long_for_tds_5_is_warned_of(server: RunningServer) -> None:
@@ -86,6 +93,7 @@ def test_a_name_too_long_for_tds_5_is_warned_of(server: RunningServer) -> None:
     )
     assert added.returncode == 0
     assert f"TDS 5.0 clients cannot log in as {name}" in added.stderr
+    remove(server, name)
 
 
 def test_a_login_needs_a_facility(data: Path) -> None:
