@@ -71,7 +71,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         together = item.get_closest_marker("together")
         # sessions that go from text to text see them in their order
         block = (item.path, together.args) if together else item
-        blocks = (item.path, block)
+        # the page of tested clients has them in their order, and is compared when they have run
+        folder = item.path.parent
+        blocks = (folder, folder) if folder.name == "compat" else (item.path, block)
         return item.path.parent.name not in LONG, *(places.setdefault(one, order.random()) for one in blocks)
 
     items.sort(key=place)

@@ -67,6 +67,8 @@ def test_a_silent_table_and_a_server_that_is_gone_raise_their_alerts(data: Path,
     known |= {metric.name for metric in Metrics({}).collect()}
     # served once the logs have grown, and from the first call on (tests/server/test_metrics.py)
     known |= {"ringlog_disk_left_days", "ringlog_gateway_failed_calls"}
+    # served with a certificate (tests/server/test_serve.py)
+    known.add("ringlog_certificate_expiry_seconds")
     # served where a standby is connected (tests/machines)
     known.add("ringlog_standby_replay_lag_seconds")
     named = {name.removesuffix("_total") for name in re.findall(r"\bringlog_\w+", RULES.read_text())}
