@@ -427,6 +427,8 @@ class Session:
     def __init__(self, clients: Clients, version: str) -> None:
         self._client = CtClient(clients.program, clients.configuration, version, LOGIN)
         assert self._client.login.end == "login", self._client.login
+        # FreeTDS sets a text size at login, which sessions lose after a text that leaves state
+        self._client.call("sp_reset_connection")
         self._begin()
 
     def _begin(self) -> None:

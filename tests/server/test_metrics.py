@@ -31,6 +31,10 @@ def count(text: str, line: str) -> float:
     return float(value)
 
 
+# the first tests see the server before it has been called over TDS
+pytestmark = pytest.mark.together("metrics")
+
+
 @pytest.fixture(scope="module")
 def port() -> int:
     """Where the server serves its counts."""
