@@ -31,20 +31,16 @@ def count(text: str, line: str) -> float:
     return float(value)
 
 
-# the first tests see the server before it has been called over TDS
-pytestmark = pytest.mark.together("metrics")
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def port() -> int:
     """Where the server serves its counts."""
     return free_port()
 
 
-@pytest.fixture(scope="module")
-def counted(temporary_directory: Path, port: int) -> Iterator[RunningServer]:
-    """A server for all tests here, none of which calls put_sr_vac."""
-    with serving(temporary_directory / "counted", "--metrics", f"127.0.0.1:{port}") as server:
+@pytest.fixture
+def counted(data: Path, port: int) -> Iterator[RunningServer]:
+    """A server that nobody has called yet."""
+    with serving(data, "--metrics", f"127.0.0.1:{port}") as server:
         add_logins(server)
         yield server
 
