@@ -3,12 +3,13 @@
 import re
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, LiteralString, NamedTuple
 
 import psycopg
 import pytest
 
-from servers import RunningServer
+from servers import RunningServer, add_logins, serving
 from waiting import once, one_sleeps, wait_until
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -169,28 +170,34 @@ PUTS = 150
 
 
 @pytest.fixture
-def durable(server: RunningServer, admin: Connection) -> Iterator[None]:
-    """While PostgreSQL waits for the disk, which the server of tests does not do."""
+def durable(temporary_directory: Path) -> Iterator[RunningServer]:
+    """A server whose PostgreSQL waits for the disk, as that of other tests does not.
 
-    def set_fsync(change: LiteralString, value: str) -> None:
-        admin.execute(change)
-        admin.execute("select pg_reload_conf()")
+    It is for one test alone: a session of another test would be counted when it ends.
+    """
+    with serving(temporary_directory / "durable") as running:
+        add_logins(running)
 
         def is_set() -> bool:
-            with psycopg.connect(server.dsn) as other:
-                return other.execute("show fsync").fetchone() == (value,)
+            with psycopg.connect(running.dsn) as other:
+                return other.execute("show fsync").fetchone() == ("on",)
 
+        with psycopg.connect(running.dsn, autocommit=True) as admin:
+            admin.execute("alter system set fsync = on")
+            admin.execute("select pg_reload_conf()")
         wait_until(is_set)
-
-    set_fsync("alter system set fsync = on", "on")
-    yield
-    set_fsync("alter system reset fsync", "off")
+        yield running
 
 
-@pytest.mark.usefixtures("durable")
-def test_sp_sysmon_counts_what_happens_in_its_interval(
-    server: RunningServer, reader: Connection, writer: Connection
-) -> None:
+def test_sp_sysmon_counts_what_happens_in_its_interval(durable: RunningServer) -> None:
+    with (
+        psycopg.connect(durable.dsn_of(durable.reader), autocommit=True) as reader,
+        psycopg.connect(durable.dsn_of(durable.writer), autocommit=True) as writer,
+    ):
+        sysmon_counts(durable, reader, writer)
+
+
+def sysmon_counts(server: RunningServer, reader: Connection, writer: Connection) -> None:
     def put() -> None:
         # the first sample is taken, with what this connection has counted so far
         sleeping = "select count(*) from pg_stat_activity where wait_event = 'PgSleep' and query ~ 'sysmon'"
