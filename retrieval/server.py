@@ -159,12 +159,7 @@ class _Protocol(HttpToolsProtocol):
 
 
 def _prepared(settings: Settings) -> tuple[socket.socket, uvicorn.Server, Access]:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listening.bind((settings.host, settings.port))
-    # clients may connect as soon as the address is printed
-    listening.listen(_BACKLOG)
+    listening = listen(settings.host, settings.port)
     first = Place(settings.database, settings.everyone)
     access = Access(first, settings.limits.seconds, settings.nodes)
     config = uvicorn.Config(
@@ -188,6 +183,18 @@ def _prepared(settings: Settings) -> tuple[socket.socket, uvicorn.Server, Access
     )
     config.load()
     return listening, uvicorn.Server(config), access
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that clients may connect to as soon as this has returned. Raises OSError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio sets TCP_NODELAY on connections only if their socket names its protocol; without it the end of
+    # an answer waits for the client's delayed acknowledgement, 40 ms
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.bind((host, port))
+    listening.listen(_BACKLOG)
+    return listening
 
 
 def _become(settings: Settings) -> None:

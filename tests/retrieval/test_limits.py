@@ -1,5 +1,7 @@
 """Queries are bounded in number, time and size, and a client that goes away ends its own."""
 
+import asyncio
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -17,6 +19,7 @@ from ringlog.retrieval.limits import Limits
 from ringlog.retrieval.queries import Queries
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import demand_few
+from ringlog.retrieval.server import listen
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import demand
 from waiting import wait_until
@@ -147,6 +150,26 @@ def test_a_client_that_goes_away_ends_its_query(web) -> None:
     # other files' tests know this table without rows
     with psycopg.connect(web.server.dsn) as connection:
         connection.execute("truncate log.sr_rf")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_the_end_of_an_answer_does_not_wait_for_an_acknowledgement(host: str) -> None:
+    """asyncio sends small writes at once where a connection names its protocol."""
+
+    async def connected() -> int:
+        server = await asyncio.start_server(accepted, sock=listen(host, 0))
+        async with server:
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])
+            said = await reader.read()
+            writer.close()
+        return int(said)
+
+    async def accepted(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = writer.get_extra_info("socket")
+        writer.write(b"%d" % connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    assert asyncio.run(connected()) == 1
 
 
 def test_too_many_signals_are_413(anyone: httpx.Client) -> None:
