@@ -312,7 +312,10 @@ class Spool:
     @_locked
     def hours(self) -> list[Hour]:
         """Hours whose figures have changed since they were sent; at most a hundred, oldest first."""
-        return self._books.hours()
+        hours, damaged = self._books.hours()
+        if damaged:
+            self._commit(lambda: self._books.lay_aside_hours(damaged))
+        return hours
 
     @_locked
     def hour_reported(self, hour: Hour) -> None:
@@ -322,7 +325,10 @@ class Spool:
     @_locked
     def events(self) -> list[Event]:
         """Events that have not been sent, oldest first; at most EVENTS."""
-        return self._books.events()
+        events, damaged = self._books.events()
+        if damaged:
+            self._commit(lambda: self._books.lay_aside_events(damaged))
+        return events
 
     @_locked
     def events_reported(self, last: Event) -> None:

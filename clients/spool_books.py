@@ -5,10 +5,11 @@ They are written in the transactions of the spool.
 
 import sqlite3
 import time
-from itertools import islice
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from ringlog.clients.moments import HOUR
+from ringlog.clients.spool_file import EVENT, LEDGER, seal_of
 
 # Events that are sent by one call.
 EVENTS = 500
@@ -37,6 +38,13 @@ class Hour(NamedTuple):
     """calls sent again because no answer came"""
 
 
+Stored: TypeAlias = tuple[Any, ...]
+"""an hour or an event as it is in the file: its checksum is the last"""
+
+_HOURS = f"select {LEDGER}, crc from ledger"
+_NO_HOUR = Hour(0, 0, 0, 0, 0, 0, 0)
+
+
 class Event(NamedTuple):
     """Something that happened to a table's readings, from `time` to `until` (microseconds since 1970)."""
 
@@ -57,30 +65,46 @@ class Books:
     def count(self, moment: int, **figures: int) -> None:
         """Adds figures to the hour of a moment."""
         counted = {name: int(figure) for name, figure in figures.items() if figure}
-        if counted:
-            if not isinstance(moment, int) or not _FIRST <= moment <= _LAST:
-                moment = time.time_ns() // 1000
-            self._db.execute(
-                f"insert into ledger (hour, {', '.join(counted)}) values (?{', ?' * len(counted)})"
-                " on conflict (hour) do update set changed = 1,"
-                f" {', '.join(f'{name} = {name} + excluded.{name}' for name in counted)}",
-                (moment // HOUR * HOUR, *counted.values()),
-            )
+        if not counted:
+            return
+        if not isinstance(moment, int) or not _FIRST <= moment <= _LAST:
+            moment = time.time_ns() // 1000
+        hour = _NO_HOUR._replace(hour=moment // HOUR * HOUR)
+        before = self._db.execute(f"{_HOURS} where hour = ?", (hour.hour,)).fetchone()
+        if before is not None and _is_sound(before):
+            hour = Hour(*before[:-1])
+        elif before is not None:
+            self.lay_aside_hours([before])
+        hour = hour._replace(**{name: getattr(hour, name) + figure for name, figure in counted.items()})
+        self._db.execute(
+            f"insert or replace into ledger ({LEDGER}, changed, crc) values (?, ?, ?, ?, ?, ?, ?, 1, ?)",
+            (*hour, seal_of(*hour)),
+        )
 
     def note(self, kind: str, time: int, words: str, until: int | None, rows: int | None) -> None:
         """Adds an event."""
-        self._db.execute(
-            "insert into event (time, until, kind, rows, words) values (?, ?, ?, ?, ?)",
-            (time, until, kind, rows, words),
+        event = (time, until, kind, rows, words)
+        added = self._db.execute(
+            "insert into event (time, until, kind, rows, words) values (?, ?, ?, ?, ?)", event
         )
+        self._seal(added.lastrowid, *event)
 
     def note_anew(self, kind: str, moment: int, words: str, until: int | None, rows: int | None) -> None:
         """As `note`, by a number that is above all former ones, also those that the file has lost."""
-        self.note(kind, moment, words, until, rows)
+        event = (moment, until, kind, rows, words)
+        (last,) = self._db.execute("select coalesce(max(id), 0) from event").fetchone()
+        (used,) = self._db.execute(
+            "select coalesce(max(seq), 0) from sqlite_sequence where name = 'event'"
+        ).fetchone()
+        number = max(last + 1, used + 1, int(time.time()))
         self._db.execute(
-            "update event set id = max(id, ?) where id = last_insert_rowid()", (int(time.time()),)
+            "insert into event (id, time, until, kind, rows, words) values (?, ?, ?, ?, ?, ?)",
+            (number, *event),
         )
-        self._db.execute("update sqlite_sequence set seq = (select max(id) from event) where name = 'event'")
+        self._seal(number, *event)
+
+    def _seal(self, number: int | None, *event: object) -> None:
+        self._db.execute("update event set crc = ? where id = ?", (seal_of(number, *event), number))
 
     def has_hour(self, moment: object) -> bool:
         """Whether there are figures of the hour of a moment."""
@@ -90,13 +114,17 @@ class Books:
             is not None
         )
 
-    def hours(self) -> list[Hour]:
-        """Hours whose figures have changed since they were sent; at most a hundred, oldest first."""
-        changed = self._db.execute(
-            "select hour, produced, acknowledged, thinned, refused, late, repeated"
-            " from ledger where changed order by hour"
-        )
-        return [*islice((Hour(*row) for row in changed if _are_numbers(*row)), 100)]
+    def hours(self) -> tuple[list[Hour], list[Stored]]:
+        """Hours whose figures have changed since they were sent, at most a hundred, oldest first; and those
+        that are damaged."""
+        changed = self._db.execute(f"{_HOURS} where changed order by hour limit 100").fetchall()
+        return [Hour(*each[:-1]) for each in changed if _is_sound(each)], _damaged(changed)
+
+    def lay_aside_hours(self, damaged: Sequence[Stored]) -> None:
+        """Makes events of hours that are damaged, which count anew."""
+        for each in damaged:
+            self._db.execute("delete from ledger where hour is ?", each[:1])
+            self._note_damage("the figures of an hour were damaged on the disk, and count anew", Hour, each)
 
     def hour_reported(self, hour: Hour) -> None:
         self._db.execute(
@@ -107,18 +135,28 @@ class Books:
         old = time.time_ns() // 1000 - _KEPT
         self._db.execute("delete from ledger where hour < ? and not changed", (old,))
 
-    def events(self) -> list[Event]:
-        """Events that have not been sent, oldest first; at most EVENTS."""
-        unsent = self._db.execute("select id, time, until, kind, rows, words from event order by id")
-        events = (Event(*row) for row in unsent)
-        return [
-            *islice((event for event in events if _are_numbers(event.time, event.until, event.rows)), EVENTS)
-        ]
+    def events(self) -> tuple[list[Event], list[Stored]]:
+        """Events that have not been sent, oldest first; at most EVENTS. And those that are damaged."""
+        unsent = self._db.execute(f"select {EVENT}, crc from event order by id limit {EVENTS}").fetchall()
+        return [Event(*each[:-1]) for each in unsent if _is_sound(each)], _damaged(unsent)
+
+    def lay_aside_events(self, damaged: Sequence[Stored]) -> None:
+        """Makes other events of those that are damaged."""
+        for each in damaged:
+            self._db.execute("delete from event where id is ?", each[:1])
+            self._note_damage("an event was damaged on the disk", Event, each)
+
+    def _note_damage(self, words: str, of: type[Hour] | type[Event], stored: Stored) -> None:
+        kept = ", ".join(f"{name} {value}" for name, value in zip(of._fields, stored[:-1], strict=True))
+        self.note("damaged", time.time_ns() // 1000, f"{words}: {kept}", None, None)
 
     def events_reported(self, last: Event) -> None:
         self._db.execute("delete from event where id <= ?", (last.id,))
 
 
-def _are_numbers(*values: object) -> bool:
-    """Whether these are numbers that a time or a count can have; a damaged file may have others."""
-    return all(value is None or (isinstance(value, int) and _FIRST <= value <= _LAST) for value in values)
+def _is_sound(stored: Stored) -> bool:
+    return seal_of(*stored[:-1]) == stored[-1]
+
+
+def _damaged(stored: Sequence[Stored]) -> list[Stored]:
+    return [each for each in stored if not _is_sound(each)]

@@ -30,13 +30,17 @@ TABLES = (
     "create table if not exists ledger (hour integer primary key, produced integer not null default 0,"
     " acknowledged integer not null default 0, thinned integer not null default 0,"
     " refused integer not null default 0, late integer not null default 0,"
-    " repeated integer not null default 0, changed integer not null default 1)",
+    " repeated integer not null default 0, changed integer not null default 1, crc integer)",
     "create table if not exists event (id integer primary key autoincrement, time integer not null,"
-    " until integer, kind text not null, rows integer, words text not null)",
+    " until integer, kind text not null, rows integer, words text not null, crc integer)",
     "create table if not exists state (spool text not null, table_name text not null, columns text not null,"
     " id integer not null, seq_no integer, time integer, crc integer)",
 )
 
+
+LEDGER = "hour, produced, acknowledged, thinned, refused, late, repeated"
+EVENT = "id, time, until, kind, rows, words"
+"""the columns that a checksum is of"""
 
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 """errors of a damaged file: SQLite's own, and Python's of SQLite's message about what it has found"""
@@ -92,6 +96,11 @@ def checksum(seal: int, row: Any, time: Any, seq_no: Any, readings: Any) -> int:
     """The checksum of a row; of a damaged one the values may be of any type."""
     content = readings if isinstance(readings, bytes) else str(readings).encode()
     return crc32(content, crc32(repr((row, time, seq_no, type(readings).__name__)).encode(), seal))
+
+
+def seal_of(*values: object) -> int:
+    """The checksum of an hour's figures or of an event."""
+    return crc32(repr(values).encode(errors="replace"))
 
 
 class Former(NamedTuple):
@@ -168,12 +177,20 @@ def _check_tables(db: sqlite3.Connection) -> None:
 
 def _add_checksums(db: sqlite3.Connection) -> None:
     """Gives the rows of a file that an older ringlog wrote their checksums."""
-    if any(name == "crc" for _, name, *_ in db.execute("pragma table_info(state)")):
-        return
-    for table in ("row", "state"):
+    lack = [
+        table
+        for table in ("row", "state", "ledger", "event")
+        if all(name != "crc" for _, name, *_ in db.execute(f"pragma table_info({table})"))
+    ]
+    for table in lack:
         db.execute(f"alter table {table} add column crc integer")
+    for table, columns in (("ledger", LEDGER), ("event", EVENT)):
+        if table in lack:
+            for key, *values in db.execute(f"select {columns} from {table}").fetchall():
+                seal = seal_of(key, *values)
+                db.execute(f"update {table} set crc = ? where {columns.split(',')[0]} = ?", (seal, key))
     found = db.execute("select spool, table_name, columns, id, seq_no, time from state").fetchone()
-    if found is None:
+    if "row" not in lack or found is None:
         return
     state = State(*found)
     state.store(db)

@@ -178,6 +178,27 @@ def test_damage_under_a_running_writer(memory: Path) -> None:
         assert damages(spool)
 
 
+def test_damaged_figures_and_events_are_named(memory: Path) -> None:
+    file = filled(memory / "s")
+    with closing(opened(file)) as spool:
+        spool.note("gap", NOON, "the words of a gap", NOON + SECOND, 3)
+        spool.note("gap", NOON, "the second", NOON + SECOND, 3)
+    with closing(sqlite3.connect(file, isolation_level=None)) as db:
+        db.execute("update ledger set produced = produced + 4096")
+    change(file, b"words of a gap", b"wordc of a gap")
+    with closing(opened(file)) as spool:
+        # one that is counted on is not made sound by that
+        spool.put(NOON + SECOND, (1.0, "on"))
+        assert [hour.produced for hour in spool.hours()] == [1]
+        for _ in range(2):
+            gap, *_ = events = spool.events()
+        assert gap.words == "the second"
+        words = [event.words for event in events if event.kind == "damaged"]
+        assert any(f"count anew: hour {NOON}, produced {ROWS + 4096}" in each for each in words)
+        assert any(each.endswith("words the wordc of a gap") for each in words)
+        assert len(words) == 2
+
+
 def test_any_bit_of_the_file(memory: Path) -> None:
     """What is read is what was put, and each row is read or counted."""
     seed = random.randrange(10**6)
@@ -262,11 +283,12 @@ def test_a_removed_spool_is_counted(memory: Path) -> None:
 def test_a_spool_of_an_older_version_gets_checksums(memory: Path) -> None:
     file = settled(memory / "s")
     with closing(sqlite3.connect(file)) as db:
-        db.execute("alter table row drop column crc")
-        db.execute("alter table state drop column crc")
+        for table in ("row", "state", "ledger", "event"):
+            db.execute(f"alter table {table} drop column crc")
     (memory / "s-count").unlink()
     with closing(opened(file)) as spool:
         assert [row.readings for row in everything(spool)] == [reading(number) for number in range(ROWS)]
+        assert produced(spool) == ROWS
     change(file, b"[1234007.25,", b"[1236007.25,")
     with closing(opened(file, ["state", "voltage", "current"])) as spool:
         assert len(everything(spool)) == ROWS - 1 == ROWS - thinned(spool)
