@@ -5,7 +5,7 @@
 //! has a place of one size needs no other of that size and never one of a smaller size: so those that wait always wait
 //! for others that can continue. One whose bytes come too slowly has to go when another waits for its place.
 
-use crate::client::SessionError;
+use crate::client::{SessionError, PACE};
 use crate::shares::{Claimant, Place, Shares};
 use std::future::Future;
 use std::io;
@@ -33,8 +33,6 @@ const SIZES: [Size; 3] = [
 ];
 /// Bytes that any request may have.
 pub const WITHOUT_PLACE: usize = 64 << 10;
-/// Bytes a second of a request that has a place.
-pub const PACE: usize = 64 << 10;
 /// How far it may be behind that.
 const GRACE: Duration = Duration::from_secs(1);
 

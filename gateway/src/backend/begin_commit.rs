@@ -27,6 +27,13 @@ impl Backend {
         self.transaction.is_open()
     }
 
+    /// Sets @@transtate after a statement or call. `error`: it has failed.
+    pub(crate) fn note_statement(&mut self, only_reads: bool, error: Option<&PgError>) {
+        if !only_reads || error.is_some() {
+            self.transaction_state = self.transaction_state.after(self.transaction.is_open(), error);
+        }
+    }
+
     /// xact_state(): 1, or -1 for a transaction that cannot be committed.
     pub fn transaction_state(&self) -> i32 {
         match (self.transaction.is_open(), self.transaction.doomed) {

@@ -1,7 +1,6 @@
 //! @@transtate (ASE, Transact-SQL Users Guide, "Transaction states"). Only what changes something, or begins or ends a
 //! transaction, sets it; errors of syntax and names do not.
 
-use super::connection::Backend;
 use crate::postgres::PgError;
 use tsql::facts::errors::{sqlstate_ends, Ends};
 
@@ -26,19 +25,15 @@ impl TransactionState {
             TransactionState::Undocumented => None,
         }
     }
-}
 
-impl Backend {
-    /// Takes note of a statement or call. `error`: it has failed.
-    pub(crate) fn note_statement(&mut self, only_reads: bool, error: Option<&PgError>) {
-        let is_open = self.transaction.is_open();
-        self.transaction_state = match error {
-            None if only_reads => return,
+    /// After a statement or call that may change something. `error`: it has failed.
+    pub fn after(self, is_open: bool, error: Option<&PgError>) -> TransactionState {
+        match error {
             None if is_open => TransactionState::InProgress,
             None => TransactionState::Committed,
-            Some(error) if error.sqlstate().is_some_and(|state| sqlstate_ends(state) == Ends::Text) => return,
+            Some(error) if error.sqlstate().is_some_and(|state| sqlstate_ends(state) == Ends::Text) => self,
             Some(_) if is_open => TransactionState::StatementAborted,
             Some(_) => TransactionState::Undocumented,
-        };
+        }
     }
 }

@@ -1,55 +1,11 @@
-//! The numbers that identity columns were given: @@identity of the latest statement in any scope, scope_identity() of
-//! inserts in the same procedure or batch.
+//! The numbers that identity columns were given: @@identity, scope_identity(), @@dbts.
 
+use super::inserted::Scope;
 use super::interpreter::Interpreter;
 use crate::client::Client;
 use crate::interrupt::Interrupt;
 use crate::tds::types::Value;
 use tsql::quoting::literal;
-
-/// Tables remembered of one scope.
-const MOST: usize = 16;
-
-/// The tables that inserts have filled, as PostgreSQL reads their names.
-#[derive(Default)]
-pub struct Identities {
-    /// That of the latest insert; None where another statement, which may have given numbers, came after it.
-    latest: Option<String>,
-    scope: Scope,
-}
-
-/// What inserts of one procedure or batch have filled.
-#[derive(Default)]
-pub struct Scope {
-    /// The tables, the latest last, whose numbers nothing but this scope has taken since.
-    tables: Vec<String>,
-    /// The number that rows were given before those.
-    before: Option<i64>,
-}
-
-impl Identities {
-    /// Called after a change. `into`: the table that it has inserted rows into.
-    pub fn changed(&mut self, into: Option<&str>, rows: u64) {
-        self.latest = into.map(str::to_owned);
-        if let Some(table) = into.filter(|_| rows > 0) {
-            let tables = &mut self.scope.tables;
-            tables.retain(|known| known != table);
-            if tables.len() == MOST {
-                tables.remove(0);
-            }
-            tables.push(table.to_owned());
-        }
-    }
-
-    /// A procedure is a scope of its own. Returns the one around it, for `leave`.
-    pub fn enter(&mut self) -> Scope {
-        std::mem::take(&mut self.scope)
-    }
-
-    pub fn leave(&mut self, around: Scope) {
-        self.scope = around;
-    }
-}
 
 impl Interpreter {
     /// Called before a procedure, which may insert into the same tables.

@@ -1,11 +1,11 @@
 //! Runs texts: compiles each, and keeps the state that it leaves for the following ones.
 
+use super::awaited_text::AwaitedText;
 use super::cursors::Cursors;
-use super::identities::Identities;
+use super::inserted::Identities;
 use super::prepared::PreparedStatements;
 use super::running::Running;
 use super::server_cursor::ServerCursors;
-use super::texts::AwaitedText;
 use super::tries::Tries;
 use super::variables::Variables;
 use crate::backend::uncommittable;

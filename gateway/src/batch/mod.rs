@@ -2,6 +2,7 @@
 //! The only recursive part of the gateway.
 
 mod ahead;
+mod awaited_text;
 mod browsed;
 mod compiled_first;
 mod current;
@@ -17,6 +18,7 @@ mod first_result;
 mod fitted;
 mod identities;
 mod insert_execute;
+mod inserted;
 mod interpreter;
 mod messages;
 mod options;

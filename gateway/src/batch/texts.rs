@@ -1,27 +1,20 @@
 //! Texts and images that are written by their pointers: by a statement, or by what the client sends behind one
 //! (ct_send_data of CT-Library, dbwritetext of DB-Library; FreeTDS src/tds/bulk.c, tds_writetext_start).
 
+use super::awaited_text::AwaitedText;
 use super::interpreter::Interpreter;
 use super::variables::Variables;
 use crate::backend::{uncommittable, Completed, Rows, Source};
 use crate::client::Client;
 use crate::convert::{client_type, PgType, SqlType};
 use crate::interrupt::{Failure, Interrupt};
-use crate::postgres::message::{row_values, PgColumn};
+use crate::postgres::message::row_values;
 use crate::program::{SentText, Sql, SENT_TEXT};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::tokens::returns::{put_outputs, Output};
 use crate::tds::types::{decode_value, encode_value, TypeInfo, TypeToken, Value};
 use crate::tds::wire::Reader;
 use bytes::BytesMut;
-
-/// A text that comes in the client's next message.
-pub struct AwaitedText {
-    change: Sql,
-    /// The values that the statement names.
-    named: Variables<'static>,
-    column: PgColumn,
-}
 
 impl Interpreter {
     /// Writetext and updatetext, which count no rows.

@@ -1,8 +1,8 @@
 //! A function or procedure that clients may call.
 
 use super::parameters::{Argument, Direction, Parameters};
+use super::schemas::{OF_SYBASE, OWN, SYSTEM};
 use super::text::Text;
-use super::OWN;
 use crate::convert::PgType;
 use crate::metrics::CallMetrics;
 use crate::postgres::commit::Statement;
@@ -12,10 +12,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use tsql::facts::types::Type;
 use tsql::quoting::{literal, quoted};
-
-/// The schemas of system procedures: those for every client, and those that TDS 5.0 has in another form.
-pub const SYSTEM: &str = "sys";
-pub const OF_SYBASE: &str = "sybsystemprocs";
 
 /// The form of a call's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

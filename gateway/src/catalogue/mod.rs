@@ -5,9 +5,11 @@ mod function;
 mod parameters;
 mod plan;
 mod reading;
+mod schemas;
 #[cfg(test)]
 mod tests;
 mod text;
+mod versions;
 mod watch;
 
 pub use arguments::{assign, bind, fits, texts_taken, BindError, Bound};
@@ -15,20 +17,15 @@ pub use function::{Function, Returns};
 pub use parameters::{Argument, Direction};
 pub use plan::Plan;
 pub use reading::Extent;
+pub use schemas::{OWN, TEMPORARY};
 pub use text::Text;
 pub use watch::{Because, Changed, LiveCatalogue, Watcher};
 
 use crate::tds::dialect::Dialect;
-use function::{OF_SYBASE, SYSTEM};
-use reading::Versions;
+use schemas::{OF_SYBASE, SYSTEM};
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// The schema of ringlog's own procedures, which every database has.
-pub const OWN: &str = "ringlog";
-
-/// The schema of a session's own procedures, whose names begin with #.
-pub const TEMPORARY: &str = "pg_temp";
+use versions::Versions;
 
 /// The schemas of names without a database.
 #[derive(Clone, Copy, Debug)]

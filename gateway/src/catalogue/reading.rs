@@ -2,8 +2,10 @@
 
 use super::function::{Declared, Function};
 use super::parameters::{Attribute, Composite, Direction, Parameters, Parts};
+use super::schemas::{self, TEMPORARY};
 use super::text::Text;
-use super::{Catalogue, TEMPORARY};
+use super::versions::Versions;
+use super::Catalogue;
 use crate::convert::PgType;
 use crate::metrics::{CallMetrics, Metrics};
 use crate::postgres::{Connection, PgError};
@@ -42,39 +44,6 @@ pub enum Extent {
     All,
     /// What has another version than in the catalogue before, which was read from the same server.
     Changes,
-}
-
-/// The versions of functions and of row types that are arguments, by their oids. They are read before what they are
-/// versions of, so that what changes meanwhile has another one the next time.
-#[derive(Debug, Default)]
-pub(super) struct Versions {
-    functions: HashMap<u32, Box<str>>,
-    rows: HashMap<u32, Box<str>>,
-}
-
-impl Versions {
-    async fn read(schemas: &str, connection: &mut Connection) -> Result<Versions, PgError> {
-        let mut versions = Versions::default();
-        for (sql, found) in [
-            (include_str!("versions.sql"), &mut versions.functions),
-            (include_str!("rows.sql"), &mut versions.rows),
-        ] {
-            connection
-                .each_row(&sql.replace(":schemas", schemas), |row| {
-                    found.insert(row.number(0)?, row.text(1).into());
-                    Ok(())
-                })
-                .await?;
-        }
-        Ok(versions)
-    }
-
-    /// Whether what was read of `function` by `before` still holds.
-    fn has(&self, function: &Function, before: &Versions) -> bool {
-        let mut arguments = function.parameters.arguments.iter();
-        self.functions.get(&function.oid) == before.functions.get(&function.oid)
-            && arguments.all(|argument| self.rows.get(&argument.oid) == before.rows.get(&argument.oid))
-    }
 }
 
 impl Catalogue {
@@ -252,7 +221,7 @@ struct Elsewhere {
 impl Elsewhere {
     /// The node that has the procedure; None: it is here.
     fn node(&self, schema: &str, name: &str) -> Option<&Arc<str>> {
-        self.procedures.get(name).filter(|_| schema == super::OWN)
+        self.procedures.get(name).filter(|_| schema == schemas::OWN)
     }
 }
 

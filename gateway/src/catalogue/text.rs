@@ -1,6 +1,6 @@
 //! The T-SQL text of a procedure: how it was read, and what it calls.
 
-use super::OWN;
+use super::schemas::OWN;
 
 /// The options with which a procedure's text was parsed when it was created.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,12 +1,13 @@
 //! Why a session ended without a logout.
 
-use crate::room::PACE;
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::wire::WireError;
 use std::time::Duration;
 
 /// A request that has begun goes on within this.
 pub const STALLED: Duration = Duration::from_secs(300);
+/// Bytes a second of a long request that holds a place others wait for.
+pub const PACE: usize = 64 << 10;
 /// A client reads more of its reply within this.
 pub const UNREAD: Duration = Duration::from_secs(900);
 /// For the client's part of a login, and for PostgreSQL's once it is the login's turn.

@@ -6,7 +6,7 @@ mod patience;
 mod reply;
 mod settings;
 
-pub use error::{SessionError, LOGIN_TIMEOUT, STALLED, UNREAD};
+pub use error::{SessionError, LOGIN_TIMEOUT, PACE, STALLED, UNREAD};
 pub use gathering::{GatheredSet, Gathering};
 pub use patience::{Occupied, Unused};
 pub use reply::{unsendable, Reply};

@@ -1,7 +1,11 @@
-//! Converts PostgreSQL's results to values.
+//! Converts PostgreSQL's results to values, and values of one type to another.
 
-use super::{arrays, numeric, offsets, variants, ConvertError, ErrorKind, PgType, Value, Zone};
+use super::{
+    arrays, numeric, offsets, to_pg, variants, ConvertError, ErrorKind, PgType, SqlType, Value, Zone,
+};
 use crate::tds::types::clock::DAY;
+use crate::tds::types::Variant;
+use bytes::BytesMut;
 use std::borrow::Cow;
 
 /// Reads a value that is not NULL, in binary format or, where [`PgType::wants_text`] says so, in text
@@ -41,9 +45,29 @@ pub fn from_pg<'a>(pg: PgType, raw: &'a [u8], zone: &Zone) -> Result<Value<'a>, 
         PgType::Timestamp => Value::DateTime(finite(raw, pg)?),
         PgType::TimestampTz => Value::DateTime(zone.to_local(finite(raw, pg)?)),
         PgType::DateTimeOffset => offsets::read(raw)?,
-        PgType::SqlVariant => variants::read(raw)?,
+        PgType::SqlVariant => variant(raw)?,
         PgType::Void => Value::Null,
     })
+}
+
+/// The value as one of another type, by the rules of [`to_pg`].
+pub fn cast(value: &Value<'_>, sql_type: SqlType, zone: &Zone) -> Result<Value<'static>, ConvertError> {
+    if matches!(value, Value::Null) {
+        return Ok(Value::Null);
+    }
+    let pg_type = PgType::from_oid(sql_type.oid);
+    let mut raw = BytesMut::new();
+    to_pg(value, pg_type, zone, &mut raw)?;
+    from_pg(pg_type, &raw, zone).map(Value::into_owned)
+}
+
+fn variant(raw: &[u8]) -> Result<Value<'static>, ConvertError> {
+    let (of, text) = variants::read(raw)?;
+    let value = match text {
+        Value::Text(_) => cast(&text, SqlType::of_wire(&of), &Zone::UTC)?,
+        binary => binary.into_owned(),
+    };
+    Ok(Value::Variant(Box::new(Variant { of, value })))
 }
 
 fn array<const N: usize>(raw: &[u8], pg: PgType) -> Result<[u8; N], ConvertError> {
@@ -70,4 +94,18 @@ fn text(raw: &[u8], pg: PgType) -> Result<Value<'_>, ConvertError> {
     let text = std::str::from_utf8(raw);
     let text = text.map_err(|_| ConvertError::charset(format!("a value of {} is not UTF-8", pg.name())))?;
     Ok(Value::Text(Cow::Borrowed(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_become_what_a_variable_is() {
+        let text = Value::Text("12.5".into());
+        assert_eq!(cast(&text, SqlType::FLOAT8, &Zone::UTC), Ok(Value::Float(12.5)));
+        assert_eq!(cast(&Value::Int(3), SqlType::varchar(Some(5)), &Zone::UTC), Ok(Value::Text("3".into())));
+        assert!(cast(&text, SqlType::INT4, &Zone::UTC).is_err());
+        assert_eq!(cast(&Value::Null, SqlType::INT4, &Zone::UTC), Ok(Value::Null));
+    }
 }

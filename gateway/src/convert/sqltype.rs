@@ -1,8 +1,7 @@
 //! The PostgreSQL type that holds a client's variable or parameter exactly.
 
-use super::{from_pg, to_pg, ConvertError, PgType, Value, Zone};
+use super::Value;
 use crate::tds::types::{TypeInfo, TypeToken};
-use bytes::BytesMut;
 use tsql::facts::types::{DATETIMEOFFSET_OID, SQL_VARIANT_OID};
 
 /// A PostgreSQL type with what it says of its length.
@@ -125,17 +124,6 @@ impl SqlType {
     }
 }
 
-/// The value as one of another type, by the rules of [`to_pg`].
-pub fn cast(value: &Value<'_>, sql_type: SqlType, zone: &Zone) -> Result<Value<'static>, ConvertError> {
-    if matches!(value, Value::Null) {
-        return Ok(Value::Null);
-    }
-    let pg_type = PgType::from_oid(sql_type.oid);
-    let mut raw = BytesMut::new();
-    to_pg(value, pg_type, zone, &mut raw)?;
-    from_pg(pg_type, &raw, zone).map(Value::into_owned)
-}
-
 fn of_length(length: Option<u32>) -> i32 {
     length.and_then(|length| i32::try_from(length).ok()).map_or(-1, |length| length.saturating_add(4))
 }
@@ -143,15 +131,6 @@ fn of_length(length: Option<u32>) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn values_become_what_a_variable_is() {
-        let text = Value::Text("12.5".into());
-        assert_eq!(cast(&text, SqlType::FLOAT8, &Zone::UTC), Ok(Value::Float(12.5)));
-        assert_eq!(cast(&Value::Int(3), SqlType::varchar(Some(5)), &Zone::UTC), Ok(Value::Text("3".into())));
-        assert!(cast(&text, SqlType::INT4, &Zone::UTC).is_err());
-        assert_eq!(cast(&Value::Null, SqlType::INT4, &Zone::UTC), Ok(Value::Null));
-    }
 
     #[test]
     fn wire_types_have_a_place_in_postgresql() {

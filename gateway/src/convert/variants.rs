@@ -1,7 +1,7 @@
 //! sql_variant: PostgreSQL's tsql.sql_variant, a composite type of the base type as it is declared, the value as a text,
 //! and a json that is always `{}` (gateway/sql/05_variants.sql).
 
-use super::{cast, ConvertError, PgType, SqlType, Value, Zone};
+use super::{ConvertError, PgType, Value};
 use crate::tds::types::{bytes_at_7, TypeInfo, TypeToken, Variant};
 use bytes::{BufMut, BytesMut};
 use std::borrow::Cow;
@@ -11,8 +11,9 @@ const TEXT: u32 = 25;
 const JSON: u32 = 114;
 const UNCOMPARED: &[u8] = b"{}";
 
-/// A value in the form of record_send: the number of fields, then for each its type, length and bytes.
-pub fn read(raw: &[u8]) -> Result<Value<'static>, ConvertError> {
+/// Its base type, and the value as a text or as bytes, from the form of record_send: the number of fields, then for
+/// each its type, length and bytes.
+pub fn read(raw: &[u8]) -> Result<(TypeInfo, Value<'_>), ConvertError> {
     let malformed = || ConvertError::conversion("a malformed value of PostgreSQL", PgType::SqlVariant.name());
     let (head, fields) = raw.split_first_chunk::<4>().ok_or_else(malformed)?;
     if u32::from_be_bytes(*head) != 3 {
@@ -25,9 +26,9 @@ pub fn read(raw: &[u8]) -> Result<Value<'static>, ConvertError> {
         TypeToken::BigBinary | TypeToken::BigVarBinary => {
             Value::Binary(Cow::Owned(bytes_of(text).ok_or_else(malformed)?))
         }
-        _ => cast(&Value::Text(Cow::Borrowed(text)), SqlType::of_wire(&of), &Zone::UTC)?,
+        _ => Value::Text(Cow::Borrowed(text)),
     };
-    Ok(Value::Variant(Box::new(Variant { of, value })))
+    Ok((of, value))
 }
 
 /// A text, and what follows it.
@@ -151,12 +152,13 @@ fn base_of(of: &TypeInfo) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{from_pg, Zone};
     use super::*;
 
     fn back(v: &Value) -> Value<'static> {
         let mut out = BytesMut::new();
         put(v, &mut out).unwrap();
-        read(&out).unwrap()
+        from_pg(PgType::SqlVariant, &out, &Zone::UTC).unwrap().into_owned()
     }
 
     fn held(base: &str, value: Value<'static>) -> Value<'static> {

@@ -1,47 +1,10 @@
 //! `where current of` in a procedure: variables hold the places of the row that a cursor has fetched last.
 
-use super::cursor::missing;
-use super::declared::Cursor;
-use super::writer::{quoted, BodyWriter};
+use super::declared::{missing, place_in};
+use super::writer::BodyWriter;
 use crate::error::Error;
 use crate::resolve::names::literal;
 use crate::translate::{place_of, Changes, Current, Translated};
-use crate::tree::{self, Statement, StatementKind as Tree, Where};
-use std::collections::{HashMap, HashSet};
-
-/// The cursors of whose rows the statements change some.
-pub(super) fn changed_cursors(body: &[Statement]) -> HashSet<String> {
-    let condition = |statement: &'_ Statement| match &statement.kind {
-        Tree::Update(update) => update.condition.clone(),
-        Tree::Delete(delete) => delete.condition.clone(),
-        _ => None,
-    };
-    let cursors = tree::every(body).filter_map(|statement| match condition(statement)? {
-        Where::CurrentOf(cursor) => Some(cursor.known()),
-        Where::Condition(_) => None,
-    });
-    cursors.collect()
-}
-
-/// The variable with the place of a cursor's row in a table.
-pub(super) fn place_in(
-    cursors: &HashMap<String, Cursor<'_>>,
-    cursor: &str,
-    table: &str,
-    line: u32,
-) -> Result<String, Error> {
-    let known = cursors.get(cursor).ok_or_else(|| missing(cursor, line))?;
-    let mut same = known.places.iter().filter(|(of, _)| of == table);
-    match (same.next(), same.next()) {
-        (Some((_, variable)), None) => Ok(quoted(variable)),
-        // none, or the table is there twice
-        _ => {
-            let text = "The cursor does not include the table being modified or the table is not updatable \
-                        through the cursor.";
-            Err(Error::new(16933, text, line).with_severity(16))
-        }
-    }
-}
 
 impl BodyWriter<'_> {
     /// The query of a cursor and, behind its columns, the places of each row; with the tables and the variables of these.

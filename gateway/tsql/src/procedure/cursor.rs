@@ -1,6 +1,6 @@
 //! Cursors of a procedure: they fetch row by row, also backwards if declared so.
 
-use super::declared::{Cursor, FETCH_STATUS};
+use super::declared::{missing, Cursor, FETCH_STATUS};
 use super::place::Place;
 use super::run::Run;
 use super::variable::ROW;
@@ -229,8 +229,4 @@ fn cursor_name(name: &CursorName, line: u32) -> Result<String, Error> {
             Err(Error::refused(&variable.name, "a cursor is named without a variable", line))
         }
     }
-}
-
-pub(super) fn missing(name: &str, line: u32) -> Error {
-    Error::new(16916, format!("A cursor with the name '{name}' does not exist."), line).with_severity(16)
 }

@@ -1,8 +1,10 @@
 //! The cursors that a procedure has declared, and the variables with the result of the last fetch.
 
+use crate::error::Error;
+use crate::resolve::names::quoted;
 use crate::translate::Changes;
-use crate::tree::Query;
-use std::collections::HashMap;
+use crate::tree::{self, Query, Statement, StatementKind as Tree, Where};
+use std::collections::{HashMap, HashSet};
 
 /// SQL Server's and ASE's: 0 after a row; -1 and 2 after the last one.
 pub const FETCH_STATUS: [&str; 2] = ["@@fetch_status", "@@sqlstatus"];
@@ -20,4 +22,42 @@ pub struct Cursor<'t> {
     pub changes: Option<Changes>,
     /// The tables, in SQL, of which its rows say their places, once it is opened, and the variables that hold these.
     pub places: Vec<(String, String)>,
+}
+
+/// The cursors of whose rows the statements change some.
+pub fn changed_cursors(body: &[Statement]) -> HashSet<String> {
+    let condition = |statement: &'_ Statement| match &statement.kind {
+        Tree::Update(update) => update.condition.clone(),
+        Tree::Delete(delete) => delete.condition.clone(),
+        _ => None,
+    };
+    let cursors = tree::every(body).filter_map(|statement| match condition(statement)? {
+        Where::CurrentOf(cursor) => Some(cursor.known()),
+        Where::Condition(_) => None,
+    });
+    cursors.collect()
+}
+
+/// The variable with the place of a cursor's row in a table.
+pub fn place_in(
+    cursors: &HashMap<String, Cursor<'_>>,
+    cursor: &str,
+    table: &str,
+    line: u32,
+) -> Result<String, Error> {
+    let known = cursors.get(cursor).ok_or_else(|| missing(cursor, line))?;
+    let mut same = known.places.iter().filter(|(of, _)| of == table);
+    match (same.next(), same.next()) {
+        (Some((_, variable)), None) => Ok(quoted(variable)),
+        // none, or the table is there twice
+        _ => {
+            let text = "The cursor does not include the table being modified or the table is not updatable \
+                        through the cursor.";
+            Err(Error::new(16933, text, line).with_severity(16))
+        }
+    }
+}
+
+pub fn missing(name: &str, line: u32) -> Error {
+    Error::new(16916, format!("A cursor with the name '{name}' does not exist."), line).with_severity(16)
 }

@@ -45,15 +45,13 @@ use crate::translate::{self, NoVariables};
 use crate::tree::{
     CreateProcedure, DropObjects, Expression, Literal, LiteralValue, ObjectKind, ObjectName, Parameter, Place,
 };
+use names::TEMPORARY;
 use std::collections::HashSet;
 use variable::{SCOPE_IDENTITY, STATUS};
 use writer::{BodyWriter, Purpose};
 
 /// After the procedure's own schema, as a database of ringlog has it; nothing that everybody may write to.
 const SEARCH_PATH: [&str; 3] = ["online", "log", "ringlog"];
-
-/// The schema of what ends with its session.
-const TEMPORARY: &str = "pg_temp";
 
 /// PostgreSQL's functions take 100; one is the return status.
 const MOST_ARGUMENTS: usize = 99;

@@ -1,7 +1,10 @@
-//! Names that are ambiguous in PL/pgSQL.
+//! Names that PL/pgSQL has a meaning for.
 
 use crate::error::Error;
 use crate::lexer::{Token, TokenKind};
+
+/// The schema of objects that end with their session.
+pub const TEMPORARY: &str = "pg_temp";
 
 /// Refuses names that PL/pgSQL could take for a variable of its own where no column has them. `tokens`: of the
 /// body of a procedure.

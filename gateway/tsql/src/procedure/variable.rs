@@ -1,8 +1,7 @@
 //! The names of a procedure's variables in SQL.
 
-use super::current::place_in;
-use super::declared::Cursor;
-use super::TEMPORARY;
+use super::declared::{place_in, Cursor};
+use super::names::TEMPORARY;
 use crate::error::Error;
 use crate::facts::session;
 use crate::resolve::names::{literal, quoted};

@@ -8,8 +8,7 @@
 //! SET XACT_ABORT ON, and in functions, an error ends the whole. In a TRY block each statement has a block too, so that
 //! changes made before the error remain. A transaction is a block that ends where every path has ended it (`transaction`).
 
-use super::current::changed_cursors;
-use super::declared::{Cursor, FETCH_STATUS};
+use super::declared::{changed_cursors, Cursor, FETCH_STATUS};
 use super::digest;
 use super::place::{Handler, Label, Place};
 use super::variable::{
