@@ -8,6 +8,7 @@ from psycopg import sql
 
 from ringlog.history.blocks import EPOCH
 from ringlog.history.summaries import connected, summarise
+from ringlog.schema import closed, locks
 from ringlog.schema.partitions import EARLIEST, Week
 from ringlog.schema.roles import OWNER
 
@@ -34,6 +35,10 @@ def again(
         level = timedelta(seconds=levels[0])
         reached = max(EARLIEST, start - (start - EPOCH) % level)
         end = min(end, until)
+        with connection.transaction():
+            # nobody makes closed rows of those that were there before
+            connection.execute(locks.statement(locks.SUMMARIES))
+            closed.reopen(connection, table, [(reached, end)])
         while (first := _first(connection, table, reached, end)) is not None:
             week = Week.of(first)
             begin = max(reached, week.start)

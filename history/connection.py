@@ -12,7 +12,17 @@ from psycopg import sql
 
 from ringlog.schema import session
 
-__all__ = ["BeyondArrow", "Connection", "ReadError", "connect", "plain", "rows", "run", "transaction"]
+__all__ = [
+    "BeyondArrow",
+    "Connection",
+    "ReadError",
+    "connect",
+    "plain",
+    "rows",
+    "run",
+    "table_of",
+    "transaction",
+]
 
 BATCH_BYTES = 4 << 20
 """of PostgreSQL's, in a record batch"""
@@ -129,14 +139,19 @@ def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def records(connection: Connection, query: sql.Composable) -> list[dict[str, Any]]:
     """All rows of a query's result, which must be small. Raises ReadError."""
+    found: list[dict[str, Any]] = table_of(connection, query).to_pylist()
+    return found
+
+
+def table_of(connection: Connection, query: sql.Composable) -> pa.Table:
+    """The result of a query, which is in memory as a whole. Raises ReadError."""
     cursor = connection.cursor()
     try:
         with _errors_converted():
             # by COPY, as the driver reads else, it costs twice as much: it is parsed once more
             cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
             cursor.execute(query.as_string())
-            found: list[dict[str, Any]] = cursor.fetch_arrow_table().to_pylist()
-            return found
+            return cursor.fetch_arrow_table()
     finally:
         with suppress(Error):
             cursor.close()

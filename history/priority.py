@@ -4,10 +4,15 @@ import os
 import threading
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from ringlog.history.connection import Connection
+if TYPE_CHECKING:
+    import psycopg
+
+    # of an extra, which the server does without
+    from ringlog.history.connection import Connection
 
 LOWEST = 19
 """Of `nice`."""
@@ -19,7 +24,7 @@ def lower_thread() -> None:
     os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST)
 
 
-def lower_backend(connection: Connection) -> None:
+def lower_backend(connection: "Connection | psycopg.Connection[Any]") -> None:
     """Lowers the process that serves a connection, where it is known to be on this machine and may be."""
     with closing(connection.cursor()) as cursor:
         cursor.execute(

@@ -3,22 +3,36 @@
 Rows are read on the caller's own connection, so PostgreSQL decides which of them it may read.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import reduce
+from datetime import UTC, datetime, timedelta
+from functools import partial, reduce
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import sql
 
+from ringlog.history.blocks import EPOCH
+from ringlog.history.closed import Column, blocks, moment_of
 from ringlog.history.connection import Connection, records, rows, run, transaction
 from ringlog.history.files import read as read_file
 from ringlog.history.folder import Folder
 from ringlog.history.late import merged
 from ringlog.history.series import NotInBlocks, series
+from ringlog.schema.closed import storage
 
 TIME = pa.timestamp("us", tz="UTC")
+MICROSECOND = timedelta(microseconds=1)
+
+_FEW = 10_000
+"""rows that are read as such where no more are wanted"""
+_ENOUGH = 1 << 20
+"""bytes of blocks that are given as one batch"""
+_MOST = 512
+"""as many blocks as else are read at once"""
 
 
 def read(
@@ -64,7 +78,7 @@ def newest(
     others = [column for column in dict.fromkeys(columns) if column != "time"]
     with transaction(database) as connection:
         _hold(connection, table)
-        weeks = _cold_weeks(connection, table, before)
+        weeks = _tiers(connection, table, before).weeks
         # to its end: cancelling could meet the connection's next query
         return next(iter([*_newest_before(connection, table, others, before, weeks, given)]), None)
 
@@ -85,12 +99,11 @@ def _read(
 ) -> Iterator[pa.RecordBatch]:
     with transaction(database) as connection:
         _hold(connection, table)
-        weeks = _cold_weeks(connection, table, end)
-        wanted = [week for week in weeks if start is None or week.ends > start]
+        tiers = _tiers(connection, table, end, columns)
         if newest_before and start is not None:
-            yield from _newest_before(connection, table, columns, start, weeks)
+            yield from _newest_before(connection, table, columns, start, tiers.weeks)
         left = limit
-        for piece in _pieces(connection, table, columns, start, end, wanted, limit):
+        for piece in _pieces(connection, table, columns, start, end, tiers, limit):
             # to its end, which is near: cancelling could meet the connection's next query
             for batch in piece:
                 yield batch if left is None else batch.slice(0, left)
@@ -105,22 +118,29 @@ def _pieces(
     columns: Sequence[str],
     start: datetime | None,
     end: datetime | None,
-    weeks: Sequence["_ColdWeek"],
+    tiers: "_Tiers",
     limit: int | None,
 ) -> Iterator[Iterator[pa.RecordBatch]]:
-    """The parts to read in order: of PostgreSQL, and of these cold weeks."""
+    """The parts to read in order: of PostgreSQL, and of the cold weeks."""
+    # the first rows are found sooner than their blocks
+    may_be = start is None or (tiers.closed_until is not None and start < tiers.closed_until)
+    if tiers.columns is not None and may_be and (limit is None or limit > _FEW):
+        hot = partial(_closed, columns=tiers.columns)
+    else:
+        hot = partial(_hot, columns=columns)
+    weeks = [week for week in tiers.weeks if start is None or week.ends > start]
     if not weeks:
-        yield _hot(connection, table, columns, start, end, limit)
+        yield hot(connection, table, start=start, end=end, limit=limit)
         return
     at = start
     for week in weeks:
         if at is None or at < week.begins:
-            yield _hot(connection, table, columns, at, week.begins, limit)
+            yield hot(connection, table, start=at, end=week.begins, limit=limit)
         first = week.begins if at is None else max(at, week.begins)
         at = week.ends if end is None else min(week.ends, end)
         yield _cold(connection, table, columns, week, first, at, limit)
     if end is None or at is None or at < end:
-        yield _hot(connection, table, columns, at, end, limit)
+        yield hot(connection, table, start=at, end=end, limit=limit)
 
 
 @dataclass(frozen=True)
@@ -141,7 +161,7 @@ class _ColdWeek:
 def count_cold(connection: Connection, table: str, start: datetime, end: datetime) -> int:
     """The number of rows from `start` on and before `end` that are in files. Raises ReadError, Damaged."""
     n = 0
-    for week in _cold_weeks(connection, table, end):
+    for week in _tiers(connection, table, end).weeks:
         if start <= week.begins and week.ends <= end:
             n += week.rows
         elif week.ends > start:
@@ -149,12 +169,124 @@ def count_cold(connection: Connection, table: str, start: datetime, end: datetim
     return n
 
 
-def _cold_weeks(connection: Connection, table: str, end: datetime | None) -> list[_ColdWeek]:
-    query = sql.SQL(
-        "select begins, ends, archive as folder, file, rows, footer from ringlog.cold_week, ringlog.history"
-        " where table_name = {} and recalled_until is null and rows > 0 and begins < {} order by begins"
-    ).format(sql.Literal(table), _moment(end, "infinity"))
-    return [_ColdWeek(**row) for row in records(connection, query)]
+@dataclass(frozen=True)
+class _Tiers:
+    """Where rows of a table are besides its partitions: in cold weeks, and closed rows in columns too."""
+
+    weeks: Sequence[_ColdWeek]
+    columns: Mapping[str, Column] | None
+    """those of the log, where the reader may read closed rows as columns"""
+    closed_until: datetime | None
+    """end of the last closed rows"""
+
+
+_TIERS = """
+select week.*, known.columns, known.until
+from (values (true)) as always
+left join (
+  select until, (
+    select json_object_agg(attname, array[attnum, atttypid::bigint, atttypmod])
+    from pg_attribute
+    where attrelid = {log}::regclass and attname = any({columns})
+  )::text as columns
+  from ringlog.closed
+  where table_name = {table} and has_table_privilege(to_regclass({storage}), 'select')
+) as known on true
+left join (
+  select begins, ends, archive as folder, file, rows, footer
+  from ringlog.cold_week, ringlog.history
+  where table_name = {table} and recalled_until is null and rows > 0 and begins < {end}
+) as week on true
+order by begins
+"""
+
+
+def _tiers(connection: Connection, table: str, end: datetime | None, columns: Sequence[str] = ()) -> _Tiers:
+    """The cold weeks that begin before `end`, and what closed rows have of these columns."""
+    query = sql.SQL(_TIERS).format(
+        storage=sql.Literal(storage(table).as_string()),
+        log=sql.Literal(_log(table).as_string()),
+        columns=sql.Literal([*columns]),
+        table=sql.Literal(table),
+        end=_moment(end, "infinity"),
+    )
+    found = records(connection, query)
+    weeks = []
+    for row in found:
+        known, until = row.pop("columns"), row.pop("until")
+        if row["begins"]:
+            weeks.append(_ColdWeek(**row))
+    there = json.loads(known or "{}")
+    if until is None or sys.byteorder != "little" or any(name not in there for name in columns):
+        return _Tiers(weeks, None, None)
+    return _Tiers(weeks, {name: Column(*there[name]) for name in columns}, until)
+
+
+def _closed(
+    connection: Connection,
+    table: str,
+    columns: Mapping[str, Column],
+    start: datetime | None,
+    end: datetime | None,
+    limit: int | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """As `_hot`: closed rows from columns, the others as rows."""
+    first, last = (None if bound is None else (bound - EPOCH) // MICROSECOND for bound in (start, end))
+    at = look = first
+    left = limit
+    given = False
+    times = 1
+    while True:
+        found = blocks(connection, table, columns, look, last, times)
+        # of blocks that lack a column not much is read
+        times = 1 if found.blocks else min(8 * times, _MOST)
+        together: list[pa.RecordBatch] = []
+        # an end beyond the last one, of which there is nothing to give
+        for block in [*found.blocks, None]:
+            is_gap = block is not None and (at is None or at < block.begins)
+            if together and (block is None or is_gap or sum(batch.nbytes for batch in together) > _ENOUGH):
+                batch = _merged(together)
+                yield batch
+                given, together = True, []
+                left = None if left is None else left - batch.num_rows
+            if left is not None and left <= 0:
+                return
+            if block is None:
+                break
+            if is_gap:
+                since = None if at is None else moment_of(at)
+                for batch in _hot(connection, table, [*columns], since, moment_of(block.begins), left):
+                    yield batch
+                    given = True
+                    left = None if left is None else left - batch.num_rows
+            at = block.ends
+            if block.rows is not None:
+                outside = (first or at) > block.begins or (last or at) < at
+                together.append(_within(block.rows, first, last) if outside else block.rows)
+        if found.reached is None:
+            break
+        look = found.reached
+    if last is None or at is None or at < last:
+        yield from _hot(connection, table, [*columns], None if at is None else moment_of(at), end, left)
+    elif not given:
+        # nothing is there, in the types of the columns
+        yield from _hot(connection, table, [*columns], end, end)
+
+
+def _merged(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """One batch of these."""
+    if len(batches) == 1:
+        return batches[0]
+    merged = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return merged[0] if merged else batches[0]
+
+
+def _within(batch: pa.RecordBatch, start: int | None, end: int | None) -> pa.RecordBatch:
+    """The rows from one time on and before another, in microseconds since 1970."""
+    times = batch.column(0).cast(pa.int64()).to_numpy()
+    first = 0 if start is None else int(np.searchsorted(times, start))
+    last = len(times) if end is None else int(np.searchsorted(times, end))
+    return batch.slice(first, last - first)
 
 
 def _hot(

@@ -24,7 +24,7 @@ from psycopg import errors, sql
 from ringlog.history import blocks, waveforms
 from ringlog.history.copying import FORMATS, copied, copied_waveforms
 from ringlog.history.spans import Spans, combined, of_rows
-from ringlog.schema import locks, session
+from ringlog.schema import closed, locks, session
 from ringlog.schema.clock import JUMP
 from ringlog.schema.many import by_connection
 from ringlog.schema.partitions import EARLIEST, MAY_LOOK, has_pages
@@ -67,6 +67,8 @@ _ONLINE = (
 
 _NUMBER = "floor(extract(epoch from time) * 1000000 / %s)::bigint / 1000000"
 """The number of the span of a time, for a length in seconds."""
+
+_FOREVER = datetime.max.replace(tzinfo=UTC)
 
 _logged: set[str] = set()
 """Damages that have been logged."""
@@ -115,7 +117,7 @@ def summarise(
         connection = stack.enter_context(connected(conninfo))
         if turn is not Turn.HELD:
             try:
-                stack.enter_context(_alone(conninfo, turn))
+                stack.enter_context(alone(conninfo, turn))
             except errors.LockNotAvailable:
                 return done
         moment: datetime = now or _row(connection, _CLOCK, JUMP)[0]
@@ -152,7 +154,7 @@ def summarise(
 
 
 @contextmanager
-def _alone(conninfo: str, turn: Turn) -> Iterator[None]:
+def alone(conninfo: str, turn: Turn) -> Iterator[None]:
     """No other process makes summaries inside this. Raises LockNotAvailable when one does and it is not
     waited for."""
     with connected(conninfo) as connection, connection.transaction():
@@ -439,6 +441,13 @@ def _make(
     ).fetchall()
     marked = np.unique(np.array([number for (number,) in taken], np.int64))
     first, last = _number(begin, level), _number(end, level)
+    # of a table that begins anew the marks may be of other spans
+    late = (
+        [(EARLIEST, _FOREVER)]
+        if earlier is None
+        else _times(marked[marked >= _number(EARLIEST, level)], level)
+    )
+    closed.reopen(connection, table.name, late)
     marked = marked[(marked < first) & (marked >= _number(EARLIEST, level))]
     rows = 0
     changed: list[np.ndarray] = [marked]
@@ -586,6 +595,12 @@ def _runs(numbers: np.ndarray, near: int = 1) -> Iterator[tuple[int, int]]:
     if len(numbers):
         for run in np.split(numbers, np.flatnonzero(np.diff(numbers) > near) + 1):
             yield int(run[0]), int(run[-1]) + 1
+
+
+def _times(numbers: np.ndarray, level: int) -> list[tuple[datetime, datetime]]:
+    """The runs of these spans, each from a time on and before another."""
+    bounds = [[blocks.EPOCH + timedelta(seconds=number * level) for number in run] for run in _runs(numbers)]
+    return [(start, stop) for start, stop in bounds]
 
 
 def _together(runs: Iterable[tuple[int, int]], most: int) -> Iterator[list[tuple[int, int]]]:

@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql
 from ringlog.procedures import OF_A_TABLE
 from ringlog.schema import registry, renaming
 from ringlog.schema.change import run
-from ringlog.schema.roles import READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES, WRITER
+from ringlog.schema.roles import CLOSED, READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES, WRITER
 from ringlog.schema.tiers import cold_week, leave_manifest
 
 metadata = sa.MetaData(schema="ringlog")
@@ -127,7 +127,7 @@ def drop_copy(connection: sa.Connection, table: str) -> None:
         " order by relkind <> 'v'"
     )
     values = {
-        "schemas": ["online", "ring", "log", SUMMARIES],
+        "schemas": ["online", "ring", "log", CLOSED, SUMMARIES],
         "names": [table, f"{table}_until"],
         "kinds": [*kinds],
     }

@@ -19,7 +19,7 @@ from ringlog.schema.elsewhere import signal_elsewhere
 from ringlog.schema.facility import Facility
 from ringlog.schema.install import Part
 from ringlog.schema.obstacles import Obstacle
-from ringlog.schema.roles import GATEWAY, READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES, WRITER
+from ringlog.schema.roles import CLOSED, GATEWAY, READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES, WRITER
 
 metadata = sa.MetaData(schema="ringlog")
 
@@ -242,7 +242,7 @@ def keep_away(connection: sa.Connection, table: Placed) -> list[sql.Identifier]:
         " where relnamespace::regnamespace::text = any(:schemas) and relname = :name"
         " and relkind in ('r', 'p', 'v')"
     )
-    schemas = [*_SCHEMAS, RECENT, SUMMARIES, *SCHEMA_OF_LEVEL.values()]
+    schemas = [*_SCHEMAS, RECENT, CLOSED, SUMMARIES, *SCHEMA_OF_LEVEL.values()]
     found = connection.execute(query, {"schemas": schemas, "name": table.table}).all()
     readable = [sql.Identifier(schema, name) for schema, name in found]
     hide = sql.SQL("revoke select on {} from {}, {}")

@@ -230,6 +230,7 @@ def _gone(name: str, why: str, is_view: bool, formers: Sequence[str], instead: s
                     else [("table", "online"), ("table", "log")]
                 )
             ),
+            sql.SQL("drop table if exists {}").format(sql.Identifier(roles.CLOSED, name)),
             sql.SQL("drop table if exists {} cascade").format(sql.Identifier("summary", name)),
             sql.SQL("drop sequence if exists {}").format(sql.Identifier("summary", f"{name}_until")),
             # its weeks leave the manifest: a later table of its name does not have them

@@ -16,7 +16,7 @@ from ringlog.schema.change import run
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.obstacles import Obstacle, as_owner
 from ringlog.schema.registry import FOREVER, signal
-from ringlog.schema.roles import READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES
+from ringlog.schema.roles import CLOSED, READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES
 from ringlog.schema.tables import Columns, stored_columns
 from ringlog.schema.tiers import archived_tables
 
@@ -31,7 +31,7 @@ former_table = sa.Table(
     comment="names that tables had before",
 )
 
-_STORED = ("online", "log", "ring", RECENT, SUMMARIES, *SCHEMA_OF_LEVEL.values())
+_STORED = ("online", "log", "ring", RECENT, CLOSED, SUMMARIES, *SCHEMA_OF_LEVEL.values())
 
 
 def obstacles(connection: sa.Connection, facility: Facility, known: Mapping[str, int]) -> Iterator[Obstacle]:
@@ -204,6 +204,14 @@ def _rename_column(connection: sa.Connection, table: str, old: str, new: str) ->
                 sql.Identifier("summary", table), sql.Literal(new), sql.Literal(len(old)), sql.Literal(old)
             ),
         )
+    if connection.scalar(sa.text("select to_regclass(:closed)"), {"closed": _quoted(CLOSED, table)}):
+        for statement in (
+            # of a column that is gone
+            "delete from {} where column_name = {}",
+            "update {} set column_name = {} where column_name = {}",
+        ):
+            names = (sql.Identifier(CLOSED, table), sql.Literal(new), sql.Literal(old))
+            run(connection, sql.SQL(statement).format(*names))
     connection.execute(
         sa.text(
             "update ringlog.signal set column_name = :new where table_name = :table and column_name = :old"

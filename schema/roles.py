@@ -23,6 +23,9 @@ RECENT = "recent"
 SET_ASIDE = "set_aside"
 """schema of the weeks past retention that are not dropped yet"""
 
+CLOSED = "closed"
+"""schema of closed rows as columns"""
+
 SUMMARIES = "summary"
 """schema of the summaries"""
 SCHEMA_OF_LEVEL = {10: "ten_seconds", 60: "minute", 600: "ten_minutes", 3600: "hour", 86_400: "day"}
@@ -38,6 +41,7 @@ SCHEMAS = (
     "parameter_rows",
     RECENT,
     SET_ASIDE,
+    CLOSED,
     SUMMARIES,
     *SCHEMA_OF_LEVEL.values(),
 )

@@ -39,6 +39,14 @@ summary_mark = sa.Table(
     comment="times of rows that came after their span was summarised; its summaries are made again",
 )
 
+closed = sa.Table(
+    "closed",
+    metadata,
+    sa.Column("table_name", sa.TEXT, primary_key=True),
+    sa.Column("until", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="end of the last block"),
+    comment="tables with closed rows as columns: see ringlog.schema.closed",
+)
+
 dropped = sa.Table(
     "dropped",
     metadata,

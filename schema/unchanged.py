@@ -8,7 +8,7 @@ After a VACUUM FULL of the catalogue, pg_upgrade, or pg_dump and restore the row
 these cases everything is compared.
 
 What housekeeping changes by itself is left out, and no installation compares it: partitions of the logs, the
-moment from which on a view of `recent` has rows, statistics.
+moment from which on a view of `recent` has rows, closed rows, statistics.
 """
 
 from functools import cache
@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import sqlalchemy as sa
 
 from ringlog.schema.facility import Facility
-from ringlog.schema.roles import RECENT, SCHEMAS, SET_ASIDE
+from ringlog.schema.roles import CLOSED, RECENT, SCHEMAS, SET_ASIDE
 
 metadata = sa.MetaData(schema="ringlog")
 
@@ -116,7 +116,7 @@ def state(connection: sa.Connection, facility: Facility) -> State | None:
     is not one of a file."""
     if facility.digest is None:
         return None
-    words = {"schemas": [schema for schema in SCHEMAS if schema != SET_ASIDE], "recent": RECENT}
+    words = {"schemas": [schema for schema in SCHEMAS if schema not in (CLOSED, SET_ASIDE)], "recent": RECENT}
     catalogue = connection.execute(sa.text(_STATE), words).mappings().one()
     return {"facility": facility.digest, "sources": _sources(), **catalogue}
 

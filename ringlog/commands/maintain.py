@@ -8,6 +8,7 @@ import typer
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import UsageError
 from ringlog.history.again import again
+from ringlog.history.closing import close
 from ringlog.history.summaries import summarise
 from ringlog.nodes.everywhere import Everywhere, server_of
 from ringlog.schema import clock
@@ -42,6 +43,8 @@ def maintain(
             complete = complete and not report.failed and report.doubt is None
             for table, rows in summarise(server, enough=1).items():
                 print(f"summarised {rows} rows of log.{table}")
+            for table, rows in close(server, pauses=0).rows.items():
+                print(f"packed {rows} rows of log.{table}")
     if not complete:
         raise typer.Exit(1)
 

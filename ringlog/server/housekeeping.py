@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ RETRY = 5.0
 DOUBTFUL = 300.0
 """Seconds between two rounds while PostgreSQL's clock is not believed."""
 SUMMARIES = 60.0  # seconds
+CLOSING = 20.0
+"""Seconds in each minute for closed rows, while there are more to be packed."""
 _PAUSE = 0.05  # seconds between two looks at the first round
 
 
@@ -30,7 +33,8 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[
     """Looks after the database in a thread until the end.
 
     Partitions are made and set aside at once and then every hour; rings whose rows
-    somebody has deleted are completed once; summaries are brought up to date every minute.
+    somebody has deleted are completed once; every minute summaries are brought up to date, and closed rows
+    packed as columns.
 
     The function that this yields waits for the first round of partitions, raises its error, and lets the rest
     begin, which would slow a start down. It raises Stopped when its event is set: another process may have
@@ -96,16 +100,22 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[
 
     def every_minute() -> None:
         failed = False
+        whole = time.monotonic()
         while not end.wait(SUMMARIES):
             try:
                 # it brings numpy, for which no start waits
+                from ringlog.history.closing import close
                 from ringlog.history.summaries import Turn, summarise
 
                 summarise(conninfo, stopped=end.is_set, turn=Turn.SKIPPED)
+                full = time.monotonic() >= whole
+                closed = close(conninfo, end.is_set, full=full, seconds=CLOSING, turn=Turn.SKIPPED)
+                if full and closed.complete:
+                    whole = time.monotonic() + INTERVAL
                 failed = False
             except Exception:
                 if not failed:  # once is enough while the reason lasts
-                    log.exception("summaries were not made; the next attempt is in a minute")
+                    log.exception("summaries or closed rows were not made; the next attempt is in a minute")
                 failed = True
 
     with in_background("housekeeping", hourly, end), in_background("summaries", every_minute, end):

@@ -1,0 +1,393 @@
+"""Keeps closed rows of the logs as columns: closed.<table>, see ringlog.schema.closed.
+
+The rows of a log's weeks that are summarised are packed in blocks, each in a transaction of its own. A row
+that comes later is marked (ringlog.summary_mark), which ends its block for readers at once; the transaction
+that summarises it deletes the block (`reopen`), and a later round makes it again. Both are done by the
+process that has the lock of summaries, one after the other: a block is never made of rows from before a mark
+that is gone when it is stored.
+"""
+
+import importlib.util
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import psycopg
+from numpy.typing import NDArray
+from psycopg import errors, sql
+
+from ringlog.history.arrays import Numbers, in_memory, sent
+from ringlog.history.copying import POSTGRES_EPOCH
+from ringlog.history.priority import lower_backend
+from ringlog.history.summaries import Turn, alone, connected
+from ringlog.schema import closed
+from ringlog.schema.column_type import ColumnType, Kind
+from ringlog.schema.many import by_connection
+from ringlog.schema.partitions import EARLIEST
+from ringlog.schema.roles import OWNER
+
+log = logging.getLogger(__name__)
+
+BLOCK = 4096
+"""rows of a block; the last ones before its week's end, or before another block, may be half as many more"""
+
+_BYTES = 4 << 20
+"""of a column of waveforms in a block, about"""
+
+_SAVING = 0.5
+"""Packed waveforms are at most this part of what they are."""
+
+_LONGEST_PAUSE = 0.5  # seconds
+
+_MICROSECOND = timedelta(microseconds=1)
+
+_TEXTS = ("text", "character varying")
+
+
+@dataclass(frozen=True)
+class _Column:
+    name: str
+    attnum: int
+    type: int
+    modifier: int
+    kind: str
+    """its type's name in PostgreSQL"""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A week of a log: its partition."""
+
+    relation: int
+    name: str
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True)
+class Closed:
+    """Rows that were packed, by table, and whether nothing is left to be packed."""
+
+    rows: dict[str, int]
+    complete: bool
+
+
+def is_possible() -> bool:
+    """Whether blocks can be made here: by pyarrow, which readers of them need too."""
+    return importlib.util.find_spec("pyarrow") is not None and sys.byteorder == "little"
+
+
+def close(
+    conninfo: str,
+    stopped: Callable[[], bool] = lambda: False,
+    *,
+    full: bool = True,
+    seconds: float = float("inf"),
+    pauses: float = 1.0,
+    turn: Turn = Turn.AWAITED,
+) -> Closed:
+    """Packs closed rows of all tables; of those that have a block of new ones, or with `full` of all weeks.
+
+    It ends when `stopped` says so, or `seconds` are over, and rests `pauses` times as long as it works, at a
+    low priority unless that is 0. One process at a time does this, or makes summaries (`turn`).
+    """
+    rows: dict[str, int] = {}
+    if not is_possible():
+        return Closed(rows, True)
+    begun = time.monotonic()
+
+    def is_over() -> bool:
+        return stopped() or time.monotonic() - begun > seconds
+
+    with connected(conninfo) as connection, ExitStack() as stack:
+        try:
+            stack.enter_context(alone(conninfo, turn))
+        except errors.LockNotAvailable:
+            return Closed(rows, False)
+        connection.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
+        due = connection.execute(
+            "select table_name, summarised.until, case when %s then %s else closed.until end"
+            " from ringlog.summarised"
+            " join ringlog.logged_table using (table_name)"
+            " left join ringlog.closed using (table_name)"
+            " where levels <> '{}' and summarised.until is not null and (%s or summarised.until"
+            " >= closed.until + coalesce(log_period, cycle * log_nth) * %s * interval '1 second')"
+            " order by table_name",
+            [full, EARLIEST, full, BLOCK],
+        ).fetchall()
+        for some in by_connection(due):
+            with connected(conninfo) as worker:
+                if pauses:
+                    lower_backend(worker)
+                worker.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
+                for table, until, since in some:
+                    before = time.monotonic()
+                    try:
+                        for made in _close(worker, table, until, since, is_over):
+                            rows[table] = rows.get(table, 0) + made
+                            time.sleep(min(_LONGEST_PAUSE, pauses * (time.monotonic() - before)))
+                            before = time.monotonic()
+                    except psycopg.Error as error:
+                        if worker.broken or error.sqlstate is None:
+                            raise
+                        # it keeps no other table from its blocks, and readers read its rows
+                        log.error("rows of %s are not closed: %s", table, " ".join(str(error).split()))
+                    if is_over():
+                        return Closed(rows, False)
+    return Closed(rows, True)
+
+
+def _close(
+    connection: psycopg.Connection,
+    table: str,
+    until: datetime,
+    since: datetime,
+    stopped: Callable[[], bool],
+) -> Iterator[int]:
+    """Packs what can be packed of a table's weeks that end after `since`, the newest first, and yields the
+    rows of each block after its commit. Deletes blocks of weeks that are not in the log any more."""
+    parts = _parts(connection, table)
+    since = min((part.start for part in parts if part.end > since), default=since)
+    there = _covered(connection, table, since)
+    if gone := there.keys() - {part.relation for part in parts}:
+        connection.execute(
+            sql.SQL("delete from {} where part = any(%s) and begins >= %s").format(closed.storage(table)),
+            [[*gone], since],
+        )
+    for part in reversed(parts):
+        end = min(part.end, until)
+        if part.end <= since or part.start >= end:
+            continue
+        for start, stop in reversed([*_between(there.get(part.relation, []), part.start, end)]):
+            at = start
+            while at < stop and not stopped():
+                made = _closed(connection, table, part, at, stop, stop == until < part.end)
+                if made is None:
+                    break
+                at, rows = made
+                yield rows
+
+
+def _parts(connection: psycopg.Connection, table: str) -> list[_Part]:
+    """The weeks of a log by time, without the default partition."""
+    rows = connection.execute(
+        """
+        select child.oid, child.relname, bounds[1]::timestamptz, bounds[2]::timestamptz
+        from pg_inherits
+        join pg_class as child on child.oid = inhrelid
+        cross join lateral regexp_match(
+          pg_get_expr(child.relpartbound, 0), 'FROM \\(''(.+)''\\) TO \\(''(.+)''\\)'
+        ) as bounds
+        where inhparent = %s::regclass and bounds is not null
+        order by 3
+        """,
+        [sql.Identifier("log", table).as_string()],
+    )
+    return [_Part(*row) for row in rows]
+
+
+def _covered(
+    connection: psycopg.Connection, table: str, since: datetime
+) -> dict[int, list[tuple[datetime, datetime]]]:
+    """What the blocks that begin at this time or later have, by partition."""
+    if not closed.is_there(connection, table):
+        return {}
+    query = sql.SQL(
+        "select part, lower(run), upper(run) from ("
+        " select part, unnest(range_agg(tstzrange(begins, ends))) as run from {}"
+        " where column_name = 'time' and begins >= %s group by part) as found order by part, run"
+    ).format(closed.storage(table))
+    covered: dict[int, list[tuple[datetime, datetime]]] = {}
+    for part, start, stop in connection.execute(query, [since]):
+        covered.setdefault(part, []).append((start, stop))
+    return covered
+
+
+def _between(
+    runs: Sequence[tuple[datetime, datetime]], start: datetime, end: datetime
+) -> Iterator[tuple[datetime, datetime]]:
+    """What of a time is in none of the runs."""
+    for begins, ends in runs:
+        if start < begins:
+            yield start, min(begins, end)
+        start = max(start, ends)
+    if start < end:
+        yield start, end
+
+
+def _closed(
+    connection: psycopg.Connection, table: str, part: _Part, start: datetime, stop: datetime, open_end: bool
+) -> tuple[datetime, int] | None:
+    """Makes the block that begins at `start` and ends at `stop` at the latest: its end, and its rows. None
+    when there are too few rows before an open end, or the week is not in the log any more."""
+    with connection.transaction():
+        # it stays in the log until this ends
+        log = sql.Identifier("log", table)
+        connection.execute(sql.SQL("lock table only {} in access share mode").format(log))
+        query = "select true from pg_inherits where inhparent = %s::regclass and inhrelid = %s"
+        if connection.execute(query, [log.as_string(), part.relation]).fetchone() is None:
+            return None
+        columns = _columns(connection, log)
+        most = _most(connection, part, [column for column in columns if column.kind.endswith("[]")], start)
+        end = _end(connection, part, start, stop, open_end, most)
+        if end is None:
+            return None
+        n, contents = _packed(connection, part, columns, start, end)
+        closed.create_missing(connection, table)
+        statement = sql.SQL(
+            "copy {} (column_name, begins, ends, rows, part, attnum, type, modifier, content)"
+            " from stdin (format binary)"
+        ).format(closed.storage(table))
+        with connection.cursor() as cursor, cursor.copy(statement) as copy:
+            copy.set_types(
+                ["text", "timestamptz", "timestamptz", "int4", "oid", "int2", "oid", "int4", "bytea"]
+            )
+            for column, content in contents:
+                known = (column.attnum, column.type, column.modifier, content)
+                copy.write_row((column.name, start, end, n, part.relation, *known))
+        connection.execute(
+            "insert into ringlog.closed as known values (%s, %s)"
+            " on conflict (table_name) do update set until = greatest(known.until, excluded.until)",
+            [table, end],
+        )
+    return end, n
+
+
+def _columns(connection: psycopg.Connection, log: sql.Identifier) -> list[_Column]:
+    """The columns of a log that may be packed, time first: texts, numbers of a fixed width, and waveforms of
+    these numbers."""
+    rows = connection.execute(
+        "select attname, attnum, atttypid, atttypmod, format_type(atttypid, null) from pg_attribute"
+        " where attrelid = %s::regclass and attnum > 0 and not attisdropped"
+        " order by attname <> 'time', attnum",
+        [log.as_string()],
+    )
+    found = [_Column(*row) for row in rows]
+    return [
+        column
+        for column in found
+        if column.name == "time" or column.kind in _TEXTS or ColumnType.of_postgresql(column.kind) is not None
+    ]
+
+
+def _most(connection: psycopg.Connection, part: _Part, waveforms: Sequence[_Column], start: datetime) -> int:
+    """How many rows a block has: fewer of long waveforms, by the first ones."""
+    if not waveforms:
+        return BLOCK
+    lengths = sql.SQL(", ").join(
+        sql.SQL("coalesce(array_length({}, 1), 0)").format(sql.Identifier(column.name))
+        for column in waveforms
+    )
+    query = sql.SQL(
+        'select max(points) from (select greatest({}) as points from {} where "time" >= %s'
+        ' order by "time" limit 10) as first'
+    ).format(lengths, sql.Identifier("log", part.name))
+    (points,) = connection.execute(query, [start]).fetchone() or (None,)
+    return max(16, min(BLOCK, _BYTES // (8 * max(1, points or 1))))
+
+
+def _end(
+    connection: psycopg.Connection, part: _Part, start: datetime, stop: datetime, open_end: bool, most: int
+) -> datetime | None:
+    """Where the block that begins at `start` ends. Rows of one time are in one block."""
+    query = sql.SQL(
+        'select count(*), min("time"), max("time") filter (where place <= {most} + 1) from ('
+        ' select "time", row_number() over (order by "time") as place from {log}'
+        ' where "time" >= {start} and "time" < {stop} order by "time" limit {enough}) as counted'
+    ).format(
+        log=sql.Identifier("log", part.name),
+        start=sql.Literal(start),
+        stop=sql.Literal(stop),
+        most=sql.Literal(most),
+        enough=sql.Literal(most + most // 2 + 1),
+    )
+    n, first, last = connection.execute(query).fetchone() or (0, None, None)
+    if open_end and n <= most:
+        return None
+    if n <= most + most // 2 and not open_end:
+        return stop
+    cut: datetime = last if last > first else first + _MICROSECOND
+    return min(stop, cut)
+
+
+def _packed(
+    connection: psycopg.Connection, part: _Part, columns: Sequence[_Column], start: datetime, end: datetime
+) -> tuple[int, list[tuple[_Column, bytes]]]:
+    """The rows of a block, and its columns with their values. Of no rows the times alone."""
+    from ringlog.history.packing import packed, packed_texts, packed_times
+
+    function, unpack = _packer(connection)
+    single = [column for column in columns if not column.kind.endswith("[]")]
+    rows = sql.SQL('select * from {} where "time" >= {} and "time" < {} order by "time", seq_no').format(
+        sql.Identifier("log", part.name), sql.Literal(start), sql.Literal(end)
+    )
+
+    def aggregate(column: _Column) -> sql.Composed:
+        array = sql.SQL("array_agg({})").format(sql.Identifier(column.name))
+        return array if column.kind in _TEXTS else sql.SQL("{}({})").format(function, array)
+
+    query = sql.SQL("select count(*), {} from ({}) as logged").format(
+        sql.SQL(", ").join(map(aggregate, single)), rows
+    )
+    with connection.cursor(binary=True) as cursor:
+        n, *arrays = cursor.execute(query).fetchone() or (0,)
+    if not n:
+        return 0, [(columns[0], packed_times(np.empty(0, np.int64)))]
+    contents = []
+    for column, array in zip(single, arrays, strict=True):
+        if column.kind in _TEXTS:
+            content = packed_texts(array)
+        elif column.name == "time":
+            times, _ = unpack(array, "i8")
+            content = packed_times(times + POSTGRES_EPOCH)
+        else:
+            content = packed(*unpack(array, _element(column)))
+        contents.append((column, content))
+    for column in columns:
+        if column.kind.endswith("[]") and (waveforms := _waveforms(connection, column, rows)) is not None:
+            contents.append((column, waveforms))
+    return int(n), contents
+
+
+def _element(column: _Column) -> str:
+    kind = ColumnType.of_postgresql(column.kind.removesuffix("[]"))
+    assert kind is not None
+    return "u1" if kind.kind is Kind.BIT else kind.numpy
+
+
+def _packer(connection: psycopg.Connection) -> tuple[sql.Identifier, Callable[[Any, str], Numbers]]:
+    """The function that makes bytes of an array, and the one that reads them."""
+    query = "select to_regprocedure('ringlog.array_bytes(anyarray)') is not null"
+    if connection.execute(query).fetchone() == (True,):
+        return sql.Identifier("ringlog", "array_bytes"), in_memory
+    return sql.Identifier("pg_catalog", "array_send"), sent
+
+
+def _waveforms(connection: psycopg.Connection, column: _Column, rows: sql.Composed) -> bytes | None:
+    """The waveforms of a column. None if they are not much shorter than in their rows, where they are found
+    as soon, or if one has nulls, of which readers of rows are told."""
+    from ringlog.history.packing import packed_lists
+
+    # array_send: 20 bytes before the points, and a length before each
+    query = sql.SQL(
+        "select pg_catalog.array_send(array_agg(cardinality({0}))),"
+        " string_agg(coalesce(substr(pg_catalog.array_send({0}), 21), ''), '' order by \"time\", seq_no)"
+        " from ({1}) as logged"
+    ).format(sql.Identifier(column.name), rows)
+    with connection.cursor(binary=True) as cursor:
+        found = cursor.execute(query).fetchone()
+    assert found is not None
+    lengths, there = sent(found[0], "i4")
+    element = np.dtype(_element(column))
+    each = np.dtype([("length", ">u4"), ("value", element.newbyteorder(">"))])
+    if len(found[1]) != int(lengths.sum()) * each.itemsize:
+        return None
+    points: NDArray[Any] = np.frombuffer(found[1], each)["value"].astype(element)
+    content = packed_lists(lengths.astype(np.int32), points, there)
+    return content if len(content) < _SAVING * points.nbytes else None

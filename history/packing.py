@@ -1,0 +1,171 @@
+"""Packs the values of a column into bytes, and gives them back as an Arrow array, bit for bit.
+
+The first byte says how the values are stored: all the same; numbers of a few values (each once, then one byte
+a value, compressed by zstd); the first bytes of all numbers, then the second ones and so on, compressed by
+lz4, as far as that saves a fifth; times by their distances. A bitmap of the nulls comes before them if there
+are some. A waveform, or a text, is its length among the packed lengths, and its points among those of all.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Mask = NDArray[np.bool_]
+
+_PLAIN, _SAME, _FEW, _PLANES, _DISTANCES, _LISTS = range(6)
+_NULLS = 0x80
+"""bit of the first byte: a bitmap of what is not null follows"""
+
+_MOST = 256
+"""values that a byte can number"""
+_SAVING = 0.8
+"""compressed numbers are at most this part of the plain ones"""
+
+_LZ4 = pa.Codec("lz4_raw")
+_ZSTD = pa.Codec("zstd", 1)
+
+
+def packed(values: NDArray[np.generic], there: Mask | None = None) -> bytes:
+    """Numbers, or bits as u1. Those that are not `there` are null, whatever their value; None: all are."""
+    if there is not None and not there.all():
+        values = values.copy()
+        values[~there] = values[there][0] if there.any() else 0
+        return _with_nulls(_numbers(values), there)
+    return _numbers(values)
+
+
+def packed_times(times: NDArray[np.int64]) -> bytes:
+    """Microseconds since 1970."""
+    distances = np.diff(times)
+    least = distances.min() if len(distances) else 0
+    rest = distances - least
+    width = next(width for width in (1, 2, 4, 8) if not len(rest) or int(rest.max()) < 1 << (8 * width - 1))
+    head = np.array([times[0] if len(times) else 0, least], np.int64).tobytes()
+    return bytes([_DISTANCES, width]) + head + _numbers(rest.astype(f"u{width}"))
+
+
+def packed_lists(lengths: NDArray[np.int32], points: NDArray[np.generic], there: Mask | None = None) -> bytes:
+    """Waveforms: how many points each has, 0 if it is null, and all of the points."""
+    of_lengths = _numbers(lengths)
+    body = bytes([_LISTS]) + len(of_lengths).to_bytes(4, "little") + of_lengths + _numbers(points)
+    return body if there is None or there.all() else _with_nulls(body, there)
+
+
+def packed_texts(texts: Sequence[str | None]) -> bytes:
+    content = [b"" if text is None else text.encode() for text in texts]
+    points = np.frombuffer(b"".join(content), np.uint8)
+    lengths = np.array([len(each) for each in content], np.int32)
+    return packed_lists(lengths, points, np.array([text is not None for text in texts], bool))
+
+
+def unpacked(content: pa.Buffer, kind: pa.DataType, n: int) -> pa.Array:
+    """`n` values of this type, of which `packed`, `packed_times`, `packed_lists` or `packed_texts` has made
+    `content`."""
+    form, place = _first(content), 1
+    validity = None
+    if form & _NULLS:
+        place += (n + 7) // 8
+        validity = content.slice(1, place - 1)
+    body = content.slice(place)
+    if form & ~_NULLS == _LISTS:
+        return _lists(body, kind, n, validity)
+    values = _values(form & ~_NULLS, body, np.dtype(f"u{(kind.bit_width + 7) // 8}"), n)
+    if pa.types.is_boolean(kind):
+        values = np.packbits(values.view(np.uint8), bitorder="little")
+    return pa.Array.from_buffers(
+        kind, n, [validity, pa.py_buffer(np.require(values, requirements=["C", "A"]))]
+    )
+
+
+def _first(content: pa.Buffer) -> int:
+    # Arrow's bytes have a sign
+    return memoryview(content).cast("B")[0]
+
+
+def _with_nulls(body: bytes, there: Mask) -> bytes:
+    return bytes([body[0] | _NULLS]) + np.packbits(there, bitorder="little").tobytes() + body[1:]
+
+
+def _numbers(values: NDArray[np.generic]) -> bytes:
+    """The numbers after the byte of their form."""
+    values = np.ascontiguousarray(values)
+    if not len(values):
+        return bytes([_PLAIN])
+    bits = values.view(f"u{values.itemsize}")
+    if (bits == bits[0]).all():
+        return bytes([_SAME]) + values[:1].tobytes()
+    if values.itemsize > 1:
+        few = pa.array(bits[:: max(1, len(bits) // _MOST)]).dictionary_encode()
+        # a part of them tells mostly that they are many
+        if (
+            len(few.dictionary) <= _MOST // 2
+            and len((few := pa.array(bits).dictionary_encode()).dictionary) <= _MOST
+        ):
+            known = np.asarray(few.dictionary)
+            places = np.asarray(few.indices).astype(np.uint8)
+            return bytes([_FEW, len(known) - 1]) + known.tobytes() + _compressed(_ZSTD, places)
+        planes = bits.view(np.uint8).reshape(-1, values.itemsize).T
+        shorter = bytes([_PLANES]) + _compressed(_LZ4, planes)
+    else:
+        shorter = bytes([_PLANES]) + _compressed(_ZSTD, bits)
+    return shorter if len(shorter) < _SAVING * values.nbytes else bytes([_PLAIN]) + values.tobytes()
+
+
+def _compressed(codec: pa.Codec, values: NDArray[np.generic]) -> bytes:
+    return bytes(codec.compress(pa.py_buffer(np.ascontiguousarray(values))))
+
+
+def _values(form: int, body: pa.Buffer, element: np.dtype[np.generic], n: int) -> NDArray[np.generic]:
+    width = element.itemsize
+    if not n:
+        return np.empty(0, element)
+    match form:
+        case 0:  # _PLAIN
+            return np.frombuffer(body, element, n)
+        case 1:  # _SAME
+            return np.full(n, np.frombuffer(body, element, 1)[0])
+        case 2:  # _FEW
+            many = _first(body) + 1
+            known = np.frombuffer(body, element, many, 1)
+            places = _ZSTD.decompress(body.slice(1 + many * width), n)
+            return known[np.frombuffer(places, np.uint8)]
+        case 3:  # _PLANES
+            codec = _LZ4 if width > 1 else _ZSTD
+            planes = np.frombuffer(codec.decompress(body, n * width), np.uint8).reshape(width, n)
+            return _together(planes).view(element)
+        case 4:  # _DISTANCES
+            width, rest = _first(body), body.slice(17)
+            begin, least = np.frombuffer(body, np.int64, 2, 1)
+            times = np.empty(n, np.int64)
+            times[0] = begin
+            times[1:] = _values(_first(rest), rest.slice(1), np.dtype(f"u{width}"), n - 1)
+            times[1:] += least
+            return np.cumsum(times, out=times)
+    raise ValueError(f"packed values have no form {form}")
+
+
+def _together(planes: NDArray[np.uint8]) -> NDArray[np.generic]:
+    """Numbers of which each row has one byte of all, the lowest first."""
+    numbers: NDArray[Any] = planes[-1].astype(f"<u{len(planes)}")
+    for plane in planes[-2::-1]:
+        numbers <<= 8
+        numbers |= plane
+    return numbers
+
+
+def _lists(body: pa.Buffer, kind: pa.DataType, n: int, validity: pa.Buffer | None) -> pa.Array:
+    end = 4 + int.from_bytes(memoryview(body).cast("B")[:4], "little")
+    offsets = np.zeros(n + 1, np.int32)
+    lengths = body.slice(4, end - 4)
+    np.cumsum(_values(_first(lengths), lengths.slice(1), np.dtype(np.int32), n), out=offsets[1:])
+    many = int(offsets[-1])
+    rest = body.slice(end)
+    if pa.types.is_string(kind):
+        points = _values(_first(rest), rest.slice(1), np.dtype(np.uint8), many)
+        buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(points)]
+        return pa.Array.from_buffers(kind, n, buffers)
+    points = unpacked(rest, kind.value_type, many)
+    return pa.Array.from_buffers(kind, n, [validity, pa.py_buffer(offsets)], children=[points])

@@ -1,0 +1,77 @@
+"""The storage of closed rows: closed.<table> has the rows of a log again, thousands of them as one value for
+each column.
+
+A block has the rows of a log from `begins` on and before `ends`, by time and seq_no. The row for `time` is
+the block itself; every other one has the values of a column, as ringlog.history.packing packs them. What a
+row is of is known by more than names, so that whatever becomes of a log, no block of before is taken for one
+of now: the partition that has the rows (`part`), which must be one of the log, and of a column its name,
+number and type, which must be those that it has now. Times of late rows (ringlog.summary_mark) end a block at
+once; ringlog.history.closing makes another.
+
+The table of a log is made with its first block.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import psycopg
+from psycopg import sql
+
+from ringlog.schema.roles import CLOSED, READER
+
+_CREATE = """
+create table {storage} (
+  column_name text not null,
+  begins timestamptz not null,
+  ends timestamptz not null,
+  rows integer not null,
+  part oid not null,
+  attnum smallint not null,
+  type oid not null,
+  modifier integer not null,
+  content bytea not null,
+  primary key (column_name, begins)
+) with (autovacuum_vacuum_insert_threshold = -1, toast.autovacuum_vacuum_insert_threshold = -1);
+-- compressed by itself, and read a column at a time
+alter table {storage} alter column content set storage external, alter column content set statistics 0;
+create index on {storage} (begins);
+-- who may read all of the log
+alter table {storage} enable row level security;
+create policy log on {storage} for select
+  using (has_table_privilege({log}::regclass, 'select') and not row_security_active({log}::regclass));
+grant select on {storage} to {reader};
+comment on table {storage} is 'rows of the log again, in columns: see ringlog.schema.closed'
+"""
+
+
+def storage(table: str) -> sql.Identifier:
+    return sql.Identifier(CLOSED, table)
+
+
+def is_there(connection: psycopg.Connection, table: str) -> bool:
+    query = "select to_regclass(%s) is not null"
+    return connection.execute(query, [storage(table).as_string()]).fetchone() == (True,)
+
+
+def create_missing(connection: psycopg.Connection, table: str) -> None:
+    """Makes the storage of a log's closed rows, as ringlog_owner."""
+    if is_there(connection, table):
+        return
+    log = sql.Literal(sql.Identifier("log", table).as_string())
+    names = {"storage": storage(table), "log": log, "reader": sql.Identifier(READER)}
+    connection.execute(sql.SQL(_CREATE).format(**names))
+
+
+def reopen(connection: psycopg.Connection, table: str, runs: Sequence[tuple[datetime, datetime]]) -> None:
+    """Deletes the blocks that have times of these runs, each from one time on and before another."""
+    if not runs or not is_there(connection, table):
+        return
+    connection.execute(
+        sql.SQL(
+            "delete from {storage} where begins = any(array("
+            " select block.begins from unnest(%s::timestamptz[], %s::timestamptz[]) as run (start, stop)"
+            " join {storage} as block on block.column_name = 'time'"
+            " and block.begins < run.stop and block.ends > run.start))"
+        ).format(storage=storage(table)),
+        [[start for start, _ in runs], [stop for _, stop in runs]],
+    )

@@ -1,0 +1,316 @@
+"""Closed rows as columns: every answer is that of the rows, whatever happens to these."""
+
+import json
+import random
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+import pyarrow as pa
+import pytest
+import sqlalchemy as sa
+from psycopg import sql
+
+from ringlog.history import closed as columns_of
+from ringlog.history import closing as packing_of
+from ringlog.history import files, reading
+from ringlog.history.again import again
+from ringlog.history.archive import archive
+from ringlog.history.closing import close
+from ringlog.history.connection import connect, rows
+from ringlog.history.packing import packed, packed_lists, packed_texts, packed_times, unpacked
+from ringlog.history.reading import read
+from ringlog.history.recall import recall
+from ringlog.history.restoring import restore
+from ringlog.history.summaries import summarise
+from ringlog.schema.facility import Column, Facility, History, Retention, Table
+from ringlog.schema.install import install
+from ringlog.schema.partitions import maintain
+
+from .test_changed_columns import changed
+
+KINDS = (
+    "real",
+    "double",
+    "int",
+    "smallint",
+    "bigint",
+    "bit",
+    "varchar(20)",
+    "real[]",
+    "bit[]",
+    "numeric(9,3)",
+)
+NAMES = [f"c{number}" for number in range(len(KINDS))]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_packed_values_are_the_same_bits(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.choice([1, 2, 7, 300, 4096]))
+    there = [None, np.zeros(n, bool), rng.random(n) < 0.7, np.ones(n, bool)][seed % 4]
+    for kind, code in {
+        pa.float32(): "f4",
+        pa.float64(): "f8",
+        pa.int16(): "i2",
+        pa.int32(): "i4",
+        pa.int64(): "i8",
+        pa.bool_(): "u1",
+    }.items():
+        most = 1 if code == "u1" else 2**15
+        for values in (
+            rng.integers(0, most + 1, n).astype(code) if code[0] != "i" else rng.integers(-most, most, n),
+            np.zeros(n),
+            rng.choice([0, 1], n),
+            rng.normal(size=n) > 1 if code == "u1" else rng.normal(1000, 1, n),
+            np.arange(n) % 2 if code == "u1" else np.arange(n) % 300,
+            np.array([np.nan, -0.0, 0.0, np.inf, -np.inf])[rng.integers(0, 5, n)]
+            if code[0] == "f"
+            else np.ones(n),
+        ):
+            given = values.astype(code)
+            array = unpacked(pa.py_buffer(packed(given, there)), kind, n)
+            array.validate(full=True)
+            expected = np.ones(n, bool) if there is None else there
+            assert (np.asarray(array.is_valid()) == expected).all()
+            if code == "u1":
+                assert [value for value in array.to_pylist() if value is not None] == [
+                    bool(value) for value in given[expected]
+                ]
+            else:
+                found = np.asarray(array.drop_null())
+                assert found.tobytes() == given[expected].tobytes()
+    times = np.cumsum(rng.integers(0, 3, n)) * 1_000_000 + 1_790_000_000_000_000
+    assert (
+        np.asarray(unpacked(pa.py_buffer(packed_times(times)), pa.timestamp("us", "UTC"), n))
+        .astype("i8")
+        .tolist()
+        == times.tolist()
+    )
+    texts = [None if rng.random() < 0.2 else rng.choice(["", "ON", "Grüße", "off" * 40]) for _ in range(n)]
+    assert unpacked(pa.py_buffer(packed_texts(texts)), pa.string(), n).to_pylist() == texts
+    lists = [None if rng.random() < 0.2 else rng.normal(size=rng.integers(0, 5)).tolist() for _ in range(n)]
+    lengths = np.array([len(each or ()) for each in lists], np.int32)
+    points = np.concatenate([np.array(each or (), float) for each in lists])
+    content = packed_lists(lengths, points, np.array([each is not None for each in lists]))
+    assert unpacked(pa.py_buffer(content), pa.list_(pa.float64()), n).to_pylist() == lists
+
+
+BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
+WEEKS = 4
+NOW = BEGIN + timedelta(weeks=WEEKS, days=-2)
+VALUES: tuple[tuple[object, ...], ...] = (
+    (0.1, "-0", "NaN", "-Infinity", 1e-45),
+    (0.1, "-0", "NaN", "Infinity", 5e-324),
+    (-(2**31), 0, 2**31 - 1),
+    (-(2**15), 0, 2**15 - 1),
+    (-(2**63), 0, 2**63 - 1),
+    (True, False),
+    ("", "Ω ü", '"', "OK"),
+    ([], [0.5, "-0"], ["NaN"] * 4, [1.5] * 9),
+    ([], [True, False, True]),
+    ("0.001", "-999999.999", "NaN"),
+)
+
+
+class Log:
+    """A log, and a plain table with the same rows."""
+
+    def __init__(self, engine: sa.Engine, conninfo: str, folder: Path, seed: int) -> None:
+        self.engine, self.conninfo, self.chance = engine, conninfo, random.Random(seed)
+        columns = tuple(
+            Column(name, f"m/{name}", kind, points=9 if kind.endswith("[]") else None)
+            for name, kind in zip(NAMES, KINDS, strict=True)
+        )
+        self.names = [*NAMES]
+        self.table = Table("m", 50, 60.0, columns, summaries=(60, 3600))
+        self.facility = Facility(
+            "test", "UTC", (self.table,), history=History(Retention(2, "week"), str(folder))
+        )
+        install(engine, self.facility)
+        self.connection = psycopg.connect(conninfo, autocommit=True)
+        self.connection.execute("create table public.plain (like log.m including all)")
+
+    def __enter__(self) -> "Log":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.connection.close()
+
+    def put(self, n: int = 40) -> None:
+        """Rows of all weeks, the first and last moments of these among them, and some of one time."""
+        for _ in range(n):
+            week = BEGIN + timedelta(weeks=self.chance.randrange(WEEKS))
+            within = [0, 1, 7 * 86_400_000_000 - 1, self.chance.randrange(7 * 86_400_000_000)]
+            moment = min(week + timedelta(microseconds=self.chance.choice(within)), NOW - timedelta(hours=1))
+            row = {"seq_no": self.chance.randint(1, 3), "time": moment.isoformat()}
+            for name, values in zip(self.names, VALUES, strict=True):
+                row[name] = self.chance.choice((None, *values)) if self.chance.random() < 0.5 else values[0]
+            given = [json.dumps(row)]
+            done = self.connection.execute(
+                "insert into public.plain select * from json_populate_record(null::log.m, %s)"
+                " on conflict do nothing",
+                given,
+            )
+            if done.rowcount:
+                put = "select ringlog.put_m(r) from json_populate_record(null::online.m, %s) as r"
+                self.connection.execute(put, given)
+
+    def summarise(self) -> None:
+        summarise(self.conninfo, NOW, enough=1)
+
+    def close(self) -> None:
+        assert close(self.conninfo, full=self.chance.random() < 0.8, pauses=0).complete
+
+    def maintain(self) -> None:
+        maintain(self.engine, NOW)
+
+    def archive(self) -> None:
+        [*archive(self.engine, self.conninfo, NOW, pauses=0)]
+
+    def recall(self) -> None:
+        [*recall(self.engine, self.conninfo, "m", BEGIN, NOW, timedelta(days=1))]
+
+    def end_of_recall(self) -> None:
+        self.connection.execute(
+            "update ringlog.cold_week set recalled_until = %s where recalled_until is not null", [BEGIN]
+        )
+        self.archive()
+
+    def leave_and_return(self) -> None:
+        """Weeks are set aside, rows come for them, and they are brought back."""
+        retention = "update ringlog.logged_table set retention = %s where table_name = 'm'"
+        dropped = self.connection.execute(
+            "select count(*) from ringlog.cold_week where recalled_until is null"
+        )
+        if dropped.fetchone() != (0,):
+            return
+        self.connection.execute(retention, ["16 days"])
+        self.maintain()
+        self.connection.execute(retention, ["50 weeks"])
+        self.put(20)
+        self.chance.choice((self.summarise, self.close, self.maintain))()
+        [*restore(self.engine, "m", BEGIN - timedelta(weeks=1), NOW)]
+
+    def rename(self) -> None:
+        """A column has another name, and another one the name that it had."""
+        if self.connection.execute("select true from ringlog.cold_week where rows > 0").fetchone():
+            return
+        first, second = self.names[0], self.names[2]
+        for old, new in ((first, "once"), (second, first), ("once", second)):
+            self.connection.execute(f"alter table public.plain rename {old} to {new}".encode())
+            columns = tuple(
+                replace(each, name=new, renamed_from=old) if each.name == old else each
+                for each in self.table.columns
+            )
+            self.table = replace(self.table, columns=columns)
+            changed(self.engine, self.connection, replace(self.facility, tables=(self.table,)))
+        self.names[0], self.names[2] = second, first
+
+    def replace_column(self) -> None:
+        """A column is dropped, and another of its name and type added, of which there are no readings yet."""
+        name = self.names[1]
+        if self.connection.execute("select true from ringlog.cold_week where rows > 0").fetchone():
+            return
+        for relation in ("public.plain", "log.m", "online.m"):
+            kind = "double precision"
+            self.connection.execute(
+                f"alter table {relation} drop column {name} cascade, add column {name} {kind}".encode()
+            )
+        install(self.engine, replace(self.facility, tables=(self.table,)))
+
+    def same(self) -> None:
+        """Whatever is read is what the plain table has, bit for bit."""
+        bounds = [BEGIN - timedelta(days=1), *(BEGIN + timedelta(weeks=n) for n in range(WEEKS + 1))]
+        bounds += [BEGIN + timedelta(seconds=self.chance.random() * WEEKS * 7 * 86_400) for _ in range(5)]
+        keys = self.connection.execute("select time from public.plain")
+        bounds += [self.chance.choice(keys.fetchall())[0].astimezone(UTC)]
+        for _ in range(8):
+            start, end = sorted(self.chance.sample(bounds, 2))
+            names = self.chance.sample(["seq_no", *self.names], self.chance.choice((1, 1, 2, 5)))
+            limit = self.chance.choice((None, None, 1, 17))
+            query = sql.SQL(
+                "select {} from public.plain where time >= {} and time < {} order by time, seq_no limit {}"
+            ).format(
+                sql.SQL(", ").join(map(sql.Identifier, ["time", *names])),
+                sql.Literal(start),
+                sql.Literal(end),
+                sql.SQL("all") if limit is None else sql.Literal(limit),
+            )
+            with closing(connect(self.conninfo)) as plain:
+                found = [*read(self.conninfo, "m", names, start, end, limit=limit)]
+                assert files.same(iter(found), rows(plain, query)), (start, end, names, limit)
+
+
+@pytest.mark.parametrize(
+    ("seed", "rounds"), [(1, 1), *(pytest.param(seed, 4, marks=pytest.mark.long) for seed in range(2, 6))]
+)
+def test_whatever_happens_columns_give_what_the_rows_are(
+    engine: sa.Engine, conninfo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, rounds: int
+) -> None:
+    monkeypatch.setattr(packing_of, "BLOCK", 8)
+    monkeypatch.setattr(columns_of, "_AT_ONCE", 9)
+    monkeypatch.setattr(reading, "_FEW", 5)
+    given: list[int] = []
+
+    def counted(*arguments: Any) -> columns_of.Blocks:
+        found = blocks(*arguments)
+        given.append(len(found.blocks))
+        return found
+
+    blocks = columns_of.blocks
+    monkeypatch.setattr(reading, "blocks", counted)
+    with Log(engine, conninfo, tmp_path / "archive", seed) as log:
+        steps = [
+            *(Log.put, Log.maintain, Log.summarise, Log.close, Log.archive, Log.recall, Log.end_of_recall),
+            *(Log.leave_and_return, Log.rename, Log.replace_column),
+        ]
+        log.put(100)
+        log.maintain()
+        done = []
+        for _ in range(rounds):
+            for each in log.chance.sample(steps, len(steps)):
+                done.append(each.__name__)
+                each(log)
+                log.same()
+                if log.chance.random() < 0.5:
+                    log.put(3)
+                    log.same()
+                log.summarise()
+                log.close()
+                log.same()
+    # most is read from columns
+    assert sum(given) > 50 * rounds, done
+
+
+def test_who_may_not_read_the_log_reads_no_columns(engine: sa.Engine, conninfo: str, tmp_path: Path) -> None:
+    with Log(engine, conninfo, tmp_path / "archive", 1) as log:
+        log.put(5)
+        log.maintain()
+        log.summarise()
+        assert close(conninfo, pauses=0).complete
+        count = "select count(*) > 0 from closed.m"
+        with log.connection.transaction(force_rollback=True):
+            log.connection.execute("set local role daq_reader")
+            assert log.connection.execute(count).fetchone() == (True,)
+            log.connection.execute("reset role; revoke select on log.m from daq_reader")
+            log.connection.execute("set local role daq_reader")
+            assert log.connection.execute(count).fetchone() == (False,)
+
+
+def test_rows_changed_by_hand_are_read_after_summarise(
+    engine: sa.Engine, conninfo: str, tmp_path: Path
+) -> None:
+    with Log(engine, conninfo, tmp_path / "archive", 1) as log:
+        log.put(30)
+        log.maintain()
+        log.summarise()
+        assert close(conninfo, pauses=0).complete
+        for relation in ("log.m", "public.plain"):
+            log.connection.execute(f"delete from {relation} where time < %s".encode(), [BEGIN + timedelta(8)])
+        [*again(conninfo, "m", BEGIN, NOW, NOW)]
+        log.same()
