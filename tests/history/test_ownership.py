@@ -296,6 +296,7 @@ def test_nothing_named_is_ever_deleted(site: Site) -> None:
     assert len(site.rows()) == 601
 
 
+@pytest.mark.long
 def test_killed_between_any_two_steps(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """A round with late rows and files that are over, killed before each thing it does, one after another."""
     steps = [(Folder, name) for name in ("created", "set_aside", "put_back", "delete", "digest", "size")]

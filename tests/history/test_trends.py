@@ -122,6 +122,7 @@ def test_a_trend_of_summaries(
     assert len(rows) <= points
 
 
+@pytest.mark.long
 def test_bins_of_few_spans_of_each_length(engine: sa.Engine, conninfo: str) -> None:
     """Of rows that leave most spans empty, or with NaN alone, or without a reading."""
     table = Table("magnets", 10, 1.0, COLUMNS[:1], summaries=(10, *LEVELS))

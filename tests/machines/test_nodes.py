@@ -144,6 +144,7 @@ def test_the_file_changes(site: Site) -> None:
         assert "node c is missing in the facility file, but has tables: vacuum" in lost.stderr
 
 
+@pytest.mark.long
 def test_a_node_dies_and_its_tables_wait(site: Site) -> None:
     shutil.copy(COUNTING, site.folder)
     log = site.folder / "load.log"
@@ -198,6 +199,7 @@ def test_a_node_dies_and_its_tables_wait(site: Site) -> None:
         assert all(times == 1 for times in found.values())
 
 
+@pytest.mark.long
 def test_a_server_starts_without_a_node(site: Site) -> None:
     site.servers["c"].die()
     refused = ringlog("init", "--facility", site.facility, RINGLOG_DSN=site.dsn)

@@ -19,7 +19,9 @@ create database plant owner keeper;
 """As docs/operator.md says."""
 
 
-@pytest.mark.parametrize("version", [15, 16, 18])
+@pytest.mark.parametrize(
+    "version", [pytest.param(15, marks=pytest.mark.long), pytest.param(16, marks=pytest.mark.long), 18]
+)
 def test_an_external_postgresql(data: Path, version: int) -> None:
     with running_cluster(data, version) as cluster:
         with psycopg.connect(cluster.conninfo(), autocommit=True) as admin:

