@@ -39,10 +39,10 @@ _WHERE = {
     "export": "commands.export:export",
     "plot": "commands.export:plot",
     "plan": "ringlog_lab.ess.plan:plan",
-    "backup": "copies.backup:backup",
-    "restore": "copies.backup:restore",
+    "backup": "commands.backup:backup",
+    "restore": "commands.restore:restore",
     "verify": "commands.verify:verify",
-    "upgrade": "copies.upgrade:upgrade",
+    "upgrade": "commands.upgrade:upgrade",
     "doctor": "commands.doctor:doctor",
 }
 """The module of each, below ringlog, and what it is there: a function, or a Typer of further commands."""

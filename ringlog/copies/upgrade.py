@@ -1,4 +1,4 @@
-"""`ringlog upgrade`: the cluster of an older PostgreSQL becomes one of this version, by pg_upgrade.
+"""The cluster of an older PostgreSQL becomes one of this version, by pg_upgrade.
 
 The old cluster stays as it is, in `postgresql-<old>` of the data directory, until `ringlog upgrade
 --delete-old`. The new one is made beside it, as `upgraded`, and takes its name only when all is done: a run
@@ -11,17 +11,13 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated
 
 import psutil
 import psycopg
-import typer
 from psycopg.conninfo import make_conninfo
 
-from ringlog.commands.options import Data, Programs
 from ringlog.errors import ServerError, UsageError
 from ringlog.schema import session
-from ringlog.server.database import Embedded, chosen_database
 from ringlog.server.postgres import ADMINISTRATOR, Postgres, postmaster_of, stop_server
 from ringlog.server.programs import WHEELS, named_programs, programs_for, version_of
 from ringlog.server.settings import GENERATED, GiB, settings_text
@@ -33,52 +29,7 @@ _OURS = re.compile(r"archive_|recovery_|restore_command|primary_")
 """Settings of `alter system` that were for the old cluster only."""
 
 
-def upgrade(
-    check: Annotated[
-        bool,
-        typer.Option("--check", help=("Check whether the upgrade is possible, without changing anything.")),
-    ] = False,
-    old_programs: Annotated[
-        Path | None,
-        typer.Option(
-            "--old-programs",
-            metavar="DIR",
-            show_default=False,
-            help="Folder of the old PostgreSQL's programs, as /usr/lib/postgresql/15/bin. Default: those that"
-            " come with ringlog.",
-        ),
-    ] = None,
-    delete_old: Annotated[
-        bool,
-        typer.Option("--delete-old", help="Delete the old cluster of an upgrade that has been looked at."),
-    ] = False,
-    data: Data = None,
-    postgres: Programs = None,
-) -> None:
-    """Bring the cluster of an older PostgreSQL to this version's. The server must be stopped."""
-    database = chosen_database(data, None)
-    if not isinstance(database, Embedded):
-        raise UsageError("ringlog upgrade is for the embedded PostgreSQL; upgrade your own by its own tools")
-    used = database.postgres
-    new = Postgres(database.data, postgres) if postgres else used
-    with new.alone():
-        old = _older(new)
-        if delete_old:
-            _delete(new, old)
-            return
-        if new.exists:
-            raise UsageError(
-                f"{new.cluster} exists already: {new.data} needs no upgrade"
-                + (f" (ringlog upgrade --delete-old deletes {old})" if old else "")
-            )
-        if old is None:
-            raise UsageError(f"there is no older cluster in {new.data}")
-        if old_programs is None and old == used.cluster:
-            old_programs = used.programs
-        _Upgrade(new, old, old_programs).run(check=check)
-
-
-def _older(postgres: Postgres) -> Path | None:
+def older_cluster(postgres: Postgres) -> Path | None:
     """The cluster of the newest older version."""
     found = []
     for folder in postgres.data.glob("postgresql-*"):
@@ -87,7 +38,7 @@ def _older(postgres: Postgres) -> Path | None:
     return max(found)[1] if found else None
 
 
-def _delete(postgres: Postgres, old: Path | None) -> None:
+def delete_cluster(postgres: Postgres, old: Path | None) -> None:
     if old is None:
         raise UsageError(f"there is no older cluster in {postgres.data}")
     if not postgres.exists:
@@ -108,7 +59,7 @@ def _databases(conninfo: str) -> Iterator[psycopg.Connection]:
             yield connection
 
 
-class _Upgrade:
+class Upgrade:
     def __init__(self, postgres: Postgres, old: Path, old_programs: Path | None) -> None:
         self.postgres = postgres
         self.old = old
