@@ -1,6 +1,7 @@
 """A connection to the server that reconnects whenever it breaks."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import cycle
 
 from ringlog.clients.address import Address
@@ -29,6 +30,8 @@ _DATA_EXCEPTION = "22"
 _ABOUT_THE_SET_UP = frozenset({229, 2812, 8145})
 # SQLSTATEs of claim_writer and put_claimed: the operator must decide which process writes.
 _WRITTEN_BY_ANOTHER = frozenset({"RL001", "RL002"})
+# SQLSTATEs of a damaged page or index.
+_DAMAGED = frozenset({"XX001", "XX002"})
 
 
 class Failed(Exception):
@@ -128,6 +131,10 @@ class ReconnectingConnection:
                 raise
             if error.number in _ABOUT_THE_SET_UP and not self._figures.acknowledged:
                 raise Failed(str(error)) from None
+            if error.sqlstate in _DAMAGED and not self.over_tds:
+                # the gateway does it for its callers
+                with suppress(Refused, Unanswered):
+                    call(connection, "mend_ring", error.message)
             self._figures.state = State.HELD
             self._figures.message = str(error)
             self._failed += 1

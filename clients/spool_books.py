@@ -155,7 +155,7 @@ class Books:
 
 
 def _is_sound(stored: Stored) -> bool:
-    return seal_of(*stored[:-1]) == stored[-1]
+    return bool(seal_of(*stored[:-1]) == stored[-1])
 
 
 def _damaged(stored: Sequence[Stored]) -> list[Stored]:

@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import psycopg
 from psycopg import errors, sql
+from psycopg.types.range import Range
 
 from ringlog.history import blocks, waveforms
 from ringlog.history.copying import FORMATS, copied, copied_waveforms
@@ -65,6 +66,9 @@ _ONLINE = (
 )
 """Marks of weeks whose rows are in PostgreSQL alone."""
 
+_READABLE = "not (mark.time <@ any(%s::tstzrange[]))"
+"""Marks outside the weeks that are damaged."""
+
 _NUMBER = "floor(extract(epoch from time) * 1000000 / %s)::bigint / 1000000"
 """The number of the span of a time, for a length in seconds."""
 
@@ -72,6 +76,20 @@ _FOREVER = datetime.max.replace(tzinfo=UTC)
 
 _logged: set[str] = set()
 """Damages that have been logged."""
+
+AGAIN = 3600.0
+"""Seconds until a damaged week is tried again."""
+
+_damaged: dict[tuple[str, str], dict["Bounds", float]] = {}
+"""By server and table: the weeks that could not be read, and when they are tried again."""
+
+
+@dataclass(frozen=True, order=True)
+class Bounds:
+    """A week of a log."""
+
+    start: datetime
+    end: datetime
 
 
 @dataclass(frozen=True)
@@ -90,6 +108,12 @@ class _Table:
     """rows before it are past retention"""
     dropped_until: datetime | None
     """rows before it have been past retention once, and most are gone"""
+    damaged: tuple[Bounds, ...] = ()
+    """weeks that cannot be read, in order: their spans are marked, and made when they can be"""
+
+    @property
+    def unreadable(self) -> list[Range[datetime]]:
+        return [Range(week.start, week.end) for week in self.damaged]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -129,15 +153,9 @@ def summarise(
             with connected(conninfo) as worker:
                 worker.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
                 for table in _tables(worker, some):
-                    try:
-                        rows = _summarise(worker, conninfo, table, moment, enough, stopped, held_up)
-                    except psycopg.Error as error:
-                        if worker.broken or error.sqlstate is None:
-                            raise
-                        # it keeps no other table from its summaries
+                    rows, whole = _what_can_be_read(worker, conninfo, table, moment, enough, stopped, held_up)
+                    if not whole:
                         failed.append(table.name)
-                        _note_damage(worker, table.name, error)
-                        continue
                     if rows:
                         done[table.name] = rows
         with connection.transaction():
@@ -175,12 +193,59 @@ def connected(conninfo: str) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-def _note_damage(connection: psycopg.Connection, table: str, error: psycopg.Error) -> None:
+def _what_can_be_read(
+    connection: psycopg.Connection,
+    conninfo: str,
+    table: _Table,
+    now: datetime,
+    enough: int,
+    stopped: Callable[[], bool],
+    held_up: list[str],
+) -> tuple[int, bool]:
+    """Summarises a table, without the weeks of it that are damaged: they keep no other week, and no other
+    table, from its summaries. Rows that were read, and whether it was all."""
+    damaged = _damaged.setdefault((conninfo, table.name), {})
+    rows = 0
+    while True:
+        weeks = sorted(week for week, again in damaged.items() if time.monotonic() < again)
+        (until,) = _row(connection, "select until from ringlog.summarised where table_name = %s", table.name)
+        table = replace(table, until=until, damaged=(*weeks,))
+        try:
+            rows += _summarise(connection, conninfo, table, now, enough, stopped, held_up)
+        except psycopg.Error as error:
+            if connection.broken or error.sqlstate is None:
+                raise
+            week = _note_damage(connection, table.name, error)
+            if week is None or week in weeks:
+                return rows, False
+            damaged[week] = time.monotonic() + AGAIN
+            continue
+        if not weeks:
+            damaged.clear()
+        return rows, not weeks
+
+
+def _note_damage(connection: psycopg.Connection, table: str, error: psycopg.Error) -> Bounds | None:
+    """The week that PostgreSQL's words name."""
     words = " ".join(str(error).split())
     (sentence,) = _row(connection, "select ringlog.note_damage('summaries', %s, %s)", table, words)
     if sentence not in _logged:
         _logged.add(sentence)
         log.error("%s", sentence)
+    found = connection.execute(
+        """
+        select cast(bounds[1] as timestamptz), cast(bounds[2] as timestamptz)
+        from pg_class
+        join pg_inherits on inhrelid = pg_class.oid
+        cross join lateral regexp_match(
+          pg_get_expr(relpartbound, 0), 'FROM \\(''(.+)''\\) TO \\(''(.+)''\\)'
+        ) as bounds
+        where pg_class.oid = ringlog.damaged_place(%s)::regclass and inhparent = %s::regclass
+          and bounds is not null
+        """,
+        [words, sql.Identifier("log", table).as_string()],
+    ).fetchone()
+    return Bounds(*found) if found else None
 
 
 def _due(connection: psycopg.Connection, now: datetime, enough: int, may_look: bool) -> list[tuple[Any, ...]]:
@@ -267,10 +332,10 @@ def _summarise(
     (marked,) = _row(
         connection,
         "select exists (select from ringlog.summary_mark as mark where table_name = %s and time < %s and "
-        + _ONLINE
-        + ")",
+        + f"{_ONLINE} and {_READABLE})",
         table.name,
         min(begin, end),
+        table.unreadable,
     )
     if end - begin < enough * shortest and not (marked and end > EARLIEST):
         return rows
@@ -379,7 +444,14 @@ def _side_by_side(columns: list[waveforms.Scalars]) -> waveforms.Scalars:
 
 
 def _oldest(connection: psycopg.Connection, table: _Table, since: datetime, end: datetime) -> datetime | None:
-    """The time of the first row from `since` on and before `end`; Python has none after the year 9999."""
+    """The time of the first row from `since` on and before `end`; Python has none after the year 9999. A week
+    that cannot be read is one with rows."""
+    for week in table.damaged:
+        if since < week.end and week.start < end:
+            start = max(since, week.start)
+            return (
+                _oldest(connection, replace(table, damaged=()), since, start) if since < start else None
+            ) or start
     query = sql.SQL(
         'select "time" from {} where "time" >= {} and "time" < {} order by "time" limit 1'
     ).format(sql.Identifier("log", table.name), sql.Literal(since), sql.Literal(end))
@@ -434,10 +506,8 @@ def _make(
     level = table.levels[0]
     taken = connection.execute(
         "delete from ringlog.summary_mark as mark where table_name = %s and time < %s and "
-        + _ONLINE
-        + " returning "
-        + _NUMBER,
-        [table.name, end, level],
+        + f"{_ONLINE} and {_READABLE} returning {_NUMBER}",
+        [table.name, end, table.unreadable, level],
     ).fetchall()
     marked = np.unique(np.array([number for (number,) in taken], np.int64))
     first, last = _number(begin, level), _number(end, level)
@@ -453,7 +523,8 @@ def _make(
     changed: list[np.ndarray] = [marked]
     # what lies between is made again: to read it costs less than to begin once more
     near = int(NEAR / len(table.columns) * table.cycle / level)
-    cold = _cold(connection, table)
+    damaged = [(_number(week.start, level), _number(week.end, level)) for week in table.damaged]
+    cold = sorted([*_cold(connection, table), *damaged])
     runs = [run for each in _runs(marked, max(1, near)) for run in _online(cold, *each)]
     most = _spans_at_once(table)
     for part in _together([*runs, *_online(cold, first, last)], most):
@@ -474,6 +545,12 @@ def _make(
                 following = _oldest(connection, table, at, past)
                 part = [] if following is None else [(max(after, _number(following, level)), stop)]
     _make_longer(connection, table, np.unique(np.concatenate(changed)), earlier, end)
+    for week in table.damaged:
+        connection.execute(
+            "insert into ringlog.summary_mark select %s, moment"
+            " from generate_series(%s::timestamptz, %s::timestamptz - interval '1 us', %s) as moment",
+            [table.name, max(begin, week.start), min(end, week.end), timedelta(seconds=level)],
+        )
     connection.execute("update ringlog.summarised set until = %s where table_name = %s", [end, table.name])
     return rows
 

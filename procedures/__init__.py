@@ -77,6 +77,7 @@ OVER_ALL_TABLES = (
     "likely_reading",
     "damaged_place",
     "note_damage",
+    "mend_ring",
     "mark_summaries",
     "make_week",
     "begin_import",

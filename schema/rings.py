@@ -1,16 +1,22 @@
 """The rows of the rings: 1 to the size of each, which are always there."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
+from typing import TypeVar
 
 import sqlalchemy as sa
-from psycopg import sql
+from psycopg import errors, sql
 
 from ringlog.schema import registry
+from ringlog.schema.catalogue import columns
 from ringlog.schema.change import change, run
 from ringlog.schema.many import by_connection
+from ringlog.schema.partitions import log_partitions
 from ringlog.schema.roles import become_owner
 from ringlog.schema.tables import RINGS
+from ringlog.schema.tiers import damage
+
+T = TypeVar("T")
 
 _AT_ONCE = 200
 """rings that one query looks at"""
@@ -58,8 +64,7 @@ def complete(engine: sa.Engine) -> Iterator[str]:
             for schema, name in connection.execute(stored, {"rings": RINGS, "names": [*sizes]})
         ]
     for some in by_connection(rings):
-        with engine.connect() as connection:
-            lacking = short(connection, some)
+        lacking = _read(engine, partial(short, rings=some))
         for schema, name, _ in lacking:
             if made := change(engine, partial(_complete, schema=schema, name=name)):
                 yield f"ring {name}: {made} rows more"
@@ -70,3 +75,83 @@ def _complete(connection: sa.Connection, schema: str, name: str) -> int:
     rows = registry.ring_sizes(connection)[name]
     become_owner(connection)
     return fill(connection, schema, name, rows)
+
+
+def refill(engine: sa.Engine, table: str) -> tuple[int, int]:
+    """Makes the empty rows of a ring again from the log, after a damage (procedures/mend_ring.sql). Writers
+    and readers go on. How many it made, and how many stay empty: the log has none for them.
+
+    Raises LookupError when there is no such table here.
+    """
+    stored = sa.text(
+        "select nspname from pg_class join pg_namespace on pg_namespace.oid = relnamespace"
+        " where nspname in ('online', :rings) and relkind = 'r' and relname = :name"
+    )
+    with engine.connect() as connection:
+        schema = connection.scalar(stored, {"rings": RINGS, "name": table})
+        if schema is None or table not in registry.ring_sizes(connection):
+            raise LookupError(f"there is no table {table}")
+        weeks = log_partitions(connection, table)
+    ring, log = sql.Identifier(schema, table), sql.Identifier("log", table)
+    # what is damaged and nobody has met with yet is mended first
+    _read(engine, partial(run, statements=_WHOLE.format(ring)))
+    made = 0
+    for week in sorted(weeks, key=lambda week: week.start, reverse=True):
+        with engine.begin() as connection:
+            become_owner(connection)
+            empty = _empty(connection, ring)
+            if not empty:
+                break
+            statement = sql.SQL(_FROM_LOG).format(
+                ring=ring,
+                log=log,
+                places=sql.Literal(empty),
+                start=sql.Literal(week.start),
+                end=sql.Literal(week.end),
+                values=sql.SQL(", ").join(
+                    sql.SQL("{} = {}").format(sql.Identifier(name), sql.Identifier("logged", name))
+                    for name in columns(connection, ring)
+                    if name != "seq_no"
+                ),
+            )
+            made += run(connection, statement)
+    with engine.begin() as connection:
+        become_owner(connection)
+        connection.execute(damage.delete().where((damage.c.work == "ring") & (damage.c.table_name == table)))
+        return made, len(_empty(connection, ring))
+
+
+_WHOLE = sql.SQL("select sum(length((ring.*)::text)) from {} as ring")
+
+# A row that comes meanwhile is newer, and stays. Rows ahead of the clock may have been for the log only.
+_FROM_LOG = """
+update {ring} as ring
+set {values}
+from (
+  select distinct on (logged.seq_no) logged.* from {log} as logged
+  where logged.seq_no = any({places}) and logged."time" >= {start} and logged."time" < {end}
+    and logged."time" <= now() + interval '1 minute'
+  order by logged.seq_no, logged."time" desc
+) as logged
+where ring.seq_no = logged.seq_no and ring."time" is null
+"""
+
+
+def _empty(connection: sa.Connection, ring: sql.Identifier) -> list[int]:
+    statement = sql.SQL('select ring.seq_no from {} as ring where ring."time" is null').format(ring)
+    return [*connection.exec_driver_sql(statement.as_string()).scalars()]
+
+
+def _read(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
+    """Reads rings; a damaged one is mended first."""
+    while True:
+        try:
+            with engine.connect() as connection:
+                return work(connection)
+        except sa.exc.DBAPIError as error:
+            if not isinstance(error.orig, errors.DataCorrupted | errors.IndexCorrupted):
+                raise
+            words = " ".join(str(error.orig).split())
+            with engine.begin() as connection:
+                if not connection.scalar(sa.select(sa.func.ringlog.mend_ring(words))):
+                    raise

@@ -84,11 +84,11 @@ housekeeping = sa.Table(
 damage = sa.Table(
     "damage",
     metadata,
-    sa.Column("work", sa.TEXT, primary_key=True, comment="archive or summaries"),
+    sa.Column("work", sa.TEXT, primary_key=True, comment="archive, summaries or ring"),
     sa.Column("table_name", sa.TEXT, primary_key=True),
     sa.Column("words", sa.TEXT, nullable=False),
     sa.Column("since", postgresql.TIMESTAMP(timezone=True), nullable=False),
-    comment="what housekeeping cannot do, until it can: PostgreSQL has refused a table or a week",
+    comment="what PostgreSQL has refused for damage, until it is mended",
 )
 
 set_aside = sa.Table(

@@ -22,6 +22,7 @@ _WHERE = {
     "loadtest": "loadtest.command:app",
     "init": "commands.facility:init",
     "maintain": "commands.maintain:maintain",
+    "refill": "commands.maintain:refill",
     "summarise": "commands.maintain:summarise_again",
     "dsn": "commands.dsn:dsn",
     "status": "commands.report:status",

@@ -1,4 +1,4 @@
-"""The commands `ringlog maintain` and `ringlog summarise`."""
+"""The commands `ringlog maintain`, `ringlog refill` and `ringlog summarise`."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -11,7 +11,7 @@ from ringlog.history.again import again
 from ringlog.history.closing import close
 from ringlog.history.summaries import summarise
 from ringlog.nodes.everywhere import Everywhere, server_of
-from ringlog.schema import clock
+from ringlog.schema import clock, rings
 from ringlog.schema.partitions import maintain as maintain_partitions
 from ringlog.schema.session import engine
 from ringlog.server.database import chosen_database, demand_facility
@@ -47,6 +47,20 @@ def maintain(
                 print(f"packed {rows} rows of log.{table}")
     if not complete:
         raise typer.Exit(1)
+
+
+def refill(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="Table of the facility.")],
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Make rows of a table's ring again from its log, after a page of the ring was damaged.
+
+    `ringlog status` and the event name the table. Readers and writers go on meanwhile."""
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        made, empty = rings.refill(engine(server_of(conninfo, table)), table)
+    print(f"ring {table}: {made} rows from the log, {empty} are empty")
 
 
 def summarise_again(

@@ -1,18 +1,26 @@
 """A damaged page stops the work on its own week only, which is named."""
 
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psycopg
 from psycopg import sql
 
+from ringlog.clients.address import Address
+from ringlog.clients.figures import Counts
+from ringlog.clients.reconnecting import Interrupted, ReconnectingConnection
 from ringlog.schema.partitions import Week
 from servers import RunningServer, add_logins, ringlog, serving
+from waiting import wait_until
 
 TABLES = ("damaged", "sound")
 COLUMNS = 'column = [{ name = "value", type = "double" }]'
 WEEK = timedelta(weeks=1)
+HOUR = timedelta(hours=1)
 
 
 def facility(folder: Path) -> str:
@@ -35,10 +43,10 @@ def fill(server: RunningServer, mondays: list[datetime]) -> None:
                 connection.execute("select ringlog.make_week(%s, %s)", [table, monday])
 
 
-def damage(data: Path, file: str) -> None:
-    """Overwrites bytes of the second page."""
+def damage(data: Path, file: str, page: int = 1) -> None:
+    """Overwrites bytes of a page."""
     with (data / "postgresql-18" / file).open("r+b") as stream:
-        stream.seek(8192 + 4000)
+        stream.seek(page * 8192 + 4000, os.SEEK_SET if page >= 0 else os.SEEK_END)
         stream.write(b"\xa5" * 64)
 
 
@@ -72,17 +80,19 @@ def test_a_damaged_week_stops_no_other(temporary_directory: Path, tmp_path: Path
                 ("sound", mondays[0], 2000),
                 ("sound", mondays[1], 2000),
             ]
-        # a late row of the damaged week, and one of the sound table
+        # a late row of the damaged week and one of another week, and the same of the sound table
         with psycopg.connect(server.dsn, autocommit=True) as connection:
             for table in TABLES:
-                connection.execute(
-                    sql.SQL("select ringlog.{}(row (2, %s, 1)::online.{})").format(
-                        sql.Identifier(f"put_{table}"), sql.Identifier(table)
-                    ),
-                    [mondays[0] + timedelta(minutes=200, seconds=1)],
-                )
+                for time in (mondays[0] + timedelta(minutes=200, seconds=1), datetime.now(UTC) - 2 * HOUR):
+                    connection.execute(
+                        sql.SQL("select ringlog.{}(row (2, %s, 1)::online.{})").format(
+                            sql.Identifier(f"put_{table}"), sql.Identifier(table)
+                        ),
+                        [time],
+                    )
         maintained = ringlog("maintain", "--data", data)
-        assert "summarised" in maintained.stdout
+        # a later week of the damaged table too
+        assert "summarised 1 rows of log.damaged\n" in maintained.stdout
         status = ringlog("status", "--data", data)
         assert status.returncode == 1
         assert f"archive of damaged failed at {place}: " in status.stdout
@@ -96,3 +106,112 @@ def test_a_damaged_week_stops_no_other(temporary_directory: Path, tmp_path: Path
         assert f"{place}: invalid page in block 1" in verified.stdout
         assert "summaries and archive" in verified.stdout
         assert "log.sound" not in verified.stdout
+
+
+RING = 600
+RINGS = ("rung", "direct")
+START = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
+
+
+@contextmanager
+def damaged_rings(folder: Path, tmp_path: Path, part: str) -> Iterator[RunningServer]:
+    """A server whose two rings, or their indexes of this name, have a damaged page; the log has all rows."""
+    file = tmp_path / "rings.toml"
+    tables = (f'[[table]]\nname = "{name}"\nrows = {RING}\ncycle = 1.0\n{COLUMNS}\n' for name in RINGS)
+    file.write_text("\n".join(['timezone = "UTC"', *tables]))
+    data = folder / f"damagedring{part}"
+    files = []
+    with serving(data, facility=file) as server:
+        add_logins(server)
+        with psycopg.connect(server.dsn, autocommit=True) as connection:
+            for name in RINGS:
+                connection.execute(
+                    sql.SQL(
+                        "select ringlog.{}(row (n, %s + n * interval '1 second', n)::online.{})"
+                        " from generate_series(1, %s) as n"
+                    ).format(sql.Identifier(f"put_{name}"), sql.Identifier(name)),
+                    [START, RING],
+                )
+                files += connection.execute(
+                    "select pg_relation_filepath(%s::regclass)", [f"online.{name}{part}"]
+                ).fetchall()
+            connection.execute("checkpoint")
+    for (path,) in files:
+        # the first page of an index is read by all; the last ones of a ring have its rows
+        damage(data, path, 0 if part else -2)
+    with serving(data, facility=file) as server:
+        yield server
+
+
+def damages(server: RunningServer) -> list[tuple[str, str]]:
+    with psycopg.connect(server.dsn) as connection:
+        query = "select table_name, words from ringlog.event where kind = 'damaged'"
+        return connection.execute(query).fetchall()
+
+
+def ring_of(server: RunningServer, name: str) -> list[tuple[int, datetime, float]]:
+    with psycopg.connect(server.dsn) as connection:
+        query = sql.SQL("select seq_no, time, value from online.{} order by 1").format(sql.Identifier(name))
+        return connection.execute(query).fetchall()
+
+
+def test_a_damaged_ring_stops_no_writer(temporary_directory: Path, tmp_path: Path) -> None:
+    # an index, which housekeeping does not look at
+    with damaged_rings(temporary_directory, tmp_path, "_time_idx") as server:
+        later = START + timedelta(seconds=RING)
+        rows = [(place, later + timedelta(seconds=place), float(-place)) for place in range(1, RING + 1)]
+        # by the gateway, which knows the call by its second row on
+        with server.connect(server.writer.user, server.writer.password) as client, client.cursor() as cursor:
+            for place, at, value in rows:
+                cursor.callproc("put_rung", (place, f"{at:%Y-%m-%d %H:%M:%S}", value))
+        # by a writer without one
+        address = Address.parse(f"postgresql://{server.writer.user}@127.0.0.1:{server.postgres_port}/ringlog")
+        connection = ReconnectingConnection(address, server.writer.password, Counts(), lambda _: None)
+        repeated = 0
+        for row in rows:
+            try:
+                connection.attempt("put_direct", *row)
+            except Interrupted:
+                repeated += 1
+                connection.attempt("put_direct", *row)
+        connection.close()
+        assert repeated == 1
+        for name in RINGS:
+            assert ring_of(server, name) == rows
+        assert {name for name, *_ in damages(server)} == {*RINGS}
+        assert all("has new files without 0 of its rows" in words for _, words in damages(server))
+        # what is no ring's, or is sound, is left alone
+        with psycopg.connect(server.dsn_of(server.writer)) as writer:
+            for words in ("invalid page in block 1 of relation base/1/1259", "anything"):
+                assert writer.execute("select ringlog.mend_ring(%s)", [words]).fetchone() == (False,)
+
+
+def test_a_ring_has_its_rows_again(temporary_directory: Path, tmp_path: Path) -> None:
+    with damaged_rings(temporary_directory, tmp_path, "") as server:
+        # by housekeeping
+        wait_until(lambda: len(damages(server)) == len(RINGS))
+        status = ringlog("status", "--data", server.data)
+        assert status.returncode == 1
+        for name in RINGS:
+            assert f"online.{name} was damaged (" in status.stdout
+            assert f"`ringlog refill {name}` makes them again from the log" in status.stdout
+        whole = [(place, START + timedelta(seconds=place), place) for place in range(1, RING + 1)]
+        empty = [place for place, at, _ in ring_of(server, "rung") if at is None]
+        assert 10 < len(empty) < RING
+        assert [row for row in ring_of(server, "rung") if row[1]] == [
+            row for row in whole if row[0] not in empty
+        ]
+        # a row that came since is newer
+        newer = (empty[0], START + timedelta(seconds=RING + 1), -1.0)
+        with psycopg.connect(server.dsn_of(server.writer)) as writer:
+            writer.execute("select ringlog.put_rung(row (%s, %s, %s)::online.rung)", newer)
+        whole[newer[0] - 1] = newer
+        for name, made in (("rung", len(empty) - 1), ("direct", len(empty))):
+            said = ringlog("refill", name, "--data", server.data)
+            assert said.stdout == f"ring {name}: {made} rows from the log, 0 are empty\n", said
+        assert ring_of(server, "rung") == whole
+        assert "was damaged" not in ringlog("status", "--data", server.data).stdout
+        assert "online." not in ringlog("verify", "--data", server.data).stdout
+        refused = ringlog("refill", "nothing", "--data", server.data)
+        assert refused.returncode == 2
+        assert "there is no table 'nothing'" in refused.stderr

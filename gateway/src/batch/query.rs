@@ -19,6 +19,9 @@ use std::sync::Arc;
 use tsql::quoting::literal;
 use tsql::resolve::names::GLOBALS;
 
+/// How often a query is repeated whose table moves to another server meanwhile.
+const MOST_MOVES: usize = 2;
+
 impl Interpreter {
     pub(super) async fn run_query(
         &mut self,
@@ -88,14 +91,6 @@ impl Interpreter {
                 true => self.browsed(client, &query.sql, &parameters).await?,
                 false => None,
             };
-            let rows = match (query.assigns.is_empty(), &query.current) {
-                (true, None) => match &browsed {
-                    Some((_, columns)) => Rows::Browsed(titles.as_deref(), columns),
-                    None => Rows::ToClient(titles.as_deref()),
-                },
-                (true, Some(_)) => Rows::Kept,
-                (false, _) => Rows::Assigned,
-            };
             if client.settings().only_formats {
                 return self.describe_query(client, query, &parameters).await;
             }
@@ -108,23 +103,38 @@ impl Interpreter {
                 return Err(uncommittable().into());
             }
             let sql = browsed.as_ref().map_or(&query.sql, |(with_keys, _)| with_keys);
-            let source = Source::Query { sql, parameters: &parameters, only_reads };
-            let backend = match only_reads {
-                true => self.procedures.backend_of(client, &query.sql).await?,
-                false => &mut self.procedures.backend,
-            };
-            if !only_reads || query.sql.calls {
-                backend.pin();
-            }
-            match backend.run(client, source, rows).await {
-                Ok(completed) => completed,
-                Err(unfinished) => {
-                    let interrupt = Interrupt::from(unfinished);
-                    if self.is_for_catch(&interrupt) {
-                        self.end_caught(client, query, &parameters, titles.as_deref()).await;
-                    }
-                    return Err(interrupt);
+            let mut moved = 0;
+            loop {
+                let rows = match (query.assigns.is_empty(), &query.current) {
+                    (true, None) => match &browsed {
+                        Some((_, columns)) => Rows::Browsed(titles.as_deref(), columns),
+                        None => Rows::ToClient(titles.as_deref()),
+                    },
+                    (true, Some(_)) => Rows::Kept,
+                    (false, _) => Rows::Assigned,
+                };
+                let source = Source::Query { sql, parameters: &parameters, only_reads };
+                let backend = match only_reads {
+                    true => self.procedures.backend_of(client, &query.sql).await?,
+                    false => &mut self.procedures.backend,
+                };
+                if !only_reads || query.sql.calls {
+                    backend.pin();
                 }
+                let unfinished = match backend.run(client, source, rows).await {
+                    Ok(completed) => break completed,
+                    Err(unfinished) => unfinished,
+                };
+                let repeats = only_reads && !query.sql.calls && moved < MOST_MOVES;
+                if repeats && self.procedures.may_have_moved(&unfinished).await {
+                    moved += 1;
+                    continue;
+                }
+                let interrupt = Interrupt::from(unfinished);
+                if self.is_for_catch(&interrupt) {
+                    self.end_caught(client, query, &parameters, titles.as_deref()).await;
+                }
+                return Err(interrupt);
             }
         };
         if let Some(sql) = declaring {

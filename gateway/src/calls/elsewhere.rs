@@ -1,10 +1,10 @@
 //! Calls of procedures whose table is on a node. Those that write or return outputs go into the node's group commit;
 //! those that return rows run on a connection of the session's own to the node.
 
-use super::procedures::{completed, refusal, Procedures, Refusal};
+use super::procedures::{completed, refusal, Procedures, Refusal, MOVED};
 use super::returned::Returned;
-use crate::backend::{Backend, Errors, Rows, Source};
-use crate::catalogue::{Function, Returns};
+use crate::backend::{Backend, Errors, Rows, Source, Unfinished};
+use crate::catalogue::{Because, Function, Returns};
 use crate::client::{Client, Locking};
 use crate::convert::Zone;
 use crate::interrupt::Failure;
@@ -145,7 +145,11 @@ impl Procedures {
     }
 
     /// The session's connection to a node, which uses this database; "" is the login's own there.
-    async fn opened_on(&mut self, node: &Arc<Node>, database: &str) -> Result<&mut Backend, ServerMessage> {
+    pub(super) async fn opened_on(
+        &mut self,
+        node: &Arc<Node>,
+        database: &str,
+    ) -> Result<&mut Backend, ServerMessage> {
         let place = self.elsewhere.iter().position(|backend| backend.is_of(node));
         let place = place.unwrap_or_else(|| {
             self.elsewhere.push(self.backend.on_node(node.clone()));
@@ -165,6 +169,19 @@ impl Procedures {
                 Err(ServerMessage::error(50000, 16, text))
             }
         }
+    }
+
+    /// Whether a query was refused, before it gave anything, perhaps since its table has moved to another server: the
+    /// catalogue has been read again then.
+    pub async fn may_have_moved(&mut self, unfinished: &Unfinished) -> bool {
+        // insufficient_privilege, undefined_table, wrong_object_type, feature_not_supported: "… is on node …";
+        // internal_error: "could not open relation"
+        const SIGNS: [&str; 6] = ["42501", "42P01", "42809", "0A000", "XX000", MOVED];
+        let Unfinished::Refused(error) = unfinished else { return false };
+        !self.gateway.nodes.is_empty()
+            && error.sqlstate().is_some_and(|state| SIGNS.contains(&state))
+            && !self.backend.in_transaction()
+            && self.gateway.reload_catalogue(Because::Moved).await
     }
 
     /// Whether the session has connections to nodes.

@@ -18,14 +18,18 @@ use crate::tds::tokens::message::ServerMessage;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
+use tracing::warn;
 use tsql::facts::notices::{HANDED_OVER, RAISED};
+use tsql::quoting::literal;
 
 /// How often the catalogue is read again for one call: the procedure may change more than once meanwhile.
 const MOST_RELOADS: usize = 3;
 /// SQLSTATE of a procedure whose table, or what was asked for, is on another server.
-const MOVED: &str = "RL006";
+pub(super) const MOVED: &str = "RL006";
 /// SQLSTATE of tsql.demand_columns, before anything of the call has run.
 const OTHER_COLUMNS: &str = "RL007";
+/// data_corrupted and index_corrupted: of a page on the disk.
+const DAMAGED: [&str; 2] = ["XX001", "XX002"];
 
 /// The procedures that a session calls.
 pub struct Procedures {
@@ -189,6 +193,13 @@ impl Procedures {
                     continue;
                 }
                 Err(Refusal::Interrupt(interrupt)) => return Err(interrupt),
+                Err(Refusal::Outdated(error)) if is_damage(&error) => {
+                    if left > 0 && self.is_mended(&function, &error).await {
+                        left -= 1;
+                        continue;
+                    }
+                    return Err(self.give_up(client, Refusal::Outdated(error), &function));
+                }
                 Err(refusal) => refusal,
             };
             let because = match &refusal {
@@ -223,6 +234,32 @@ impl Procedures {
             match again.map(for_value) {
                 Some(again) if !Arc::ptr_eq(&again, &function) => function = again,
                 _ => return Err(self.give_up(client, refusal, &function)),
+            }
+        }
+    }
+
+    /// Whether what a call has met with on the disk is mended, so that it can be made again. ringlog's tables are, as far as
+    /// their rows are elsewhere too; not in a transaction, in which nothing more can run.
+    async fn is_mended(&mut self, function: &Function, damage: &PgError) -> bool {
+        if function.schema != catalogue::OWN || self.backend.in_transaction() {
+            return false;
+        }
+        let backend = match &function.node {
+            None => &mut self.backend,
+            Some(name) => {
+                let Ok(node) = self.node_named(name) else { return false };
+                match self.opened_on(&node, "").await {
+                    Ok(backend) => backend,
+                    Err(_) => return false,
+                }
+            }
+        };
+        let asked = format!("select ringlog.mend_ring({})", literal(&damage.to_string()));
+        match backend.ask(&asked).await {
+            Ok(rows) => rows.into_iter().flatten().flatten().any(|answer| answer == "t"),
+            Err(error) => {
+                warn!("{}: {damage}, and what is damaged was not mended: {error}", function.name);
+                false
             }
         }
     }
@@ -426,7 +463,7 @@ fn repeated_times(repeated: &[(String, i64)]) -> String {
     serde_json::Value::Object(repeated.iter().map(seconds).collect()).to_string()
 }
 
-/// The function, its row type or what its body names may have changed since the catalogue was read, or while the call
+/// A damaged page may be mended, which makes the call possible again. The function, its row type or what its body names may have changed since the catalogue was read, or while the call
 /// waited for the change. PostgreSQL may say so by any error of class 42 (syntax error or access rule violation): of a
 /// body that is older than its table, "cannot cast type record", "INSERT has more expressions than target columns",
 /// "column … does not exist".
@@ -440,11 +477,17 @@ pub(super) fn may_be_outdated(error: &PgError) -> bool {
     let PgError::Server(notice) = error else { return false };
     match notice.sqlstate.as_str() {
         MOVED | OTHER_COLUMNS => true,
+        state if DAMAGED.contains(&state) => true,
         // of the procedure's own
         _ if notice.context.lines().next().is_some_and(|place| place.ends_with(" at RAISE")) => false,
         REFUSED => false,
         state => state.starts_with("42") || OTHERS.contains(&state),
     }
+}
+
+/// Whether a call has met with a damaged page.
+fn is_damage(error: &PgError) -> bool {
+    error.sqlstate().is_some_and(|state| DAMAGED.contains(&state))
 }
 
 /// Whether a call was refused because of its many messages.

@@ -1,0 +1,110 @@
+create or replace function ringlog.mend_ring(words text)
+returns boolean
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+set client_min_messages = 'warning'
+-- who waits in vain is told the error that he had, and calls again
+set lock_timeout = '2s'
+as $$
+#variable_conflict use_variable
+declare
+  file constant oid := substring(words from 'base/\d+/(\d+)');
+  named oid := coalesce(pg_filenode_relation(0, file), (
+    select indexrelid from pg_index join pg_class on pg_class.oid = indexrelid
+    where relname = substring(words from 'index "([^"]+)"')
+      and relnamespace in (to_regnamespace('online'), to_regnamespace('ring'))
+  ));
+  ring oid;
+  name text;
+  block bigint;
+  place integer;
+  size integer;
+  lost bigint;
+  sentence text;
+begin
+  if file is not null and named is null then
+    return true;  -- another caller has just mended it
+  end if;
+  select pg_class.oid, table_name, rows into ring, name, size
+  from pg_class join ringlog.logged_table on table_name = relname
+  where relnamespace in (to_regnamespace('online'), to_regnamespace('ring')) and relkind = 'r'
+    and (
+      named in (pg_class.oid, reltoastrelid)
+      or named in (select indexrelid from pg_index where indrelid in (pg_class.oid, reltoastrelid))
+    );
+  if not found then
+    return false;
+  end if;
+  execute format('lock table %s in access exclusive mode', ring::regclass);
+  if pg_relation_filenode(named) <> file then
+    return true;
+  end if;
+
+  execute format('create temporary table ringlog_sound on commit drop as table %s with no data', ring::regclass);
+  <<blocks>>
+  for block in 0 .. pg_relation_size(ring) / current_setting('block_size')::integer - 1 loop
+    begin
+      execute format(
+        'insert into pg_temp.ringlog_sound select * from %s where ctid >= %L and ctid < %L',
+        ring::regclass, format('(%s,0)', block), format('(%s,0)', block + 1)
+      );
+      continue blocks;
+    exception when others then
+      if sqlstate not like 'XX%' then
+        raise;
+      end if;
+      -- the page as a whole
+      continue blocks when strpos(sqlerrm, pg_relation_filepath(ring)) > 0;
+    end;
+    -- what is stored beside a row may be damaged alone
+    for place in 1 .. 291 loop
+      begin
+        execute format(
+          'insert into pg_temp.ringlog_sound select * from %s where ctid = %L',
+          ring::regclass, format('(%s,%s)', block, place)
+        );
+      exception when others then
+        if sqlstate not like 'XX%' then
+          raise;
+        end if;
+      end;
+    end loop;
+  end loop;
+  -- new files
+  execute format('truncate %s', ring::regclass);
+  execute format(
+    'insert into %s select distinct on (seq_no) sound.* from pg_temp.ringlog_sound as sound'
+    ' where seq_no between 1 and %s order by seq_no, "time" desc nulls last',
+    ring::regclass, size
+  );
+  execute format(
+    'insert into %s (seq_no) select wanted.place from generate_series(1, %s) as wanted (place)'
+    ' where not exists (select from pg_temp.ringlog_sound as sound where sound.seq_no = wanted.place)',
+    ring::regclass, size
+  );
+  get diagnostics lost = row_count;
+  drop table pg_temp.ringlog_sound;
+
+  sentence := format(
+    '%s was damaged (%s) and has new files without %s of its rows: `ringlog refill %s` makes them again from the log',
+    ring::regclass, words, lost, name
+  );
+  insert into ringlog.event (table_name, spool, number, "time", kind, words)
+  values (name, 'ring', extract(epoch from clock_timestamp()) * 1000000, now(), 'damaged', sentence)
+  on conflict do nothing;
+  insert into ringlog.damage as known (work, table_name, words, since)
+  values ('ring', name, sentence, now())
+  on conflict on constraint damage_pkey do update set words = excluded.words;
+  raise log '%', sentence;
+  return true;
+end
+$$;
+
+comment on function ringlog.mend_ring(text) is
+$$Gives a ring new files when PostgreSQL's words on a damaged page or index (XX001, XX002) name its: with every row that
+can be read, the others empty until `ringlog refill`, which they are left to. Returns whether the call that met with the
+damage can be made again: false when the words name something else.$$;
+
+revoke all on function ringlog.mend_ring(text) from public;
+grant execute on function ringlog.mend_ring(text) to daq_writer;
