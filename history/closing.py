@@ -45,6 +45,9 @@ _SAVING = 0.5
 
 _LONGEST_PAUSE = 0.5  # seconds
 
+_NICENESS = 10
+"""Of PostgreSQL's process that reads the rows: it has locks, and must not stand still on a busy machine."""
+
 _MICROSECOND = timedelta(microseconds=1)
 
 _TEXTS = ("text", "character varying")
@@ -124,7 +127,7 @@ def close(
         for some in by_connection(due):
             with connected(conninfo) as worker:
                 if pauses:
-                    lower_backend(worker)
+                    lower_backend(worker, _NICENESS)
                 worker.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
                 for table, until, since in some:
                     before = time.monotonic()

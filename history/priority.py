@@ -24,7 +24,7 @@ def lower_thread() -> None:
     os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST)
 
 
-def lower_backend(connection: "Connection | psycopg.Connection[Any]") -> None:
+def lower_backend(connection: "Connection | psycopg.Connection[Any]", niceness: int = LOWEST) -> None:
     """Lowers the process that serves a connection, where it is known to be on this machine and may be."""
     with closing(connection.cursor()) as cursor:
         cursor.execute(
@@ -40,7 +40,7 @@ def lower_backend(connection: "Connection | psycopg.Connection[Any]") -> None:
         process = psutil.Process(pid)
         # another machine's PostgreSQL behind a socket would have another's number
         if process.name() == "postgres" and abs(process.create_time() - begun) < _APART:
-            lower_process(pid, LOWEST)
+            lower_process(pid, niceness)
 
 
 def lower_process(pid: int, niceness: int) -> None:

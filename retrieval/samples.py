@@ -108,10 +108,10 @@ def samples(
     (ParquetBackedPBEventFileStream; FileBackedPBEventStream seeks the same). `limit` does not count it.
     Raises ReadError.
     """
-    known = _columns(servers, signal)
+    known = columns_of(servers, signal)
     first = _newest_before(known, start) if before else None
     for column in known:
-        since, until = _within(column.place, start, end)
+        since, until = within(column.place, start, end)
         if since >= until:
             continue
         for batch in read(column.connection, column.place.table, column.names, since, until, limit=limit):
@@ -132,7 +132,7 @@ def at(servers: Servers, signal: Signal, when: datetime) -> Samples | None:
     """The newest reading at or before an instant: a row without one is passed over, unless it has the
     signal's alarm. None when there is none. Raises ReadError.
     """
-    return _newest_before(_columns(servers, signal), when + MICROSECOND, given=True)
+    return _newest_before(columns_of(servers, signal), when + MICROSECOND, given=True)
 
 
 def demand_few(
@@ -162,7 +162,7 @@ def count(servers: Servers, signal: Signal, start: datetime, end: datetime, boun
     for node in signal.nodes:
         connection = servers.of(node)
         for place in _places(connection, signal.name)[0]:
-            since, until = _within(place, start, end)
+            since, until = within(place, start, end)
             if since < until and n <= bound:
                 text = query(
                     "count",
@@ -176,7 +176,7 @@ def count(servers: Servers, signal: Signal, start: datetime, end: datetime, boun
     return n
 
 
-def _newest_before(known: Sequence["_Column"], start: datetime, *, given: bool = False) -> Samples | None:
+def _newest_before(known: Sequence["Column"], start: datetime, *, given: bool = False) -> Samples | None:
     """The newest sample before an instant; with `given` the newest that has a value or an alarm."""
     found: Samples | None = None
     for column in reversed(known):
@@ -197,7 +197,7 @@ def _newest_before(known: Sequence["_Column"], start: datetime, *, given: bool =
 
 
 @dataclass(frozen=True)
-class _Column:
+class Column:
     """A place of a signal, the server it is on, and the columns beside it that say more of each sample: their
     names."""
 
@@ -219,6 +219,11 @@ class _Column:
     def names(self) -> list[str]:
         return self.said if self.nanoseconds is None else [*self.said, self.nanoseconds]
 
+    @property
+    def shown(self) -> Place:
+        """The place with the type that its samples have."""
+        return replace(self.place, type=shown_type(self.place.type) if self.scalar is None else "double")
+
     def samples(self, batch: pa.RecordBatch) -> Samples:
         time = pc.cast(batch.column(0), pa.int64()).to_numpy(zero_copy_only=False)
 
@@ -226,7 +231,7 @@ class _Column:
             return None if name is None else _whole(batch[name], names)
 
         place, values = self.place, batch[self.place.column]
-        shown = replace(place, type=shown_type(place.type) if self.scalar is None else "double")
+        shown = self.shown
         if self.scalar is not None:
             values = reduced(values, self.scalar)
         elif place.type == "datetime":
@@ -244,7 +249,7 @@ class _Column:
         )
 
 
-def _within(place: Place, start: datetime, end: datetime) -> tuple[datetime, datetime]:
+def within(place: Place, start: datetime, end: datetime) -> tuple[datetime, datetime]:
     """The part of an interval that is a place's; empty where the begin is not before the end."""
     since, until = place.since, place.until
     return start if since is None else max(start, since), end if until is None else min(end, until)
@@ -258,7 +263,7 @@ def _places(connection: Connection, signal: str) -> tuple[tuple[Place, ...], str
     return found, None
 
 
-def _columns(servers: Servers, signal: Signal) -> list[_Column]:
+def columns_of(servers: Servers, signal: Signal) -> list[Column]:
     """The places of a signal, oldest first."""
     found = [column for node in signal.nodes for column in _columns_of(servers.of(node), signal.name)]
     if len(signal.nodes) > 1:
@@ -266,7 +271,7 @@ def _columns(servers: Servers, signal: Signal) -> list[_Column]:
     return found
 
 
-def _columns_of(connection: Connection, signal: str) -> list[_Column]:
+def _columns_of(connection: Connection, signal: str) -> list[Column]:
     """The places of a signal on a server. Beside it are, in the same table, the signals of its alarm by
     EPICS's names of fields, and the table's nanoseconds.
     """
@@ -282,7 +287,7 @@ def _columns_of(connection: Connection, signal: str) -> list[_Column]:
         return there[-1] if there and there[-1] not in own else None
 
     return [
-        _Column(
+        Column(
             connection,
             place,
             beside(nanoseconds_of(place.table), place.table),

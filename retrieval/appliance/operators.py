@@ -27,6 +27,7 @@ from ringlog.retrieval.appliance.regression import loess
 from ringlog.retrieval.bins import SECOND, Bins, binned, samples_of_bins, starts_of, whole_bins
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import Samples, microseconds
+from ringlog.retrieval.summarised import Summarised
 
 Numbers = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -58,10 +59,28 @@ _STATS: list[Figure] = [
 ]
 
 
+FIGURES = frozenset([*_FIGURES, "stats", "stats6", "optimized", "optimLastSample"])
+"""operators that summaries have the figures for"""
+
+Moved = Callable[[Iterator[Samples], int], Iterator[Samples]]
+Summaries = Callable[[int, Moved], Summarised | None]
+"""of the width of bins, and of what puts the sample before the interval into a bin"""
+
+
+def _none(width: int, moved: Moved) -> None:
+    """No summaries."""
+
+
 def processed(
-    stream: Iterator[Samples], wanted: Wanted, start: datetime, end: datetime, now: datetime
+    stream: Iterator[Samples],
+    wanted: Wanted,
+    start: datetime,
+    end: datetime,
+    now: datetime,
+    summaries: Summaries = _none,
 ) -> Iterator[Events]:
-    """The events that are wanted of samples from the one before `start` to `end`.
+    """The events that are wanted of samples from the one before `start` to `end`; of `summaries` where the
+    operator is one of FIGURES and they have them.
 
     Raises Refused (400) for figures of text.
     """
@@ -83,7 +102,7 @@ def processed(
     if operator == "deadBand":
         return _dead_band(stream, wanted.number)
     if operator in ("optimized", "optimLastSample"):
-        return _optimized(stream, wanted, begin, until, microseconds(now))
+        return _optimized(stream, wanted, begin, until, microseconds(now), summaries)
     if operator == "twoweek":
         return _two_weeks(stream, microseconds(now))
     if operator in ("flyers", "ignoreflyers"):
@@ -94,7 +113,8 @@ def processed(
         return _plot_bins(stream, width)
     if operator == "linear":
         return _linear(stream, width, wanted.fill, begin, until)
-    return _figures(stream, wanted, width, begin, until, microseconds(now))
+    found = summaries(width, Gaps(width, begin, None).moved)
+    return _figures(stream, wanted, width, begin, until, microseconds(now), found)
 
 
 def _inside(stream: Iterator[Samples], begin: int) -> Iterator[Samples]:
@@ -182,10 +202,16 @@ def _flyers(stream: Iterator[Samples], width: int, deviations: float, given: boo
 
 
 def _optimized(
-    stream: Iterator[Samples], wanted: Wanted, begin: int, until: int, now: int
+    stream: Iterator[Samples], wanted: Wanted, begin: int, until: int, now: int, summaries: Summaries
 ) -> Iterator[Events]:
     """The samples themselves when there are few, else five figures a bin (mean, deviation, min, max, n)."""
     points = int(wanted.number)
+    width = max(1, (until - begin) // SECOND // points)
+    stats = Wanted(wanted.signal, "stats" if wanted.operator == "optimized" else "stats6", width, wanted.fill)
+    found = summaries(width, Gaps(width, begin, None).moved)
+    if found is not None and found.samples > points:
+        yield from _figures(stream, stats, width, begin, until, now, found)
+        return
     held: list[Samples] = []
     rest = iter(stream)
     for part in rest:
@@ -201,19 +227,28 @@ def _optimized(
             yield held.pop(0)
         yield from rest
 
-    width = max(1, (until - begin) // SECOND // points)
-    stats = Wanted(wanted.signal, "stats" if wanted.operator == "optimized" else "stats6", width, wanted.fill)
-    yield from _figures(all_of_it(), stats, width, begin, until, now)
+    yield from _figures(all_of_it(), stats, width, begin, until, now, None)
 
 
 def _figures(
-    stream: Iterator[Samples], wanted: Wanted, width: int, begin: int, until: int, now: int
+    stream: Iterator[Samples],
+    wanted: Wanted,
+    width: int,
+    begin: int,
+    until: int,
+    now: int,
+    found: Summarised | None,
 ) -> Iterator[Events]:
-    place, stream = _place_of(stream)
-    if place is None:
-        return
+    """Of what was found in summaries, or else of the samples."""
     gaps = Gaps(width, begin, min(until, now) if wanted.fill else None)
-    made = ((bins, bins.number) for bins in binned(gaps.moved(stream, begin), width * SECOND))
+    if found is not None:
+        place, all_bins = found.place, found.bins
+    else:
+        first, stream = _place_of(stream)
+        if first is None:
+            return
+        place, all_bins = first, binned(gaps.moved(stream, begin), width * SECOND)
+    made = ((bins, bins.number) for bins in all_bins)
     for bins, number, source in _with_gaps(made, gaps):
         yield _events_of_bins(place, wanted.operator, _middle(number, width), number, source, bins)
 

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from starlette.requests import Request
@@ -12,14 +13,15 @@ from starlette.routing import Route
 from ringlog.retrieval.appliance import texts
 from ringlog.retrieval.appliance.events import Events, of_samples
 from ringlog.retrieval.appliance.names import chosen, expression, known, listed, most, posted
-from ringlog.retrieval.appliance.operators import processed
+from ringlog.retrieval.appliance.operators import FIGURES, processed
 from ringlog.retrieval.appliance.pattern import Wanted, wanted
 from ringlog.retrieval.appliance.raw import payload_type, ping_events, raw
 from ringlog.retrieval.asking import asked, caller, json_response
 from ringlog.retrieval.refused import Refused
-from ringlog.retrieval.samples import MICROSECOND, at, demand_few, samples
+from ringlog.retrieval.samples import MICROSECOND, Samples, at, demand_few, samples
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import LONGEST, Signal, matching
+from ringlog.retrieval.summarised import summarised
 from ringlog.retrieval.times import instant, span
 
 Result = TypeVar("Result")
@@ -93,14 +95,18 @@ async def get_data(request: Request) -> Response:
 
     def work(servers: Servers) -> Iterator[bytes]:
         found = _demanded(servers, wants)
+        # where summaries have the figures, rows are counted when they do not
+        read = [signal for want, signal in found if want.operator not in FIGURES]
         for start, end in ranges:
-            demand_few(servers, [signal for _, signal in found], start, end, queries.limits.rows)
+            demand_few(servers, read, start, end, queries.limits.rows)
         if form in ("json", "qw"):
             yield b"[ "
         for place, (want, signal) in enumerate(found):
             if place and form != "txt":
                 yield b",\n" if form in ("json", "qw") else b"\n"
-            yield from _formed(form, want, signal, _events(servers, signal, want, ranges, now))
+            yield from _formed(
+                form, want, signal, _events(servers, signal, want, ranges, now, queries.limits.rows)
+            )
         if form in ("json", "qw"):
             yield b" ]\n"
 
@@ -127,10 +133,22 @@ def _events(
     want: Wanted,
     ranges: Sequence[tuple[datetime, datetime]],
     now: datetime,
+    most: int,
 ) -> Iterator[Events]:
     for place, (start, end) in enumerate(ranges):
-        stream = samples(servers, signal, start, end + MICROSECOND, before=place == 0)
-        yield from processed(stream, want, start, end, now)
+        summaries = partial(summarised, servers, signal, start, end, before=place == 0)
+        uncounted = want.operator in FIGURES
+        stream = _samples(servers, signal, start, end, place == 0, most if uncounted else None)
+        yield from processed(stream, want, start, end, now, summaries)
+
+
+def _samples(
+    servers: Servers, signal: Signal, start: datetime, end: datetime, before: bool, most: int | None
+) -> Iterator[Samples]:
+    """Samples from the one before the start to the end. Raises Refused (413) for more than `most`."""
+    if most is not None:
+        demand_few(servers, [signal], start, end, most)
+    yield from samples(servers, signal, start, end + MICROSECOND, before=before)
 
 
 def _demanded(servers: Servers, wants: Sequence[Wanted]) -> list[tuple[Wanted, Signal]]:

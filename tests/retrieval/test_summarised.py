@@ -1,0 +1,139 @@
+"""Operators give of summaries what they give of rows."""
+
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import numpy as np
+import psycopg
+import pytest
+import sqlalchemy as sa
+from psycopg.conninfo import make_conninfo
+
+from ringlog.history.summaries import summarise
+from ringlog.retrieval.access import Login
+from ringlog.retrieval.appliance.operators import FIGURES, processed
+from ringlog.retrieval.appliance.pattern import wanted
+from ringlog.retrieval.connections import Connections
+from ringlog.retrieval.samples import MICROSECOND, Samples, samples
+from ringlog.retrieval.servers import Servers
+from ringlog.retrieval.signals import Signal, describe
+from ringlog.retrieval.summarised import summarised
+from ringlog.schema.facility import Column, Facility, Table
+from ringlog.schema.install import install
+
+BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+HOURS = 30
+NOW = BEGIN + timedelta(hours=HOURS, minutes=7)
+
+COLUMNS = (
+    Column("field", "m/field", "double"),
+    Column("current", "m/current", "real"),
+    Column("severity", "m/current.SEVR", "smallint"),
+    Column("steps", "m/steps", "int"),
+    Column("rare", "m/rare", "real"),
+)
+SIGNALS = [column.signal for column in COLUMNS if column.name != "severity"]
+OPERATORS = sorted({*FIGURES} - {"stats6"})
+
+Event = tuple[int, int, object]
+"""time, severity, value"""
+
+
+@pytest.fixture
+def servers(database_url: sa.URL, engine: sa.Engine) -> Iterator[tuple[Servers, psycopg.Connection, str]]:
+    """Rows each 20 s, with hours without any, and hours of rows without a reading."""
+    install(engine, Facility("test", "UTC", (Table("m", 9, 20.0, COLUMNS, summaries=(60, 600, 3600)),)))
+    conninfo = make_conninfo(user=database_url.username, dbname=database_url.database, **database_url.query)
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        with connection.transaction():
+            put(connection, random.Random(1), range(0, HOURS * 180))
+        # a little later, so that the spans of the last minute are over
+        summarise(conninfo, NOW + timedelta(minutes=3), enough=1)
+        connections = Connections()
+        with closing(connections), Servers(connections, login(conninfo)) as found:
+            yield found, connection, conninfo
+
+
+def login(conninfo: str) -> Login:
+    return Login("admin", conninfo, lambda node: login(conninfo))
+
+
+def put(connection: psycopg.Connection, chance: random.Random, places: range | list[int]) -> None:
+    rows = []
+    for place in places:
+        hour = place // 180 % 10
+        if hour == 3 or (hour == 7 and place % 180 > 3):
+            continue
+        moment = BEGIN + timedelta(seconds=20 * place, microseconds=chance.randrange(10**6))
+        field = {5: "NaN", 6: None}.get(hour, chance.gauss(1e6, 1))
+        current = chance.choice((None, "NaN", 1.5, -2.25)) if hour in (4, 5) else chance.gauss(10, 3)
+        severity = None if hour == 2 else int(hour == 1 and chance.random() < 0.1) * chance.randint(1, 3)
+        rows.append((1, moment, field, current, severity, chance.randint(-5, 5), None if hour else 1.0))
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "select ringlog.put_m(row (%s, %s, %s, %s, %s, %s, %s)::online.m)",
+            rows,
+        )
+
+
+def events(
+    servers: Servers, signal: Signal, pv: str, start: datetime, end: datetime, both: bool
+) -> list[object]:
+    """Time, severity and value of each event; of rows alone, or of summaries too."""
+    read: Iterator[Samples] = samples(servers, signal, start, end + MICROSECOND, before=True)
+    summaries = partial(summarised, servers, signal, start, end, before=True)
+    given = (summaries,) if both else ()
+    found: list[Event] = []
+    for part in processed(read, wanted(pv), start, end, NOW, *given):
+        severities = [0] * len(part) if part.severity is None else part.severity.tolist()
+        found += zip(part.nanoseconds.tolist(), severities, part.values.to_pylist(), strict=True)
+    return found
+
+
+def same(one: list[Event], other: list[Event]) -> None:
+    assert len(one) == len(other)
+    for mine, theirs in zip(one, other, strict=True):
+        assert mine[:2] == theirs[:2], (mine, theirs)
+        values = [np.array(value, float) for value in (mine[2], theirs[2])]
+        np.testing.assert_allclose(*values, rtol=1e-9, atol=1e-9)
+
+
+def test_operators_give_the_same(servers: tuple[Servers, psycopg.Connection, str]) -> None:
+    found, connection, conninfo = servers
+    chance = random.Random(2)
+    signals = describe(found, SIGNALS)
+    for step in range(3):
+        for _ in range(20):
+            width = chance.choice((60, 120, 600, 3600, 7200, 90, 1800))
+            operator = chance.choice(OPERATORS)
+            number = chance.choice((5, 50, 5000)) if operator.startswith("optim") else width
+            pv = f"{operator}_{number}({chance.choice(SIGNALS)})"
+            start = BEGIN + timedelta(seconds=chance.uniform(-4000, HOURS * 3000))
+            if chance.random() < 0.3:
+                start = datetime.fromtimestamp(int(start.timestamp()) // width * width, UTC)
+            end = start + timedelta(seconds=chance.uniform(1, HOURS * 3600))
+            signal = signals[wanted(pv).signal]
+            of_rows, of_both = (events(found, signal, pv, start, end, both) for both in (False, True))
+            try:
+                same(of_both, of_rows)
+            except AssertionError as error:
+                raise AssertionError(f"{pv} from {start} to {end}") from error
+            found.first.rollback()
+        if step == 0:
+            # late rows, which summaries do not have yet
+            put(connection, chance, [chance.randrange(HOURS * 180) for _ in range(40)])
+        else:
+            summarise(conninfo, NOW + timedelta(minutes=3), enough=1)
+
+
+def test_most_is_of_summaries(servers: tuple[Servers, psycopg.Connection, str]) -> None:
+    found, _, _ = servers
+    signals = describe(found, SIGNALS)
+    span = BEGIN, BEGIN + timedelta(hours=HOURS)
+    known = summarised(found, signals["m/field"], *span, 3600, lambda stream, begin: stream, before=True)
+    assert known is not None
+    assert known.samples > 0.6 * HOURS * 180
+    assert summarised(found, signals["m/field"], *span, 61, lambda stream, begin: stream, before=True) is None
