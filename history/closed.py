@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history.connection import Connection, table_of
+from ringlog.history.connection import Connection, answer
 from ringlog.history.packing import unpacked
 from ringlog.schema import closed
 
@@ -52,10 +52,10 @@ with block as materialized (
   join ringlog.summarised on summarised.table_name = {table} and summarised.until >= block.ends
   where block.column_name = 'time'
     and block.begins >= coalesce(
-      (select max(begins) from {storage} where column_name = 'time' and begins <= {start}), '-infinity'
+      (select max(begins) from {storage} where column_name = 'time' and begins <= $1), '-infinity'
     )
-    and block.begins < {end}
-    and block.ends > {start}
+    and block.begins < $2
+    and block.ends > $1
     and exists (select from pg_inherits where inhrelid = block.part and inhparent = {log}::regclass)
     and not exists (
       select from ringlog.summary_mark as mark
@@ -64,13 +64,13 @@ with block as materialized (
         and mark."time" < block.ends
     )
   order by block.begins
-  limit {most}
+  limit $4
 )
 select
   block.begins, block.ends, block.rows, part.column_name, part.attnum, part.type::integer, part.modifier,
   part.content
 from block
-join {storage} as part on part.begins = block.begins and part.column_name = any({columns})
+join {storage} as part on part.begins = block.begins and part.column_name = any($3)
 order by block.begins
 """
 
@@ -119,22 +119,24 @@ def blocks(
         storage=closed.storage(table),
         table=sql.Literal(table),
         log=sql.Literal(sql.Identifier("log", table).as_string()),
-        start=_moment(start, "-infinity"),
-        end=_moment(end, "infinity"),
-        columns=sql.Literal(["time", *columns]),
-        most=sql.Literal(most),
     )
-    found = table_of(connection, text)
+    values = (
+        _moment(start, "-infinity"),
+        _moment(end, "infinity"),
+        sql.Literal(["time", *columns]),
+        sql.Literal(most),
+    )
+    found = answer(connection, text, ("timestamptz", "timestamptz", "text[]", "integer"), values)
     if not found.num_rows:
         return Blocks([], None)
     begins, ends = (found.column(place).cast(pa.int64()).to_pylist() for place in (0, 1))
     counts, names, *known = (found.column(place).to_pylist() for place in range(2, 7))
-    values: dict[int, dict[str, pa.Array]] = {}
+    arrays: dict[int, dict[str, pa.Array]] = {}
     heads: dict[int, tuple[int, int]] = {}
     for place, content in enumerate(found.column(7)):
         n, name = counts[place], names[place]
         heads[begins[place]] = ends[place], n
-        there = values.setdefault(begins[place], {})
+        there = arrays.setdefault(begins[place], {})
         if name == "time":
             there[name] = unpacked(content.as_buffer(), TIME, n)
         elif columns[name] == Column(*(each[place] for each in known)):
@@ -142,7 +144,7 @@ def blocks(
     wanted = ["time", *columns]
     made = []
     for begin, (stop, n) in heads.items():
-        there = values[begin]
+        there = arrays[begin]
         if not n:
             made.append(Block(begin, stop, None))
         elif len(there) == len(wanted):

@@ -38,7 +38,7 @@ BLOCK = 4096
 """rows of a block; the last ones before its week's end, or before another block, may be half as many more"""
 
 _BYTES = 4 << 20
-"""of a column of waveforms in a block, about"""
+"""of a column of waveforms or texts in a block, about"""
 
 _SAVING = 0.5
 """Packed waveforms are at most this part of what they are."""
@@ -237,7 +237,7 @@ def _closed(
         if connection.execute(query, [log.as_string(), part.relation]).fetchone() is None:
             return None
         columns = _columns(connection, log)
-        most = _most(connection, part, [column for column in columns if column.kind.endswith("[]")], start)
+        most = _most(connection, part, columns, start)
         end = _end(connection, part, start, stop, open_end, most)
         if end is None:
             return None
@@ -279,20 +279,23 @@ def _columns(connection: psycopg.Connection, log: sql.Identifier) -> list[_Colum
     ]
 
 
-def _most(connection: psycopg.Connection, part: _Part, waveforms: Sequence[_Column], start: datetime) -> int:
-    """How many rows a block has: fewer of long waveforms, by the first ones."""
-    if not waveforms:
+def _most(connection: psycopg.Connection, part: _Part, columns: Sequence[_Column], start: datetime) -> int:
+    """How many rows a block has: fewer where waveforms and texts are long, by those of the first rows."""
+    lengths = [
+        sql.SQL("octet_length({}) / 8" if column.kind in _TEXTS else "array_length({}, 1)").format(
+            sql.Identifier(column.name)
+        )
+        for column in columns
+        if column.kind in _TEXTS or column.kind.endswith("[]")
+    ]
+    if not lengths:
         return BLOCK
-    lengths = sql.SQL(", ").join(
-        sql.SQL("coalesce(array_length({}, 1), 0)").format(sql.Identifier(column.name))
-        for column in waveforms
-    )
     query = sql.SQL(
-        'select max(points) from (select greatest({}) as points from {} where "time" >= %s'
+        'select max(length) from (select greatest({}) as length from {} where "time" >= %s'
         ' order by "time" limit 10) as first'
-    ).format(lengths, sql.Identifier("log", part.name))
-    (points,) = connection.execute(query, [start]).fetchone() or (None,)
-    return max(16, min(BLOCK, _BYTES // (8 * max(1, points or 1))))
+    ).format(sql.SQL(", ").join(lengths), sql.Identifier("log", part.name))
+    (length,) = connection.execute(query, [start]).fetchone() or (None,)
+    return max(16, min(BLOCK, _BYTES // (8 * max(1, length or 1))))
 
 
 def _end(

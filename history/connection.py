@@ -1,8 +1,10 @@
 """Connections to PostgreSQL that return Arrow, by ADBC."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from hashlib import sha256
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -155,6 +157,30 @@ def table_of(connection: Connection, query: sql.Composable) -> pa.Table:
     finally:
         with suppress(Error):
             cursor.close()
+
+
+_MOST = 64
+"""prepared statements of a connection"""
+_prepared: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
+"""the names of those of each connection"""
+
+
+def answer(
+    connection: Connection, query: sql.Composable, types: Sequence[str], values: Sequence[sql.Composable]
+) -> pa.Table:
+    """As `table_of`, of a query with $1, $2 … of these types, which PostgreSQL plans only the first times
+    that a connection asks it. Raises ReadError."""
+    text = query.as_string()
+    name = sql.Identifier(f"ringlog_{sha256(text.encode()).hexdigest()[:24]}")
+    there = _prepared.setdefault(connection, set())
+    if name.as_string() not in there:
+        if len(there) == _MOST:
+            run(connection, sql.SQL("deallocate all"))
+            there.clear()
+        of_types = sql.SQL(", ").join(map(sql.SQL, types))
+        run(connection, sql.SQL("prepare {} ({}) as {}").format(name, of_types, sql.SQL(text)))
+        there.add(name.as_string())
+    return table_of(connection, sql.SQL("execute {} ({})").format(name, sql.SQL(", ").join(values)))
 
 
 def _next(reader: pa.RecordBatchReader) -> pa.RecordBatch | None:

@@ -7,6 +7,7 @@ are some. A waveform, or a text, is its length among the packed lengths, and its
 """
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -64,25 +65,25 @@ def packed_texts(texts: Sequence[str | None]) -> bytes:
 def unpacked(content: pa.Buffer, kind: pa.DataType, n: int) -> pa.Array:
     """`n` values of this type, of which `packed`, `packed_times`, `packed_lists` or `packed_texts` has made
     `content`."""
-    form, place = _first(content), 1
+    octets = memoryview(content).cast("B")  # Arrow's bytes have a sign
+    form, place = octets[0], 1
     validity = None
     if form & _NULLS:
         place += (n + 7) // 8
         validity = content.slice(1, place - 1)
-    body = content.slice(place)
     if form & ~_NULLS == _LISTS:
-        return _lists(body, kind, n, validity)
-    values = _values(form & ~_NULLS, body, np.dtype(f"u{(kind.bit_width + 7) // 8}"), n)
-    if pa.types.is_boolean(kind):
+        return _lists(octets[place:], kind, n, validity)
+    width, is_bit = _shape(kind)
+    values = _values(form & ~_NULLS, octets[place:], width, n)
+    if is_bit:
         values = np.packbits(values.view(np.uint8), bitorder="little")
-    return pa.Array.from_buffers(
-        kind, n, [validity, pa.py_buffer(np.require(values, requirements=["C", "A"]))]
-    )
+    return pa.Array.from_buffers(kind, n, [validity, pa.py_buffer(values)])
 
 
-def _first(content: pa.Buffer) -> int:
-    # Arrow's bytes have a sign
-    return memoryview(content).cast("B")[0]
+@cache
+def _shape(kind: pa.DataType) -> tuple[int, bool]:
+    """Bytes of a packed value, and whether it is a bit."""
+    return (kind.bit_width + 7) // 8, pa.types.is_boolean(kind)
 
 
 def _with_nulls(body: bytes, there: Mask) -> bytes:
@@ -118,54 +119,50 @@ def _compressed(codec: pa.Codec, values: NDArray[np.generic]) -> bytes:
     return bytes(codec.compress(pa.py_buffer(np.ascontiguousarray(values))))
 
 
-def _values(form: int, body: pa.Buffer, element: np.dtype[np.generic], n: int) -> NDArray[np.generic]:
-    width = element.itemsize
+def _values(form: int, body: memoryview, width: int, n: int) -> NDArray[Any]:
+    """`n` values of so many bytes, as whole numbers."""
+    element = np.dtype(f"u{width}")
     if not n:
         return np.empty(0, element)
     match form:
         case 0:  # _PLAIN
-            return np.frombuffer(body, element, n)
+            # bytes of any place: Arrow's begin at a whole number of values
+            return np.frombuffer(body, element, n).copy()
         case 1:  # _SAME
             return np.full(n, np.frombuffer(body, element, 1)[0])
         case 2:  # _FEW
-            many = _first(body) + 1
+            many = body[0] + 1
             known = np.frombuffer(body, element, many, 1)
-            places = _ZSTD.decompress(body.slice(1 + many * width), n)
-            return known[np.frombuffer(places, np.uint8)]
+            return known[np.frombuffer(_ZSTD.decompress(body[1 + many * width :], n), np.uint8)]
         case 3:  # _PLANES
             codec = _LZ4 if width > 1 else _ZSTD
-            planes = np.frombuffer(codec.decompress(body, n * width), np.uint8).reshape(width, n)
-            return _together(planes).view(element)
+            return _together(np.frombuffer(codec.decompress(body, n * width), np.uint8).reshape(width, n))
         case 4:  # _DISTANCES
-            width, rest = _first(body), body.slice(17)
             begin, least = np.frombuffer(body, np.int64, 2, 1)
             times = np.empty(n, np.int64)
             times[0] = begin
-            times[1:] = _values(_first(rest), rest.slice(1), np.dtype(f"u{width}"), n - 1)
+            times[1:] = _values(body[17], body[18:], body[0], n - 1)
             times[1:] += least
             return np.cumsum(times, out=times)
     raise ValueError(f"packed values have no form {form}")
 
 
-def _together(planes: NDArray[np.uint8]) -> NDArray[np.generic]:
+def _together(planes: NDArray[np.uint8]) -> NDArray[Any]:
     """Numbers of which each row has one byte of all, the lowest first."""
-    numbers: NDArray[Any] = planes[-1].astype(f"<u{len(planes)}")
+    numbers: NDArray[Any] = planes[-1].astype(f"u{len(planes)}")
     for plane in planes[-2::-1]:
         numbers <<= 8
         numbers |= plane
     return numbers
 
 
-def _lists(body: pa.Buffer, kind: pa.DataType, n: int, validity: pa.Buffer | None) -> pa.Array:
-    end = 4 + int.from_bytes(memoryview(body).cast("B")[:4], "little")
+def _lists(body: memoryview, kind: pa.DataType, n: int, validity: pa.Buffer | None) -> pa.Array:
+    end = 4 + int.from_bytes(body[:4], "little")
     offsets = np.zeros(n + 1, np.int32)
-    lengths = body.slice(4, end - 4)
-    np.cumsum(_values(_first(lengths), lengths.slice(1), np.dtype(np.int32), n), out=offsets[1:])
+    np.cumsum(_values(body[4], body[5:end], 4, n), out=offsets[1:])
     many = int(offsets[-1])
-    rest = body.slice(end)
     if pa.types.is_string(kind):
-        points = _values(_first(rest), rest.slice(1), np.dtype(np.uint8), many)
-        buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(points)]
-        return pa.Array.from_buffers(kind, n, buffers)
-    points = unpacked(rest, kind.value_type, many)
+        points = _values(body[end], body[end + 1 :], 1, many)
+        return pa.Array.from_buffers(kind, n, [validity, pa.py_buffer(offsets), pa.py_buffer(points)])
+    points = unpacked(pa.py_buffer(body[end:]), kind.value_type, many)
     return pa.Array.from_buffers(kind, n, [validity, pa.py_buffer(offsets)], children=[points])

@@ -17,7 +17,7 @@ from psycopg import sql
 
 from ringlog.history.blocks import EPOCH
 from ringlog.history.closed import Column, blocks, moment_of
-from ringlog.history.connection import Connection, records, rows, run, transaction
+from ringlog.history.connection import Connection, answer, rows, run, transaction
 from ringlog.history.files import read as read_file
 from ringlog.history.folder import Folder
 from ringlog.history.late import merged
@@ -29,6 +29,7 @@ MICROSECOND = timedelta(microseconds=1)
 
 _FEW = 10_000
 """rows that are read as such where no more are wanted"""
+_SHORT = timedelta(hours=1)
 _ENOUGH = 1 << 20
 """bytes of blocks that are given as one batch"""
 _MOST = 512
@@ -123,8 +124,7 @@ def _pieces(
 ) -> Iterator[Iterator[pa.RecordBatch]]:
     """The parts to read in order: of PostgreSQL, and of the cold weeks."""
     # the first rows are found sooner than their blocks
-    may_be = start is None or (tiers.closed_until is not None and start < tiers.closed_until)
-    if tiers.columns is not None and may_be and (limit is None or limit > _FEW):
+    if tiers.columns is not None and tiers.are_worth(start, end) and (limit is None or limit > _FEW):
         hot = partial(_closed, columns=tiers.columns)
     else:
         hot = partial(_hot, columns=columns)
@@ -179,6 +179,15 @@ class _Tiers:
     closed_until: datetime | None
     """end of the last closed rows"""
 
+    def are_worth(self, start: datetime | None, end: datetime | None) -> bool:
+        """Whether closed rows are so much of this time that it is worth while to look for them."""
+        if start is None:
+            return True
+        if self.closed_until is None or start >= self.closed_until:
+            return False
+        part = self.closed_until - start
+        return part >= _SHORT or (end is not None and 2 * part >= end - start)
+
 
 _TIERS = """
 select week.*, known.columns, known.until
@@ -187,15 +196,15 @@ left join (
   select until, (
     select json_object_agg(attname, array[attnum, atttypid::bigint, atttypmod])
     from pg_attribute
-    where attrelid = {log}::regclass and attname = any({columns})
+    where attrelid = $2::regclass and attname = any($4)
   )::text as columns
   from ringlog.closed
-  where table_name = {table} and has_table_privilege(to_regclass({storage}), 'select')
+  where table_name = $1 and has_table_privilege(to_regclass($3), 'select')
 ) as known on true
 left join (
   select begins, ends, archive as folder, file, rows, footer
   from ringlog.cold_week, ringlog.history
-  where table_name = {table} and recalled_until is null and rows > 0 and begins < {end}
+  where table_name = $1 and recalled_until is null and rows > 0 and begins < $5
 ) as week on true
 order by begins
 """
@@ -203,14 +212,15 @@ order by begins
 
 def _tiers(connection: Connection, table: str, end: datetime | None, columns: Sequence[str] = ()) -> _Tiers:
     """The cold weeks that begin before `end`, and what closed rows have of these columns."""
-    query = sql.SQL(_TIERS).format(
-        storage=sql.Literal(storage(table).as_string()),
-        log=sql.Literal(_log(table).as_string()),
-        columns=sql.Literal([*columns]),
-        table=sql.Literal(table),
-        end=_moment(end, "infinity"),
+    values = (
+        sql.Literal(table),
+        sql.Literal(_log(table).as_string()),
+        sql.Literal(storage(table).as_string()),
+        sql.Literal([*columns]),
+        _moment(end, "infinity"),
     )
-    found = records(connection, query)
+    types = ("text", "text", "text", "text[]", "timestamptz")
+    found = answer(connection, sql.SQL(_TIERS), types, values).to_pylist()
     weeks = []
     for row in found:
         known, until = row.pop("columns"), row.pop("until")

@@ -100,7 +100,8 @@ def test_packed_values_are_the_same_bits(seed: int) -> None:
     assert unpacked(pa.py_buffer(content), pa.list_(pa.float64()), n).to_pylist() == lists
 
 
-BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
+BEGIN = datetime(2025, 10, 6, tzinfo=UTC)
+"""three weeks before Central Europe's clocks are set back"""
 WEEKS = 4
 NOW = BEGIN + timedelta(weeks=WEEKS, days=-2)
 VALUES: tuple[tuple[object, ...], ...] = (
@@ -120,7 +121,7 @@ VALUES: tuple[tuple[object, ...], ...] = (
 class Log:
     """A log, and a plain table with the same rows."""
 
-    def __init__(self, engine: sa.Engine, conninfo: str, folder: Path, seed: int) -> None:
+    def __init__(self, engine: sa.Engine, conninfo: str, folder: Path, seed: int, zone: str = "UTC") -> None:
         self.engine, self.conninfo, self.chance = engine, conninfo, random.Random(seed)
         columns = tuple(
             Column(name, f"m/{name}", kind, points=9 if kind.endswith("[]") else None)
@@ -129,7 +130,7 @@ class Log:
         self.names = [*NAMES]
         self.table = Table("m", 50, 60.0, columns, summaries=(60, 3600))
         self.facility = Facility(
-            "test", "UTC", (self.table,), history=History(Retention(2, "week"), str(folder))
+            "test", zone, (self.table,), history=History(Retention(2, "week"), str(folder))
         )
         install(engine, self.facility)
         self.connection = psycopg.connect(conninfo, autocommit=True)
@@ -247,7 +248,7 @@ class Log:
 
 
 @pytest.mark.parametrize(
-    ("seed", "rounds"), [(1, 1), *(pytest.param(seed, 4, marks=pytest.mark.long) for seed in range(2, 6))]
+    ("seed", "rounds"), [(1, 1), *(pytest.param(seed, 2, marks=pytest.mark.long) for seed in range(2, 6))]
 )
 def test_whatever_happens_columns_give_what_the_rows_are(
     engine: sa.Engine, conninfo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, rounds: int
@@ -264,7 +265,8 @@ def test_whatever_happens_columns_give_what_the_rows_are(
 
     blocks = columns_of.blocks
     monkeypatch.setattr(reading, "blocks", counted)
-    with Log(engine, conninfo, tmp_path / "archive", seed) as log:
+    zone = ("UTC", "Europe/Berlin")[seed % 2]
+    with Log(engine, conninfo, tmp_path / "archive", seed, zone) as log:
         steps = [
             *(Log.put, Log.maintain, Log.summarise, Log.close, Log.archive, Log.recall, Log.end_of_recall),
             *(Log.leave_and_return, Log.rename, Log.replace_column),

@@ -33,6 +33,7 @@ def test_report_of_an_empty_database(engine: sa.Engine) -> None:
         "schema parameter_rows",
         "schema recent",
         "schema set_aside",
+        "schema closed",
         "schema summary",
         "schema ten_seconds",
         "schema minute",
