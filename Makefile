@@ -4,6 +4,7 @@
 # make test-long     what takes long: kills, machines, experiments, every case in every way
 # make nightly       all three
 # make plant  random operations on a server, and reads compared with a model, for PLANT_SECONDS (600)
+# make chaos  faults of every kind beside writers, for CHAOS_SECONDS (300), by CHAOS_SEED
 # make check  the part of the core that takes two minutes: lint, unit tests, schema, T-SQL
 # make wheel  dist/ringlog-….whl, which installs without cargo on any Linux of its processor
 # make matrix writes docs/clients-matrix.md from the tests of all clients
@@ -17,7 +18,7 @@ BIN := $(VENV)/bin
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test test-clients test-long nightly plant check develop lab wheel matrix lint format rust-test clean
+.PHONY: demo test test-clients test-long nightly plant chaos check develop lab wheel matrix lint format rust-test clean
 
 # What the extension is built from, and what decides which packages are installed.
 SOURCES := setup.cfg pyproject.toml lab/pyproject.toml gateway/Cargo.lock \
@@ -75,8 +76,13 @@ nightly:
 	$(MAKE) test-long
 
 PLANT_SECONDS ?= 600
+CHAOS_SECONDS ?= 300
 plant: $(VENV)/.installed
 	PYTHONPATH=tests $(BIN)/python -m plant --seconds $(PLANT_SECONDS)
+
+chaos: $(VENV)/.installed
+	PYTHONPATH=tests:tests/gateway:tests/long:tests/long/faults $(BIN)/python -m chaos --seconds $(CHAOS_SECONDS) \
+	  $(if $(CHAOS_SEED),--seed $(CHAOS_SEED))
 
 check: lint rust-test
 	$(PYTEST) $(CHECKED)

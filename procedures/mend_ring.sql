@@ -88,7 +88,7 @@ begin
 
   sentence := format(
     '%s was damaged (%s) and has new files without %s of its rows: `ringlog refill %s` makes them again from the log',
-    ring::regclass, words, lost, name
+    ring::regclass, left(words, 500), lost, name
   );
   insert into ringlog.event (table_name, spool, number, "time", kind, words)
   values (name, 'ring', extract(epoch from clock_timestamp()) * 1000000, now(), 'damaged', sentence)

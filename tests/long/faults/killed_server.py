@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -20,6 +21,9 @@ class KilledServer:
 
     `facility` None serves what is installed already. What it says goes to the file `log`, anew at each start.
     """
+
+    environment: Mapping[str, str] = {}
+    """variables of the next start"""
 
     def __init__(self, data: Path, facility: Path | None, log: Path) -> None:
         self._data = data
@@ -47,7 +51,9 @@ class KilledServer:
         until = time.monotonic() + _PATIENCE
         while True:
             with self._log.open("wb") as log:
-                self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
+                self._process = subprocess.Popen(
+                    self._command, stdout=log, stderr=log, env=os.environ | self.environment
+                )
             while self._process.poll() is None:
                 if re.search(r"^TDS on", self._said(), re.MULTILINE):
                     return

@@ -1,9 +1,11 @@
 """Tables move from one server to another: with all they have, while they are written, and broken off."""
 
+import json
 import os
 import shutil
 import signal
 import subprocess
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,7 +14,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import psycopg
+import pymssql
 import pytest
+from sql_names import names_in_sql
 
 from servers import RINGLOG, address_of, free_port, ringlog, serving_external
 from sites import NOON, WHERE, Site, client, install, put, start
@@ -42,6 +46,7 @@ points = 100
 def move(site: Site, *tables: str) -> str:
     moved = ringlog("node", "move", *tables, "--facility", site.facility, RINGLOG_DSN=site.dsn)
     assert moved.returncode == 0, moved.stderr
+    assert "-1" not in moved.stdout
     return moved.stdout
 
 
@@ -383,6 +388,83 @@ def nothing_is_left(site: Site, node: str) -> None:
             " select table_name from ringlog.logged_table union all select table_name from ringlog.moved_row"
         ).fetchall()
         assert left == []
+
+
+def test_tables_of_every_name_move(site: Site) -> None:
+    """There and back, with columns and tables that are called as something in ringlog's own SQL."""
+    names = names_in_sql()
+    half = len(names) // 2
+    columns = {
+        "r": names[:half],
+        "ring": names[half:],
+        "n": ["n"],
+        "place": ["place", "at"],
+        "came": ["came"],
+    }
+    before_tables = site.facility.read_text()
+
+    def write(node: str | None) -> None:
+        text = before_tables
+        for table, own in columns.items():
+            text += f'[[table]]\nname = "{table}"\nrows = 4\ncycle = 1.0\n'
+            text += f'node = "{node}"\n' if node else ""
+            text += "".join(
+                f'[[table.column]]\nname = "{name}"\nsignal = "{table}/{name}"\ntype = "double"\n'
+                for name in own
+            )
+        site.facility.write_text(text)
+
+    write(None)
+    install(site)
+    with site.admin(None) as connection:
+        for table, own in columns.items():
+            for number in range(6):
+                values = {"seq_no": number % 4 + 1, "time": f"2026-11-20T12:00:0{number}Z"}
+                values |= dict.fromkeys(own, number)
+                query = f'select ringlog."put_{table}"(json_populate_record(null::online."{table}", %s))'
+                connection.execute(query.encode(), [json.dumps(values)])
+    before = {table: everything_of(site, table, None) for table in columns}
+    for node in ("b", None):
+        write(node)
+        move(site)
+        for table in columns:
+            after = everything_of(site, table, node)
+            for kind in ("ring", "log", "partitions", "arguments"):
+                assert after[kind] == before[table][kind], (table, kind)
+
+
+def test_readers_go_with_a_table(site: Site) -> None:
+    """Whoever reads while it moves gets the rows, and no error."""
+    answers: Counter[object] = Counter()
+    ended = threading.Event()
+
+    def read(address: tuple[str, int], text: str) -> None:
+        with client(address, "reader") as cursor:
+            while not ended.is_set():
+                try:
+                    cursor.execute(text)
+                    answers[cursor.fetchall()[0][0]] += 1
+                except pymssql.Error as error:
+                    answers[error.args] += 1
+
+    with serving_external(site.dsn, site.folder / "serve.log") as address:
+        with client(address) as cursor:
+            for number in range(1, 51):
+                put(cursor, "vacuum", number)
+        texts = [
+            "select count(*) from log..vacuum",
+            "select max(count) from online..vacuum where count is not null",
+        ]
+        threads = [threading.Thread(target=read, args=(address, text)) for text in 2 * texts]
+        for thread in threads:
+            thread.start()
+        for node in (None, "c", "b", None, "c"):
+            site.write_facility(WHERE | {"vacuum": node})
+            move(site, "vacuum")
+        ended.set()
+        for thread in threads:
+            thread.join()
+    assert {*answers} == {50}, answers
 
 
 def test_a_move_is_broken_off_anywhere(site: Site) -> None:

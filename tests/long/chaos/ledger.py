@@ -1,0 +1,57 @@
+"""What a writer has had acknowledged, in a file of the test's own."""
+
+import struct
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+_RECORD = struct.Struct("<iqdq")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Row(NamedTuple):
+    """A row as it is sent: `time` in microseconds since 1970."""
+
+    seq_no: int
+    time: int
+    level: float
+    number: int
+
+    @property
+    def moment(self) -> datetime:
+        return _EPOCH + timedelta(microseconds=self.time)
+
+    @property
+    def bits(self) -> bytes:
+        """All of it, bit by bit."""
+        return _RECORD.pack(*self)
+
+
+def microseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+@dataclass
+class Ledger:
+    """The rows of a table that were acknowledged, in their order, and how long each was waited for."""
+
+    file: Path
+    waits: list[tuple[float, float]] = field(default_factory=list)
+    """begin and end of each call, of time.monotonic"""
+
+    def __post_init__(self) -> None:
+        self._stream = self.file.open("ab", buffering=0)
+
+    def acknowledge(self, row: Row, begun: float) -> None:
+        self.waits.append((begun, time.monotonic()))
+        self._stream.write(row.bits)
+
+    def rows(self) -> Iterator[Row]:
+        for record in _RECORD.iter_unpack(self.file.read_bytes()):
+            yield Row(*record)
+
+    def close(self) -> None:
+        self._stream.close()

@@ -1,0 +1,183 @@
+"""Writers over TDS: a thread each, which sends a row until it is acknowledged, and then the next one."""
+
+import math
+import random
+import struct
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pymssql
+from pymssql import _mssql
+
+from chaos.ledger import Ledger, Row, microseconds
+from servers import Login
+from tds_clients import Answer, CtClient, Param
+
+ERRORS = (pymssql.Error, _mssql.MSSQLException)
+_PAUSE = 0.05
+"""seconds between attempts"""
+
+
+class Failed(Exception):
+    """An answer that is no acknowledgement; `words` say why."""
+
+    def __init__(self, words: str, connected: bool) -> None:
+        super().__init__(words)
+        self.connected = connected
+
+
+class Writer(threading.Thread):
+    """Writes the ring of a table round and round."""
+
+    def __init__(self, table: str, rows: int, cycle: float, ledger: Ledger, seed: int) -> None:
+        super().__init__(name=table, daemon=True)
+        self.table = table
+        self.ledger = ledger
+        self.answers: Counter[str] = Counter()
+        """what was answered instead of an acknowledgement, and how often"""
+        self.ended = threading.Event()
+        self._rows = rows
+        self._cycle = cycle
+        self._draw = random.Random(seed)
+        self._place = 0
+        self._last = 0
+
+    def run(self) -> None:
+        while not self.ended.is_set():
+            self.send(self.next_row(datetime.now(UTC)))
+            self.ended.wait(self._cycle)
+        self.leave()
+
+    def next_row(self, moment: datetime) -> Row:
+        """A row of any values, by the writer's own clock, which never stands still."""
+        self._place = self._place % self._rows + 1
+        self._last = max(self._last + 1, microseconds(moment))
+        level = math.nan
+        while not math.isfinite(level):
+            (level,) = struct.unpack("<d", self._draw.randbytes(8))
+        return Row(self._place, self._last, level, self._draw.randint(-(2**31), 2**31 - 1))
+
+    def send(self, row: Row) -> None:
+        """Until it is acknowledged."""
+        begun = time.monotonic()
+        while True:
+            try:
+                self.put(row)
+            except Failed as failed:
+                self.answers[str(failed)] += 1
+                if not failed.connected:
+                    self.leave()
+                time.sleep(_PAUSE)
+            else:
+                self.ledger.acknowledge(row, begun)
+                return
+
+    def put(self, row: Row) -> None:
+        """Raises Failed."""
+        raise NotImplementedError
+
+    def leave(self) -> None:
+        """Ends the connection."""
+        raise NotImplementedError
+
+
+class Seven(Writer):
+    """Of TDS 7.4, by DB-Library."""
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        login: Login,
+        table: str,
+        rows: int,
+        cycle: float,
+        ledger: Ledger,
+        seed: int,
+    ) -> None:
+        super().__init__(table, rows, cycle, ledger, seed)
+        self._address, self._login = address, login
+        self._connection: pymssql.Connection | None = None
+
+    def put(self, row: Row) -> None:
+        try:
+            if self._connection is None:
+                host, port = self._address
+                self._connection = pymssql.connect(
+                    server=host,
+                    port=str(port),
+                    user=self._login.user,
+                    password=self._login.password,
+                    tds_version="7.4",
+                    autocommit=True,
+                    login_timeout=20,
+                    timeout=60,
+                )
+            with self._connection.cursor() as cursor:
+                moment = f"{row.moment:%Y-%m-%d %H:%M:%S.%f}"
+                cursor.callproc(f"put_{self.table}", (row.seq_no, moment, row.level, row.number))
+                while cursor.nextset():
+                    pass
+        except ERRORS as error:
+            number = error.args[0][0] if isinstance(error.args[0], tuple) else error.args[0]
+            connected = self._connection is not None and self._connection._conn.connected
+            raise Failed(f"{number} {error.args[-1]!r:.300}", connected) from None
+
+    def leave(self) -> None:
+        if self._connection is not None:
+            with suppress(*ERRORS):
+                self._connection.close()
+            self._connection = None
+
+
+class Five(Writer):
+    """Of TDS 5.0, by ct-library."""
+
+    def __init__(
+        self,
+        program: Path,
+        configuration: Path,
+        login: Login,
+        table: str,
+        rows: int,
+        cycle: float,
+        ledger: Ledger,
+        seed: int,
+    ) -> None:
+        super().__init__(table, rows, cycle, ledger, seed)
+        self._program, self._configuration, self._login = program, configuration, login
+        self._client: CtClient | None = None
+
+    def put(self, row: Row) -> None:
+        try:
+            if self._client is None:
+                self._client = CtClient(self._program, self._configuration, "5.0", self._login)
+                if self._client.login.end != "login":
+                    raise Failed(f"login: {_words(self._client.login)}", False)
+            answer = self._client.call(
+                f"put_{self.table}",
+                [
+                    Param("int", str(row.seq_no), "@seq_no"),
+                    Param("char", f"{row.moment:%Y-%m-%d %H:%M:%S.%f}", "@time"),
+                    Param("float", repr(row.level), "@level"),
+                    Param("int", str(row.number), "@number"),
+                ],
+            )
+        except (OSError, AssertionError) as error:
+            raise Failed(f"ct_client: {type(error).__name__}", False) from None
+        if answer.statuses != [0] or answer.errors:
+            raise Failed(_words(answer), not answer.failed)
+
+    def leave(self) -> None:
+        if self._client is not None:
+            with suppress(OSError):
+                self._client.close()
+            self._client = None
+
+
+def _words(answer: Answer) -> str:
+    said = [f"{message.number} {message.text:.300}" for message in answer.errors]
+    return "; ".join([*said, *map(str, answer.client_messages)]) or "no answer"

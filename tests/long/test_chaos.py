@@ -1,0 +1,20 @@
+"""Faults of every kind at once, for CHAOS_SECONDS and by CHAOS_SEED: nothing is lost, repeated or wrong."""
+
+import os
+import random
+
+import pytest
+from chaos.life import live
+
+SECONDS = float(os.environ.get("CHAOS_SECONDS", "240"))
+SEED = int(os.environ.get("CHAOS_SEED") or random.randrange(2**31))
+LONGEST = 5.0
+"""seconds that a writer of a sound table may wait beside other tests"""
+
+pytestmark = pytest.mark.timeout(SECONDS + 900)
+
+
+def test_no_fault_takes_more_than_itself() -> None:
+    figures = live(SEED, SECONDS)
+    assert figures.good, f"seed {SEED}: {figures}"
+    assert figures.longest < LONGEST, f"seed {SEED}: {figures}"
