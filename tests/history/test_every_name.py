@@ -1,25 +1,28 @@
 """Columns and tables with every name that ringlog's own SQL gives to something: none is taken for another."""
 
+import asyncio
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import httpx
 import psycopg
 import pytest
 import sqlalchemy as sa
 from psycopg import sql
+from sql_names import names_in_sql
 
-import ringlog
 from ringlog.history.archive import archive
-from ringlog.history.late import KEY
 from ringlog.history.reading import newest, read
 from ringlog.history.recall import recall
 from ringlog.history.restoring import restore
 from ringlog.history.summaries import summarise
 from ringlog.history.verification import problems_of
+from ringlog.retrieval.access import Access, Place
+from ringlog.retrieval.application import application
+from ringlog.retrieval.limits import Limits
 from ringlog.schema import rings
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
@@ -28,35 +31,6 @@ from ringlog.schema.partitions import Week, maintain
 NOW = datetime.now(UTC).replace(microsecond=0)
 WEEK = timedelta(weeks=1)
 OLD = Week.of(NOW - 10 * WEEK).start + timedelta(hours=5)
-
-_NAME = r'"?([a-z][a-z0-9_]*)"?'
-_TYPES = (
-    r"(?:text|integer|bigint|timestamptz|boolean|double precision|interval|record|regclass|regtype|oid|real"
-    r"|jsonb?|name|smallint)"
-)
-_IN_PYTHON = re.compile(r'"""(.*?)"""|"((?:[^"\\\n]|\\.)*)"|\'((?:[^\'\\\n]|\\.)*)\'', re.DOTALL)
-
-
-def names_in_sql() -> list[str]:
-    """The aliases, parameters, variables and output columns of ringlog's own SQL."""
-    found: set[str] = set()
-    root = Path(ringlog.__file__).parent
-    for file in (file for part in root.iterdir() for file in part.resolve().rglob("*")):
-        if file.suffix == ".sql" and "system" not in file.parts and "gateway" not in file.parts:
-            text = file.read_text()
-            found.update(re.findall(rf"^  {_NAME} (?:constant )?{_TYPES}\b", text, re.MULTILINE))
-            found.update(re.findall(rf"\b(?:out |[(] ?){_NAME} {_TYPES}\b", text))
-            texts = [text]
-        elif file.suffix == ".py" and "gateway" not in file.parts:
-            texts = ["".join(match) for match in _IN_PYTHON.findall(file.read_text())]
-            texts = [each for each in texts if re.search(r"\b(select|update|insert|delete|join)\b", each)]
-        else:
-            continue
-        for each in texts:
-            found.update(re.findall(rf"\bas {_NAME}", each))
-            for listed in re.findall(r"\bas \w+ \(([a-z0-9_, \"]+)\)", each):
-                found.update(re.findall(_NAME, listed))
-    return sorted(found - {*KEY, "ringlog_owner"})
 
 
 def tables() -> tuple[Table, ...]:
@@ -140,6 +114,21 @@ def site(engine: sa.Engine, conninfo: str, tmp_path: Path) -> Iterator[Site]:
         yield site
 
 
+async def over_http(site: Site) -> None:
+    served = application(Access(Place(site.conninfo, site.conninfo), 60.0), Limits())
+    span = {"from": OLD.isoformat(), "to": (OLD + timedelta(days=1)).isoformat()}
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(served), base_url="http://ringlog") as client:
+        for table in TABLES:
+            signals = [column.signal for column in table.columns[:40]]
+            got = await client.get("/api/v1/data", params={"signal": signals, **span})
+            assert got.status_code == 200, got.text
+            assert [len(each["samples"]) for each in got.json()["signals"]] == [7] * len(signals), got.text
+            pv = f"count_3600({signals[0]})"
+            got = await client.get("/retrieval/data/getData.json", params={"pv": pv, **span})
+            assert got.status_code == 200, got.text
+            assert sum(event["val"] for event in got.json()[0]["data"]) == 7, got.text
+
+
 def test_every_name(site: Site) -> None:
     sent = {}
     for table in TABLES:
@@ -212,6 +201,8 @@ def test_every_name(site: Site) -> None:
                 bounds = [column.signal, OLD, OLD + timedelta(days=1)]
                 assert site.connection.execute(trend, bounds).fetchone() == (7,)
         assert site.stored(table) == sent[table.name]
+
+    asyncio.run(over_http(site))
 
     # the archive and back
     def read_all(table: Table) -> list[object]:

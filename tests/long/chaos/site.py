@@ -319,16 +319,13 @@ class Site:
             before = self._now_extra.pop(table)
             self._write_facility()
             refused = self.command("init", "--facility", str(self.facility), demanded=False)
-            statements = [
-                line
-                for line in (refused.stdout + refused.stderr).splitlines()
-                if line.startswith(("alter ", "drop ")) and before in line
-            ]
-            if refused.returncode and not statements:
-                raise RuntimeError(f"no SQL to remove {before}: {refused.stdout}{refused.stderr}")
-            with psycopg.connect(self.server.dsn, autocommit=True) as connection:
-                for statement in statements:
-                    connection.execute(statement.encode())
+            if refused.returncode:
+                # the SQL that it names is the operator's to run
+                _, marked, text = refused.stderr.partition("\n--")
+                if not marked:
+                    raise RuntimeError(f"no SQL to remove {before}: {refused.stderr}")
+                with psycopg.connect(self.server.dsn, autocommit=True) as connection:
+                    connection.execute(f"--{text}".encode())
         else:
             self.extra[table] += 1
             self._now_extra[table] = f"extra_{self.extra[table]}"
