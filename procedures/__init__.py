@@ -149,6 +149,7 @@ def table_procedures(
     cycle: float = 1.0,
     clock_tolerance: timedelta | None = None,
     without_nan: Collection[str] = (),
+    decimals: Sequence[str] = (),
     waveforms: Mapping[str, int] | None = None,
     ring_schema: str = "online",
     called: str | None = None,
@@ -158,7 +159,8 @@ def table_procedures(
 
     `columns` are the data columns in the order the ring has them. `nth` and `period` (seconds) say which rows
     go to the log: see ringlog.schema.facility.LogPolicy. Rows further ahead of the clock than
-    `clock_tolerance` are not for the ring. In the columns `without_nan` what is no number is stored as null.
+    `clock_tolerance` are not for the ring. In the columns `without_nan` what is no number is stored as null,
+    in `decimals` it is refused.
     `waveforms` has the most points of each column that is one; they are stored by the log alone when the ring
     lies in another schema than online. They are named after `called`, a name that the table had before, where
     it is given; a table that is `retired` has none that write.
@@ -182,6 +184,8 @@ def table_procedures(
         "staged_name": sql.Literal(staged.as_string()),
         "staged_without_nan": _staged_without_nan(staged, without_nan, waveforms),
         "staged_point_checks": _point_checks("import_points", "import", table, waveforms, staged),
+        "decimal_check": _decimal_check("put_decimals", "put", table, decimals),
+        "staged_decimal_check": _decimal_check("import_decimals", "import", table, decimals, staged),
         "names": sql.Literal(every_column),
         "columns": ", ".join(quoted),
         "values": _of("r", quoted),
@@ -262,6 +266,24 @@ def _point_checks(
             staged=staged,
         )
         for column, points in waveforms.items()
+    )
+
+
+def _decimal_check(
+    file: str, procedure: str, table: str, decimals: Sequence[str], staged: sql.Identifier | None = None
+) -> sql.Composable:
+    if not decimals:
+        return sql.SQL("")
+    values = [sql.Identifier("r", column) for column in decimals]
+    named = [
+        sql.SQL("({}, {})").format(sql.Literal(column), value)
+        for column, value in zip(decimals, values, strict=True)
+    ]
+    return sql.SQL(_read(file)).format(
+        name=sql.Literal(OF_A_TABLE[procedure].format(table)),
+        values=_list(values),
+        named=_list(named),
+        staged=staged,
     )
 
 

@@ -50,6 +50,7 @@ begin
       using errcode = 'check_violation';
   end if;
 {staged_point_checks}
+{staged_decimal_check}
   {staged_without_nan}
 
   repeated := 0;
@@ -170,8 +171,8 @@ they were taken, in one transaction: see begin_import. `_numbered` says that the
 that the log has with this time is the same row or another one. What the log has is left out, what differs from it is
 refused, counted in ringlog.ledger and recorded in ringlog.event. Returns the numbers of rows.
 Errors, which store nothing: begin_import did not come first (55000), another row is next (RL005), time or seq_no null
-(23502), time infinite (22008), seq_no outside the ring (23514), a waveform too long (22001), two rows with one time and
-seq_no (23505).$$;
+(23502), time infinite (22008), NaN in a numeric column (22003), seq_no outside the ring (23514), a waveform too long
+(22001), two rows with one time and seq_no (23505).$$;
 
 revoke all on function {procedure}(text, bigint, boolean, boolean) from public;
 grant execute on function {procedure}(text, bigint, boolean, boolean) to daq_writer;

@@ -60,12 +60,12 @@ def parameter_procedures(
     key: Mapping[str, str],
     data: Mapping[str, str],
     limits: Mapping[str, tuple[float, float]],
-    floats: Iterable[str],
+    may_be_nan: Iterable[str],
 ) -> Iterator[Procedure]:
     """The procedures of a parameter table.
 
     `key` and `data` are its columns and their SQL types, in the order they are stored in. No value outside
-    `limits` is stored, and of `floats` none that is no number.
+    `limits` is stored, and of `may_be_nan` none that is no number.
     """
     checks = sql.SQL("\n").join(
         [
@@ -83,7 +83,7 @@ def parameter_procedures(
                 sql.SQL(_read("numbers")).format(
                     value=sql.Identifier("wanted", column), column=sql.Literal(column)
                 )
-                for column in floats
+                for column in may_be_nan
                 if column not in limits
             ),
         ]

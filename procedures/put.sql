@@ -23,6 +23,7 @@ begin
       using errcode = 'check_violation';
   end if;
 {point_checks}
+{decimal_check}
   {without_nan}
 
   -- set by the gateway for a time without a zone that was twice, when clocks were set back
@@ -154,8 +155,9 @@ $$Stores a row: in the ring unless the row there has a newer time, and in the lo
 both in one transaction. Returns 0. Without seq_no the row gets the place after the last row received; a row whose time
 and values are in the ring already is the same row. The same row may be sent any number of times and is stored once. A
 row whose time is further ahead of the server's clock than the facility's clock_tolerance is stored in the log only. A
-message tells of each time that is more than a minute ahead. Errors, which write nothing: time null (23502) or infinite (22008), seq_no outside the ring
-(23514), another row of this seq_no and time in the log (23505).$$;
+message tells of each time that is more than a minute ahead. Errors, which write nothing: time null (23502) or infinite
+(22008), NaN in a numeric column (22003, T-SQL's 8023), seq_no outside the ring (23514), another row of this seq_no and
+time in the log (23505).$$;
 
 revoke all on function {procedure}({ring}) from public;
 grant execute on function {procedure}({ring}) to daq_writer;

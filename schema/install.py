@@ -39,6 +39,7 @@ from ringlog.schema import (
     versions,
 )
 from ringlog.schema.change import announce, change, run
+from ringlog.schema.column_type import Kind
 from ringlog.schema.database import missing_settings
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.obstacles import InstallRefused, Obstacle
@@ -461,6 +462,7 @@ class _Installation(_Ringlogs):
             cycle=table.cycle,
             clock_tolerance=self.facility.clock_tolerance,
             without_nan=[column.name for column in table.columns if column.is_float and table.nan == "null"],
+            decimals=[column.name for column in table.columns if column.type.kind is Kind.NUMERIC],
             waveforms=waveforms,
             ring_schema=tables.ring_schema(table),
             called=called,

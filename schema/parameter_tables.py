@@ -261,7 +261,7 @@ def procedures(parameters: Collection[Parameter], known: Mapping[str, Columns]) 
             {column.name: column.type.sql for column in parameter.key_columns},
             {column.name: column.type.sql for column in data},
             {column.name: column.limits for column in data if column.limits is not None},
-            [column.name for column in data if column.is_float],
+            [column.name for column in data if column.may_be_nan],
         )
 
 

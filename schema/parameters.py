@@ -68,8 +68,8 @@ class ParameterColumn:
     limits: tuple[float, float] | None = None
 
     @property
-    def is_float(self) -> bool:
-        return self.type.is_float
+    def may_be_nan(self) -> bool:
+        return self.type.is_float or self.type.kind is Kind.NUMERIC
 
 
 @dataclass(frozen=True)

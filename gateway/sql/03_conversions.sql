@@ -515,6 +515,21 @@ begin
 end
 $$;
 
+create or replace function tsql.no_number(value double precision) returns numeric
+language plpgsql immutable parallel safe
+as $$
+begin
+  perform tsql.fail(8023, format('The supplied value is not a valid instance of data type float: %s is no number.', value));
+  return null;
+end
+$$;
+
+create or replace function tsql.exact(value double precision) returns numeric
+language sql immutable strict parallel safe
+return case when abs(value) < 'infinity' then value::text::numeric else tsql.no_number(value) end;
+comment on function tsql.exact(double precision) is
+  'A float as a decimal; error 8023 for NaN and infinities, which PostgreSQL''s numeric has and T-SQL''s has not.';
+
 -- numbers among each other, from texts and times
 do $$
 declare
@@ -564,6 +579,8 @@ begin
           when 'to_float' then 'tsql.read_float(value)'
           else format('tsql.read_integer(value, %L)', target.shown) end;
         whole := body;
+      elsif target.name = 'to_numeric' and source.shown = 'float' then
+        body := 'tsql.exact(value)';
       elsif target.name = 'to_bit' then
         body := case source.type when 'boolean' then 'value' else body || ' <> 0' end;
       elsif target.name in ('to_real', 'to_float') and source.type in ('real', 'double precision', 'numeric') then

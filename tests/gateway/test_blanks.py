@@ -8,7 +8,9 @@ Manual: Building Blocks, "Length and storage size").
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tds_clients import Admin, Clients
+import pytest
+
+from tds_clients import Admin, Clients, Param
 
 LENGTHS = "select c + '|', datalength(c), v + '|', datalength(v) from blanks..t order by n"
 INSERTS = "insert blanks..t values ({0}, 'a', 'b  ')"
@@ -49,3 +51,19 @@ def test_a_table_of_sql_server(clients: Clients, admin: Admin) -> None:
             cursor.execute(TABLE)
         ase.language(INSERTS.format(1))
         assert ase.language(LENGTHS).rows == [["a  |", "3", "b  |", "3"]]
+
+
+@pytest.mark.parametrize(("version", "stored"), [("5.0", ["ab", "b", " "]), ("7.4", ["ab ", "b", "   "])])
+def test_texts_of_a_ring(clients: Clients, admin: Admin, version: str, stored: list[str]) -> None:
+    """By calls of known shape, by first calls and by text."""
+    with clients.ct(clients.server.writer, version) as client:
+        for place, text in enumerate(["ab ", "b", "   "], 1):
+            given = [Param("int", str(place), "@seq_no"), Param("char", f"2026-01-0{place}", "@time")]
+            answer = client.call("put_every_type", [*given, Param("char", text, "@a_varchar")])
+            assert answer.errors == []
+        said = client.language("exec put_every_type @seq_no = 4, @time = '2026-01-04', @a_varchar = 'ab '")
+        assert said.errors == []
+    rows = admin.execute(
+        "select a_varchar from online.every_type where seq_no < 5 order by seq_no"
+    ).fetchall()
+    assert [text for (text,) in rows] == [*stored, stored[0]]

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pymssql
+import pyodbc
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -389,3 +390,27 @@ def test_numbers_that_no_client_type_holds_are_refused_by_name(server: RunningSe
             assert reply.rows == []
         odd = RawParam(numeric(38, 38), 10**38 - 1, "@a_numeric", out=True)
         assert client.call("echo", [odd]).outputs == {"@a_numeric": 10**38 - 1}
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
+def test_what_is_no_number_is_no_decimal(clients: Clients, number: str) -> None:
+    """PostgreSQL's numeric has NaN, and no client could read the table then."""
+    given = [Param("float", number)]
+    with clients.ct(PLAIN) as client:
+        client.language("create table #n (d decimal(12,3) null, f float null)")
+        client.prepare("d", "insert #n (d) values (?)")
+        client.prepare("f", "insert #n (f) values (?)")
+        assert client.execute("d", given).error.number == 8023
+        assert client.execute("f", given).errors == []
+        for text in (
+            "insert #n (d) select f from #n",
+            "update #n set d = f",
+            "declare @d numeric(5, 1) select @d = f from #n",
+            "select convert(decimal(9, 2), f) from #n",
+        ):
+            assert client.language(text).errors[0].number == 8023, text
+        assert client.language("select count(*), count(d) from #n").rows == [["1", "0"]]
+    with clients.odbc(PLAIN, "7.4") as connection, connection.cursor() as cursor:
+        cursor.execute("create table #n (d decimal(12,3) null)")
+        with pytest.raises(pyodbc.Error, match="8023"):
+            cursor.execute("insert #n values (?)", float(number))

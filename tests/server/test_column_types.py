@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import psycopg
 import pymssql
 import pytest
+from psycopg import errors
 
 from ringlog.schema.facility_file import FacilityError, load_facility
 from servers import RunningServer, add_logins, free_port, ringlog, serving
@@ -33,6 +34,26 @@ def connection(server: RunningServer) -> pymssql.Connection:
     return server.connect(server.writer.user, server.writer.password)
 
 
+def nowhere_is_nan_a_decimal(server: RunningServer) -> None:
+    """PostgreSQL's numeric has it, and no TDS client could read the table then."""
+    row = "row (1, '2026-03-02T12:00:02+09:00', 'NaN', null, null)::online.dose"
+    with psycopg.connect(server.dsn_of(server.writer), autocommit=True) as writer:
+        for call in (
+            f"put_dose({row})",
+            """put_dose_batch('[{"seq_no": 1, "time": "2026-03-02", "total": "NaN"}]', %(epoch)s)""",
+        ):
+            with writer.transaction(force_rollback=True):
+                claim = "select ringlog.claim_writer('dose', 'nan', 'test')"
+                (epoch,) = writer.execute(claim).fetchone() or (None,)
+                with pytest.raises(errors.NumericValueOutOfRange, match="put_dose: total = NaN is no number"):
+                    writer.execute(f"select ringlog.{call}".encode(), {"epoch": epoch})
+        with writer.transaction(force_rollback=True):
+            writer.execute("select ringlog.begin_import('dose', 'nan.csv', '')")
+            writer.execute("insert into pg_temp.dose values (1, '2026-03-02', 'NaN', null, null)")
+            with pytest.raises(errors.NumericValueOutOfRange, match="import_dose: NaN in a numeric column"):
+                writer.execute("select ringlog.import_dose('nan.csv', 0, true, true)")
+
+
 def test_types_are_exact_over_tds_and_from_recordings(data: Path) -> None:
     file = data.parent / "dose.toml"
     file.write_text(FACILITY)
@@ -47,8 +68,13 @@ def test_types_are_exact_over_tds_and_from_recordings(data: Path) -> None:
             cursor.execute("exec put_dose @time = '2026-03-02T12:00:01+09:00', @total = 0.1")
             with pytest.raises(pymssql.Error, match=r"Parameter '@total' of put_dose: value out of range"):
                 cursor.execute("exec put_dose @time = '2026-03-02T12:00:02+09:00', @total = 1234567890.5")
+            for number in ("nan", "inf", "-inf"):
+                with pytest.raises(pymssql.Error, match="is NaN or infinite") as refused:
+                    cursor.callproc("put_dose", (None, "2026-03-02T12:00:02+09:00", float(number)))
+                assert refused.value.args[0] == 8023
             with pytest.raises(pymssql.Error, match=r"Parameter '@calibrated' of put_dose: "):
                 cursor.execute("exec put_dose @time = '2026-03-02T12:00:02+09:00', @calibrated = 'soon'")
+        nowhere_is_nan_a_decimal(server)
         recordings = data.parent / "recordings"
         recordings.mkdir()
         (recordings / "dose.csv").write_text(

@@ -11,6 +11,7 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::{as_variant, ConvertError, Value};
 use bytes::{BufMut, Bytes, BytesMut};
 use postgres_protocol::IsNull;
+use std::borrow::Cow;
 use tsql::facts::types::{Type, VARCHAR};
 
 /// Arguments ready for a Bind message.
@@ -247,7 +248,7 @@ fn put_param(
     if field.pg_type == PgType::SqlVariant {
         value = as_variant(value, param.declared_type()).map_err(failed)?;
     }
-    put_value_of(&value, field, in_composite, zone, out).map_err(failed)
+    put_value_of(&value, field, in_composite, dialect, zone, out).map_err(failed)
 }
 
 /// One value in the format its place has: a type without a binary form here goes as text, which a
@@ -257,12 +258,19 @@ pub(super) fn put_value_of(
     value: &Value<'_>,
     field: &Field,
     in_composite: bool,
+    dialect: &Dialect,
     zone: &Zone,
     out: &mut BytesMut,
 ) -> Result<IsNull, ConvertError> {
-    if matches!(value, Value::Null) {
-        return Ok(IsNull::Yes);
-    }
+    let without_blanks;
+    let value = match value {
+        Value::Null => return Ok(IsNull::Yes),
+        Value::Text(text) if in_composite && field.pg_type == PgType::Varchar && !dialect.is_tds7() => {
+            without_blanks = Value::Text(Cow::Borrowed(stored_by_ase(text)));
+            &without_blanks
+        }
+        value => value,
+    };
     if let (true, PgType::Other(oid)) = (in_composite, field.pg_type) {
         if let Some(element) = text_element(oid) {
             put_text_array(value, element, out)?;
@@ -276,4 +284,14 @@ pub(super) fn put_value_of(
         capacity.fit(out.get_mut(before..).unwrap_or_default())?;
     }
     Ok(IsNull::No)
+}
+
+/// A text as ASE stores it in a varchar: "Data in variable-length columns is stripped of trailing blanks" (Reference
+/// Manual: Building Blocks, "Length and storage size"); of nothing but blanks one is kept.
+fn stored_by_ase(text: &str) -> &str {
+    let stored = text.trim_end_matches(' ');
+    match stored {
+        "" => text.get(..1).unwrap_or(text),
+        _ => stored,
+    }
 }

@@ -162,7 +162,7 @@ impl Plan {
                             let Some(raw) = raw.as_deref() else { return Ok(IsNull::Yes) };
                             let value = decode_value(Some(raw), &type_info, dialect)?;
                             is_repeated = repeated(&value, field.pg_type, zone).is_some();
-                            put_value_of(&value, field, oid.is_some(), zone, out)
+                            put_value_of(&value, field, oid.is_some(), dialect, zone, out)
                         }),
                     };
                     if is_repeated {

@@ -165,7 +165,10 @@ fn put_numeric(v: &Value, to: &str, out: &mut BytesMut) -> Result<(), ConvertErr
     match Numeral::read(digits.as_str()) {
         Some(numeral) => numeric::put(numeral, v.kind(), out),
         // T-SQL's numeric knows no NaN, and a text's would be refused too
-        None if matches!(v, Value::Real(_) | Value::Float(_)) => Err(ConvertError::overflow(v.kind(), to)),
+        None if matches!(v, Value::Real(_) | Value::Float(_)) => {
+            let text = format!("a {} that is NaN or infinite cannot be stored as {to}", v.kind());
+            Err(ConvertError::new(ErrorKind::NoNumber, text))
+        }
         None => Err(not_from(v, to)),
     }
 }
@@ -327,7 +330,7 @@ mod tests {
         assert_eq!(refused(Value::Float(1e10), PgType::Int4), ErrorKind::Overflow);
         assert_eq!(refused(Value::Float(2.5), PgType::Int4), ErrorKind::Conversion);
         assert_eq!(refused(Value::Float(1e40), PgType::Float4), ErrorKind::Overflow);
-        assert_eq!(refused(Value::Float(f64::NAN), PgType::Numeric), ErrorKind::Overflow);
+        assert_eq!(refused(Value::Float(f64::NAN), PgType::Numeric), ErrorKind::NoNumber);
         assert_eq!(refused(Value::Int(1), PgType::TimestampTz), ErrorKind::Conversion);
     }
 

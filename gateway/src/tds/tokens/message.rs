@@ -57,6 +57,7 @@ impl ConvertError {
             ErrorKind::Overflow => 8115,
             ErrorKind::Truncation => 8152,
             ErrorKind::Conversion | ErrorKind::Unsupported => 8114,
+            ErrorKind::NoNumber => 8023,
             // ASE: character set conversion between client and server failed
             ErrorKind::Charset => 2402,
         }

@@ -12,6 +12,8 @@ pub enum ErrorKind {
     Truncation,
     /// Not of a form the target can be read from (8114).
     Conversion,
+    /// NaN or an infinity for a type of exact numbers (8023).
+    NoNumber,
     /// Bytes outside the client's character set, or a character it does not have.
     Charset,
     /// A type this server does not handle.

@@ -221,6 +221,9 @@ const TOLD: &[Told] = &[
     told("22001", ["value too long for type ", ""], None, Some("String or binary data would be truncated.")),
     told("22003", ["numeric field overflow", ""], None,
         Some("Arithmetic overflow error converting numeric to data type numeric.")),
+    // of procedures that store rows
+    told("22003", ["", " is no number"], Some(8023), None),
+    told("23514", ["", " is no number"], Some(8023), None),
     told("22003", ["bigint out of range", ""], None,
         Some("Arithmetic overflow error converting expression to data type bigint.")),
     told("22003", ["integer out of range", ""], None,
@@ -607,6 +610,7 @@ mod tests {
             ),
             (402, 195, 2812)
         );
+        assert_eq!(said("22003", "put_t: level = NaN is no number"), 8023);
         let in_tsql = |sqlstate: &str, text: &str| words(sqlstate, text).unwrap_or_default();
         let truncated = "value too long for type character varying(3)";
         assert_eq!(in_tsql("22001", truncated), "String or binary data would be truncated.");
