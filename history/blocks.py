@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 import psycopg
-from psycopg import sql
+from psycopg import pq, sql
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
 
+from ringlog.history.arrays import HEAD
 from ringlog.history.spans import NAMES, Spans
 from ringlog.schema.roles import SUMMARIES
 from ringlog.schema.summaries import BLOCK
@@ -100,6 +103,9 @@ def _read(
         " where level = %s and begins = any(%s) and column_name = any(%s)"
     ).format(sql.SQL(", ").join(map(sql.Identifier, NAMES)), sql.Identifier(SUMMARIES, table))
     with connection.cursor(binary=True) as cursor:
+        for oid in _ELEMENTS:
+            # psycopg's own makes a Python object of each value, which takes ten times as long
+            cursor.adapters.register_loader(oid, _Numbers)
         for column, begins, *arrays in cursor.execute(query, [level, [*first_of], [*columns]]):
             first = first_of[begins]
             missing[first : first + length, place_of[column]] = False
@@ -112,10 +118,25 @@ def _read(
     return Spans(numbers, **values)
 
 
+class _Numbers(Loader):
+    """Loads arrays of numbers without nulls as numpy's."""
+
+    format = pq.Format.BINARY
+
+    def load(self, data: Buffer) -> np.ndarray:
+        # as array_send sends them: each after its length
+        return np.frombuffer(data, _ELEMENTS[self.oid], offset=HEAD)["value"]
+
+
 _NULL = b"\xff\xff\xff\xff"
 
 _OIDS = {"int4": 23, "float4": 700, "float8": 701}  # pg_type.dat of PostgreSQL
 _FORMATS = {"int4": ">i4", "float4": ">f4", "float8": ">f8"}
+_ELEMENTS = {
+    oid: np.dtype([("length", ">i4"), ("value", _FORMATS[kind])])
+    for oid, kind in ((1007, "int4"), (1021, "float4"), (1022, "float8"))
+}
+"""of arrays of these"""
 
 
 def _arrays(values: np.ndarray, kind: str) -> list[bytes]:

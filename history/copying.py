@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import psycopg
 from numpy.typing import NDArray
-from psycopg import sql
+from psycopg import pq, sql
 
 from ringlog.history.arrays import sent
 from ringlog.schema.column_type import NUMBERS, ColumnType, Kind
@@ -32,11 +32,7 @@ def copied(
 
     Gives the times in microseconds since 1970, the values, (rows, columns), and which of them are null.
     """
-    with (
-        connection.cursor() as cursor,
-        cursor.copy(sql.SQL("copy ({}) to stdout (format binary)").format(query)) as copy,
-    ):
-        content = b"".join(copy)
+    content = _content(connection, sql.SQL("copy ({}) to stdout (format binary)").format(query))
     formats = [np.dtype(FORMATS["timestamp with time zone"]), *(np.dtype(FORMATS[name]) for name in types)]
     rows = _of_one_length(content, formats)
     if rows is None:
@@ -45,6 +41,24 @@ def copied(
     for number in range(len(types)):
         values[:, number] = rows[f"v{number + 1}"]
     return rows["v0"].astype(np.int64) + POSTGRES_EPOCH, values, np.zeros(values.shape, bool)
+
+
+def _content(connection: psycopg.Connection, statement: sql.Composed) -> bytes:
+    """What a COPY sends, by libpq: psycopg's own waits for each row take three times as long."""
+    server = connection.pgconn
+    result = server.exec_(statement.as_bytes(connection))
+    if result.status != pq.ExecStatus.COPY_OUT:
+        raise psycopg.errors.error_from_result(result, connection.info.encoding)
+    rows = []
+    while True:
+        length, row = server.get_copy_data(0)
+        if length < 0:
+            break
+        rows.append(bytes(row))
+    while (result := server.get_result()) is not None:
+        if result.status == pq.ExecStatus.FATAL_ERROR:
+            raise psycopg.errors.error_from_result(result, connection.info.encoding)
+    return b"".join(rows)
 
 
 def copied_waveforms(
