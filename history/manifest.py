@@ -14,8 +14,9 @@ from psycopg import sql
 
 from ringlog.history import files
 from ringlog.history.folder import Damaged, Folder, aside
+from ringlog.schema.change import announce
 from ringlog.schema.partitions import Week
-from ringlog.schema.tiers import archive_file, cold_week, leave_manifest
+from ringlog.schema.tiers import archive_file, archived_tables, cold_week, leave_manifest
 
 MANIFEST = "manifest.json"
 
@@ -81,6 +82,9 @@ def new_file(connection: sa.Connection, folder: Folder, table: str, week: Week) 
 def note(connection: sa.Connection, week: ColdWeek) -> None:
     """Puts a week into the manifest, in the place of what was there for it."""
     forget(connection, week)
+    if week.rows and week.table not in archived_tables(connection):
+        # the gateway has to know that its log lacks rows
+        announce(connection, "moved")
     connection.execute(
         cold_week.insert().values(
             table_name=week.table,

@@ -44,6 +44,8 @@ OVER_ALL_TABLES = (
     "demand_here",
     "node_of_tables",
     "demand_online",
+    "demand_log",
+    "partial_logs",
     "demand_number",
     "signal_places",
     "trend_places",

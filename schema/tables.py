@@ -66,6 +66,7 @@ def log(table: Table, metadata: sa.MetaData) -> sa.Table:
         *_data_columns(table.columns),
         sa.PrimaryKeyConstraint("time", "seq_no"),
         schema="log",
+        comment="without the rows of archived weeks, which ringlog.cold_week lists",
         postgresql_partition_by='range ("time")',
     )
 

@@ -125,6 +125,8 @@ impl Interpreter {
         settings: &Settings,
         lifts: bool,
     ) -> Result<Compiled, ServerMessage> {
+        let partial = self.gateway.catalogue().partial_in(text, &settings.database);
+        let settings = &Settings { partial, ..settings.clone() };
         if let Some(latest) = self.latest.get(text, settings, lifts) {
             self.gateway.metrics.compiled_again.inc();
             return Ok(latest.clone());

@@ -23,8 +23,9 @@ pub use watch::{Because, Changed, LiveCatalogue, Watcher};
 
 use crate::tds::dialect::Dialect;
 use schemas::{OF_SYBASE, SYSTEM};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use tsql::program::Partial;
 use versions::Versions;
 
 /// The schemas of names without a database.
@@ -43,6 +44,8 @@ pub struct Catalogue {
     functions: HashMap<String, Vec<Arc<Function>>>,
     /// The tables that nodes have, and which.
     nodes: HashMap<String, Arc<str>>,
+    /// Tables that lack rows, as SQL names them.
+    partial: BTreeMap<String, Partial>,
     versions: Versions,
 }
 
@@ -61,7 +64,24 @@ impl Catalogue {
         for function in all {
             functions.entry(function.name.to_lowercase()).or_default().push(function);
         }
-        Catalogue { functions, nodes, versions: Versions::default() }
+        Catalogue { functions, nodes, ..Catalogue::default() }
+    }
+
+    /// The tables that lack rows, or may when a definition runs, among those that a text may name.
+    pub fn partial_in(&self, text: &str, database: &str) -> BTreeMap<String, Partial> {
+        if self.partial.is_empty() {
+            return BTreeMap::new();
+        }
+        let text = text.to_lowercase();
+        let defines = ["create", "alter"].iter().any(|word| text.contains(word));
+        let is_named = |table: &str| match table.trim_matches('"').split_once("\".\"") {
+            Some((schema, name)) => {
+                (schema == database || text.contains(schema)) && text.contains(&name.to_lowercase())
+            }
+            None => false,
+        };
+        let found = self.partial.iter().filter(|(table, of)| (of.is_now || defines) && is_named(table));
+        found.map(|(table, of)| (table.clone(), of.clone())).collect()
     }
 
     fn by_oid(&self) -> HashMap<u32, &Arc<Function>> {

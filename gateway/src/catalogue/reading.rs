@@ -9,9 +9,10 @@ use super::Catalogue;
 use crate::convert::PgType;
 use crate::metrics::{CallMetrics, Metrics};
 use crate::postgres::{Connection, PgError};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use tsql::facts::types;
+use tsql::program::Partial;
 
 /// A domain, an enum or a composite type.
 #[derive(Default)]
@@ -56,8 +57,10 @@ impl Catalogue {
         extent: Extent,
     ) -> Result<Catalogue, PgError> {
         let elsewhere = read_stand_ins(connection).await?;
+        let partial = read_partial(connection).await?;
         let metrics = |name| metrics.of_procedure(name);
-        Catalogue::read_in(SHARED, connection, elsewhere, metrics, before, extent).await
+        let read = Catalogue::read_in(SHARED, connection, elsewhere, metrics, before, extent).await?;
+        Ok(Catalogue { partial, ..read })
     }
 
     /// Reads those that are the own ones of the session whose connection this is.
@@ -246,6 +249,25 @@ async fn read_stand_ins(connection: &mut Connection) -> Result<Elsewhere, PgErro
             .await?;
     }
     Ok(elsewhere)
+}
+
+/// Reads which tables lack rows: those of archived weeks.
+async fn read_partial(connection: &mut Connection) -> Result<BTreeMap<String, Partial>, PgError> {
+    let mut partial = BTreeMap::new();
+    let there = "select from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace \
+                 where n.nspname = 'ringlog' and p.proname = 'partial_logs' \
+                 and pg_catalog.has_schema_privilege(n.oid, 'usage')";
+    if !connection.query_text(there).await?.is_empty() {
+        let all = "select relation, time_column, demand, archived from ringlog.partial_logs()";
+        connection
+            .each_row(all, |row| {
+                let (time, demand) = (row.text(1).to_owned(), row.text(2).to_owned());
+                partial.insert(row.text(0).to_owned(), Partial { time, demand, is_now: row.is_true(3) });
+                Ok(())
+            })
+            .await?;
+    }
+    Ok(partial)
 }
 
 fn parameters(arguments: &[Declaration], types: &Types) -> Parameters {

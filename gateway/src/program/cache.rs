@@ -151,6 +151,7 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
         variables,
         filled,
         variants,
+        partial,
         identity_insert,
         procedure,
     } = settings;
@@ -173,6 +174,9 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
     }
     for (table, columns) in variants {
         let _ = write!(key, "\0{table}={}", columns.join("\0;"));
+    }
+    for table in partial.keys() {
+        let _ = write!(key, "\0<{table}");
     }
     if let Some(table) = identity_insert {
         let _ = write!(key, "\0={table}");

@@ -80,6 +80,7 @@ fn program_of(
         database: settings.database.clone(),
         filled: settings.filled.iter().map(|(table, of)| (table.clone(), Some(of.clone()))).collect(),
         variants: settings.variants.clone().into_iter().collect(),
+        partial: settings.partial.clone(),
         identity_insert: settings.identity_insert.clone(),
         table_variables: tables.iter().map(|(table, _)| table.variable.name.clone()).collect(),
         ..Scope::default()

@@ -140,6 +140,7 @@ impl Header<'_> {
         writer.scope.nulls_equal = scope.nulls_equal;
         writer.scope.filled.clone_from(&scope.filled);
         writer.scope.variants.clone_from(&scope.variants);
+        writer.scope.partial.clone_from(&scope.partial);
         writer
     }
 

@@ -40,10 +40,23 @@ pub struct Settings {
     pub filled: BTreeMap<String, Vec<String>>,
     /// Those of them that are of type sql_variant.
     pub variants: BTreeMap<String, Vec<String>>,
+    /// Tables that the text may name and that lack rows, as SQL names them with their schema.
+    pub partial: BTreeMap<String, Partial>,
     /// The table of `set identity_insert … on`, as SQL names it.
     pub identity_insert: Option<String>,
     /// The text makes a procedure, whose body is the program.
     pub procedure: bool,
+}
+
+/// A table some of whose rows lie elsewhere, by their times.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Partial {
+    pub time: String,
+    /// The function that raises an error or a message, as SQL names it: of the table's name and the bounds of `time`,
+    /// the lower inclusive and the upper exclusive, which are null where they are not known.
+    pub demand: String,
+    /// Some lie elsewhere now.
+    pub is_now: bool,
 }
 
 impl Settings {

@@ -3,7 +3,8 @@
 use crate::error::Error;
 use crate::facts::session;
 use crate::facts::types::Type;
-use std::collections::{HashMap, HashSet};
+use crate::program::Partial;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What a trigger of one event knows of the columns that its statement names.
 #[derive(Clone, Debug)]
@@ -39,6 +40,8 @@ pub struct Scope {
     /// Of tables, as SQL names them: the columns of type sql_variant, in lower case. A value is given its type on the way
     /// into one, which PostgreSQL's assignment would not know.
     pub variants: HashMap<String, Vec<String>>,
+    /// Tables that lack rows, as SQL names them with their schema.
+    pub partial: BTreeMap<String, Partial>,
     /// The table whose identity column takes values, as SQL names it.
     pub identity_insert: Option<String>,
     /// Tables that are no more than columns where they are named: `inserted` of a trigger on delete, by their

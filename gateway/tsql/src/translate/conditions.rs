@@ -227,7 +227,7 @@ fn is_clock(expression: &Expression) -> bool {
 }
 
 /// But for the parts of dates, which stand where columns may.
-fn is_column(expression: &Expression) -> bool {
+pub fn is_column(expression: &Expression) -> bool {
     let Expression::Column(column) = expression else { return false };
     column.table.is_some() || date_part(&column.column).is_none()
 }

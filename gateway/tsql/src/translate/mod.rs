@@ -36,6 +36,7 @@ mod order;
 mod outer_join;
 mod output;
 mod over_columns;
+mod partial;
 mod pointers;
 mod precision;
 mod select;

@@ -26,12 +26,19 @@ pub struct Sources {
 
 impl Translation<'_> {
     pub fn sources_of(&mut self, select: &Select) -> Result<Sources, Error> {
-        if let Some(sources) = self.outer_join(select)? {
-            return Ok(sources);
+        let mut sources = match self.outer_join(select)? {
+            Some(sources) => sources,
+            None => {
+                let from = self.from(&select.from)?;
+                let condition = select.condition.as_ref().map(|condition| self.condition(condition));
+                Sources { from, condition: condition.transpose()?.unwrap_or_default() }
+            }
+        };
+        for demand in self.demands(select)? {
+            let and = if sources.condition.is_empty() { "" } else { " and " };
+            sources.condition.push_str(&format!("{and}{demand}"));
         }
-        let from = self.from(&select.from)?;
-        let condition = select.condition.as_ref().map(|condition| self.condition(condition)).transpose()?;
-        Ok(Sources { from, condition: condition.unwrap_or_default() })
+        Ok(sources)
     }
 
     /// Sources, parted by commas.

@@ -1,0 +1,126 @@
+//! Tables that lack rows of some times: a select on one asks PostgreSQL whether the rows it wants are there, by the
+//! bounds of their times that its conditions name.
+
+use super::conditions::is_column;
+use super::translation::Translation;
+use super::value::assigned;
+use super::walk::{any, has_query};
+use crate::error::Error;
+use crate::facts::types::{DATETIME2, DATETIMEOFFSET};
+use crate::program::Partial;
+use crate::quoting::{literal, quoted};
+use crate::resolve::names::table;
+use crate::tree::{BinaryOperator, ColumnName, Expression, JoinKind, Name, ObjectName, Select, TableSource};
+
+/// The bounds of a column that conditions name, as SQL: the lower ones and the upper ones.
+#[derive(Default)]
+struct Bounds {
+    low: Vec<String>,
+    high: Vec<String>,
+}
+
+impl Translation<'_> {
+    /// For each such table of a select a condition that is true, or fails: a subquery, so that it is evaluated once.
+    pub fn demands(&mut self, select: &Select) -> Result<Vec<String>, Error> {
+        let mut demands = Vec::new();
+        if self.scope.partial.is_empty() {
+            return Ok(demands);
+        }
+        let mut conditions: Vec<&Expression> = select.condition.iter().collect();
+        let mut tables = Vec::new();
+        for source in &select.from {
+            sources(source, &mut tables, &mut conditions);
+        }
+        for (name, alias) in tables {
+            let own = table(name)?;
+            let own = if own.contains('.') { own } else { format!("{}.{own}", quoted(&self.scope.database)) };
+            let Some(partial) = self.scope.partial.get(&own).cloned() else { continue };
+            let qualifier = alias.as_ref().map_or(&name.name, |alias| &alias.text);
+            let mut bounds = Bounds::default();
+            for condition in &conditions {
+                self.bounds(condition, &partial, qualifier, &mut bounds);
+            }
+            let one = |function: &str, bounds: &[String]| match bounds {
+                [] => String::from("null"),
+                bounds => format!("{function}({})", bounds.join(", ")),
+            };
+            demands.push(format!(
+                "(select {}({}, {}, {}))",
+                partial.demand,
+                literal(&own),
+                one("greatest", &bounds.low),
+                one("least", &bounds.high)
+            ));
+        }
+        Ok(demands)
+    }
+
+    fn bounds(&mut self, condition: &Expression, partial: &Partial, qualifier: &str, bounds: &mut Bounds) {
+        let is_time = |one: &Expression| {
+            let Expression::Column(ColumnName { table, column, .. }) = one else { return false };
+            let is_own = table.as_ref().is_none_or(|table| table.name.eq_ignore_ascii_case(qualifier));
+            is_own && column.eq_ignore_ascii_case(&partial.time)
+        };
+        match condition {
+            Expression::And(operands) => {
+                operands.iter().for_each(|one| self.bounds(one, partial, qualifier, bounds));
+            }
+            Expression::Between { operand, low, high, negated: false } if is_time(operand) => {
+                bounds.low.extend(self.instant(low, false));
+                bounds.high.extend(self.instant(high, true));
+            }
+            Expression::Binary { operator, left, right, .. } => {
+                use BinaryOperator::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual};
+                let (operator, value) = match (operator, is_time(left), is_time(right)) {
+                    (operator, true, false) => (*operator, right),
+                    (Greater, false, true) => (Less, left),
+                    (GreaterOrEqual, false, true) => (LessOrEqual, left),
+                    (Less, false, true) => (Greater, left),
+                    (LessOrEqual, false, true) => (GreaterOrEqual, left),
+                    (Equal, false, true) => (Equal, left),
+                    _ => return,
+                };
+                if matches!(operator, Greater | GreaterOrEqual | Equal) {
+                    bounds.low.extend(self.instant(value, false));
+                }
+                if matches!(operator, Less | LessOrEqual | Equal) {
+                    bounds.high.extend(self.instant(value, operator != Less));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A value that does not hang on rows, as an instant; `next`: the one behind it. None: it is no such value.
+    fn instant(&mut self, value: &Expression, next: bool) -> Option<String> {
+        if any(value, &mut is_column) || has_query(value) {
+            return None;
+        }
+        let line = value.at().line;
+        let value =
+            self.value(value).ok().filter(|value| !value.is_null() && value.of != Some(DATETIMEOFFSET))?;
+        let sql = match value.of {
+            Some(_) => assigned(value, DATETIME2, line, self.sybase()).ok()?.sql,
+            None => value.sql,
+        };
+        let behind = if next { " + interval '1 microsecond'" } else { "" };
+        Some(format!("(({sql})::timestamptz{behind})"))
+    }
+}
+
+/// The tables among sources, and the conditions of inner joins.
+fn sources<'t>(
+    source: &'t TableSource,
+    tables: &mut Vec<(&'t ObjectName, &'t Option<Name>)>,
+    conditions: &mut Vec<&'t Expression>,
+) {
+    match source {
+        TableSource::Table { name, alias, .. } => tables.push((name, alias)),
+        TableSource::Join { kind, left, right, condition } => {
+            sources(left, tables, conditions);
+            sources(right, tables, conditions);
+            conditions.extend(condition.iter().filter(|_| *kind == JoinKind::Inner));
+        }
+        TableSource::Variable { .. } | TableSource::Function { .. } | TableSource::Query { .. } => {}
+    }
+}

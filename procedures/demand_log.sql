@@ -1,0 +1,35 @@
+create or replace function ringlog.demand_log(relation text, from_time timestamptz, to_time timestamptz)
+returns boolean
+language plpgsql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_variable
+declare
+  table_name constant text := (parse_ident(relation))[2];
+  cold record;
+begin
+  select min(begins) as first, max(ends) as until into cold
+  from ringlog.cold_week as week
+  where week.table_name = table_name and week.recalled_until is null and week.rows > 0;
+  if from_time >= cold.until or to_time <= cold.first or cold.until is null then
+    return true;
+  end if;
+  if from_time is not null or to_time < cold.until then
+    return ringlog.demand_online(table_name, coalesce(from_time, '-infinity'), coalesce(to_time, 'infinity'));
+  end if;
+  raise notice 'Weeks of % before % are in the archive, and their rows are not among these. A lower bound of its time '
+    'says that none of them is wanted; ringlog recall, HTTP and ringlog.history reach them.', relation, cold.until;
+  return true;
+end
+$$;
+
+comment on function ringlog.demand_log(text, timestamptz, timestamptz) is
+$$True when all rows of a log ("log"."table") from from_time (inclusive) to to_time (exclusive) are in PostgreSQL; null: the
+caller does not know the bound. Error: some of these weeks are in the archive (RL003). Where from_time is not known, rows
+of the archive may be missing: a message says so.$$;
+
+revoke all on function ringlog.demand_log(text, timestamptz, timestamptz) from public;
+grant execute on function ringlog.demand_log(text, timestamptz, timestamptz) to public;

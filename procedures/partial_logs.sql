@@ -1,0 +1,21 @@
+create or replace function ringlog.partial_logs()
+returns table (relation text, time_column text, demand text, archived boolean)
+language sql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select format('"log"."%s"', replace(logged.table_name, '"', '""')), 'time', 'ringlog.demand_log',
+    exists (select from ringlog.cold_week as week where week.table_name = logged.table_name and week.rows > 0)
+  from ringlog.logged_table as logged
+  where exists (select from ringlog.history) or exists (select from ringlog.cold_week)
+$$;
+
+comment on function ringlog.partial_logs() is
+$$The logs whose weeks may leave PostgreSQL, and whether some have. The gateway has selects on them call `demand` with the
+table and the bounds of `time_column` that the select names.$$;
+
+revoke all on function ringlog.partial_logs() from public;
+grant execute on function ringlog.partial_logs() to public;
+-- the gateway is in no group, and reads them before any login
+grant usage on schema ringlog to ringlog_gateway;
