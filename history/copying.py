@@ -55,9 +55,9 @@ def _content(connection: psycopg.Connection, statement: sql.Composed) -> bytes:
         if length < 0:
             break
         rows.append(bytes(row))
-    while (result := server.get_result()) is not None:
-        if result.status == pq.ExecStatus.FATAL_ERROR:
-            raise psycopg.errors.error_from_result(result, connection.info.encoding)
+    while (end := server.get_result()) is not None:
+        if end.status == pq.ExecStatus.FATAL_ERROR:
+            raise psycopg.errors.error_from_result(end, connection.info.encoding)
     return b"".join(rows)
 
 

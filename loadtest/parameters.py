@@ -41,7 +41,7 @@ def _value(column: ParameterColumn, n: int) -> object:
         return n
     low, high = column.limits
     value = low + (high - low) * n / (ROWS + 1)
-    return value if column.is_float else round(value)
+    return value if column.type.is_float else round(value)
 
 
 def of_a_reader(facility: Facility, place: int) -> tuple[str, ...]:

@@ -9,19 +9,21 @@ as $$
 #variable_conflict use_variable
 declare
   table_name constant text := (parse_ident(relation))[2];
-  cold record;
+  until timestamptz;
 begin
-  select min(begins) as first, max(ends) as until into cold
+  select week.ends into until
   from ringlog.cold_week as week
-  where week.table_name = table_name and week.recalled_until is null and week.rows > 0;
-  if from_time >= cold.until or to_time <= cold.first or cold.until is null then
+  where week.table_name = table_name and week.recalled_until is null and week.rows > 0
+  order by week.begins desc
+  limit 1;
+  if from_time >= until or until is null then
     return true;
   end if;
-  if from_time is not null or to_time < cold.until then
+  if from_time is not null or to_time < until then
     return ringlog.demand_online(table_name, coalesce(from_time, '-infinity'), coalesce(to_time, 'infinity'));
   end if;
   raise notice 'Weeks of % before % are in the archive, and their rows are not among these. A lower bound of its time '
-    'says that none of them is wanted; ringlog recall, HTTP and ringlog.history reach them.', relation, cold.until;
+    'says that none of them is wanted; ringlog recall, HTTP and ringlog.history reach them.', relation, until;
   return true;
 end
 $$;
