@@ -22,7 +22,7 @@ def shortened(steps: list[Step]) -> list[Step]:
     """The steps without those that the failure does not need (delta debugging, by halves)."""
     size = len(steps) // 2
     while size:
-        begin = 0
+        begin = 1  # the first makes the plant
         while begin < len(steps):
             fewer = steps[:begin] + steps[begin + size :]
             if falls(fewer):

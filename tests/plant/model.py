@@ -4,10 +4,13 @@ any code of ringlog's."""
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 Values = dict[str, Any]
 Key = tuple[datetime, int]
 
+RETENTION = 8
+"""weeks, of a table that has one"""
 CLOCK_TOLERANCE = timedelta(days=1)
 
 
@@ -43,6 +46,10 @@ class Table:
     """the type of each, by its name"""
     signals: dict[str, str]
     """the column of each signal"""
+    retired: set[str] = field(default_factory=set)
+    """columns that nobody reads by their signals any more"""
+    kept_from: datetime | None = None
+    """rows before it are past retention: any of them may be gone"""
     ring: dict[int, tuple[datetime, Values]] = field(default_factory=dict)
     log: dict[Key, Values] = field(default_factory=dict)
     arrival: tuple[int, datetime] | None = None
@@ -72,6 +79,21 @@ class Table:
         if seq_no not in self.ring or self.ring[seq_no][0] <= time:
             self.ring[seq_no] = (time, values)
         self.arrival = arrival
+
+    def instant(self, local: datetime, zone: ZoneInfo, now: datetime) -> datetime:
+        """What put takes a time without a zone for. Raises Refused where clocks were set ahead past it."""
+        earlier, later = (local.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+        if earlier == later:
+            return earlier
+        if earlier > later:
+            raise Refused(8114)
+        newest = max((at for at, _ in self.ring.values()), default=None)
+        during = earlier - timedelta(hours=1) <= now <= later + timedelta(hours=1)
+        if newest is None or (
+            during and min(abs(earlier - newest), abs(later - newest)) > timedelta(minutes=1)
+        ):
+            return earlier if abs(earlier - now) < abs(later - now) else later
+        return earlier if abs(earlier - newest) <= abs(later - newest) else later
 
     def _place(self, time: datetime, values: Values) -> tuple[int, tuple[int, datetime] | None]:
         """The seq_no of a row that comes without one, and what is then known of arrivals."""
@@ -109,6 +131,14 @@ class Table:
         }.values():
             values[new] = values.pop(old)
 
+    def change_type(self, name: str, of: str) -> None:
+        self.columns[name] = of
+
+    def latest(self) -> tuple[datetime, int, Values] | None:
+        """The ring's latest row."""
+        rows = ((at, place, row) for place, (at, row) in self.ring.items())
+        return max(rows, key=lambda row: row[:2], default=None)
+
     def logged(self, begin: datetime, end: datetime) -> list[tuple[Key, Values]]:
         """The rows of a span by time and seq_no; `end` is exclusive."""
         return sorted(
@@ -142,22 +172,32 @@ def tables() -> dict[str, Table]:
     }
 
 
-def facility(of: dict[str, Table], archive: str, renamed: dict[tuple[str, str], str]) -> str:
+def facility(of: dict[str, Table], archive: str, renamed: dict[tuple[str, str], str], zone: str) -> str:
     """The facility file. `renamed`: the former name of a column, by its table and name."""
-    lines = ['timezone = "UTC"', "[history]", 'online = "3 weeks"', f'archive = "{archive}"']
+    lines = [f'timezone = "{zone}"', "[history]", 'online = "3 weeks"', f'archive = "{archive}"']
     for table in of.values():
         lines += ["[[table]]", f'name = "{table.name}"', f"rows = {table.rows}", "cycle = 1.0"]
         lines += [f"log = {{ nth = {table.nth} }}"] if table.nth > 1 else ['log = "every"']
+        lines += [f'retention = "{RETENTION} weeks"'] if table.kept_from else []
         lines += ['summaries = ["1 min", "10 min", "1 h", "1 day"]']
         for signal, column in table.signals.items():
             lines += ["[[table.column]]", f'name = "{column}"', f'type = "{table.columns[column]}"']
             lines += [f'signal = "{signal}"']
+            lines += ["retired = true"] if column in table.retired else []
             if (former := renamed.get((table.name, column))) is not None:
                 lines += [f'renamed_from = "{former}"']
     return "\n".join(lines) + "\n"
 
 
-def start_of(now: datetime) -> datetime:
-    """The first Monday of the plant's life, eleven weeks ago."""
-    day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    return day - timedelta(days=day.weekday(), weeks=11)
+def monday(moment: datetime, weeks: int = 0) -> datetime:
+    """The begin of a moment's week, or of one so many weeks before."""
+    day = moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return day - timedelta(days=day.weekday(), weeks=weeks)
+
+
+def nights(zone: ZoneInfo, begin: datetime, end: datetime) -> list[datetime]:
+    """The local midnights before clocks are changed in a span."""
+    first = begin.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    days = [first + timedelta(days=day) for day in range(1, (end - begin).days)]
+    offset = [day.replace(tzinfo=zone).utcoffset() for day in days]
+    return [day for day, before, after in zip(days, offset, offset[1:], strict=False) if before != after]
