@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 class Server:
     def __init__(
@@ -54,3 +55,14 @@ def decode_text(charset: str, bytes: bytes) -> str | None: ...
 def translate(
     text: str, *, database: str = "", sybase: bool = False, quoted_identifiers: bool | None = None
 ) -> list[str]: ...
+def encode_lines(pieces: list[bytes | tuple[Any, ...]]) -> bytes: ...
+def encode_header(payload: int, name: str, year: int, points: int, pairs: list[tuple[str, str]]) -> bytes: ...
+def encode_events(
+    payload: int,
+    begin: int,
+    nanoseconds: Any,
+    values: Any,
+    severity: Any | None,
+    status: Any | None,
+    fields: list[tuple[str, Any]],
+) -> bytes: ...

@@ -3,22 +3,24 @@ client disconnects."""
 
 import asyncio
 import logging
-import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
-from typing import Any, TypeAlias, TypeVar
+import threading
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
-from adbc_driver_manager import Error
+from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from ringlog.history.connection import ReadError
 from ringlog.history.folder import Damaged
 from ringlog.retrieval.access import Login
+from ringlog.retrieval.compression import coding, compressed
 from ringlog.retrieval.connections import Connections
 from ringlog.retrieval.limits import Limits
+from ringlog.retrieval.parts import Part, gathered
 from ringlog.retrieval.refused import Refused, refused
 from ringlog.retrieval.servers import Servers
 
@@ -27,8 +29,6 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 _HELD = 1 << 16  # bytes held back: an error before they are sent has its own HTTP status
 _SENT = 1 << 18  # bytes given to a connection at once: so many may lie there when the query has ended
-Part: TypeAlias = bytes | memoryview
-"""of an answer; a memoryview is of bytes that do not change"""
 Work = Callable[[Servers], Iterator[Part]]
 
 
@@ -93,67 +93,46 @@ class Queries:
                 raise refused(error) from error
 
     async def _run(self, servers: Servers, work: Work, send: Callable[[Part], Any]) -> None:
-        await self._in_thread(servers.__enter__)
-        failure: BaseException | None = None
-        iterator = work(servers)
+        loop = asyncio.get_running_loop()
+        made: asyncio.Queue[Part | None] = asyncio.Queue()
         # the next part is made while one is sent
-        ahead = asyncio.ensure_future(self._step(servers, iterator))
-        try:
-            while True:
-                # unlike awaiting it, this leaves it be when this is cancelled
-                await asyncio.wait([ahead])
-                if (part := ahead.result()) is None:
-                    break
-                ahead = asyncio.ensure_future(self._step(servers, iterator))
-                if part:
-                    await send(part)
-        except BaseException as error:
-            failure = error
-            raise
-        finally:
-            with anyio.CancelScope(shield=True):
-                ahead.cancel()
-                await asyncio.gather(ahead, return_exceptions=True)
-                await self._in_thread(lambda: _leave(servers, failure))
+        room, stopped = threading.Semaphore(), threading.Event()
 
-    async def _step(self, servers: Servers, iterator: Iterator[Part]) -> Part | None:
-        """The next part; a cancellation meanwhile ends the query, so that the thread is free at once."""
+        def make() -> None:
+            with servers, _ended(work(servers)) as parts:
+                for part in gathered(parts):
+                    loop.call_soon_threadsafe(made.put_nowait, part)
+                    room.acquire()
+                    if stopped.is_set():
+                        raise ReadError("the request has ended", "57014")
+
+        making = asyncio.ensure_future(self._in_thread(make))
+        making.add_done_callback(lambda _: made.put_nowait(None))
         try:
-            return await anyio.to_thread.run_sync(
-                lambda: next(iterator, None), limiter=self._threads, abandon_on_cancel=True
-            )
-        except anyio.get_cancelled_exc_class():
+            while (part := await made.get()) is not None:
+                await send(part)
+                room.release()
+            making.result()
+        finally:
+            stopped.set()
+            room.release()
             with anyio.CancelScope(shield=True):
-                await self._in_thread(servers.cancel)
-                # the thread gives the iterator free when PostgreSQL has answered
-                await self._in_thread(lambda: _end(iterator))
-            raise
+                if not making.done():
+                    await self._in_thread(servers.cancel)
+                await asyncio.gather(making, return_exceptions=True)
 
     async def _in_thread(self, call: Callable[[], Result]) -> Result:
         return await anyio.to_thread.run_sync(call, limiter=self._threads)
 
 
-def _leave(servers: Servers, failure: BaseException | None) -> None:
-    """Gives the connections back; a failure is reported by its caller."""
-    if failure is None:
-        servers.__exit__(None, None, None)
-        return
-    with suppress(BaseException):
-        servers.__exit__(type(failure), failure, None)
-
-
-def _end(iterator: Iterator[Part]) -> None:
-    """Waits until an iterator that another thread may still be in has ended."""
-    while True:
-        try:
-            close = getattr(iterator, "close", None)
-            if close is not None:
-                close()
-            return
-        except ValueError:  # "generator already executing"
-            time.sleep(0.01)
-        except (ReadError, Damaged, Error):
-            return
+@contextmanager
+def _ended(parts: Iterator[Part]) -> Iterator[Iterator[Part]]:
+    """The parts, of which no more are made at the end."""
+    try:
+        yield parts
+    finally:
+        if isinstance(parts, Generator):
+            parts.close()
 
 
 def _busy() -> Refused:
@@ -171,13 +150,20 @@ class _Streamed(Response):
         media_type: str,
         headers: Mapping[str, str] | None,
     ) -> None:
-        super().__init__(media_type=media_type, headers=headers)
+        super().__init__(media_type=media_type, headers={"Vary": "Accept-Encoding", **(headers or {})})
         del self.headers["content-length"]
         self._queries, self._login, self._work = queries, login, work
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun = False
         held = bytearray()
+        accepted = Headers(scope=scope).get("accept-encoding", "")
+        if (chosen := coding(accepted, self.media_type or "")) is not None:
+            self.headers["content-encoding"] = chosen
+
+        def work(servers: Servers) -> Iterator[Part]:
+            parts = self._work(servers)
+            return parts if chosen is None else compressed(chosen, parts)
 
         async def give(part: Part, more: bool = True) -> None:
             nonlocal begun
@@ -205,7 +191,7 @@ class _Streamed(Response):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watch, tasks.cancel_scope)
             try:
-                await self._queries.run(self._login, self._work, give)
+                await self._queries.run(self._login, work, give)
                 await give(b"", more=False)
             except Refused as error:
                 refusal = error

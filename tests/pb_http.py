@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ringlog.retrieval.appliance.epics_event import message
+from epics_event import message
 
 
 def unescaped(line: bytes) -> bytes:

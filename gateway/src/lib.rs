@@ -15,6 +15,7 @@ mod calls;
 pub mod catalogue;
 mod client;
 pub mod convert;
+mod encoding;
 pub mod gateway;
 mod interrupt;
 mod listener;

@@ -250,5 +250,7 @@ mod _core {
     #[pymodule_export]
     use super::TsqlError;
     #[pymodule_export]
+    use crate::encoding::{encode_events, encode_header, encode_lines};
+    #[pymodule_export]
     use crate::mirror::PyMirror;
 }

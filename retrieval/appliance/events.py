@@ -55,9 +55,9 @@ class Events:
     @property
     def alarms(self) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
         """Severity and status of each event; None where no event has any."""
-        invalid = self.invalid
-        if self.severity is None and self.status is None and not invalid.any():
+        if self.severity is None and self.status is None and not self.values.null_count:
             return None
+        invalid = self.invalid
         severity, status = (
             np.zeros(len(self), np.int64) if given is None else np.clip(given, 0, _MOST)
             for given in (self.severity, self.status)

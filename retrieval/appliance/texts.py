@@ -7,16 +7,7 @@ import orjson
 import pyarrow as pa
 
 from ringlog.retrieval.appliance.events import Events
-from ringlog.retrieval.strings import (
-    Texts,
-    csv_values,
-    human,
-    joined,
-    json_values,
-    nanoseconds,
-    one_line,
-    whole,
-)
+from ringlog.retrieval.encoding import Piece, lines
 
 _BLOCK = 65_536  # events; their text stays within some MB
 _VALUES = 1 << 20  # of waveforms
@@ -35,7 +26,7 @@ def blocks(stream: Iterator[Events]) -> Iterator[Events]:
 
 def json(meta: dict[str, str], stream: Iterator[Events]) -> Iterator[bytes]:
     """One signal of an answer: {"meta": …, "data": [one event a line]}."""
-    return _json(meta, stream, _json_lines)
+    return _json(meta, stream, _json_pieces)
 
 
 def qw(meta: dict[str, str], kind: str, stream: Iterator[Events]) -> Iterator[bytes]:
@@ -45,83 +36,68 @@ def qw(meta: dict[str, str], kind: str, stream: Iterator[Events]) -> Iterator[by
     if first is not None:
         kind, stream = first.kind, chain([first], stream)
     waveform = kind == "vector" or kind.endswith("[]")
-    yield from _json(meta | {"waveform": waveform}, stream, _qw_lines)
+    yield from _json(meta | {"waveform": waveform}, stream, _qw_pieces)
 
 
 def csv(stream: Iterator[Events]) -> Iterator[bytes]:
     """seconds since 1970, value, severity, status, nanoseconds; no reading is NaN, with severity 3."""
     for events in blocks(stream):
-        yield joined(
-            whole(events.seconds, ","),
-            csv_values(events.values, "NaN", ","),
-            *_alarms(events, ","),
-            nanoseconds(events.nanos, "\n"),
-        )
+        time = events.nanoseconds
+        yield lines(("seconds", time), b",", *_csv_pieces(events, b","), ("below_second", time), b"\n")
 
 
 def txt(name: str, stream: Iterator[Events]) -> Iterator[bytes]:
     """TXT: a line for the signal, then time in UTC, value, severity, status, nanoseconds with tabs
     between.
     """
-    yield f"Beginning data for {one_line(name)}\n".encode()
+    yield f"Beginning data for {' '.join(name.splitlines())}\n".encode()
     for events in blocks(stream):
-        yield joined(
-            human(events.seconds, "\t"),
-            csv_values(events.values, "NaN", "\t"),
-            *_alarms(events, "\t"),
-            nanoseconds(events.nanos, "\n"),
-        )
+        time = events.nanoseconds
+        yield lines(("human", time), b" +00:00\t", *_csv_pieces(events, b"\t"), ("below_second", time), b"\n")
 
 
 def _json(
-    meta: Mapping[str, str | bool], stream: Iterator[Events], lines: Callable[[Events, str], bytes]
+    meta: Mapping[str, str | bool], stream: Iterator[Events], pieces: Callable[[Events], list[Piece]]
 ) -> Iterator[bytes]:
     yield b'{ "meta": ' + orjson.dumps(meta) + b',\n"data": [ \n'
-    separator = ""
+    first = True
     for events in blocks(stream):
         # the comma stands before each event but the first
-        text = lines(events, ",\n")
-        yield text if separator else text[2:]
-        separator = ",\n"
+        text = lines(b",\n", *pieces(events))
+        yield text[2:] if first else text
+        first = False
     yield b"\n] }"
 
 
-def _json_lines(events: Events, separator: str) -> bytes:
-    alarms = events.alarms
-    alarm: list[Texts] = [' "severity":0, "status":0']
-    if alarms is not None:
-        alarm = [' "severity":', whole(alarms[0], ","), ' "status":', whole(alarms[1], " ")]
-    return joined(
-        separator + '{ "secs": ',
-        whole(events.seconds, ","),
-        ' "val": ',
-        json_values(events.values, ","),
-        ' "nanos": ',
-        nanoseconds(events.nanos, ","),
-        *alarm,
-        *_json_fields(events),
-        " }",
-    )
+def _json_pieces(events: Events) -> list[Piece]:
+    time = events.nanoseconds
+    parts: list[Piece] = [b'{ "secs": ', ("seconds", time), b', "val": ', ("json", events.values)]
+    parts += [b', "nanos": ', ("below_second", time)]
+    if (alarms := events.alarms) is None:
+        parts.append(b', "severity":0, "status":0')
+    else:
+        parts += [b', "severity":', ("json", alarms[0]), b', "status":', ("json", alarms[1])]
+    return [*parts, *_json_fields(events), b" }"]
 
 
-def _qw_lines(events: Events, separator: str) -> bytes:
-    millis = whole(events.nanoseconds // 1_000_000, ",")
-    values = json_values(events.values, " ")
-    return joined(separator + '{ "millis": ', millis, ' "val": ', values, *_json_fields(events), "}")
+def _qw_pieces(events: Events) -> list[Piece]:
+    values: Piece = ("json", events.values)
+    fields = _json_fields(events)
+    return [b'{ "millis": ', ("milliseconds", events.nanoseconds), b', "val": ', values, *fields, b" }"]
 
 
-def _json_fields(events: Events) -> list[Texts]:
+def _json_fields(events: Events) -> list[Piece]:
     """Further values of an event: "fields": {"name": "text"}."""
-    parts: list[Texts] = []
+    parts: list[Piece] = []
     for name, values in events.fields.items():
-        begin = ', "fields": { ' if not parts else ","
-        parts += [f'{begin}"{name}": "', values, '"']
-    return [*parts, "}"] if parts else []
+        begin = b"," if parts else b', "fields": { '
+        parts += [begin + orjson.dumps(name) + b": ", ("json", values)]
+    return [*parts, b"}"] if parts else []
 
 
-def _alarms(events: Events, after: str) -> list[Texts]:
-    """Severity and status of each event; of all, where none has any."""
-    alarms = events.alarms
-    if alarms is None:
-        return [f"0{after}0{after}"]
-    return [whole(figures, after) for figures in alarms]
+def _csv_pieces(events: Events, after: bytes) -> list[Piece]:
+    """Value, severity and status."""
+    values: Piece = ("csv", events.values, b"NaN")
+    if (alarms := events.alarms) is None:
+        return [values, after + b"0" + after + b"0" + after]
+    return [values, after, ("json", alarms[0]), after, ("json", alarms[1]), after]

@@ -8,16 +8,15 @@ import pyarrow as pa
 
 from ringlog.history.connection import Connection
 from ringlog.history.reading import read
-from ringlog.retrieval.plain.forms import formed
-from ringlog.retrieval.queries import Part
+from ringlog.retrieval.encoding import lines
+from ringlog.retrieval.parts import Part
+from ringlog.retrieval.plain.forms import TIME, formed
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import Samples, at, samples
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import TEXT, Signal
-from ringlog.retrieval.strings import joined, json_values, milliseconds
 from ringlog.schema.column_type import ColumnType
 
-TIME = pa.timestamp("us", tz="UTC")
 _BLOCK = 65_536  # samples of JSON made at once
 
 
@@ -119,7 +118,7 @@ def _json(signals: Sequence[Signal], of: Callable[[Signal], Iterator[Samples]]) 
         for part in of(signal):
             for begin in range(0, len(part), _BLOCK):
                 block = part.slice(begin, min(begin + _BLOCK, len(part)))
-                text = joined(",[", *milliseconds(block.time, ","), json_values(block.values, "]", bits=True))
+                text = lines(b",[", ("thousandths", block.time), b",", ("json_bits", block.values), b"]")
                 yield text[1:] if first else text
                 first = False
         yield b"]}"

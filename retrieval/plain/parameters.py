@@ -10,8 +10,8 @@ import pyarrow as pa
 from psycopg import sql
 
 from ringlog.history.connection import Connection, records, rows
+from ringlog.retrieval.parts import Part
 from ringlog.retrieval.plain.forms import formed
-from ringlog.retrieval.queries import Part
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.texts import moment
 

@@ -15,13 +15,13 @@ from starlette.routing import Route
 from ringlog.history.connection import records
 from ringlog.history.signals import places
 from ringlog.retrieval.asking import asked, caller, json_response, names, number
+from ringlog.retrieval.parts import Part
 from ringlog.retrieval.plain import parameters
 from ringlog.retrieval.plain.data import data, described, newest, rows
 from ringlog.retrieval.plain.forms import MEDIA
 from ringlog.retrieval.plain.live import Live
 from ringlog.retrieval.plain.openapi import DESCRIPTION
 from ringlog.retrieval.plain.trends import trend, trend_json, trend_table
-from ringlog.retrieval.queries import Part
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import demand_few
 from ringlog.retrieval.servers import Servers, excluded

@@ -12,9 +12,9 @@ from psycopg import sql
 
 from ringlog.history.connection import Connection, ReadError, records, rows
 from ringlog.retrieval.bins import Bins, binned
-from ringlog.retrieval.plain.data import TIME, described
-from ringlog.retrieval.plain.forms import formed
-from ringlog.retrieval.queries import Part
+from ringlog.retrieval.parts import Part
+from ringlog.retrieval.plain.data import described
+from ringlog.retrieval.plain.forms import TIME, formed
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import Samples, count, microseconds, samples
 from ringlog.retrieval.servers import Servers

@@ -11,10 +11,11 @@ import httpx
 import numpy as np
 import pyarrow as pa
 import pytest
+from epics_event import MESSAGE_OF, message
 from pb_http import chunks
 
 from ringlog.clients import call, connect
-from ringlog.retrieval.appliance.epics_event import MESSAGE_OF, PayloadType, message
+from ringlog.retrieval.appliance.raw import PayloadType
 
 BEGIN = datetime(2026, 5, 1, 12, tzinfo=UTC)
 # the appliance's answers begin with the newest sample before the interval: the first row, whatever other

@@ -7,10 +7,9 @@ from datetime import timedelta
 
 import httpx
 import pytest
+from epics_event import MESSAGE_OF, message
 from known_rows import BEGIN, ROWS, row, time_of
 from pb_http import chunks
-
-from ringlog.retrieval.appliance.epics_event import MESSAGE_OF, message
 
 SPAN = {"from": "2025-12-31T23:58:00Z", "to": "2026-01-01T00:30:00Z"}
 FLOAT = {"a_real", "a_double"}

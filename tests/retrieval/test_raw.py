@@ -3,58 +3,84 @@
 import csv
 import io
 import json
+import math
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from epics_event import MESSAGE_OF, message
 from hypothesis import given
 from hypothesis import strategies as st
 from pb_http import chunks
 
 from ringlog.retrieval.appliance import texts
-from ringlog.retrieval.appliance.epics_event import MESSAGE_OF, PayloadType, message
 from ringlog.retrieval.appliance.events import Events
-from ringlog.retrieval.appliance.raw import escaped, payload_type, raw
+from ringlog.retrieval.appliance.raw import PayloadType, payload_type, raw
 
-KINDS = {
-    "real": (pa.float32(), st.floats(width=32, allow_nan=False)),
-    "double": (pa.float64(), st.floats(allow_nan=False)),
-    "int": (pa.int32(), st.integers(-(2**31), 2**31 - 1)),
-    "smallint": (pa.int16(), st.integers(-(2**15), 2**15 - 1)),
-    "bit": (pa.bool_(), st.booleans()),
-    "varchar(40)": (pa.string(), st.text(st.characters(codec="utf-8"), max_size=20)),
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
+KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any], Any]] = {
+    "real": (pa.float32(), st.floats(width=32), math.nan),
+    "double": (pa.float64(), st.floats(), math.nan),
+    "int": (pa.int32(), st.integers(-(2**31), 2**31 - 1), 0),
+    "smallint": (pa.int16(), st.integers(-(2**15), 2**15 - 1), 0),
+    "bigint": (pa.int64(), st.integers(-(2**63), 2**63 - 1), math.nan),
+    "bit": (pa.bool_(), st.booleans(), 0),
+    "varchar(40)": (pa.string(), TEXTS, ""),
 }
+"""Arrow's type, values, and what stands for no reading."""
+KINDS |= {
+    f"{name}[]": (pa.list_(kind), st.lists(values, max_size=5), [missing])
+    for name, (kind, values, missing) in KINDS.items()
+}
+TIMES = st.integers(0, 2**31 * 1_000_000_000)
+ALARMS = st.integers(0, 3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
 def test_lines_are_messages(kind: str, data: st.DataObject) -> None:
-    arrow, values = KINDS[kind]
-    drawn = data.draw(
-        st.lists(
-            st.tuples(st.integers(0, 2**31 * 1_000_000_000), st.none() | values), min_size=1, max_size=20
+    """The very bytes that the library writes, of events of several years, with and without alarms."""
+    arrow, values, missing = KINDS[kind]
+    row = st.tuples(TIMES, st.none() | values, ALARMS, ALARMS, TEXTS)
+    drawn = sorted(data.draw(st.lists(row, min_size=1, max_size=20)), key=lambda row: row[0])
+    times, given, severities, statuses, texts = ([*column] for column in zip(*drawn, strict=True))
+    events = Events(kind, "A", np.array(times, np.int64), pa.array(given, arrow))
+    if with_alarms := data.draw(st.booleans()):
+        events = replace(
+            events,
+            severity=np.array(severities),
+            status=np.array(statuses),
+            fields={"stdz": pa.array(texts, pa.string())},
         )
-    )
-    drawn.sort(key=lambda pair: pair[0])
-    times = np.array([time for time, _ in drawn], np.int64)
-    events = Events(kind, "A", times, pa.array([value for _, value in drawn], arrow))
-    answer = b"".join(raw("x", kind, {"DESC": "a\nb"}, iter([events])))
     made = message(MESSAGE_OF[payload_type(kind)])
+    expected = []
+    for time, value, severity, status, text in drawn:
+        seconds, nano = divmod(time, 1_000_000_000)
+        year = datetime.fromtimestamp(seconds, UTC).year
+        event = made(secondsintoyear=seconds - int(datetime(year, 1, 1, tzinfo=UTC).timestamp()), nano=nano)
+        if value is None:
+            severity, status = 3, (status if with_alarms else 0) or 17
+        if value is None or with_alarms:
+            for name, figure in {"severity": severity, "status": status}.items():
+                if figure:
+                    setattr(event, name, figure)
+        shown = missing if value is None else value
+        if kind.endswith("[]"):
+            event.val.extend(map(int, shown) if kind == "bit[]" else shown)
+        else:
+            event.val = int(shown) if kind == "bit" else shown
+        if with_alarms:
+            event.fieldvalues.add(name="stdz", val=text)
+        expected.append((year, event.SerializeToString()))
+
     read = []
-    for header, lines in chunks(answer):
+    for header, lines in chunks(b"".join(raw("x", kind, {"DESC": "a\nb"}, iter([events])))):
         assert header.type == payload_type(kind)
         assert {field.name: field.val for field in header.headers} == {"DESC": "a\nb", "EGU": "A"}
-        begin = int(datetime(header.year, 1, 1, tzinfo=UTC).timestamp())
-        for line in lines:
-            event = made.FromString(line)
-            if not event.HasField("severity"):
-                # the very bytes that the library writes
-                assert event.SerializeToString() == line
-            assert datetime.fromtimestamp(begin + event.secondsintoyear, UTC).year == header.year
-            value = None if event.severity == 3 else event.val
-            read.append(((begin + event.secondsintoyear) * 1_000_000_000 + event.nano, value))
-    expected = [(time, value) for time, value in drawn]
+        read += [(header.year, line) for line in lines]
     assert read == expected
 
 
@@ -67,10 +93,6 @@ def test_a_vector_holds_its_numbers() -> None:
     assert header.elementCount == 3
     read = [list(message("VectorDouble").FromString(line).val) for line in lines]
     assert read == [[1.0, 2.0, 3.0], [10.0, 13.0, 27.0]]
-
-
-def test_escapes_are_those_of_the_documentation() -> None:
-    assert escaped(b"a\x1bb\nc\rd") == b"a\x1b\x01b\x1b\x02c\x1b\x03d"
 
 
 def test_an_answer_without_events_has_a_header() -> None:

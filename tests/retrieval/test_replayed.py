@@ -6,10 +6,11 @@ from urllib.parse import quote
 
 import httpx
 import pytest
+from epics_event import MESSAGE_OF, message
 from known_rows import BEGIN, ROWS, row, time_of
 from pb_http import chunks
 
-from ringlog.retrieval.appliance.epics_event import MESSAGE_OF, PayloadType, message
+from ringlog.retrieval.appliance.raw import PayloadType
 
 NAME = "every_type/a_double"
 READINGS = [row(number)["a_double"] for number in range(ROWS)]

@@ -1,35 +1,16 @@
-"""The messages of PB/HTTP, the Archiver Appliance's binary form.
+"""The messages of PB/HTTP, the Archiver Appliance's binary form, for the library of Protocol Buffers.
 
 The names and numbers of fields are those of its EPICSEvent.proto, which its documentation names as the
 format's reference ("The .pb file format and the .pbraw binary protocol").
 """
 
-from enum import IntEnum
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+from ringlog.retrieval.appliance.raw import PayloadType
+
 _Field = descriptor_pb2.FieldDescriptorProto
-
-
-class PayloadType(IntEnum):
-    """The types of a chunk's values."""
-
-    SCALAR_STRING = 0
-    SCALAR_SHORT = 1
-    SCALAR_FLOAT = 2
-    SCALAR_ENUM = 3
-    SCALAR_BYTE = 4
-    SCALAR_INT = 5
-    SCALAR_DOUBLE = 6
-    WAVEFORM_STRING = 7
-    WAVEFORM_SHORT = 8
-    WAVEFORM_FLOAT = 9
-    WAVEFORM_ENUM = 10
-    WAVEFORM_BYTE = 11
-    WAVEFORM_INT = 12
-    WAVEFORM_DOUBLE = 13
-    V4_GENERIC_BYTES = 14
 
 
 _VALUES = {

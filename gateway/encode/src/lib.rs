@@ -1,0 +1,8 @@
+//! Columns of samples as lines, a sample each: text by a template (`lines`), and the Archiver Appliance's events in
+//! Protocol Buffers (`events`). The columns (`column`) are Arrow's, borrowed. Nothing here knows Python.
+
+pub mod column;
+pub mod events;
+pub mod lines;
+mod texts;
+mod times;

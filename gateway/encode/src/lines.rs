@@ -1,0 +1,160 @@
+//! Lines of text by a template: pieces that are the same in each line, and values of columns in some form.
+
+use crate::column::{Column, Points, Value};
+use crate::texts;
+use crate::times::{digits, Days, Form};
+
+pub enum Piece<'a> {
+    Text(&'a [u8]),
+    Value(Style<'a>, Column<'a>),
+}
+
+/// The form of a column's values.
+#[derive(Clone, Copy)]
+pub enum Style<'a> {
+    /// JSON, null for what it cannot say. Bits are 0 and 1.
+    Json,
+    /// The same with bits as true and false.
+    JsonBits,
+    /// CSV, with this for what is missing. Lists are JSON in quotes.
+    Csv(&'a [u8]),
+    /// The seconds of nanoseconds.
+    Seconds,
+    /// What nanoseconds are below their second.
+    BelowSecond,
+    /// The milliseconds of nanoseconds.
+    Milliseconds,
+    /// The seconds of nanoseconds as Nov/20/2026 14:00:00.
+    Human,
+    /// Microseconds as milliseconds, with three decimals where they are not whole.
+    Thousandths,
+    /// Microseconds as 2026-11-20T14:00:00.000000Z, nothing for what is missing.
+    Iso,
+}
+
+/// Writes `count` lines; each column has so many values.
+pub fn lines(pieces: &[Piece<'_>], count: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(count * (24 * pieces.len()));
+    let (mut iso, mut human) = (Days::new(Form::Iso), Days::new(Form::Human));
+    for index in 0..count {
+        for piece in pieces {
+            let (style, column) = match piece {
+                Piece::Text(text) => {
+                    out.extend_from_slice(text);
+                    continue;
+                }
+                Piece::Value(style, column) => (style, column),
+            };
+            match style {
+                Style::Json => json(&mut out, column.get(index), false),
+                Style::JsonBits => json(&mut out, column.get(index), true),
+                Style::Csv(missing) => csv(&mut out, column.get(index), missing),
+                Style::Seconds => whole(&mut out, column.whole(index).div_euclid(SECOND)),
+                Style::BelowSecond => whole(&mut out, column.whole(index).rem_euclid(SECOND)),
+                Style::Milliseconds => whole(&mut out, column.whole(index).div_euclid(1_000_000)),
+                Style::Human => human.put(&mut out, column.whole(index).div_euclid(SECOND)),
+                Style::Thousandths => thousandths(&mut out, column.whole(index)),
+                Style::Iso => {
+                    if let Value::Whole(micros) = column.get(index) {
+                        iso.put(&mut out, micros.div_euclid(1_000_000));
+                        out.push(b'.');
+                        digits(&mut out, micros.rem_euclid(1_000_000) as u32, 6);
+                        out.push(b'Z');
+                    }
+                }
+            }
+        }
+    }
+    out
+}
+
+const SECOND: i64 = 1_000_000_000;
+
+fn whole(out: &mut Vec<u8>, number: i64) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+fn thousandths(out: &mut Vec<u8>, number: i64) {
+    if number < 0 {
+        out.push(b'-');
+    }
+    let number = number.unsigned_abs();
+    out.extend_from_slice(itoa::Buffer::new().format(number / 1000).as_bytes());
+    if !number.is_multiple_of(1000) {
+        out.push(b'.');
+        digits(out, (number % 1000) as u32, 3);
+    }
+}
+
+fn json(out: &mut Vec<u8>, value: Value<'_>, bits: bool) {
+    match value {
+        Value::Float(number) => float(out, number, number.is_finite()),
+        Value::Double(number) => float(out, number, number.is_finite()),
+        Value::Missing => out.extend_from_slice(NULL),
+        Value::Whole(number) => whole(out, number),
+        Value::Bit(bit) if bits => out.extend_from_slice(if bit { b"true" } else { b"false" }),
+        Value::Bit(bit) => out.push(b'0' + u8::from(bit)),
+        Value::Text(text) => texts::json(out, text),
+        Value::List(points) => list(out, points),
+    }
+}
+
+const NULL: &[u8] = b"null";
+
+fn float<F: zmij::Float>(out: &mut Vec<u8>, number: F, is_finite: bool) {
+    if is_finite {
+        out.extend_from_slice(zmij::Buffer::new().format_finite(number).as_bytes());
+    } else {
+        out.extend_from_slice(NULL);
+    }
+}
+
+fn list(out: &mut Vec<u8>, points: Points<'_>) {
+    out.push(b'[');
+    let begin = out.len();
+    // a comma after each, of which the last one is the end
+    if let Some(bytes) = points.bytes(8, true) {
+        out.reserve(bytes.len() * 3);
+        for number in bytes.chunks_exact(8) {
+            let number = f64::from_le_bytes(number.try_into().unwrap_or_default());
+            float(out, number, number.is_finite());
+            out.push(b',');
+        }
+    } else {
+        for value in points.iter() {
+            json(out, value, false);
+            out.push(b',');
+        }
+    }
+    if out.len() > begin {
+        out.pop();
+    }
+    out.push(b']');
+}
+
+fn csv(out: &mut Vec<u8>, value: Value<'_>, missing: &[u8]) {
+    let not_finite = |number: f64| -> &[u8] {
+        match number {
+            number if number.is_nan() => b"NaN",
+            number if number > 0.0 => b"inf",
+            _ => b"-inf",
+        }
+    };
+    match value {
+        Value::Missing => out.extend_from_slice(missing),
+        Value::Float(number) if !number.is_finite() => out.extend_from_slice(not_finite(number.into())),
+        Value::Double(number) if !number.is_finite() => out.extend_from_slice(not_finite(number)),
+        Value::Text(text) => texts::csv(out, text),
+        Value::List(points) if points.iter().any(|point| matches!(point, Value::Text(_))) => {
+            let mut shown = Vec::new();
+            list(&mut shown, points);
+            texts::csv(out, &shown);
+        }
+        Value::List(points) => {
+            out.push(b'"');
+            list(out, points);
+            out.push(b'"');
+        }
+        value => json(out, value, false),
+    }
+}
