@@ -84,6 +84,54 @@ def newest(
         return next(iter([*_newest_before(connection, table, others, before, weeks, given)]), None)
 
 
+def picked(
+    database: str | Connection,
+    table: str,
+    columns: Sequence[str],
+    start: datetime,
+    width: timedelta,
+    n: int,
+    *,
+    last: bool,
+) -> list[pa.RecordBatch] | None:
+    """The first rows of `n` spans that follow each other from `start` on, or with `last` the last ones, as
+    `read` has them: each is found by itself. None where some of them are in files. Raises as `read` does.
+    """
+    others = [column for column in dict.fromkeys(columns) if column != "time"]
+    end = start + n * width
+    with transaction(database) as connection:
+        _hold(connection, table)
+        if any(week.ends > start for week in _tiers(connection, table, end).weeks):
+            return None
+        query = sql.SQL(_PICKED).format(
+            last=sql.Literal(n - 1),
+            log=_log(table),
+            columns=sql.SQL(", ").join(map(sql.Identifier, ["time", *others])),
+            start=_moment(start, ""),
+            end=_moment(end, ""),
+            width=sql.Literal(f"{width // MICROSECOND} microseconds"),
+            order=sql.SQL("desc" if last else "asc"),
+        )
+        return [*rows(connection, query)]
+
+
+# the bounds of all spans leave partitions out when the query is planned
+_PICKED = """
+select came.*
+from generate_series(0, {last}) as span (number)
+cross join lateral (
+  select {columns}
+  from {log} as log
+  where log."time" >= {start} and log."time" < {end}
+    and log."time" >= {start} + span.number * interval {width}
+    and log."time" < {start} + (span.number + 1) * interval {width}
+  order by log."time" {order}, log.seq_no {order}
+  limit 1
+) as came
+order by came."time"
+"""
+
+
 def _hold(connection: Connection, table: str) -> None:
     """No partition leaves the log until the transaction ends: all that is read is of one log."""
     run(connection, sql.SQL("lock table only {} in access share mode").format(_log(table)))
@@ -251,13 +299,14 @@ def _closed(
         # of blocks that lack a column not much is read
         times = 1 if found.blocks else min(8 * times, _MOST)
         together: list[pa.RecordBatch] = []
+        size = 0
         # an end beyond the last one, of which there is nothing to give
         for block in [*found.blocks, None]:
             is_gap = block is not None and (at is None or at < block.begins)
-            if together and (block is None or is_gap or sum(batch.nbytes for batch in together) > _ENOUGH):
+            if together and (block is None or is_gap or size > _ENOUGH):
                 batch = _merged(together)
                 yield batch
-                given, together = True, []
+                given, together, size = True, [], 0
                 left = None if left is None else left - batch.num_rows
             if left is not None and left <= 0:
                 return
@@ -273,6 +322,7 @@ def _closed(
             if block.rows is not None:
                 outside = (first or at) > block.begins or (last or at) < at
                 together.append(_within(block.rows, first, last) if outside else block.rows)
+                size += together[-1].nbytes
         if found.reached is None:
             break
         look = found.reached

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import pyarrow.compute as pc
 from psycopg import sql
 
 from ringlog.history.blocks import EPOCH
+from ringlog.history.closed import moment_of
 from ringlog.history.connection import Connection, records
-from ringlog.history.reading import count_cold, newest, read
+from ringlog.history.reading import count_cold, newest, picked, read
 from ringlog.history.signals import Place, places
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.servers import Servers
@@ -23,6 +25,9 @@ from ringlog.schema.facility import nanoseconds_of
 
 MICROSECOND = timedelta(microseconds=1)
 INVALID = SEVERITIES.index("INVALID")
+_FEW_IN_A_BIN = 64
+"""samples that are read as soon as one is found"""
+_MOST_BINS = 20_000
 _FOREVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -128,6 +133,36 @@ def samples(
         yield first
 
 
+def thinned(
+    servers: Servers, signal: Signal, start: datetime, end: datetime, width: int, *, last: bool, before: bool
+) -> Iterator[Samples] | None:
+    """Of what `samples` gives from `start` to `end`, both included, the first of each bin of `width` seconds,
+    or with `last` the last one, and others. None where it is as soon done to read all. Raises ReadError.
+    """
+    found = [column for column in columns_of(servers, signal) if column.reaches(start, end)]
+    if len(found) != 1 or not signal.cycle or width / signal.cycle < _FEW_IN_A_BIN:
+        return None
+    (column,) = found
+    since, until = within(column.place, start, end + MICROSECOND)
+    step = width * 1_000_000
+    # the sample before the start may be of the first bin
+    first, stop = microseconds(since) // step + 1, microseconds(until) // step
+    if not 1 <= stop - first <= _MOST_BINS:
+        return None
+    begin, after = moment_of(first * step), moment_of(stop * step)
+    place, step_of_time = column.place, timedelta(seconds=width)
+    batches = picked(
+        column.connection, place.table, column.names, begin, step_of_time, stop - first, last=last
+    )
+    if batches is None:
+        return None
+    return chain(
+        samples(servers, signal, start, begin, before=before),
+        (column.samples(batch) for batch in batches if batch.num_rows),
+        samples(servers, signal, after, end + MICROSECOND),
+    )
+
+
 def at(servers: Servers, signal: Signal, when: datetime) -> Samples | None:
     """The newest reading at or before an instant: a row without one is passed over, unless it has the
     signal's alarm. None when there is none. Raises ReadError.
@@ -218,6 +253,11 @@ class Column:
     @property
     def names(self) -> list[str]:
         return self.said if self.nanoseconds is None else [*self.said, self.nanoseconds]
+
+    def reaches(self, start: datetime, end: datetime) -> bool:
+        """Whether it has samples of a time, of which both bounds are a part."""
+        since, until = within(self.place, start, end + MICROSECOND)
+        return since < until
 
     @property
     def shown(self) -> Place:

@@ -29,7 +29,6 @@ from ringlog.retrieval.samples import (
     columns_of,
     microseconds,
     samples,
-    within,
 )
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal
@@ -84,7 +83,7 @@ def summarised(
     sample before `start` is one of them, which `moved` puts into the bin before the first. None where rows
     have to be read for all of them. Raises ReadError.
     """
-    found = [column for column in columns_of(servers, signal) if _reaches(column, start, end)]
+    found = [column for column in columns_of(servers, signal) if column.reaches(start, end)]
     if len(found) != 1 or found[0].scalar is not None or not signal.is_number:
         return None
     (column,) = found
@@ -129,11 +128,6 @@ def summarised(
         yield from binned(samples(servers, signal, last, end + MICROSECOND), width * SECOND)
 
     return Summarised(column.shown, rows, (each for each in all_of_them() if len(each)))
-
-
-def _reaches(column: Column, start: datetime, end: datetime) -> bool:
-    since, until = within(column.place, start, end + MICROSECOND)
-    return since < until
 
 
 def _runs(numbers: NDArray[np.int64]) -> list[tuple[int, int]]:

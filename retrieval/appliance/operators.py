@@ -67,8 +67,16 @@ Summaries = Callable[[int, Moved], Summarised | None]
 """of the width of bins, and of what puts the sample before the interval into a bin"""
 
 
+Thinned = Callable[..., Iterator[Samples] | None]
+"""of the width of bins; with `last` their last samples are among these, else their first"""
+
+
 def _none(width: int, moved: Moved) -> None:
     """No summaries."""
+
+
+def _all(width: int, *, last: bool) -> None:
+    """No other samples than all."""
 
 
 def processed(
@@ -78,9 +86,10 @@ def processed(
     end: datetime,
     now: datetime,
     summaries: Summaries = _none,
+    thinned: Thinned = _all,
 ) -> Iterator[Events]:
     """The events that are wanted of samples from the one before `start` to `end`; of `summaries` where the
-    operator is one of FIGURES and they have them.
+    operator is one of FIGURES and they have them, and of `thinned` samples where it takes one of a bin.
 
     Raises Refused (400) for figures of text.
     """
@@ -93,6 +102,8 @@ def processed(
     if operator == "ncount":
         return _ncount(_inside(stream, begin), begin)
     width = int(wanted.number)
+    if operator in ("firstSample", "lastSample", "firstFill", "lastFill"):
+        stream = thinned(width, last=operator.startswith("last")) or stream
     if operator in ("firstSample", "lastSample"):
         return map(of_samples, _picked(stream, width, first=operator == "firstSample"))
     if operator in ("firstFill", "lastFill"):

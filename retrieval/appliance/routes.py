@@ -18,7 +18,7 @@ from ringlog.retrieval.appliance.pattern import Wanted, wanted
 from ringlog.retrieval.appliance.raw import payload_type, ping_events, raw
 from ringlog.retrieval.asking import asked, caller, json_response
 from ringlog.retrieval.refused import Refused
-from ringlog.retrieval.samples import MICROSECOND, Samples, at, demand_few, samples
+from ringlog.retrieval.samples import MICROSECOND, Samples, at, demand_few, samples, thinned
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import LONGEST, Signal, matching
 from ringlog.retrieval.summarised import summarised
@@ -137,9 +137,10 @@ def _events(
 ) -> Iterator[Events]:
     for place, (start, end) in enumerate(ranges):
         summaries = partial(summarised, servers, signal, start, end, before=place == 0)
+        fewer = partial(thinned, servers, signal, start, end, before=place == 0)
         uncounted = want.operator in FIGURES
         stream = _samples(servers, signal, start, end, place == 0, most if uncounted else None)
-        yield from processed(stream, want, start, end, now, summaries)
+        yield from processed(stream, want, start, end, now, summaries, fewer)
 
 
 def _samples(

@@ -192,7 +192,7 @@ class Log:
             return
         self.connection.execute(retention, ["16 days"])
         self.maintain()
-        self.connection.execute(retention, ["50 weeks"])
+        self.connection.execute(retention, ["500 weeks"])
         self.put(20)
         self.chance.choice((self.summarise, self.close, self.maintain))()
         [*restore(self.engine, "m", BEGIN - timedelta(weeks=1), NOW)]

@@ -13,11 +13,12 @@ import sqlalchemy as sa
 from psycopg.conninfo import make_conninfo
 
 from ringlog.history.summaries import summarise
+from ringlog.retrieval import samples as samples_of
 from ringlog.retrieval.access import Login
 from ringlog.retrieval.appliance.operators import FIGURES, processed
 from ringlog.retrieval.appliance.pattern import wanted
 from ringlog.retrieval.connections import Connections
-from ringlog.retrieval.samples import MICROSECOND, Samples, samples
+from ringlog.retrieval.samples import MICROSECOND, Samples, samples, thinned
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal, describe
 from ringlog.retrieval.summarised import summarised
@@ -36,7 +37,7 @@ COLUMNS = (
     Column("rare", "m/rare", "real"),
 )
 SIGNALS = [column.signal for column in COLUMNS if column.name != "severity"]
-OPERATORS = sorted({*FIGURES} - {"stats6"})
+OPERATORS = sorted({*FIGURES, "firstSample", "lastSample", "firstFill", "lastFill"} - {"stats6"})
 
 Event = tuple[int, int, object]
 """time, severity, value"""
@@ -85,7 +86,7 @@ def events(
     """Time, severity and value of each event; of rows alone, or of summaries too."""
     read: Iterator[Samples] = samples(servers, signal, start, end + MICROSECOND, before=True)
     summaries = partial(summarised, servers, signal, start, end, before=True)
-    given = (summaries,) if both else ()
+    given = (summaries, partial(thinned, servers, signal, start, end, before=True)) if both else ()
     found: list[Event] = []
     for part in processed(read, wanted(pv), start, end, NOW, *given):
         severities = [0] * len(part) if part.severity is None else part.severity.tolist()
@@ -101,7 +102,10 @@ def same(one: list[Event], other: list[Event]) -> None:
         np.testing.assert_allclose(*values, rtol=1e-9, atol=1e-9)
 
 
-def test_operators_give_the_same(servers: tuple[Servers, psycopg.Connection, str]) -> None:
+def test_operators_give_the_same(
+    servers: tuple[Servers, psycopg.Connection, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(samples_of, "_FEW_IN_A_BIN", 2)
     found, connection, conninfo = servers
     chance = random.Random(2)
     signals = describe(found, SIGNALS)
