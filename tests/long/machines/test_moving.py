@@ -458,12 +458,14 @@ def test_readers_go_with_a_table(site: Site) -> None:
         threads = [threading.Thread(target=read, args=(address, text)) for text in 2 * texts]
         for thread in threads:
             thread.start()
-        for node in (None, "c", "b", None, "c"):
-            site.write_facility(WHERE | {"vacuum": node})
-            move(site, "vacuum")
-        ended.set()
-        for thread in threads:
-            thread.join()
+        try:
+            for node in (None, "c", "b", None, "c"):
+                site.write_facility(WHERE | {"vacuum": node})
+                move(site, "vacuum")
+        finally:
+            ended.set()
+            for thread in threads:
+                thread.join()
     assert {*answers} == {50}, answers
 
 
