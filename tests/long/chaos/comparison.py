@@ -82,7 +82,7 @@ def compare(site: Site, figures: Figures) -> None:
         told: tuple[str, ...] = ("table ", "summaries and archive", "no errors")
         if site.damaged_week is not None:
             week = site.damaged_week.partition(VICTIM)
-            told += (f"log.{week}", f"log.{VICTIM}", f"index {week}", f"online.{VICTIM}")
+            told += (f"log.{week}", f"log.{VICTIM}", f"index {week}", f"online.{VICTIM}", f"summary.{VICTIM}")
         # PostgreSQL counts the damages that it has met with
         if not line.startswith(told) and "pages had a wrong checksum" not in line:
             figures.problems.append(f"verify: {line}")
