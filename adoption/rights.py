@@ -20,7 +20,7 @@ _CHANGES = ("INSERT", "UPDATE", "DELETE")
 CALLED = ("procedure", "function")
 _READERS, _WRITERS, OWNERS = "db_datareader", "db_datawriter", "db_owner"
 # here from the beginning
-_OWN_ROLES = frozenset({"daq_reader", "daq_writer"})
+_OWN_ROLES = frozenset({"daq_reader", "daq_writer", "daq_table_reader", "daq_table_writer"})
 # not reported: owners, who have all rights, and the server's own
 _NOBODY = frozenset({"dbo", "sys", "INFORMATION_SCHEMA"})
 

@@ -63,6 +63,7 @@ OVER_ALL_TABLES = (
     "get_states",
     "get_distribution",
     "table_now",
+    "demand_writer",
     "claim_writer",
     "release_claim",
     "report_writer",

@@ -14,4 +14,4 @@ another role installs ringlog it is not there, and readers use array_send.$$;
 
 alter function ringlog.array_bytes(anyarray) owner to ringlog_owner;
 revoke all on function ringlog.array_bytes(anyarray) from public;
-grant execute on function ringlog.array_bytes(anyarray) to daq_reader;
+grant execute on function ringlog.array_bytes(anyarray) to daq_reader, daq_table_reader;

@@ -14,4 +14,4 @@ $$When a row of each table came last over TDS, whatever time the row has. None f
 an error. The server records calls every ten seconds.$$;
 
 revoke all on function ringlog.arrivals() from public;
-grant execute on function ringlog.arrivals() to daq_reader;
+grant execute on function ringlog.arrivals() to daq_reader, daq_table_reader;

@@ -18,6 +18,7 @@ begin
   ) then
     raise exception 'begin_import: there is no table ''%''', table_name using errcode = 'undefined_object';
   end if;
+  perform ringlog.demand_writer(table_name);
   -- what the move copies takes the place of what comes here meanwhile
   if exists (select from ringlog.moved_part as moved where moved.table_name = table_name) then
     raise exception 'begin_import: table ''%'' is moving to this server, nothing was imported', table_name
@@ -45,7 +46,7 @@ $$Begins or continues the import of a file of old rows: makes the session's tabl
 rows are copied before each call of import_<table>, in one transaction. Returns how many rows of the file have been
 imported, the place in the ring after which its first row is stored when the file has no seq_no, and the time of the
 last import. A file of the same name with another digest begins anew. Errors: no such table (42704); one that is moving
-to this server (55000).$$;
+to this server (55000); the caller may not write it (42501).$$;
 
 revoke all on function ringlog.begin_import(text, text, text) from public;
-grant execute on function ringlog.begin_import(text, text, text) to daq_writer;
+grant execute on function ringlog.begin_import(text, text, text) to daq_writer, daq_table_writer;

@@ -103,4 +103,4 @@ $$The bins that get_trend and get_trends choose, for the signals of each table: 
 counted from `origin`. `have_moved`: some of the signals were in another column for a part of that time.$$;
 
 revoke all on function ringlog.bins_of_trends(text[], timestamptz, timestamptz, integer) from public;
-grant execute on function ringlog.bins_of_trends(text[], timestamptz, timestamptz, integer) to daq_reader;
+grant execute on function ringlog.bins_of_trends(text[], timestamptz, timestamptz, integer) to daq_reader, daq_table_reader;

@@ -17,6 +17,7 @@ begin
   if not exists (select from ringlog.logged_table as known where known.table_name = table_name) then
     raise exception 'claim_writer: there is no table ''%''', table_name using errcode = 'undefined_object';
   end if;
+  perform ringlog.demand_writer(table_name);
   -- calls under an older claim are committed before this goes on, and later ones see the new one
   execute format('lock table only log.%I in share row exclusive mode', table_name);
   select held.spool, held.name, held.since into holder
@@ -38,8 +39,8 @@ $$;
 comment on function ringlog.claim_writer(text, text, text, boolean) is
 $$Makes the caller the table's only writer and returns the epoch of the claim, which put_<table>_claimed requires. The
 same spool may claim again at any time; another one only after release_claim, or with take_over. Once this has
-returned, nothing is stored under an older claim. put_<table> requires no claim. Errors: no such table (42704), another
+returned, nothing is stored under an older claim. put_<table> requires no claim. Errors: no such table (42704), the caller may not write it (42501), another
 writer has the claim (RL002).$$;
 
 revoke all on function ringlog.claim_writer(text, text, text, boolean) from public;
-grant execute on function ringlog.claim_writer(text, text, text, boolean) to daq_writer;
+grant execute on function ringlog.claim_writer(text, text, text, boolean) to daq_writer, daq_table_writer;

@@ -36,4 +36,4 @@ $$Does nothing when these signals are on this server or do not exist. Errors: th
 the node), or on several servers (22023).$$;
 
 revoke all on function ringlog.demand_here(text[]) from public;
-grant execute on function ringlog.demand_here(text[]) to daq_reader;
+grant execute on function ringlog.demand_here(text[]) to daq_reader, daq_table_reader;

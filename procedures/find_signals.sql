@@ -37,4 +37,4 @@ comment on function ringlog.find_signals(text) is
 $$The current signals whose name is like the pattern (% is any text, _ any character), by name.$$;
 
 revoke all on function ringlog.find_signals(text) from public;
-grant execute on function ringlog.find_signals(text) to daq_reader;
+grant execute on function ringlog.find_signals(text) to daq_reader, daq_table_reader;

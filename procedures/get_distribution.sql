@@ -46,4 +46,4 @@ duration: a value lasts until the next one, the last one until to_time, or now. 
 day; 5, 50 and 95 %. Errors: those of get_signal, percents outside 0 to 100 (22023).$$;
 
 revoke all on function ringlog.get_distribution(text, timestamptz, timestamptz, text) from public;
-grant execute on function ringlog.get_distribution(text, timestamptz, timestamptz, text) to daq_reader;
+grant execute on function ringlog.get_distribution(text, timestamptz, timestamptz, text) to daq_reader, daq_table_reader;

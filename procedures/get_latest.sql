@@ -38,4 +38,4 @@ row without a reading; a bit is 0 or 1; a bigint beyond 2^53 is rounded. Errors:
 varchar signal or a waveform (42804).$$;
 
 revoke all on function ringlog.get_latest(text) from public;
-grant execute on function ringlog.get_latest(text) to daq_reader;
+grant execute on function ringlog.get_latest(text) to daq_reader, daq_table_reader;

@@ -75,4 +75,4 @@ reading; a bit is 0 or 1; a bigint beyond 2^53 is rounded. Errors: a signal that
 or a waveform (42804), every without from_time (22023), weeks of that time in the archive (RL003).$$;
 
 revoke all on function ringlog.get_signal(text, timestamptz, timestamptz, integer, double precision) from public;
-grant execute on function ringlog.get_signal(text, timestamptz, timestamptz, integer, double precision) to daq_reader;
+grant execute on function ringlog.get_signal(text, timestamptz, timestamptz, integer, double precision) to daq_reader, daq_table_reader;

@@ -42,4 +42,4 @@ one until to_time, or now; the time before the first row is not counted. It read
 Errors: a signal that never existed (42704), one of another type (42804), weeks in the archive (RL003).$$;
 
 revoke all on function ringlog.get_states(text, timestamptz, timestamptz) from public;
-grant execute on function ringlog.get_states(text, timestamptz, timestamptz) to daq_reader;
+grant execute on function ringlog.get_states(text, timestamptz, timestamptz) to daq_reader, daq_table_reader;

@@ -50,4 +50,4 @@ NaN and without a reading, which the other figures omit. It reads summaries, and
 row when there are no rows. Default: the last day. Errors: those of get_trend.$$;
 
 revoke all on function ringlog.get_statistics(text, timestamptz, timestamptz) from public;
-grant execute on function ringlog.get_statistics(text, timestamptz, timestamptz) to daq_reader;
+grant execute on function ringlog.get_statistics(text, timestamptz, timestamptz) to daq_reader, daq_table_reader;

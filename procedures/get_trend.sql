@@ -36,4 +36,4 @@ never existed (42704), a varchar signal or a waveform (42804), bounds in the wro
 (22023).$$;
 
 revoke all on function ringlog.get_trend(text, timestamptz, timestamptz, integer) from public;
-grant execute on function ringlog.get_trend(text, timestamptz, timestamptz, integer) to daq_reader;
+grant execute on function ringlog.get_trend(text, timestamptz, timestamptz, integer) to daq_reader, daq_table_reader;

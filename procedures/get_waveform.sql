@@ -17,4 +17,4 @@ are later. The points are of type double precision; a bigint beyond 2^53 is roun
 (42704), one that is no waveform (42804), waveforms that may be in the archive (RL003).$$;
 
 revoke all on function ringlog.get_waveform(text, timestamptz) from public;
-grant execute on function ringlog.get_waveform(text, timestamptz) to daq_reader;
+grant execute on function ringlog.get_waveform(text, timestamptz) to daq_reader, daq_table_reader;

@@ -22,4 +22,4 @@ $$The points of the waveform that was valid at a time, as rows: number of the po
 on, at most max_points. For consoles, which show packed binary as such. Errors: those of get_waveform.$$;
 
 revoke all on function ringlog.get_waveform_points(text, timestamptz, integer, integer) from public;
-grant execute on function ringlog.get_waveform_points(text, timestamptz, integer, integer) to daq_reader;
+grant execute on function ringlog.get_waveform_points(text, timestamptz, integer, integer) to daq_reader, daq_table_reader;

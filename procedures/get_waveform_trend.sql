@@ -98,4 +98,4 @@ of whose scalars has the name of another signal (42702), bounds in the wrong ord
 (22023).$$;
 
 revoke all on function ringlog.get_waveform_trend(text, timestamptz, timestamptz, integer) from public;
-grant execute on function ringlog.get_waveform_trend(text, timestamptz, timestamptz, integer) to daq_reader;
+grant execute on function ringlog.get_waveform_trend(text, timestamptz, timestamptz, integer) to daq_reader, daq_table_reader;

@@ -30,4 +30,4 @@ of type double precision; a bigint beyond 2^53 is rounded. Errors: a signal that
 waveform (42804), waveforms that may be in the archive (RL003), every_nth below 1 (22023).$$;
 
 revoke all on function ringlog.get_waveforms(text, timestamptz, timestamptz, integer, integer) from public;
-grant execute on function ringlog.get_waveforms(text, timestamptz, timestamptz, integer, integer) to daq_reader;
+grant execute on function ringlog.get_waveforms(text, timestamptz, timestamptz, integer, integer) to daq_reader, daq_table_reader;

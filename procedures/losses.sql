@@ -77,4 +77,4 @@ last report; late, after later rows; repeated calls. missing are acknowledged ro
 where a log policy omits rows. In weeks that are in the archive in_log and missing are null.$$;
 
 revoke all on function ringlog.losses(timestamptz, timestamptz, text) from public;
-grant execute on function ringlog.losses(timestamptz, timestamptz, text) to daq_reader;
+grant execute on function ringlog.losses(timestamptz, timestamptz, text) to daq_reader, daq_table_reader;

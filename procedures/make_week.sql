@@ -21,6 +21,7 @@ begin
   if not exists (select from ringlog.logged_table as known where known.table_name = table_name) then
     raise exception 'make_week: there is no table ''%''', table_name using errcode = 'undefined_object';
   end if;
+  perform ringlog.demand_writer(table_name);
   if start is distinct from date_trunc('week', start) or start < '1970-01-05' or start > now + interval '5 weeks' then
     raise exception 'make_week: % is no Monday from 1970 on to the next five weeks', start using errcode = 'check_violation';
   end if;
@@ -88,7 +89,8 @@ $$;
 comment on function ringlog.make_week(text, timestamptz, timestamptz) is
 $$Makes the partition of a log for the week that begins at this time, a Monday 00:00 UTC, and moves its rows from the
 default partition there. Returns their number; null when the partition exists, or the week is in the archive or past
-retention. Errors: no such table (42704), no such Monday (23514), the log is in use (55P03).$$;
+retention. Errors: no such table (42704), the caller may not write it
+(42501), no such Monday (23514), the log is in use (55P03).$$;
 
 revoke all on function ringlog.make_week(text, timestamptz, timestamptz) from public;
-grant execute on function ringlog.make_week(text, timestamptz, timestamptz) to daq_writer;
+grant execute on function ringlog.make_week(text, timestamptz, timestamptz) to daq_writer, daq_table_writer;

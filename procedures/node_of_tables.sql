@@ -77,4 +77,4 @@ $$The node that has all of these tables, whose names are as in SQL; null: none i
 exist are ignored. Error (0A000): they are on several servers.$$;
 
 revoke all on function ringlog.node_of_tables(text[]) from public;
-grant execute on function ringlog.node_of_tables(text[]) to daq_reader;
+grant execute on function ringlog.node_of_tables(text[]) to daq_reader, daq_table_reader;

@@ -442,4 +442,4 @@ $$The queries that together return what signal_bins returns, each with its two p
 in the summaries.$$;
 
 revoke all on function ringlog.queries_of_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) from public;
-grant execute on function ringlog.queries_of_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) to daq_reader;
+grant execute on function ringlog.queries_of_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) to daq_reader, daq_table_reader;

@@ -14,6 +14,7 @@ language sql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
+  select ringlog.demand_writer(report_ledger.table_name);
   insert into ringlog.ledger as kept
     (table_name, hour, spool, produced, acknowledged, thinned, refused, late, repeated)
   values (ringlog.table_now(table_name), hour, spool, produced, acknowledged, thinned, refused, late, repeated)
@@ -29,7 +30,7 @@ $$;
 
 comment on function ringlog.report_ledger is
 $$Stores a spool's counts of an hour (rows belong to the hour of their time). They only grow, so sending them again, or
-in another order, has no effect.$$;
+in another order, has no effect. Error: the caller may not write the table (42501).$$;
 
 revoke all on function ringlog.report_ledger from public;
-grant execute on function ringlog.report_ledger to daq_writer;
+grant execute on function ringlog.report_ledger to daq_writer, daq_table_writer;

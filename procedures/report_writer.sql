@@ -18,6 +18,7 @@ language sql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
+  select ringlog.demand_writer(report_writer.table_name);
   update ringlog.writer as held
   set reported = now(), state = report_writer.state,
     troubled = case
@@ -33,7 +34,8 @@ as $$
 $$;
 
 comment on function ringlog.report_writer is
-$$Stores a writer's state and counts in ringlog.writer; those of a writer that has lost the table are ignored.$$;
+$$Stores a writer's state and counts in ringlog.writer; those of a writer that has lost the table are ignored.
+Error: the caller may not write the table (42501).$$;
 
 revoke all on function ringlog.report_writer from public;
-grant execute on function ringlog.report_writer to daq_writer;
+grant execute on function ringlog.report_writer to daq_writer, daq_table_writer;

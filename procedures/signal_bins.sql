@@ -66,4 +66,4 @@ whole seconds counted from 1970 are made of summaries where possible, and so is 
 sum of the squared distances from the mean, null unless requested.$$;
 
 revoke all on function ringlog.signal_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) from public;
-grant execute on function ringlog.signal_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) to daq_reader;
+grant execute on function ringlog.signal_bins(text[], timestamptz, timestamptz, interval, timestamptz, boolean) to daq_reader, daq_table_reader;

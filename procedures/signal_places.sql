@@ -40,4 +40,4 @@ $$The tables and columns that have stored signals, oldest first: a signal's rows
 name has no row.$$;
 
 revoke all on function ringlog.signal_places(text[]) from public;
-grant execute on function ringlog.signal_places(text[]) to daq_reader;
+grant execute on function ringlog.signal_places(text[]) to daq_reader, daq_table_reader;

@@ -40,4 +40,4 @@ $$Tables of ringlog's writers that have had no row for three cycles, at least a 
 how many cycles have passed since, or since from_time.$$;
 
 revoke all on function ringlog.silences(timestamptz, text) from public;
-grant execute on function ringlog.silences(timestamptz, text) to daq_reader;
+grant execute on function ringlog.silences(timestamptz, text) to daq_reader, daq_table_reader;

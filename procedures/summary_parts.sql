@@ -126,4 +126,4 @@ from summaries of spans of `level` seconds, of which `width` is a multiple, or, 
 bounds must be finite.$$;
 
 revoke all on function ringlog.summary_parts(text, timestamptz, timestamptz, integer) from public;
-grant execute on function ringlog.summary_parts(text, timestamptz, timestamptz, integer) to daq_reader;
+grant execute on function ringlog.summary_parts(text, timestamptz, timestamptz, integer) to daq_reader, daq_table_reader;

@@ -40,4 +40,4 @@ $$The last call of a table's put over TDS, from any program: host and program as
 and time, number and text of the last call that was answered by an error. The server records them every ten seconds.$$;
 
 revoke all on function ringlog.table_callers() from public;
-grant execute on function ringlog.table_callers() to daq_reader;
+grant execute on function ringlog.table_callers() to daq_reader, daq_table_reader;

@@ -137,4 +137,4 @@ than 100 ms, or cannot be read, has none of these but the reason in unread. agai
 its statements prepared.$$;
 
 revoke all on function ringlog.table_states(text[], boolean) from public;
-grant execute on function ringlog.table_states(text[], boolean) to daq_reader;
+grant execute on function ringlog.table_states(text[], boolean) to daq_reader, daq_table_reader;

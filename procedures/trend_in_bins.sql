@@ -53,4 +53,4 @@ revoke all on function ringlog.trend_in_bins(
 ) from public;
 grant execute on function ringlog.trend_in_bins(
   text[], boolean, timestamptz, timestamptz, interval, timestamptz, boolean
-) to daq_reader;
+) to daq_reader, daq_table_reader;

@@ -29,4 +29,4 @@ $$As signal_places, and other columns that have a trend: the scalars of waveform
 .min, .max, .mean, .rms or .length, unless a signal has that name. `scalar` is the scalar; null for a signal.$$;
 
 revoke all on function ringlog.trend_places(text[]) from public;
-grant execute on function ringlog.trend_places(text[]) to daq_reader;
+grant execute on function ringlog.trend_places(text[]) to daq_reader, daq_table_reader;

@@ -38,4 +38,4 @@ $$The common part of get_trend, get_trends, get_waveform_trend and of trends ove
 `squares` as in signal_bins.$$;
 
 revoke all on function ringlog.trends_of(text[], timestamptz, timestamptz, integer, boolean) from public;
-grant execute on function ringlog.trends_of(text[], timestamptz, timestamptz, integer, boolean) to daq_reader;
+grant execute on function ringlog.trends_of(text[], timestamptz, timestamptz, integer, boolean) to daq_reader, daq_table_reader;

@@ -19,4 +19,4 @@ $$The columns of a table's reading procedure that are waveforms of numbers, and 
 its packed binary.$$;
 
 revoke all on function ringlog.waveform_columns(text) from public;
-grant execute on function ringlog.waveform_columns(text) to daq_reader;
+grant execute on function ringlog.waveform_columns(text) to daq_reader, daq_table_reader;

@@ -46,4 +46,4 @@ are NaN count for the number only; if all are NaN, so are the other scalars. Nul
 points all are null but the number.$$;
 
 revoke all on function ringlog.waveform_scalars(double precision[]) from public;
-grant execute on function ringlog.waveform_scalars(double precision[]) to daq_reader;
+grant execute on function ringlog.waveform_scalars(double precision[]) to daq_reader, daq_table_reader;

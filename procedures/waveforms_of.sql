@@ -121,4 +121,4 @@ some of them may be in the archive (RL003).$$;
 
 revoke all on function ringlog.waveforms_of(text, timestamptz, timestamptz, boolean, integer, integer) from public;
 grant execute on function ringlog.waveforms_of(text, timestamptz, timestamptz, boolean, integer, integer)
-  to daq_reader;
+  to daq_reader, daq_table_reader;

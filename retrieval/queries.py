@@ -54,7 +54,7 @@ class Queries:
             try:
                 return await anyio.to_thread.run_sync(run, limiter=self._threads)
             except (ReadError, Damaged) as error:
-                raise refused(error) from error
+                raise refused(error, login.name) from error
 
     def stream(
         self, login: Login, work: Work, media_type: str, headers: Mapping[str, str] | None = None
@@ -90,7 +90,7 @@ class Queries:
             try:
                 await self._run(servers, work, send)
             except (ReadError, Damaged) as error:
-                raise refused(error) from error
+                raise refused(error, login.name) from error
 
     async def _run(self, servers: Servers, work: Work, send: Callable[[Part], Any]) -> None:
         loop = asyncio.get_running_loop()

@@ -23,7 +23,6 @@ class Refused(Exception):
 _STATES = {
     "28000": (401, "the login was refused"),
     "28P01": (401, "the login was refused"),
-    "42501": (403, "this login has no right to do this"),
     "57014": (504, "the query took longer than this server allows: request a shorter time range, or a trend"),
     "53300": (503, "PostgreSQL has no free connection: try again later"),
     "55P03": (503, "others are changing what was asked for: try again later"),
@@ -57,13 +56,14 @@ _FATAL = re.compile(r"FATAL:  ([^\n]{1,300})")
 # the role to act for (--http-role) does not exist, or the gateway's login may not act for it
 _NO_ROLE = re.compile(r'role "[^"]*" does not exist')
 _NO_LOGIN = re.compile(r'permission denied to set role ("[^"]*")')
+_DENIED = re.compile(r"permission denied for (?:function|schema|table|view) [^\s;,]{1,64}")
 # the driver's text of an error that PostgreSQL has raised; there is no SQLSTATE in the middle of a result
 _RAISED = re.compile(r"\[PGRES_FATAL_ERROR\]: (?!FATAL|PANIC)\w+:  ([^\n]{1,300})")
 CHALLENGE = {"WWW-Authenticate": 'Basic realm="ringlog", charset="UTF-8"'}
 
 
-def refused(error: ReadError | Damaged) -> Refused:
-    """The answer to a request whose query failed so."""
+def refused(error: ReadError | Damaged, login: str | None = None) -> Refused:
+    """The answer to a request, of this login, whose query failed so."""
     if isinstance(error, Damaged):
         log.error("a file of the archive is damaged: %s", error)
         return Refused(503, _DAMAGED)
@@ -76,6 +76,10 @@ def refused(error: ReadError | Damaged) -> Refused:
         state = "57014"
     elif "lock timeout" in text:
         state = "55P03"
+    if state == "42501":
+        who = "this login" if login is None else f"login {login}"
+        denied = _DENIED.search(text)
+        return Refused(403, f"{who} has no right to do this" + (f": {denied[0]}" if denied else ""))
     if state in _STATES:
         status, words = _STATES[state]
         return Refused(status, words, CHALLENGE if status == 401 else None)

@@ -8,8 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TypeVar
+from typing import TypeVar, cast
 
+import psycopg
 import sqlalchemy as sa
 from psycopg import errors, sql
 
@@ -146,3 +147,8 @@ def run(connection: sa.Connection, statements: sql.Composable | str) -> int:
     """Runs one or more statements that have their values in them. The answer is the number of rows."""
     text = statements if isinstance(statements, str) else statements.as_string()
     return connection.exec_driver_sql(text, execution_options={"no_parameters": True}).rowcount
+
+
+def driver(connection: sa.Connection) -> psycopg.Connection:
+    """The driver's connection, in the same transaction."""
+    return cast(psycopg.Connection, connection.connection.dbapi_connection)

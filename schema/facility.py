@@ -217,6 +217,8 @@ class Facility:
     nodes: tuple[Node, ...] = ()
     keep_dropped: Retention | None = KEEP_DROPPED
     """None: weeks past retention are dropped at once."""
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Names, each with the tables, of any server, that rights can be given to together."""
     digest: str | None = field(default=None, init=False, compare=False, repr=False)
     """That of the file, and of the server whose part this is. None: it is not what a file says; nor is what
     `replace` makes of one."""

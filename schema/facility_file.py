@@ -5,7 +5,7 @@ docs/facility-files.md is its reference.
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from hashlib import sha256
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -99,6 +99,7 @@ def _facility(entry: Entry, stem: str) -> Facility:
     for table_entry in entry.entries("table"):
         tables.append(_table(table_entry, byte_order))
     parameters = tuple(parameters_of(entry))
+    groups = _groups(entry, {table.name for table in tables})
     entry.end("facility")
     for twice in repeated(table.name for table in tables):
         entry.refuse(f"two tables are named {twice}")
@@ -145,6 +146,7 @@ def _facility(entry: Entry, stem: str) -> Facility:
         byte_order,
         nodes,
         keep_dropped,
+        groups,
     )
 
 
@@ -201,6 +203,32 @@ def _table(entry: Entry, byte_order: str) -> Table:
         retired,
         node,
     )
+
+
+def _groups(entry: Entry, tables: Collection[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The groups of tables, from the table `groups`: a list of tables for each name."""
+    content = entry.take("groups")
+    if content is None:
+        return ()
+    if not isinstance(content, dict):
+        entry.refuse('groups must be a table, as in [groups] vacuum = ["sr_vac", "bo_vac"]')
+        return ()
+    groups: dict[str, tuple[str, ...]] = {}
+    for name, members in content.items():
+        if not IDENTIFIER.fullmatch(name) or len(name) > NAME_BYTES or name in ("all", "none"):
+            entry.refuse(
+                f"group '{name}': a name is a lower-case letter, then letters, digits and _; not all or none"
+            )
+        if name in tables:
+            entry.refuse(f"group '{name}': a table has this name")
+        if not isinstance(members, list) or not all(isinstance(member, str) for member in members):
+            entry.refuse(f"group '{name}' must be a list of tables")
+            continue
+        for member in members:
+            if member not in tables:
+                entry.refuse(f"group '{name}': there is no table '{member}'")
+        groups[name] = tuple(dict.fromkeys(members))
+    return tuple(groups.items())
 
 
 def _check_former_names(entry: Entry, kind: str, named: Sequence[Table] | Sequence[Column]) -> None:

@@ -30,6 +30,7 @@ from ringlog.schema import (
     parameter_tables,
     registry,
     renaming,
+    rights,
     rings,
     roles,
     summaries,
@@ -38,7 +39,7 @@ from ringlog.schema import (
     unchanged,
     versions,
 )
-from ringlog.schema.change import announce, change, run
+from ringlog.schema.change import announce, change, driver, run
 from ringlog.schema.column_type import Kind
 from ringlog.schema.database import missing_settings
 from ringlog.schema.facility import Facility, Table
@@ -172,6 +173,7 @@ class _Ringlogs:
         ledger.create_missing(self.connection, locks.metadata)
         ledger.create_missing(self.connection, elsewhere.metadata)
         ledger.create_missing(self.connection, unchanged.metadata)
+        ledger.create_missing(self.connection, rights.metadata)
         parameter_tables.create_missing(self.connection)
         self.changed += versions.bring_up(self.connection, new=new)
 
@@ -209,6 +211,7 @@ class _Ringlogs:
         self._renew_system()
         for part in parts:
             self.changed += part(self.connection)
+        rights.grant_missing(driver(self.connection))
         if self.created or self.changed:
             announce(self.connection)
         return InstallReport(tuple(self.created), tuple(self.changed))
@@ -281,6 +284,7 @@ class _Installation(_Ringlogs):
         self._note_keeping()
         self._view_recent(now)
         self.changed += renaming.view_former_names(self.connection)
+        self.changed += rights.record_groups(driver(self.connection), dict(self.facility.groups))
         self._drop_writing()
         created, changed = parameter_tables.install_tables(
             self.connection, self.facility.parameters, parameters
@@ -310,6 +314,7 @@ class _Installation(_Ringlogs):
         self.changed += summaries.create_missing(self.connection, new)
         self._view_recent(new)
         self.renew_procedures(self.table_procedures(new, {}))
+        rights.grant_missing(driver(self.connection))
         announce(self.connection)
         return InstallReport(tuple(self.created), tuple(self.changed))
 

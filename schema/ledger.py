@@ -47,7 +47,7 @@ event = sa.Table(
     sa.Column("kind", sa.TEXT, nullable=False, comment="gap, clock, thinned, refused, disconnected, …"),
     sa.Column("rows", sa.BIGINT, comment="how many rows it concerns"),
     sa.Column("words", sa.TEXT, nullable=False),
-    sa.PrimaryKeyConstraint("spool", "number", name="event_pkey"),
+    sa.PrimaryKeyConstraint("spool", "number", "table_name", name="event_pkey"),
     sa.Index("event_time_idx", "table_name", "time"),
     comment="what happened to the readings of each table",
 )

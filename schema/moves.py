@@ -138,13 +138,14 @@ def drop_copy(connection: sa.Connection, table: str) -> None:
 
 
 def _forget(connection: sa.Connection, table: str) -> None:
-    """Deletes what ringlog's own tables say of a table, but for where it is now. Its weeks in the archive
-    leave the manifest."""
+    """Deletes what ringlog's own tables say of a table, but for where it is now and who may use it. Its weeks
+    in the archive leave the manifest."""
     leave_manifest(connection, sa.select(cold_week.c.file).where(cold_week.c.table_name == table))
     query = sa.text(
         "select relname from pg_attribute join pg_class on pg_class.oid = attrelid"
         " where relnamespace = 'ringlog'::regnamespace and relkind = 'r' and not attisdropped"
-        " and attname = 'table_name' and relname not in ('move', 'stand_in', 'set_aside')"
+        " and attname = 'table_name'"
+        " and relname not in ('move', 'stand_in', 'set_aside', 'table_right', 'table_group')"
     )
     for name in connection.scalars(query).all():
         run(

@@ -208,7 +208,7 @@ def _instead(name: str, new: Sequence[str]) -> str:
 # what ringlog's own tables say of a table
 _OF_A_TABLE = (
     *("signal", "logged_table", "summarised", "summary_mark", "dropped", "former_table", "cold_week"),
-    *("writer", "arrival", "imported_file", "ledger", "event"),
+    *("writer", "arrival", "imported_file", "ledger", "event", "table_right"),
 )
 
 

@@ -2,15 +2,14 @@
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
-import psycopg
 import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
 from ringlog.procedures import Procedure
-from ringlog.schema.change import run
+from ringlog.schema.change import driver, run
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.report import differences, limits, quoted
 
@@ -168,11 +167,10 @@ def _begin(connection: sa.Connection, begun: Sequence[_SignalRow], known: Contai
     connection.execute(
         signal.update().where(taken, signal.c.valid_to == FOREVER).values(valid_to=sa.func.now())
     )
-    driver = cast(psycopg.Connection, connection.connection.dbapi_connection)
     copied = sql.SQL("copy ringlog.signal ({}) from stdin").format(
         sql.SQL(", ").join(sql.Identifier(column.name) for column in _COLUMNS)
     )
-    with driver.cursor() as cursor, cursor.copy(copied) as copy:
+    with driver(connection).cursor() as cursor, cursor.copy(copied) as copy:
         for row in begun:
             copy.write_row(row)
     return [f"signal {name}: is there again" for name in sorted(were) if name not in known]

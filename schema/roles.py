@@ -14,6 +14,8 @@ from ringlog.schema.change import run
 OWNER = "ringlog_owner"
 WRITER = "daq_writer"
 READER = "daq_reader"
+TABLE_WRITER = "daq_table_writer"
+TABLE_READER = "daq_table_reader"
 PARAMETER_WRITER = "parameter_writer"
 GATEWAY = "ringlog_gateway"
 
@@ -51,6 +53,8 @@ _ATTRIBUTES = {
     OWNER: sql.SQL("nologin"),
     WRITER: sql.SQL("nologin"),
     READER: sql.SQL("nologin"),
+    TABLE_WRITER: sql.SQL("nologin"),
+    TABLE_READER: sql.SQL("nologin"),
     PARAMETER_WRITER: sql.SQL("nologin"),
     GATEWAY: sql.SQL("login noinherit"),
 }
@@ -97,10 +101,15 @@ def create_missing_schemas(connection: sa.Connection) -> list[str]:
             ),
         )
     if missing:
-        schemas = sql.SQL(", ").join(sql.Identifier(schema) for schema in SCHEMAS)
-        everyone = _names(WRITER, READER, PARAMETER_WRITER)
-        run(connection, sql.SQL("grant usage on schema {} to {}").format(schemas, everyone))
         run(connection, sql.SQL("grant usage on schema {} to public").format(_names(*SYSTEM_SCHEMAS)))
+    lacks = sa.text(
+        "select true where exists (select from unnest(cast(:roles as name[])) as role,"
+        " unnest(cast(:schemas as text[])) as schema where not has_schema_privilege(role, schema, 'usage'))"
+    )
+    everyone = (WRITER, READER, TABLE_WRITER, TABLE_READER, PARAMETER_WRITER)
+    if connection.scalar(lacks, {"roles": [*everyone], "schemas": [*SCHEMAS]}):
+        grant = sql.SQL("grant usage on schema {} to {}").format(_names(*SCHEMAS), _names(*everyone))
+        run(connection, grant)
     return missing
 
 

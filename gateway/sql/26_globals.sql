@@ -1,31 +1,65 @@
 -- Global temporary tables (`##t`): tables of schema tsql_global, which every login sees, reads and writes, and which end with
--- the session that made them. That session holds an advisory lock as long as it is there, however it ends. A table whose
--- lock nobody holds has ended: the gateway asks for such tables (tsql.end_globals) before each statement that names one.
+-- the session that made them. That session has a temporary table, its marker, which PostgreSQL drops when the session ends,
+-- however it ends, and which no login can make or keep. A table without its marker has ended: the gateway asks for such tables
+-- (tsql.end_globals) before each statement that names one.
 
 grant usage, create on schema tsql_global to public;
 
+-- of an earlier version, with advisory locks
+do $$
+begin
+  if exists (
+    select from pg_catalog.pg_attribute where attrelid = to_regclass('tsql.global_table') and attname = 'session'
+  ) then
+    drop table tsql.global_table;
+    drop view tsql.session_of_globals;
+    drop sequence tsql.global_session;
+  end if;
+end
+$$;
+
 create table if not exists tsql.global_table (
   relation oid primary key,
-  session integer not null
+  marker oid not null
 );
 
 comment on table tsql.global_table is
-'Which session made a global temporary table: the number of the advisory lock that it holds.';
+'Which session made a global temporary table: the oid of its marker, a temporary table.';
 
-grant select on tsql.global_table to public;
+create or replace function tsql.marks_globals(marker oid)
+returns boolean
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+    select from pg_class
+    where oid = marker and relname = 'tsql_global_marker' and relpersistence = 't'
+      and relowner = (select nspowner from pg_namespace where nspname = 'tsql')
+  )
+$$;
 
-create sequence if not exists tsql.global_session as integer cycle;
+comment on function tsql.marks_globals(oid) is 'Whether this is the marker of a session that has not ended.';
 
-create or replace view tsql.session_of_globals as
-select objid::integer as number, pid
-from pg_catalog.pg_locks
--- the digits of the class are "temp"
-where locktype = 'advisory' and classid = 1952804208 and objsubid = 2 and granted
-  and database = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database());
 
-comment on view tsql.session_of_globals is 'Sessions that have made global temporary tables and have not ended.';
-
-grant select on tsql.session_of_globals to public;
+-- a login notes what it owns, in its session's name, and nothing else
+alter table tsql.global_table enable row level security;
+drop policy if exists read on tsql.global_table;
+create policy read on tsql.global_table for select using (true);
+drop policy if exists own on tsql.global_table;
+create policy own on tsql.global_table for insert with check (
+  exists (
+    select from pg_catalog.pg_class as made
+    where made.oid = relation and made.relkind = 'r' and made.relnamespace = 'tsql_global'::regnamespace
+      and pg_catalog.pg_has_role(current_user, made.relowner, 'usage')
+  )
+  and tsql.marks_globals(marker)
+  and exists (
+    select from pg_catalog.pg_class as marking
+    where marking.oid = marker and marking.relnamespace = pg_catalog.pg_my_temp_schema()
+  )
+);
+grant select, insert on tsql.global_table to public;
 
 create or replace function tsql.is_global(relation oid)
 returns boolean
@@ -34,36 +68,58 @@ stable
 set search_path = pg_catalog, pg_temp
 as $$
   select exists (
-    select from tsql.global_table as made
-    join tsql.session_of_globals as maker on maker.number = made.session
-    where made.relation = is_global.relation
+    select from tsql.global_table as made where made.relation = is_global.relation and tsql.marks_globals(made.marker)
   )
 $$;
 
 comment on function tsql.is_global(oid) is 'Whether a table is a global temporary one whose session has not ended.';
 
 
-create or replace function tsql.keep_global(relation oid)
-returns void
+create or replace function tsql.own_marker()
+returns oid
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select oid from pg_class where relnamespace = pg_my_temp_schema() and tsql.marks_globals(oid)
+$$;
+
+comment on function tsql.own_marker() is 'The marker of this session; null before its first global temporary table.';
+
+
+create or replace function tsql.mark_globals()
+returns oid
 language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  own integer := (select number from tsql.session_of_globals where pid = pg_backend_pid() limit 1);
 begin
-  while own is null loop
-    own := nextval('tsql.global_session');
-    if not pg_try_advisory_lock(1952804208, own) then
-      own := null;
-    end if;
-  end loop;
-  insert into tsql.global_table values (relation, own);
+  if tsql.own_marker() is null then
+    create temporary table tsql_global_marker ();
+  end if;
+  return tsql.own_marker();
+end
+$$;
+
+comment on function tsql.mark_globals() is 'The marker of this session, which is made where there is none.';
+
+
+create or replace function tsql.keep_global(relation oid)
+returns void
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- first: the policy looks for the marker as of the beginning of the insert
+  marker constant oid := tsql.mark_globals();
+begin
+  insert into tsql.global_table values (relation, marker);
 end
 $$;
 
 comment on function tsql.keep_global(oid) is
-$$Notes a table that the session has made as its global temporary one, in the transaction that makes it.$$;
+$$Notes a table that the session has made as its global temporary one, in the transaction that makes it. Error: it is not in
+schema tsql_global, or not the caller's (42501).$$;
 
 
 create or replace procedure tsql.share_global(target text)
@@ -169,7 +225,9 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform pg_advisory_unlock(1952804208, number) from tsql.session_of_globals where pid = pg_backend_pid();
+  if tsql.own_marker() is not null then
+    drop table pg_temp.tsql_global_marker;
+  end if;
   perform tsql.end_globals();
 end
 $$;

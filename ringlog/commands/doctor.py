@@ -354,6 +354,7 @@ def postgres(conninfo: str) -> Iterator[Finding]:
                 "it can change or delete logged rows without the procedures",
                 "revoke them (alter role … nosuperuser nocreaterole, revoke ringlog_owner)",
             )
+        yield from _writers_of_all(connection)
         yield from _open_to(connection)
         safe = safety(connection)
         if safe.archiving_failed is not None:
@@ -407,6 +408,25 @@ def _open_to(connection: psycopg.Connection) -> Iterator[Finding]:
             f"{user} can connect from {place} to {name} without a password (pg_hba.conf: trust)",
             "everyone who can connect can change or delete logged rows",
             "write scram-sha-256 instead of trust, and reload PostgreSQL",
+        )
+
+
+def _writers_of_all(connection: psycopg.Connection) -> Iterator[Finding]:
+    """Logins that may write every table, where there is more than one."""
+    found = connection.execute(
+        "select string_agg(rolname, ', ' order by rolname), count(*) from pg_roles"
+        " join pg_auth_members on member = pg_roles.oid"
+        " where rolcanlogin and not rolsuper and roleid = to_regrole('daq_writer')"
+        " and (select count(*) from ringlog.logged_table) > 1"
+        if connection.execute("select to_regclass('ringlog.logged_table')").fetchone() != (None,)
+        else "select null, 0"
+    ).fetchone()
+    if found is not None and found[0] is not None:
+        yield Finding(
+            "note",
+            f"{found[0]} may write every table",
+            "a program with its password can store rows in, and take over, tables that are not its own",
+            "give each the tables or groups that it writes: ringlog user change NAME --writes TABLES",
         )
 
 

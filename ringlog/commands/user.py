@@ -11,6 +11,7 @@ import typer
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import ServerError, UsageError
 from ringlog.nodes.everywhere import every_server, servers_there
+from ringlog.schema.rights import Held
 from ringlog.server import limits, logins
 from ringlog.server.database import chosen_database, demand_facility
 from ringlog.server.limits import Limits
@@ -85,6 +86,15 @@ def add(
             help="It may change this parameter table, and read everything. May be repeated.",
         ),
     ] = None,
+    tables: Annotated[
+        str | None,
+        typer.Option(
+            "--tables",
+            metavar="NAMES",
+            show_default=False,
+            help="With --writer and --reader: only these tables and groups of tables, separated by commas.",
+        ),
+    ] = None,
     statement_timeout: StatementTimeout = None,
     row_limit: RowLimit = None,
     idle_transaction: NewIdleTransaction = limits.USUAL.idle_transaction or limits.NONE,
@@ -95,20 +105,28 @@ def add(
     dsn: Dsn = None,
 ) -> None:
     """Add a login that may write, read, or change parameters. The server may be running."""
-    given = (writer, reader or bool(parameter), parameter_writer)
-    rights = [right for right, wanted in zip(logins.Right, given, strict=True) if wanted]
+    given = {
+        logins.Right.WRITER: writer,
+        logins.Right.READER: reader or bool(parameter),
+        logins.Right.PARAMETER_WRITER: parameter_writer,
+    }
+    rights = [right for right, wanted in given.items() if wanted]
     if not rights:
         raise UsageError(
             "choose the rights of the login: --writer, --reader, --parameter-writer or --parameter TABLE"
         )
+    if tables is not None and (tables.strip() == "none" or not (writer or reader)):
+        raise UsageError("--tables names the tables of --writer and --reader")
     password = _password(name, password_stdin)
     most = Limits(statement_timeout, row_limit, idle_transaction, temporary_files, sessions)
     with _opened(data, dsn) as conninfo:
+        some = _tables(conninfo, "--tables", tables) if tables is not None else None
         for server in every_server(conninfo):
             # the first server has the parameter tables
-            tables = parameter or () if server == conninfo else ()
-            logins.add_login(server, name, rights, password, tables, most)
-    of_tables = f", and of {', '.join(parameter)}" if parameter else ""
+            parameters = parameter or () if server == conninfo else ()
+            logins.add_login(server, name, rights, password, parameters, most, some)
+    of_tables = f" of {some}" if some else ""
+    of_tables += f", and of {', '.join(parameter)}" if parameter else ""
     print(f"login {name} added as a {' and '.join(right.shown for right in rights)}{of_tables}")
     _warn_of_length(name, password)
 
@@ -136,6 +154,43 @@ def passwd(name: Name, password_stdin: PasswordStdin = False, data: Data = None,
             logins.change_password(server, name, password)
     print(f"login {name} has a new password")
     _warn_of_length(name, password)
+
+
+@user.command("change")
+def change(
+    name: Name,
+    writes: Annotated[
+        str | None,
+        typer.Option(
+            "--writes",
+            metavar="NAMES",
+            show_default=False,
+            help="The tables and groups of tables that it may write, separated by commas; all, or none.",
+        ),
+    ] = None,
+    reads: Annotated[
+        str | None,
+        typer.Option(
+            "--reads", metavar="NAMES", show_default=False, help="Those that it may read, in the same way."
+        ),
+    ] = None,
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Set which tables a login may write and read. It applies at once, to open sessions too."""
+    given = {logins.Right.WRITER: ("--writes", writes), logins.Right.READER: ("--reads", reads)}
+    if writes is None and reads is None:
+        raise UsageError("choose what to change: --writes or --reads")
+    with _opened(data, dsn) as conninfo:
+        wanted = {
+            right: _tables(conninfo, option, names)
+            for right, (option, names) in given.items()
+            if names is not None
+        }
+        for server in every_server(conninfo):
+            logins.change_tables(server, name, wanted)
+        rights = next(each.rights for each in logins.logins(conninfo) if each.name == name)
+    print(f"login {name} is a {' and '.join(rights)}")
 
 
 @user.command("limit")
@@ -213,6 +268,18 @@ def remove(name: Name, data: Data = None, dsn: Dsn = None) -> None:
         for server in every_server(conninfo):
             logins.remove_login(server, name)
     print(f"login {name} is removed")
+
+
+def _tables(conninfo: str, option: str, text: str) -> Held | None:
+    """The tables that an option names; None: all."""
+    names = [name.strip() for name in text.split(",")]
+    if names == ["all"]:
+        return None
+    if names == ["none"]:
+        return Held()
+    if "" in names:
+        raise UsageError(f"{option}: a name is missing in {text!r}")
+    return logins.tables_named(conninfo, names)
 
 
 @contextmanager

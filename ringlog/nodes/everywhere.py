@@ -14,7 +14,8 @@ from psycopg.conninfo import make_conninfo
 from ringlog.errors import ServerError, UsageError
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.schema import registry, session
-from ringlog.schema.change import CHANNEL
+from ringlog.schema import rights as table_rights
+from ringlog.schema.change import CHANNEL, driver
 from ringlog.schema.facility import Facility, Node
 from ringlog.schema.install import InstallRefused, InstallReport, difference, install
 from ringlog.schema.nodes import (
@@ -27,6 +28,7 @@ from ringlog.schema.nodes import (
     tables_elsewhere,
 )
 from ringlog.schema.obstacles import Obstacle
+from ringlog.schema.roles import TABLE_READER, TABLE_WRITER
 from ringlog.schema.session import engine
 from ringlog.server.background import in_background
 from ringlog.server.logins import GATEWAY, grant_to_gateway, set_gateway_password
@@ -38,7 +40,7 @@ _PATIENCE = 5
 """seconds that a node may take to answer"""
 _PAUSE = 10.0
 """seconds until a node that was away is tried again"""
-_GROUPS = ["daq_writer", "daq_reader", "parameter_writer"]
+_GROUPS = ["daq_writer", "daq_reader", "daq_table_writer", "daq_table_reader", "parameter_writer"]
 
 
 def reached(dsn: str) -> str:
@@ -171,6 +173,7 @@ def _copy_logins(first: sqlalchemy.Engine, node: Node) -> list[str]:
     secret = sqlalchemy.text("select rolpassword from pg_authid where rolname = :name")
     made = []
     with first.connect() as here, session.connect(reached(node.dsn)) as there:
+        held = table_rights.held(driver(here))
         known = {name for (name,) in there.execute("select rolname from pg_roles")}
         is_super = here.scalar(sqlalchemy.text("select rolsuper from pg_roles where rolname = current_user"))
         for name, rights, may_log_in in here.execute(query, {"groups": _GROUPS}).all():
@@ -185,6 +188,8 @@ def _copy_logins(first: sqlalchemy.Engine, node: Node) -> list[str]:
             )
             for right in rights:
                 there.execute(sql.SQL("grant {} to {}").format(sql.Identifier(right), login))
+                if right in (TABLE_WRITER, TABLE_READER):
+                    table_rights.hold(there, name, right, held.get((name, right), table_rights.Held()))
             grant_to_gateway(there, login)
             made.append(
                 name

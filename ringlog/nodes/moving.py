@@ -24,9 +24,9 @@ from ringlog.errors import ServerError, UsageError
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.nodes.everywhere import install_everywhere, place, places, reached
 from ringlog.procedures import Procedure
-from ringlog.schema import locks, moves, nodes, registry, renaming
+from ringlog.schema import locks, moves, nodes, registry, renaming, rights
 from ringlog.schema.carrying import Carrier, Connection, Part, opened
-from ringlog.schema.change import CHANNEL, MOVED, announce, change, run
+from ringlog.schema.change import CHANNEL, MOVED, announce, change, driver, run
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.install import bring_up_to_date, install, procedures_of
 from ringlog.schema.partitions import alone, keep_statistics_small, log_partitions, make_partition
@@ -205,6 +205,7 @@ class _Moving:
             become_owner(connection)
             own = moves.moved_part.c.table_name == self.table
             connection.execute(moves.moved_part.delete().where(own))
+            rights.grant_missing(driver(connection))
 
         if self.move.source is not None:
             change(self.source, drop)
@@ -421,6 +422,7 @@ class _Moving:
                     carrier.carry_ring(ring)
                     carrier.hand_over()
                 carrier.source.execute(moves.closing(self.table, carrier.ring))
+                rights.hide(carrier.source, self.table)
                 if self.move.target is None:
                     self._let_read(first)
                     replace(carrier, target=first).copy_signals()
@@ -435,6 +437,7 @@ class _Moving:
             carrier.source.execute(_timeout())
             carrier.lock()
             carrier.source.execute(moves.closing(self.table, carrier.ring))
+            rights.hide(carrier.source, self.table)
             carrier.carry_log()
             carrier.carry_ring(None)
             # no writer waits for these: what is reported meanwhile is added on the target

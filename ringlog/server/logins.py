@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -11,7 +11,8 @@ from psycopg import errors, sql
 
 from ringlog.errors import ServerError, UsageError
 from ringlog.procedures.parameters import OF_A_PARAMETER, WRITING
-from ringlog.schema import session
+from ringlog.schema import locks, rights, session
+from ringlog.schema.rights import Held
 from ringlog.server import limits
 from ringlog.server.limits import Limits
 
@@ -30,11 +31,18 @@ class Right(Enum):
     WRITER = "daq_writer"
     READER = "daq_reader"
     PARAMETER_WRITER = "parameter_writer"
+    TABLE_WRITER = "daq_table_writer"
+    TABLE_READER = "daq_table_reader"
 
     @property
     def shown(self) -> str:
-        """As text for messages: writer, reader, parameter writer."""
-        return self.value.removeprefix("daq_").replace("_", " ")
+        """As text for messages: writer, reader, parameter writer; of single tables as of all."""
+        return self.value.removeprefix("daq_").removeprefix("table_").replace("_", " ")
+
+    @property
+    def of_tables(self) -> "Right":
+        """The same for single tables. Raises KeyError for a right that is not given so."""
+        return {Right.WRITER: Right.TABLE_WRITER, Right.READER: Right.TABLE_READER}[self]
 
 
 _GROUPS = [right.value for right in Right]
@@ -43,14 +51,16 @@ _GROUPS = [right.value for right in Right]
 def add_login(
     conninfo: str,
     name: str,
-    rights: Collection[Right],
+    given: Collection[Right],
     password: str,
     parameters: Collection[str] = (),
     most: Limits = limits.USUAL,
+    tables: Held | None = None,
 ) -> None:
     """Makes a login that may write, read or both, and that the gateway may act for.
 
-    `parameters` are parameter tables that it may change, where it may not change all of them. Only the
+    `parameters` are parameter tables that it may change, where it may not change all of them; `tables` those
+    that it may write and read, where these are not all. Only the
     password's SCRAM form leaves this process. Raises UsageError for a name or password that PostgreSQL or TDS
     cannot carry, ServerError when the login exists already.
     """
@@ -69,12 +79,58 @@ def add_login(
                 f"the login {name!r} exists already and was not changed. For a new password: ringlog user "
                 "passwd; for another right: ringlog user remove, then add it again"
             ) from None
-        for right in rights:
-            connection.execute(sql.SQL("grant {} to {}").format(sql.Identifier(right.value), login))
+        for right in given:
+            if right in (Right.WRITER, Right.READER):
+                _hold(connection, name, right, tables)
+            else:
+                connection.execute(sql.SQL("grant {} to {}").format(sql.Identifier(right.value), login))
         for table in parameters:
             _grant_parameter(connection, table, login)
         grant_to_gateway(connection, login)
         limits.set_limits(connection, login, most)
+
+
+def tables_named(conninfo: str, names: Collection[str]) -> Held:
+    """These tables and groups, of any server. Raises UsageError for one that the first server has not."""
+    with session.connect(conninfo) as connection:
+        try:
+            return rights.split(connection, names)
+        except LookupError as error:
+            raise UsageError(
+                f"there is no table and no group of tables {error.args[0]!r}: see the facility file"
+            ) from None
+
+
+def change_tables(conninfo: str, name: str, wanted: Mapping[Right, Held | None]) -> None:
+    """Sets which tables a login may write and read (Right.WRITER, Right.READER); None: all, also those that
+    come later. It holds for open sessions too. Raises UsageError, where nothing is changed."""
+    with session.connect(conninfo) as connection:
+        _demand(connection, name)
+        for right, tables in wanted.items():
+            _hold(connection, name, right, tables)
+        if connection.execute(_KNOWN, [name, _GROUPS]).fetchone() is None:
+            raise UsageError(
+                f"the login {name!r} would have no right at all: ringlog user lock, or ringlog user remove"
+            )
+        # the gateway forgets what the login could call
+        connection.execute("notify ringlog_catalogue")
+
+
+def _hold(connection: psycopg.Connection, name: str, right: Right, tables: Held | None) -> None:
+    """Gives a login a right to these tables and no others; None: to all."""
+    # installations wait, which grant what is missing themselves
+    connection.execute(locks.statement(locks.CHANGES))
+    login, some = sql.Identifier(name), right.of_tables
+    wanted = tables or Held()
+    for role, given in ((right, tables is None), (some, bool(wanted))):
+        statement = sql.SQL("grant {} to {}") if given else sql.SQL("revoke {} from {}")
+        is_member = connection.execute(_MEMBER, [name, role.value]).fetchone() is not None
+        if given != is_member:
+            connection.execute(statement.format(sql.Identifier(role.value), login))
+    rights.hold(connection, name, some.value, wanted)
+
+
+_MEMBER = "select from pg_auth_members where member = to_regrole(quote_ident(%s)) and roleid = to_regrole(%s)"
 
 
 def _grant_parameter(connection: psycopg.Connection, table: str, login: sql.Identifier) -> None:
@@ -99,6 +155,7 @@ class Login:
 
     name: str
     rights: tuple[str, ...]
+    """as text for messages: writer, reader of a, group b"""
     locked: bool
     until: str | None
     """when its password ends, if it does"""
@@ -126,17 +183,22 @@ def logins(conninfo: str) -> list[Login]:
         order by role.rolname
     """
     with session.connect(conninfo) as connection:
+        held = rights.held(connection)
         return [
             Login(
                 name,
-                tuple(Right(right).shown for right in rights),
+                tuple(_shown(right, held.get((name, right))) for right in granted),
                 locked,
                 until,
                 sessions,
                 limits.shown(own),
             )
-            for name, rights, locked, until, sessions, own in connection.execute(query, {"groups": _GROUPS})
+            for name, granted, locked, until, sessions, own in connection.execute(query, {"groups": _GROUPS})
         ]
+
+
+def _shown(right: str, held: Held | None) -> str:
+    return Right(right).shown + (f" of {held}" if held else "")
 
 
 def change_password(conninfo: str, name: str, password: str) -> None:
@@ -226,7 +288,7 @@ def remove_login(conninfo: str, name: str) -> None:
             # first, and for all to see: a client that connects again at once would not let it go
             _lock(connection, name, login)
             with connection.transaction():
-                _revoke_parameters(connection, name, login)
+                rights.forget(connection, name)
                 # global temporary tables that a killed session has left
                 connection.execute("select tsql.end_globals()")
                 connection.execute(sql.SQL("drop role {}").format(login))
@@ -244,30 +306,20 @@ def remove_login(conninfo: str, name: str) -> None:
             ) from None
 
 
-def _revoke_parameters(connection: psycopg.Connection, name: str, login: sql.Identifier) -> None:
-    granted = connection.execute(
-        "select distinct pg_proc.oid::regprocedure::text from pg_proc, aclexplode(proacl) as acl"
-        " join pg_roles on pg_roles.oid = acl.grantee"
-        " where pronamespace = 'ringlog'::regnamespace and rolname = %s",
-        [name],
-    ).fetchall()
-    for (procedure,) in granted:
-        connection.execute(sql.SQL("revoke all on function {} from {}").format(sql.SQL(procedure), login))
-
-
 def _demand(connection: psycopg.Connection, name: str) -> sql.Identifier:
     """The login, which must be one that ringlog may change: neither its own nor the administrator's."""
-    known = connection.execute(
-        "select 1 from pg_roles where rolname = %s and not rolsuper and exists ("
-        " select from pg_auth_members join pg_roles as granted on granted.oid = roleid"
-        " where member = pg_roles.oid and granted.rolname = any(%s))",
-        [name, _GROUPS],
-    ).fetchone()
-    if known is None:
+    if connection.execute(_KNOWN, [name, _GROUPS]).fetchone() is None:
         raise UsageError(
             f"there is no login {name!r} with the right to write or read: ringlog user list shows all logins"
         )
     return sql.Identifier(name)
+
+
+_KNOWN = (
+    "select 1 from pg_roles where rolname = %s and not rolsuper and exists ("
+    " select from pg_auth_members join pg_roles as granted on granted.oid = roleid"
+    " where member = pg_roles.oid and granted.rolname = any(%s))"
+)
 
 
 def grant_to_gateway(connection: psycopg.Connection, login: sql.Identifier) -> None:

@@ -238,7 +238,7 @@ class Server:
                 postmaster=None if self._postgres is None else self._postgres.pid,
                 writers_first=self._writers_first,
                 nodes=known_by_gateway(nodes),
-                reserved_for=(Right.WRITER.value, Right.PARAMETER_WRITER.value),
+                reserved_for=(Right.WRITER.value, Right.TABLE_WRITER.value, Right.PARAMETER_WRITER.value),
             )
         except ConnectionError as error:
             raise ServerError(f"the gateway cannot log in to PostgreSQL: {error}") from None

@@ -514,7 +514,11 @@ def test_what_is_refused_raises_in_pymssql(clients: Clients, nothing_written: Un
 def test_a_reader_may_not_put(clients: Clients, nothing_written: Unchanged, version: str) -> None:
     with clients.ct(clients.server.reader, version) as client, nothing_written():
         answer = client.call("put_sr_rf", [SEQ_NO, AT])
-    assert answer.error[:] == (229, 14, "permission denied for function put_sr_rf (SQLSTATE 42501)")
+    assert answer.error[:] == (
+        229,
+        14,
+        "permission denied for function put_sr_rf (login reader, SQLSTATE 42501)",
+    )
     assert (answer.failed, answer.statuses) == (True, [])
 
 

@@ -80,6 +80,8 @@ create function recording.{name}_out(p integer, out q recording.checked, out r i
 {definer} as $$ begin q := p; end $$;
 create function recording.{name}_any(p anyelement) returns integer
 {definer} as $$ begin perform recording.write_down('polymorphic'); return 0; end $$;
+create function recording.{name}_variadic(variadic p integer[]) returns integer
+{definer} as $$ begin perform recording.write_down('variadic'); return 0; end $$;
 create function recording.{name}_rows(p recording.checked) returns table (n integer)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$ select p $$;
 reset role;

@@ -246,7 +246,11 @@ def test_names_of_tables(clients: Clients, table: str) -> None:
 def test_a_reader_may_not_put(clients: Clients, nothing_written: Unchanged, version: str) -> None:
     with nothing_written():
         answer = clients.tsql(clients.server.reader, ROW_1, section=version)
-    assert answer.error[:] == (229, 14, "permission denied for function put_every_type (SQLSTATE 42501)")
+    assert answer.error[:] == (
+        229,
+        14,
+        "permission denied for function put_every_type (login reader, SQLSTATE 42501)",
+    )
 
 
 @VERSIONS

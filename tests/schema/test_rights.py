@@ -140,6 +140,8 @@ def test_roles(written: Magnets) -> None:
         " where rolname ~ '^(ringlog|daq)_' order by rolname"
     ) == [
         ("daq_reader", False, True, False, False, False),
+        ("daq_table_reader", False, True, False, False, False),
+        ("daq_table_writer", False, True, False, False, False),
         ("daq_writer", False, True, False, False, False),
         ("ringlog_gateway", True, False, False, False, False),
         ("ringlog_owner", False, True, False, False, False),

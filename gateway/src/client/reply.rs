@@ -12,6 +12,9 @@ use bytes::{BufMut, BytesMut};
 use tracing::Span;
 use tsql::facts::errors::in_ase;
 
+/// What ends the text of a right that PostgreSQL has refused.
+const DENIED: &str = " (SQLSTATE 42501)";
+
 pub struct Reply {
     /// Tokens that were not sent yet.
     pub tokens: BytesMut,
@@ -36,6 +39,8 @@ pub struct Reply {
     pub gathering: Option<Gathering>,
     /// The session, in the log.
     pub span: Span,
+    /// Its login, once it has logged in; refusals name it.
+    pub login: String,
     /// The end of the latest DONE in `tokens`.
     done: Option<usize>,
 }
@@ -55,6 +60,7 @@ impl Reply {
             command: Command::Other,
             gathering: None,
             span: Span::none(),
+            login: String::new(),
             done: None,
         }
     }
@@ -68,7 +74,10 @@ impl Reply {
             state = message.state,
             "message"
         );
-        let message = self.numbered(message.clone());
+        let mut message = self.numbered(message.clone());
+        if let Some(denied) = message.text.strip_suffix(DENIED).filter(|_| !self.login.is_empty()) {
+            message.text = format!("{denied} (login {}, SQLSTATE 42501)", self.login);
+        }
         message::put(&mut self.tokens, &message, &self.dialect);
     }
 

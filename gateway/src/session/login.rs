@@ -127,6 +127,7 @@ async fn enter(
             };
             tracing::Span::current().record("login", login.user.as_str());
             tracing::debug!(version = ?login.dialect.version, "logged in");
+            client.reply.login.clone_from(&login.user);
             client.set(Settings::new(&login.dialect, login.is_odbc));
             let path = role.path.into();
             let procedures = Procedures::new(gateway.clone(), backend, role.oid, path, Caller::of(&login));

@@ -1,0 +1,29 @@
+create or replace function ringlog.demand_writer(table_name text)
+returns void
+language plpgsql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+  -- of a function that runs as its owner current_user is the owner; the gateway acts for a login by its role
+  caller constant name := case current_setting('role') when 'none' then session_user else current_setting('role') end;
+  called constant text := ringlog.table_now(table_name);
+begin
+  if pg_has_role(caller, 'daq_writer', 'usage') or pg_has_role(caller, 'ringlog_owner', 'usage') or exists (
+    select from pg_proc
+    where pronamespace = 'ringlog'::regnamespace and proname = format('put_%s_claimed', called)
+      and has_function_privilege(caller, oid, 'execute')
+  ) then
+    return;
+  end if;
+  raise exception 'permission denied: login % may not write table %', caller, called
+    using errcode = 'insufficient_privilege', hint = format('An administrator allows it: ringlog user change %s --writes ….', caller);
+end
+$$;
+
+comment on function ringlog.demand_writer(text) is
+$$For procedures over all tables that write: demands that the caller may write this one, which is that he may execute
+put_<table>_claimed. Error: he may not (42501).$$;
+
+revoke all on function ringlog.demand_writer(text) from public;

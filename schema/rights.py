@@ -1,0 +1,292 @@
+"""Rights to single tables, and to groups of them.
+
+ringlog's notes say which logins have them; what PostgreSQL obeys are grants of what belongs to the tables.
+The installer and `ringlog user` make the grants that are missing, so that they survive new tables, other
+groups, renames and tables that move to another server.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+import sqlalchemy as sa
+from psycopg import sql
+
+from ringlog.procedures import OF_A_TABLE, WRITING
+from ringlog.schema.roles import READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES, TABLE_READER, TABLE_WRITER
+
+metadata = sa.MetaData(schema="ringlog")
+
+table_right = sa.Table(
+    "table_right",
+    metadata,
+    sa.Column("login", sa.TEXT, primary_key=True),
+    sa.Column("role", sa.TEXT, primary_key=True, comment="what it may: daq_table_writer or daq_table_reader"),
+    sa.Column("table_name", sa.TEXT, primary_key=True),
+    comment="logins with rights to single tables",
+)
+
+group_right = sa.Table(
+    "group_right",
+    metadata,
+    sa.Column("login", sa.TEXT, primary_key=True),
+    sa.Column("role", sa.TEXT, primary_key=True, comment="what it may: daq_table_writer or daq_table_reader"),
+    sa.Column("group_name", sa.TEXT, primary_key=True),
+    comment="logins with rights to groups of tables",
+)
+
+table_group = sa.Table(
+    "table_group",
+    metadata,
+    sa.Column("group_name", sa.TEXT, primary_key=True),
+    sa.Column("table_name", sa.TEXT, primary_key=True),
+    comment="the groups of tables that the facility file names",
+)
+
+_HELD = """
+select login, role, table_name from ringlog.table_right
+union
+select login, role, table_name from ringlog.group_right join ringlog.table_group using (group_name)
+"""
+
+# what belongs to a table: the role that has it, the privilege, the object
+_OBJECTS = """
+with named as (
+  select table_name, table_name as name from unnest(%(tables)s::text[]) as table_name
+  union
+  select table_name, former from ringlog.former_table where table_name = any(%(tables)s::text[])
+),
+object as (
+  select table_name, kind.role, 'execute' as privilege,
+    format('function %%s', pg_proc.oid::regprocedure) as name, proacl as acl, proowner as owner
+  from named
+  cross join unnest(%(roles)s::text[], %(patterns)s::text[]) as kind (role, pattern)
+  join pg_proc on proname = replace(pattern, '{}', named.name)
+  where pronamespace = 'ringlog'::regnamespace
+  union all
+  select table_name, %(reader)s, 'select', pg_class.oid::regclass::text, relacl, relowner
+  from named
+  join pg_class on relname = named.name
+  where relnamespace::regnamespace::text = any(%(schemas)s::text[]) and relkind in ('r', 'p', 'v')
+    -- nobody reads one that is still moving to this server
+    and not exists (select from ringlog.moved_part where moved_part.table_name = named.table_name)
+  union all
+  select table_name, %(writer)s, 'select (seq_no, "time")', pg_class.oid::regclass::text, attacl, relowner
+  from named
+  join pg_class on relname = named.name
+  join pg_attribute on attrelid = pg_class.oid and attname = 'time'
+  where relnamespace = 'online'::regnamespace and relkind in ('r', 'p', 'v')
+)
+"""
+
+_SCHEMAS = ("online", "log", RECENT, SUMMARIES, *SCHEMA_OF_LEVEL.values())
+
+_KINDS = [
+    *((TABLE_WRITER, OF_A_TABLE[file]) for file in (*WRITING, "last")),
+    *((TABLE_READER, OF_A_TABLE[file]) for file in OF_A_TABLE if file not in WRITING),
+]
+
+
+@dataclass(frozen=True)
+class Held:
+    """The tables and groups that a login may write, or read."""
+
+    tables: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.tables or self.groups)
+
+    def __str__(self) -> str:
+        """As text for messages."""
+        return ", ".join([*self.tables, *(f"group {name}" for name in self.groups)])
+
+
+def held(connection: psycopg.Connection) -> dict[tuple[str, str], Held]:
+    """What is held by logins and roles (TABLE_WRITER or TABLE_READER)."""
+    found: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+    query = (
+        "select login, role, 0, table_name from ringlog.table_right"
+        " union all select login, role, 1, group_name from ringlog.group_right order by 1, 2, 3, 4"
+    )
+    for login, role, place, name in connection.execute(query):
+        found.setdefault((login, role), ([], []))[place].append(name)
+    return {key: Held(tuple(tables), tuple(groups)) for key, (tables, groups) in found.items()}
+
+
+def split(connection: psycopg.Connection, names: Iterable[str]) -> Held:
+    """These names as tables, by the names they have now, and as groups. Raises LookupError for the first one
+    that is neither."""
+    tables, groups = [], []
+    # a server knows the tables of others by their procedures
+    query = """
+        select known.name, exists (
+            select from ringlog.logged_table where table_name = known.name
+          ) or exists (
+            select from pg_proc
+            where pronamespace = 'ringlog'::regnamespace and proname = 'last_' || known.name
+          ),
+          exists (select from ringlog.table_group where group_name = %(name)s)
+        from ringlog.table_now(%(name)s) as known (name)
+    """
+    for name in dict.fromkeys(names):
+        ((table, is_table, is_group),) = connection.execute(query, {"name": name}).fetchall()
+        if is_table:
+            tables.append(table)
+        elif is_group:
+            groups.append(name)
+        else:
+            raise LookupError(name)
+    return Held(tuple(tables), tuple(groups))
+
+
+def hold(connection: psycopg.Connection, login: str, role: str, wanted: Held) -> None:
+    """Gives a login these tables and groups, and takes from it what else it has by this role."""
+    before = _pairs(connection)
+    for noted, column, names in (
+        ("table_right", "table_name", wanted.tables),
+        ("group_right", "group_name", wanted.groups),
+    ):
+        names_of = {"noted": sql.Identifier("ringlog", noted), "column": sql.Identifier(column)}
+        delete = "delete from {noted} where login = %s and role = %s"
+        connection.execute(sql.SQL(delete).format(**names_of), [login, role])
+        insert = "insert into {noted} (login, role, {column}) select %s, %s, unnest(%s::text[])"
+        connection.execute(sql.SQL(insert).format(**names_of), [login, role, [*names]])
+    _revoke(connection, before - _pairs(connection))
+    grant_missing(connection)
+
+
+def record_groups(connection: psycopg.Connection, groups: Mapping[str, Sequence[str]]) -> list[str]:
+    """Brings the groups to those of the facility file, and takes rights from those who had them by a group
+    that has changed. Returns what has changed."""
+    there: dict[str, list[str]] = {}
+    query = "select group_name, table_name from ringlog.table_group order by 1, 2"
+    for group, table in connection.execute(query):
+        there.setdefault(group, []).append(table)
+    wanted = {group: sorted(tables) for group, tables in groups.items() if tables}
+    if there == wanted:
+        return []
+    before = _pairs(connection)
+    connection.execute("delete from ringlog.table_group")
+    for group, tables in wanted.items():
+        insert = "insert into ringlog.table_group (group_name, table_name) select %s, unnest(%s::text[])"
+        connection.execute(insert, [group, tables])
+    _revoke(connection, before - _pairs(connection))
+    return [
+        f"group {group}: {', '.join(there.get(group, ['none']))} → {', '.join(wanted.get(group, ['none']))}"
+        for group in sorted({*there, *wanted})
+        if there.get(group) != wanted.get(group)
+    ]
+
+
+def grant_missing(connection: psycopg.Connection) -> None:
+    """Makes the grants that logins with rights to tables lack."""
+    _mirror(connection)
+    tables = {table for _, _, table in _pairs(connection)}
+    if not tables:
+        return
+    query = f"""
+        {_OBJECTS}
+        select login, privilege, object.name
+        from ({_HELD}) as held
+        join object using (table_name, role)
+        -- a login that ringlog has given such rights, and not one that was given its name by hand
+        join pg_roles as its on its.rolname = login
+        join pg_auth_members as membership on membership.member = its.oid
+        join pg_roles as given on given.oid = membership.roleid and given.rolname = held.role
+        where not exists (
+          select from aclexplode(object.acl) as granted
+          where granted.grantee = its.oid and granted.privilege_type in ('EXECUTE', 'SELECT')
+        )
+    """
+    for login, privilege, name in connection.execute(query.encode(), _words(tables)).fetchall():
+        grant = sql.SQL("grant {} on {} to {}")
+        connection.execute(grant.format(sql.SQL(privilege), sql.SQL(name), sql.Identifier(login)))
+
+
+def hide(connection: psycopg.Connection, table: str) -> None:
+    """Takes a table that moves from those who read it by rights to single tables, until `grant_missing`."""
+    _revoke(connection, {pair for pair in _pairs(connection) if pair[1:] == (TABLE_READER, table)})
+
+
+def forget(connection: psycopg.Connection, login: str) -> None:
+    """Takes all rights that a login has by grants of what is ringlog's."""
+    for noted in ("table_right", "group_right"):
+        connection.execute(
+            sql.SQL("delete from {} where login = %s").format(sql.Identifier("ringlog", noted)), [login]
+        )
+    query = """
+        with its as (select oid from pg_roles where rolname = %(login)s),
+        owner as (select oid from pg_roles where rolname = 'ringlog_owner')
+        select format('function %%s', pg_proc.oid::regprocedure)
+        from pg_proc, its, owner
+        where pronamespace = 'ringlog'::regnamespace and proowner = owner.oid
+          and exists (select from aclexplode(proacl) where grantee = its.oid)
+        union all
+        select format('table %%s', pg_class.oid::regclass)
+        from pg_class, its, owner
+        where relkind in ('r', 'p', 'v') and relowner = owner.oid and (
+          exists (select from aclexplode(relacl) where grantee = its.oid) or exists (
+            select from pg_attribute, aclexplode(attacl)
+            where attrelid = pg_class.oid and grantee = its.oid
+          )
+        )
+    """
+    for (name,) in connection.execute(query, {"login": login}).fetchall():
+        revoke = sql.SQL("revoke all on {} from {}")
+        connection.execute(revoke.format(sql.SQL(name), sql.Identifier(login)))
+
+
+def _mirror(connection: psycopg.Connection) -> None:
+    """Lets readers of single tables read the registry and the ledger, as readers of all tables do."""
+    query = """
+        select format('table %%s', pg_class.oid::regclass), 'select'
+        from pg_class, aclexplode(relacl) as granted
+        where relnamespace = 'ringlog'::regnamespace and relkind in ('r', 'v')
+          and granted.grantee = to_regrole(%(reader)s) and granted.privilege_type = 'SELECT'
+          and not has_table_privilege(%(table_reader)s, pg_class.oid, 'select')
+        union all
+        select 'function ringlog.array_bytes(anyarray)', 'execute'
+        where not has_function_privilege(
+          %(table_reader)s, to_regprocedure('ringlog.array_bytes(anyarray)'), 'execute'
+        )
+    """
+    names = {"reader": READER, "table_reader": TABLE_READER}
+    for name, privilege in connection.execute(query, names).fetchall():
+        grant = sql.SQL("grant {} on {} to {}")
+        connection.execute(grant.format(sql.SQL(privilege), sql.SQL(name), sql.Identifier(TABLE_READER)))
+
+
+def _pairs(connection: psycopg.Connection) -> set[tuple[str, str, str]]:
+    """Login, role and table of every right, by itself or by a group."""
+    return {(login, role, table) for login, role, table in connection.execute(_HELD)}
+
+
+def _revoke(connection: psycopg.Connection, pairs: Collection[tuple[str, str, str]]) -> None:
+    """Revokes what belongs to these; what a login holds by another right is to be granted again."""
+    if not pairs:
+        return
+    query = f"""
+        {_OBJECTS}
+        select login, object.name
+        from unnest(%(logins)s::text[], %(of)s::text[], %(its)s::text[]) as lost (login, role, table_name)
+        join object using (table_name, role)
+        join pg_roles as known on known.rolname = login
+        where exists (select from aclexplode(object.acl) where grantee = known.oid)
+    """
+    logins, kinds, its = zip(*pairs, strict=True)
+    words = _words(its) | {"logins": [*logins], "of": [*kinds], "its": [*its]}
+    for login, name in connection.execute(query.encode(), words).fetchall():
+        connection.execute(sql.SQL("revoke all on {} from {}").format(sql.SQL(name), sql.Identifier(login)))
+
+
+def _words(tables: Iterable[str]) -> dict[str, Any]:
+    return {
+        "tables": sorted({*tables}),
+        "roles": [role for role, _ in _KINDS],
+        "patterns": [pattern for _, pattern in _KINDS],
+        "reader": TABLE_READER,
+        "writer": TABLE_WRITER,
+        "schemas": [*_SCHEMAS],
+    }
