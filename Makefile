@@ -5,6 +5,7 @@
 # make nightly       all three
 # make plant  random operations on a server, and reads compared with a model, for PLANT_SECONDS (600)
 # make chaos  faults of every kind beside writers, for CHAOS_SECONDS (300), by CHAOS_SEED
+# make fuzz   the gateway's decoders and its reader of T-SQL with inputs made up, for FUZZ_SECONDS (600) in all
 # make check  the part of the core that takes two minutes: lint, unit tests, schema, T-SQL
 # make wheel  dist/ringlog-….whl, which installs without cargo on any Linux of its processor
 # make matrix writes docs/clients-matrix.md from the tests of all clients
@@ -18,11 +19,11 @@ BIN := $(VENV)/bin
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test test-clients test-long nightly plant chaos check develop lab wheel matrix lint format rust-test clean
+.PHONY: demo test test-clients test-long nightly plant chaos fuzz check develop lab wheel matrix lint format rust-test clean
 
 # What the extension is built from, and what decides which packages are installed.
 SOURCES := setup.cfg pyproject.toml lab/pyproject.toml gateway/Cargo.lock \
-	$(shell find gateway -not -path '*/target/*' '(' -name '*.rs' -o -name Cargo.toml ')')
+	$(shell find gateway -not -path '*/target/*' -not -path 'gateway/fuzz/*' '(' -name '*.rs' -o -name Cargo.toml ')')
 # FreeTDS, a PostgreSQL with TLS, and Python's library, which Rust's test programs are linked with.
 DEBIAN_PACKAGES := freetds-bin freetds-dev libpython3-dev postgresql tdsodbc
 # A browser, Perl's client, a Prometheus that reads the alert rules.
@@ -53,6 +54,7 @@ CHECKED := tests/schema tests/tsql tests/gateway/test_statement_table.py tests/s
 PAGE := retrieval/page
 CHARTS := $(PAGE)/uplot.js
 NPM := build/page/.fetched
+FUZZ_RUN := LD_LIBRARY_PATH="$$($(CURDIR)/$(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR"))')"
 CARGO := PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
 	LD_LIBRARY_PATH="$$($(CURDIR)/$(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR"))')" cargo
 
@@ -83,6 +85,32 @@ plant: $(VENV)/.installed
 chaos: $(VENV)/.installed
 	PYTHONPATH=tests:tests/gateway:tests/long:tests/long/faults $(BIN)/python -m chaos --seconds $(CHAOS_SECONDS) \
 	  $(if $(CHAOS_SEED),--seed $(CHAOS_SEED))
+
+# Of gateway/fuzz/src/targets.rs, one after another, on one core. An input that ends a target is in gateway/fuzz/corpus then,
+# where `cargo test` finds it again; what is found besides stays in build/fuzz.
+FUZZ_SECONDS ?= 600
+FUZZ := build/fuzz
+FUZZ_TARGETS := $(shell sed -n 's/.*Target { name: "\([a-z0-9]*\)".*/\1/p' gateway/fuzz/src/targets.rs)
+COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+	-Cllvm-args=-sanitizer-coverage-trace-compares
+fuzz: $(VENV)/.installed
+	$(call need,command -v c++,g++,a C++ compiler for the fuzzer)
+	cd gateway/fuzz && RUSTFLAGS="$(COVERAGE)" $(CARGO) build --quiet --target $(MACHINE)-unknown-linux-gnu \
+	  --target-dir $(CURDIR)/$(FUZZ)/target
+	@set -- $(FUZZ_TARGETS); for target; do \
+	  mkdir -p $(FUZZ)/$$target $(FUZZ)/seeds/$$target gateway/fuzz/corpus/$$target; \
+	  FUZZ_TARGET=$$target FUZZ_SEEDS=$(FUZZ)/seeds/$$target $(FUZZ_RUN) \
+	    $(FUZZ)/target/$(MACHINE)-unknown-linux-gnu/debug/ringlog-fuzz \
+	    $(FUZZ)/$$target $(FUZZ)/seeds/$$target gateway/fuzz/corpus/$$target \
+	    -max_total_time=$$(( $(FUZZ_SECONDS) / $$# + 1 )) -max_len=4096 -timeout=10 -rss_limit_mb=2048 \
+	    -malloc_limit_mb=256 -print_final_stats=1 -verbosity=0 $$([ $$target != tsql ] || echo -dict=gateway/fuzz/tsql.dict) \
+	    -artifact_prefix=gateway/fuzz/corpus/$$target/ 2>$(FUZZ)/$$target.log || \
+	    { grep -a "panicked\|ERROR\|Test unit written" -A2 $(FUZZ)/$$target.log >&2; \
+	      echo "fuzz: $$target failed: $(FUZZ)/$$target.log" >&2; exit 1; }; \
+	  echo "$$target: $$(sed -n 's/^stat::number_of_executed_units: *//p' $(FUZZ)/$$target.log) inputs"; \
+	  rmdir --ignore-fail-on-non-empty gateway/fuzz/corpus/$$target; \
+	done
 
 check: lint rust-test
 	$(PYTEST) $(CHECKED)

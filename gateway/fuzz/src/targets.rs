@@ -1,0 +1,364 @@
+//! What is fuzzed: each decoder of bytes from the network, and the reader of T-SQL. An input is read or refused; a
+//! panic is a defect. The first byte of most inputs chooses the client's dialect.
+
+use bytes::{Bytes, BytesMut};
+use ringlog_gateway::convert::{column_type, PgType};
+use ringlog_gateway::tds::bulk::{Column, Rows};
+use ringlog_gateway::tds::call::Call;
+use ringlog_gateway::tds::charset::Charset;
+use ringlog_gateway::tds::dialect::{Dialect, Endian, Version};
+use ringlog_gateway::tds::packet::{Assembler, Message, MessageKind, Status};
+use ringlog_gateway::tds::request::{Request, Requests};
+use ringlog_gateway::tds::{layout, login5, login7, negotiate, prelogin};
+use ringlog_gateway::tls::{self, Tls, Transport};
+use std::future::Future;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::{pin, Pin};
+use std::sync::OnceLock;
+use std::task::{Context, Poll, Waker};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tsql::program::Settings;
+
+pub struct Target {
+    pub name: &'static str,
+    pub run: fn(&[u8]),
+    /// Inputs that clients have sent, from which others are made.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+}
+
+pub const TARGETS: &[Target] = &[
+    Target { name: "packets", run: packets, seeds: connections },
+    Target { name: "prelogin", run: prelogin, seeds: || bodies(MessageKind::Prelogin, &[]) },
+    Target { name: "login5", run: login5, seeds: || bodies(MessageKind::Login5, &[]) },
+    Target { name: "login7", run: login7, seeds: || bodies(MessageKind::Login7, &[]) },
+    Target { name: "password", run: password, seeds: || bodies(MessageKind::Normal, FIVE) },
+    Target { name: "rpc", run: rpc, seeds: || bodies(MessageKind::Rpc, SEVEN) },
+    Target { name: "batch", run: batch, seeds: || bodies(MessageKind::Batch, SEVEN) },
+    Target { name: "tokens", run: tokens, seeds: || bodies(MessageKind::Normal, FIVE) },
+    Target { name: "bulk7", run: bulk7, seeds: || bodies(MessageKind::BulkLoad, SEVEN) },
+    Target { name: "bulk5", run: bulk5, seeds: || bodies(MessageKind::BulkLoad, FIVE) },
+    Target { name: "tls", run: encryption, seeds: handshakes },
+    Target { name: "tsql", run: text, seeds: texts },
+];
+
+/// Numbers of `dialect` with which a seed is worth trying.
+const FIVE: &[u8] = &[0, 1, 2];
+const SEVEN: &[u8] = &[4, 5, 6, 7];
+
+/// The dialect that the first byte chooses, and the rest.
+fn dialect(data: &[u8]) -> Option<(Dialect, &[u8])> {
+    let (first, rest) = data.split_first()?;
+    let five = Dialect::new(Version::Tds50);
+    let dialect = match first % 8 {
+        0 => five,
+        1 => Dialect { endian: Endian::Big, ..five },
+        2 => Dialect { charset: Charset::named("sjis").unwrap_or(five.charset), is_ct_library: true, ..five },
+        3 | 4 => Dialect::new(Version::Tds71),
+        5 => Dialect::new(Version::Tds72),
+        6 => Dialect::new(Version::Tds73),
+        _ => Dialect { knows_utf8: first & 8 != 0, ..Dialect::new(Version::Tds74) },
+    };
+    Some((dialect, rest))
+}
+
+fn packets(data: &[u8]) {
+    let mut assembler = Assembler::new(1 << 20);
+    let mut input = BytesMut::new();
+    // as the socket gives them: in pieces
+    for piece in data.chunks(1 + usize::from(data.first().copied().unwrap_or(0)) * 4) {
+        input.extend_from_slice(piece);
+        while let Ok(Some(message)) = assembler.next(&mut input) {
+            match message.kind {
+                MessageKind::Prelogin => prelogin(&message.body),
+                MessageKind::Login5 => login5(&message.body),
+                MessageKind::Login7 => login7(&message.body),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn prelogin(data: &[u8]) {
+    let _ = prelogin::decode(data);
+}
+
+fn login5(data: &[u8]) {
+    let _ = login5::dialect_of_refusal(data);
+    if let Ok(login) = login5::decode(data) {
+        let _ = format!("{login:?}");
+    }
+}
+
+fn login7(data: &[u8]) {
+    let _ = login7::dialect_of_refusal(data);
+    if let Ok(login) = login7::decode(data) {
+        let _ = format!("{login:?}");
+    }
+}
+
+fn password(data: &[u8]) {
+    if let Some((dialect, body)) = dialect(data) {
+        let _ = negotiate::decode_response(body, &dialect);
+    }
+}
+
+fn rpc(data: &[u8]) {
+    requests(data, MessageKind::Rpc);
+}
+
+fn batch(data: &[u8]) {
+    requests(data, MessageKind::Batch);
+    requests(data, MessageKind::Transaction);
+}
+
+/// Calls, dynamic statements, cursors, options and text of 5.0.
+fn tokens(data: &[u8]) {
+    requests(data, MessageKind::Normal);
+}
+
+fn requests(data: &[u8], kind: MessageKind) {
+    let Some((dialect, body)) = dialect(data) else { return };
+    let message = Message { kind, status: Status::LAST, body: Bytes::copy_from_slice(body) };
+    let Ok(mut requests) = Requests::of(&message, &dialect) else { return };
+    if kind != MessageKind::Batch {
+        shape(requests.body(), &dialect);
+    }
+    while let Ok(Some(request)) = requests.next_request() {
+        match request {
+            Request::Rpc(call) | Request::Dbrpc(call) => values(&call, &dialect),
+            Request::Dynamic(dynamic) => {
+                let _ = dynamic.params.iter().map(|param| param.value(&dialect)).filter(Result::is_ok).count();
+                let _ = dialect.charset.decode(dynamic.text);
+            }
+            Request::Language { text, params } => {
+                let _ = params.iter().map(|param| param.value(&dialect)).filter(Result::is_ok).count();
+                let _ = dialect.charset.decode(text);
+            }
+            Request::Logout => return,
+            other => {
+                let _ = format!("{other:?}");
+            }
+        }
+    }
+}
+
+fn values(call: &Call<'_>, dialect: &Dialect) {
+    for param in &call.params {
+        let _ = (param.value(dialect), param.name(dialect), param.type_of(), param.declared_type());
+    }
+}
+
+/// The call as one of known shape.
+fn shape(body: &[u8], dialect: &Dialect) {
+    let Ok(Some(shape)) = layout::Layout::of(body, dialect) else { return };
+    let Some(mut values) = shape.read(body, dialect) else { return };
+    while !values.is_at_end() && values.value().is_some() {}
+}
+
+fn bulk7(data: &[u8]) {
+    if let Some((dialect, body)) = dialect(data).filter(|(dialect, _)| dialect.is_tds7()) {
+        rows(Rows::described(dialect), body);
+    }
+}
+
+fn bulk5(data: &[u8]) {
+    let Some((dialect, body)) = dialect(data).filter(|(dialect, _)| !dialect.is_tds7()) else { return };
+    // those of the table that tests/gateway/record.py copies into, and the other forms of a stored column
+    let columns = [
+        (PgType::Int4, -1),
+        (PgType::Varchar, 4 + 20),
+        (PgType::Float4, -1),
+        (PgType::Timestamp, -1),
+        (PgType::Numeric, (10 << 16 | 2) + 4),
+        (PgType::Text, -1),
+    ];
+    let others = [
+        (PgType::Bool, -1),
+        (PgType::Int2, -1),
+        (PgType::Int8, -1),
+        (PgType::Float8, -1),
+        (PgType::Bytea, -1),
+        (PgType::Text, -1),
+    ];
+    for columns in [columns, others] {
+        let column = |(pg_type, typmod)| Column {
+            name: String::new(),
+            type_info: column_type(pg_type, typmod, &dialect),
+        };
+        rows(Rows::stored(dialect, columns.map(column).into()), body);
+    }
+}
+
+fn rows(mut rows: Rows, body: &[u8]) {
+    let (first, second) = body.split_at(body.len() / 2);
+    for (part, is_last) in [(first, false), (second, true)] {
+        rows.push(part);
+        while let Ok(Some(())) = rows.next(is_last, |_, _| ()) {}
+    }
+}
+
+/// The records of a handshake: of a connection that is TLS from its first byte, or inside PRELOGIN packets.
+fn encryption(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else { return };
+    let mut transport = Transport::Plain(Sent(rest));
+    let input = BytesMut::from(rest.get(..usize::from(*first >> 1)).unwrap_or(&[]));
+    let handshake = pin!(transport.encrypt(tls(), input, first & 1 == 1));
+    // all that was sent is there: nothing is waited for
+    let polled = handshake.poll(&mut Context::from_waker(Waker::noop()));
+    assert!(polled.is_ready(), "the handshake waits for more than the client has sent");
+}
+
+/// A client that has sent these bytes, hears everything, and has gone.
+struct Sent<'a>(&'a [u8]);
+
+impl AsyncRead for Sent<'_> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let (taken, rest) = this.0.split_at(this.0.len().min(buffer.remaining()));
+        buffer.put_slice(taken);
+        this.0 = rest;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Sent<'_> {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+fn tls() -> &'static Tls {
+    static TLS: OnceLock<Tls> = OnceLock::new();
+    TLS.get_or_init(|| {
+        let (certificate, key) = tls::self_signed(vec!["localhost".into()], 1).expect("a certificate");
+        let folder = std::env::temp_dir().join(format!("ringlog-fuzz-{}", std::process::id()));
+        let files = [("certificate.pem", certificate), ("key.pem", key)].map(|(name, text)| {
+            let file = folder.join(name);
+            std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, text)).expect("a folder");
+            file
+        });
+        let [certificate, key] = files;
+        let loaded = Tls::load(certificate, key, false);
+        std::fs::remove_dir_all(folder).expect("the folder");
+        loaded.expect("the certificate")
+    })
+}
+
+fn text(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else { return };
+    let text = String::from_utf8_lossy(rest);
+    let flag = |bit: u8| first >> bit & 1 == 1;
+    let settings = Settings {
+        database: String::from(if flag(0) { "log" } else { "" }),
+        sybase: flag(1),
+        quoted_identifiers: flag(2),
+        nulls_equal: flag(3),
+        limits_rows: flag(4),
+        placeholders: flag(5),
+        procedure: flag(6),
+        variables: [(String::from("@p1"), Some(tsql::facts::types::INT))].into(),
+        ..Settings::default()
+    };
+    if let Ok(reading) = tsql::Reading::new(&text, &settings) {
+        let _ = reading.skeleton();
+        if let Ok(program) = reading.compile(&settings, flag(7)) {
+            assert!(!flag(7) || reading.values(&program.lifted, settings.sybase).is_some(), "a lifted literal is lost");
+        }
+    }
+    let _ = tsql::keyed(&text, &settings);
+    let _ = tsql::declarations(&text, settings.sybase);
+    let _ = tsql::undeclared(&text, settings.syntax(), &["@p1".to_owned()].into());
+}
+
+fn folder(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().find(|at| at.join(path).is_dir()).expect(path).join(path)
+}
+
+fn files(path: &str, extension: &str) -> Vec<Vec<u8>> {
+    let entries = std::fs::read_dir(folder(path)).expect(path);
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect(path).path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|found| found == extension));
+    paths.sort();
+    paths.iter().map(|path| std::fs::read(path).expect("a seed")).collect()
+}
+
+/// What clients have sent, from the first byte on.
+fn connections() -> Vec<Vec<u8>> {
+    files("tests/gateway/captures", "bin")
+}
+
+/// The messages of this kind that clients have sent, each behind every one of these first bytes.
+fn bodies(kind: MessageKind, firsts: &[u8]) -> Vec<Vec<u8>> {
+    let mut bodies = Vec::new();
+    for connection in connections() {
+        let mut assembler = Assembler::new(1 << 20);
+        let mut input = BytesMut::from(&connection[..]);
+        while let Ok(Some(message)) = assembler.next(&mut input) {
+            if message.kind != kind {
+                continue;
+            }
+            if firsts.is_empty() {
+                bodies.push(message.body.to_vec());
+            }
+            bodies.extend(firsts.iter().map(|first| [&[*first], &message.body[..]].concat()));
+        }
+    }
+    bodies
+}
+
+/// The first message of a handshake at TLS 1.2, by itself and in a packet.
+fn handshakes() -> Vec<Vec<u8>> {
+    let mut hello = vec![0x03, 0x03];
+    hello.extend([7; 32]);
+    hello.push(0);
+    hello.extend([0, 6, 0xC0, 0x2F, 0xC0, 0x2B, 0x13, 0x01, 1, 0]);
+    let extensions: &[&[u8]] = &[
+        &[0, 10, 0, 6, 0, 4, 0, 29, 0, 23],
+        &[0, 11, 0, 2, 1, 0],
+        &[0, 13, 0, 8, 0, 6, 4, 3, 8, 4, 4, 1],
+        &[0, 16, 0, 10, 0, 8, 7, b't', b'd', b's', b'/', b'8', b'.', b'0'],
+        &[0, 23, 0, 0],
+    ];
+    let extensions = extensions.concat();
+    hello.extend((extensions.len() as u16).to_be_bytes());
+    hello.extend(extensions);
+    let mut message = vec![1, 0];
+    message.extend((hello.len() as u16).to_be_bytes());
+    message.extend(hello);
+    let mut record = vec![0x16, 3, 1];
+    record.extend((message.len() as u16).to_be_bytes());
+    record.extend(message);
+    let packet = [&[0x12, 1, 0, 8 + record.len() as u8, 0, 0, 0, 0], &record[..]].concat();
+    vec![[&[0], &record[..]].concat(), [&[1], &packet[..]].concat(), [&[9], &packet[..]].concat()]
+}
+
+/// The texts of the tests of T-SQL.
+fn texts() -> Vec<Vec<u8>> {
+    let mut texts = Vec::new();
+    for (number, file) in ["gateway/tsql/tests/cases", "gateway/tsql/tests/translations"]
+        .iter()
+        .flat_map(|path| files(path, "txt"))
+        .enumerate()
+    {
+        let file = String::from_utf8_lossy(&file).into_owned();
+        for (place, case) in file.split("====\n").enumerate() {
+            let text = case.split("\n----\n").next().unwrap_or(case);
+            let first = (number * 37 + place * 11) as u8;
+            texts.push([&[first], text.as_bytes()].concat());
+        }
+    }
+    texts
+}
