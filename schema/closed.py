@@ -17,7 +17,7 @@ from datetime import datetime
 import psycopg
 from psycopg import sql
 
-from ringlog.schema.roles import CLOSED, READER
+from ringlog.schema.roles import CLOSED, READER, TABLE_READER
 
 _CREATE = """
 create table {storage} (
@@ -39,7 +39,7 @@ create index on {storage} (begins);
 alter table {storage} enable row level security;
 create policy log on {storage} for select
   using (has_table_privilege({log}::regclass, 'select') and not row_security_active({log}::regclass));
-grant select on {storage} to {reader};
+grant select on {storage} to {readers};
 comment on table {storage} is 'rows of the log again, in columns: see ringlog.schema.closed'
 """
 
@@ -58,7 +58,8 @@ def create_missing(connection: psycopg.Connection, table: str) -> None:
     if is_there(connection, table):
         return
     log = sql.Literal(sql.Identifier("log", table).as_string())
-    names = {"storage": storage(table), "log": log, "reader": sql.Identifier(READER)}
+    readers = sql.SQL(", ").join(map(sql.Identifier, (READER, TABLE_READER)))
+    names = {"storage": storage(table), "log": log, "readers": readers}
     connection.execute(sql.SQL(_CREATE).format(**names))
 
 

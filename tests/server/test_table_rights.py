@@ -314,7 +314,7 @@ def test_commands_refuse_what_is_wrong(own: Own) -> None:
 def may_put(own: Own, *tables: str) -> list[str]:
     """Those of these tables that the writer may put into."""
     with psycopg.connect(own.server.dsn) as admin:
-        query = "select from pg_proc where proname = %s and has_function_privilege(%s, oid, 'execute')"
+        query = "select 1 from pg_proc where proname = %s and has_function_privilege(%s, oid, 'execute')"
         return [
             table
             for table in tables
@@ -364,12 +364,22 @@ def test_a_right_by_hand_holds_and_ends_with_the_login(own: Own, other_rights: N
     own.user("add", "by_hand", "--writer", "--tables", "sr_vac", "--password-stdin", stdin="made by hand")
     login = Login("by_hand", "made by hand")
     with psycopg.connect(own.server.dsn, autocommit=True) as admin:
-        admin.execute("grant execute on function ringlog.put_beam, ringlog.put_beam_claimed to by_hand")
-        admin.execute("grant select on log.beam to by_hand")
-    own.install(facility('"sr_vac"') + "# another file\n")
-    with closing(own.server.connect(login.user, login.password)) as session:
-        session.cursor().callproc("put_beam", (1, AT, 7))
-        session.cursor().callproc("claim_writer", ("beam", "a spool", "a writer"))
+        admin.execute("create role steward login password 'steward' in role ringlog_owner")
+        admin.execute("grant steward to ringlog_gateway with inherit false, set true")
+        admin.execute("grant execute on function ringlog.put_beam to by_hand")
+    with (
+        closing(own.server.connect("steward", "steward")) as steward,
+        closing(own.server.connect(login.user, login.password)) as session,
+        steward.cursor() as granting,
+        session.cursor() as cursor,
+    ):
+        granting.execute("grant execute on put_beam_claimed to by_hand grant select on log..beam to by_hand")
+        own.install(facility('"sr_vac"') + "# another file\n")
+        cursor.callproc("put_beam", (1, AT, 7))
+        cursor.callproc("claim_writer", ("beam", "a spool", "a writer"))
+        granting.execute("revoke execute on put_beam_claimed from by_hand")
+        with pytest.raises(pymssql.Error, match="login by_hand may not write table beam"):
+            cursor.callproc("claim_writer", ("beam", "a spool", "a writer"))
     own.user("remove", "by_hand")
     # one of this name that comes later has nothing
     with psycopg.connect(own.server.dsn, autocommit=True) as admin:
@@ -379,7 +389,7 @@ def test_a_right_by_hand_holds_and_ends_with_the_login(own: Own, other_rights: N
             "select from pg_proc where has_function_privilege('by_hand', oid, 'execute')"
             " and proname ~ '^put_' and pronamespace = 'ringlog'::regnamespace"
         ).fetchall()
-        admin.execute("drop role by_hand")
+        admin.execute("drop role by_hand, steward")
 
 
 def test_doctor_lists_writers_of_all_tables(own: Own) -> None:
