@@ -180,6 +180,18 @@ def test_calls_by_ct_library(clients: Clients, admin: Admin, section: str) -> No
     check(admin, PLACES - {"polymorphic", "variadic"})
 
 
+@pytest.mark.parametrize("section", ["5.0", "7.4"])
+def test_calls_of_functions_without_types(clients: Clients, admin: Admin, section: str) -> None:
+    """Polymorphic and variadic ones are refused, or run as the caller."""
+    with clients.ct(CALLER, section) as client:
+        assert client.language("use recording").errors == []
+        for _ in range(3):
+            for name, value in GENERAL.items():
+                answer = client.call(name, [Param("int", value)])
+                assert answer.errors or answer.statuses == [0], name
+    check(admin, set())
+
+
 def texts() -> list[str]:
     """Every call as a part of a text."""
     calls = [f"{name} {values}" for name, values in CALLS.items()]

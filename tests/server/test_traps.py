@@ -103,9 +103,15 @@ def test_what_ringlog_runs_meets_no_trap(facility: Path) -> None:
             cursor.callproc("get_magnets", (1,))
             cursor.execute("select * from magnets")
             cursor.fetchall()
-        url = f"http://127.0.0.1:{port}/retrieval/data/getData.json?pv=magnet_1/current"
-        answer = httpx.get(url, trust_env=False)
-        assert answer.status_code == 200
+        for path in (
+            "retrieval/data/getData.json?pv=magnet_1/current",
+            "api/v1/data?signal=magnet_1/current",
+            "api/v1/trend?signal=magnet_1/current",
+            "api/v1/signals?pattern=magnet%25",
+            "api/v1/me",
+        ):
+            answer = httpx.get(f"http://127.0.0.1:{port}/{path}", trust_env=False)
+            assert answer.status_code == 200, (path, answer.text)
     sprung = traps.sprung(data / "postgresql-18" / "log")
     others = [line for line in sprung if not line.endswith(CARELESS)]
     # where a trap is set, it runs
