@@ -128,7 +128,8 @@ fn requests(data: &[u8], kind: MessageKind) {
         match request {
             Request::Rpc(call) | Request::Dbrpc(call) => values(&call, &dialect),
             Request::Dynamic(dynamic) => {
-                let _ = dynamic.params.iter().map(|param| param.value(&dialect)).filter(Result::is_ok).count();
+                let _ =
+                    dynamic.params.iter().map(|param| param.value(&dialect)).filter(Result::is_ok).count();
                 let _ = dialect.charset.decode(dynamic.text);
             }
             Request::Language { text, params } => {
@@ -275,7 +276,10 @@ fn text(data: &[u8]) {
     if let Ok(reading) = tsql::Reading::new(&text, &settings) {
         let _ = reading.skeleton();
         if let Ok(program) = reading.compile(&settings, flag(7)) {
-            assert!(!flag(7) || reading.values(&program.lifted, settings.sybase).is_some(), "a lifted literal is lost");
+            assert!(
+                !flag(7) || reading.values(&program.lifted, settings.sybase).is_some(),
+                "a lifted literal is lost"
+            );
         }
     }
     let _ = tsql::keyed(&text, &settings);
@@ -284,7 +288,11 @@ fn text(data: &[u8]) {
 }
 
 fn folder(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().find(|at| at.join(path).is_dir()).expect(path).join(path)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .find(|at| at.join(path).is_dir())
+        .expect(path)
+        .join(path)
 }
 
 fn files(path: &str, extension: &str) -> Vec<Vec<u8>> {
