@@ -1,0 +1,15 @@
+"""The begin of some lives of `make plant`: of fixed seeds and lengths, so that a failure is the change's."""
+
+from itertools import islice
+from math import inf
+
+import pytest
+
+from plant.life import drawn, live
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_reads_are_what_the_model_says(seed: int) -> None:
+    life = live(islice(drawn(seed), 16), inf)
+    assert len(life.history) == 16
+    assert life.reads > 0
