@@ -24,10 +24,10 @@ SHELL := /bin/bash
 # What the extension is built from, and what decides which packages are installed.
 SOURCES := setup.cfg pyproject.toml lab/pyproject.toml gateway/Cargo.lock \
 	$(shell find gateway -not -path '*/target/*' -not -path 'gateway/fuzz/*' '(' -name '*.rs' -o -name Cargo.toml ')')
-# FreeTDS, a PostgreSQL with TLS, and Python's library, which Rust's test programs are linked with.
-DEBIAN_PACKAGES := freetds-bin freetds-dev libpython3-dev postgresql tdsodbc
-# A browser, Perl's client, a Prometheus that reads the alert rules.
-DEBIAN_CLIENTS := chromium libdbd-sybase-perl prometheus
+# FreeTDS with its Perl client, a PostgreSQL with TLS, and Python's library, which Rust's test programs are linked with.
+DEBIAN_PACKAGES := freetds-bin freetds-dev libdbd-sybase-perl libpython3-dev postgresql tdsodbc
+# A browser, a Prometheus that reads the alert rules.
+DEBIAN_CLIENTS := chromium prometheus
 # etcd, and machines with networks of their own; InfluxDB, beside which the load test runs; a clock that tests set.
 DEBIAN_LONG := etcd-server influxdb iproute2 libfaketime
 # Clients of other kinds, at the versions that these files name; and Go, at the version that they need.

@@ -62,6 +62,8 @@ as $$
     when sqlstate = '0A000' and starts_with(message, 'cannot use subquery in column generation expression') then 'S1046'
     when sqlstate = '0A000' and starts_with(message, 'cannot use column reference in DEFAULT expression') then 'S0128'
     when sqlstate = '21000' and starts_with(message, 'MERGE command cannot affect row a second time') then 'S8672'
+    when sqlstate = '22003' and starts_with(message, '') and strpos(substr(message, 1), ' is no number') > 0 then 'S8023'
+    when sqlstate = '23514' and starts_with(message, '') and strpos(substr(message, 1), ' is no number') > 0 then 'S8023'
     when sqlstate = '22004' and starts_with(message, 'cursor variable "') and strpos(substr(message, 18), '" is null') > 0 then 'S16917'
     when sqlstate = '22014' and starts_with(message, 'argument of ntile must be greater than zero') then 'S4116'
     when sqlstate = '2201F' and starts_with(message, 'a negative number raised to a non-integer power') then 'S3623'

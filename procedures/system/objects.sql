@@ -102,6 +102,11 @@ where classoid = 'pg_catalog.pg_class'::regclass
   and objsubid = 0
   and description not like 'T-SQL "%'
   and description not like 'T-SQL view of PostgreSQL %'
+  -- of a log with archived weeks ringlog says so to users of PostgreSQL
+  and not (description like '%ringlog.cold_week%' and exists (
+    select from pg_catalog.pg_class
+    where pg_class.oid = objoid and relnamespace = 'log'::regnamespace
+  ))
 union all
 select relations.oid, logged.description
 from ringlog.logged_table as logged

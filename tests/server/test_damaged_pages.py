@@ -90,9 +90,11 @@ def test_a_damaged_week_stops_no_other(temporary_directory: Path, tmp_path: Path
                         ),
                         [time],
                     )
-        maintained = ringlog("maintain", "--data", data)
-        # a later week of the damaged table too
-        assert "summarised 1 rows of log.damaged\n" in maintained.stdout
+        ringlog("maintain", "--data", data)
+        # by this or by the server's own round; a later week of the damaged table too
+        with psycopg.connect(server.dsn, autocommit=True) as connection:
+            marks = "select distinct table_name, time < %s from ringlog.summary_mark"
+            wait_until(lambda: connection.execute(marks, [mondays[1]]).fetchall() == [("damaged", True)])
         status = ringlog("status", "--data", data)
         assert status.returncode == 1
         assert f"archive of damaged failed at {place}: " in status.stdout
@@ -175,7 +177,8 @@ def test_a_damaged_ring_stops_no_writer(temporary_directory: Path, tmp_path: Pat
                 repeated += 1
                 connection.attempt("put_direct", *row)
         connection.close()
-        assert repeated == 1
+        # or what looks at the newest rows after a start has met with the damage before
+        assert repeated <= 1
         for name in RINGS:
             assert ring_of(server, name) == rows
         assert {name for name, *_ in damages(server)} == {*RINGS}
