@@ -41,50 +41,63 @@ begin
     return true;
   end if;
 
-  execute format('create temporary table ringlog_sound on commit drop as table %s with no data', ring::regclass);
-  <<blocks>>
-  for block in 0 .. pg_relation_size(ring) / current_setting('block_size')::integer - 1 loop
+  -- an index is made again of the rows: PostgreSQL plans no query of a table while an index of it cannot be read
+  if named in (select indexrelid from pg_index where indrelid = ring) then
     begin
-      execute format(
-        'insert into pg_temp.ringlog_sound select * from %s where ctid >= %L and ctid < %L',
-        ring::regclass, format('(%s,0)', block), format('(%s,0)', block + 1)
-      );
-      continue blocks;
+      execute format('reindex index %s', named::regclass);
+      lost := 0;
     exception when others then
       if sqlstate not like 'XX%' then
         raise;
       end if;
-      -- the page as a whole
-      continue blocks when strpos(sqlerrm, pg_relation_filepath(ring)) > 0;
     end;
-    -- what is stored beside a row may be damaged alone
-    for place in 1 .. 291 loop
+  end if;
+  if lost is null then
+    execute format('create temporary table ringlog_sound on commit drop as table %s with no data', ring::regclass);
+    <<blocks>>
+    for block in 0 .. pg_relation_size(ring) / current_setting('block_size')::integer - 1 loop
       begin
         execute format(
-          'insert into pg_temp.ringlog_sound select * from %s where ctid = %L',
-          ring::regclass, format('(%s,%s)', block, place)
+          'insert into pg_temp.ringlog_sound select * from %s where ctid >= %L and ctid < %L',
+          ring::regclass, format('(%s,0)', block), format('(%s,0)', block + 1)
         );
+        continue blocks;
       exception when others then
         if sqlstate not like 'XX%' then
           raise;
         end if;
+        -- the page as a whole
+        continue blocks when strpos(sqlerrm, pg_relation_filepath(ring)) > 0;
       end;
+      -- what is stored beside a row may be damaged alone
+      for place in 1 .. 291 loop
+        begin
+          execute format(
+            'insert into pg_temp.ringlog_sound select * from %s where ctid = %L',
+            ring::regclass, format('(%s,%s)', block, place)
+          );
+        exception when others then
+          if sqlstate not like 'XX%' then
+            raise;
+          end if;
+        end;
+      end loop;
     end loop;
-  end loop;
-  -- new files
-  execute format('truncate %s', ring::regclass);
-  execute format(
-    'insert into %s select distinct on (seq_no) sound.* from pg_temp.ringlog_sound as sound'
-    ' where seq_no between 1 and %s order by seq_no, "time" desc nulls last',
-    ring::regclass, size
-  );
-  execute format(
-    'insert into %s (seq_no) select wanted.place from generate_series(1, %s) as wanted (place)'
-    ' where not exists (select from pg_temp.ringlog_sound as sound where sound.seq_no = wanted.place)',
-    ring::regclass, size
-  );
-  get diagnostics lost = row_count;
-  drop table pg_temp.ringlog_sound;
+    -- new files
+    execute format('truncate %s', ring::regclass);
+    execute format(
+      'insert into %s select distinct on (seq_no) sound.* from pg_temp.ringlog_sound as sound'
+      ' where seq_no between 1 and %s order by seq_no, "time" desc nulls last',
+      ring::regclass, size
+    );
+    execute format(
+      'insert into %s (seq_no) select wanted.place from generate_series(1, %s) as wanted (place)'
+      ' where not exists (select from pg_temp.ringlog_sound as sound where sound.seq_no = wanted.place)',
+      ring::regclass, size
+    );
+    get diagnostics lost = row_count;
+    drop table pg_temp.ringlog_sound;
+  end if;
 
   sentence := format(
     '%s was damaged (%s) and has new files without %s of its rows: `ringlog refill %s` makes them again from the log',
