@@ -55,9 +55,13 @@ def _content(connection: psycopg.Connection, statement: sql.Composed) -> bytes:
         if length < 0:
             break
         rows.append(bytes(row))
+    failed = None
+    # to the last result: the connection takes no other command before
     while (end := server.get_result()) is not None:
         if end.status == pq.ExecStatus.FATAL_ERROR:
-            raise psycopg.errors.error_from_result(end, connection.info.encoding)
+            failed = end
+    if failed is not None:
+        raise psycopg.errors.error_from_result(failed, connection.info.encoding)
     return b"".join(rows)
 
 
