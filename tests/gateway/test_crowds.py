@@ -160,7 +160,13 @@ def guessing(server: RunningServer, user: str) -> Iterator[list[int]]:
             end.set()
 
 
-@pytest.mark.parametrize("user", [OTHER.user, "guess {}"], ids=["one name", "changing names"])
+@pytest.mark.parametrize(
+    "user",
+    [
+        pytest.param(OTHER.user, id="one name"),
+        pytest.param("guess {}", id="changing names", marks=pytest.mark.long),
+    ],
+)
 def test_wrong_passwords_keep_no_right_one_out(crowded: RunningServer, user: str) -> None:
     """From the same address: a login that was right before, and with guesses of names also a new one."""
     with session(crowded, OTHER):

@@ -208,6 +208,7 @@ def new_clients(ct_program: Path, temporary_directory: Path, tmp_path: Path) -> 
         yield Clients.of(server, ct_program, tmp_path)
 
 
+@pytest.mark.long
 def test_columns_come_and_go_many_times_while_writers_write(new_clients: Clients, tmp_path: Path) -> None:
     """PostgreSQL refuses a call that has waited for a change by any of many errors."""
     server = new_clients.server

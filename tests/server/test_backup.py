@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from ringlog.server.postgres import Postgres
 from servers import add_logins, ringlog, serving
@@ -14,6 +15,7 @@ from waiting import PATIENCE, wait_until
 FIRST = datetime(2026, 3, 2, tzinfo=UTC)
 
 
+@pytest.mark.long
 def test_a_restore_to_a_moment_under_load(temporary_directory: Path) -> None:
     data, copies = temporary_directory / "original", temporary_directory / "backup"
     acknowledged: list[tuple[int, datetime]] = []
