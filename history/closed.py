@@ -2,18 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pyarrow as pa
 from psycopg import sql
 
+from ringlog.history.blocks import EPOCH
 from ringlog.history.connection import Connection, answer
 from ringlog.history.packing import unpacked
 from ringlog.schema import closed
 
 TIME = pa.timestamp("us", tz="UTC")
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _AT_ONCE = 512
 """values of blocks that are read by one query, for all columns together"""
@@ -160,4 +159,4 @@ def _moment(bound: int | None, otherwise: str) -> sql.Composable:
 
 
 def moment_of(microseconds: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=microseconds)
+    return EPOCH + timedelta(microseconds=microseconds)

@@ -27,6 +27,7 @@ from ringlog.history.copying import POSTGRES_EPOCH
 from ringlog.history.priority import lower_backend
 from ringlog.history.summaries import Turn, alone, connected
 from ringlog.schema import closed
+from ringlog.schema.catalogue import WEEK_BOUNDS
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.many import by_connection
 from ringlog.schema.partitions import EARLIEST
@@ -180,13 +181,11 @@ def _close(
 def _parts(connection: psycopg.Connection, table: str) -> list[_Part]:
     """The weeks of a log by time, without the default partition."""
     rows = connection.execute(
-        """
+        f"""
         select child.oid, child.relname, bounds[1]::timestamptz, bounds[2]::timestamptz
         from pg_inherits
         join pg_class as child on child.oid = inhrelid
-        cross join lateral regexp_match(
-          pg_get_expr(child.relpartbound, 0), 'FROM \\(''(.+)''\\) TO \\(''(.+)''\\)'
-        ) as bounds
+        {WEEK_BOUNDS}
         where inhparent = %s::regclass and bounds is not null
         order by 3
         """,

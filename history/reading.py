@@ -24,7 +24,6 @@ from ringlog.history.late import merged
 from ringlog.history.series import NotInBlocks, series
 from ringlog.schema.closed import storage
 
-TIME = pa.timestamp("us", tz="UTC")
 MICROSECOND = timedelta(microseconds=1)
 
 _FEW = 10_000

@@ -26,6 +26,7 @@ from ringlog.history import blocks, waveforms
 from ringlog.history.copying import FORMATS, copied, copied_waveforms
 from ringlog.history.spans import Spans, combined, of_rows
 from ringlog.schema import closed, locks, session
+from ringlog.schema.catalogue import WEEK_BOUNDS
 from ringlog.schema.clock import JUMP
 from ringlog.schema.many import by_connection
 from ringlog.schema.partitions import EARLIEST, MAY_LOOK, has_pages
@@ -233,14 +234,12 @@ def _note_damage(connection: psycopg.Connection, table: str, error: psycopg.Erro
         _logged.add(sentence)
         log.error("%s", sentence)
     found = connection.execute(
-        """
+        f"""
         select cast(bounds[1] as timestamptz), cast(bounds[2] as timestamptz)
-        from pg_class
-        join pg_inherits on inhrelid = pg_class.oid
-        cross join lateral regexp_match(
-          pg_get_expr(relpartbound, 0), 'FROM \\(''(.+)''\\) TO \\(''(.+)''\\)'
-        ) as bounds
-        where pg_class.oid = ringlog.damaged_place(%s)::regclass and inhparent = %s::regclass
+        from pg_class as child
+        join pg_inherits on inhrelid = child.oid
+        {WEEK_BOUNDS}
+        where child.oid = ringlog.damaged_place(%s)::regclass and inhparent = %s::regclass
           and bounds is not null
         """,
         [words, sql.Identifier("log", table).as_string()],

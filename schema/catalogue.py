@@ -1,10 +1,16 @@
-"""The columns of a relation, from PostgreSQL's catalogue."""
+"""What PostgreSQL's catalogue says of a relation: its columns, the bounds of a week."""
 
 from typing import Any
 
 import psycopg
 import sqlalchemy as sa
 from psycopg import sql
+
+WEEK_BOUNDS = """cross join lateral regexp_match(
+  pg_get_expr(child.relpartbound, 0), 'FROM \\(''(.+)''\\) TO \\(''(.+)''\\)'
+) as bounds"""
+"""Part of a query: the begin and end, as texts, of the week that `child`, a row of pg_class, is; null for a
+relation that is no week of a log."""
 
 _COLUMNS = """
 select attname::text, format_type(atttypid, atttypmod)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 from psycopg import sql
 
+from ringlog.schema.catalogue import WEEK_BOUNDS
 from ringlog.schema.change import run
 from ringlog.schema.clock import Clock
 from ringlog.schema.facility import Facility
@@ -113,7 +114,7 @@ def obstacles(connection: sa.Connection, facility: Facility) -> Iterator[Obstacl
         )
 
 
-_WEEKS_LOST = """
+_WEEKS_LOST = f"""
 with bound as (
   select now() - cast(:to as interval) as later, now() - known.retention::interval as earlier
   from ringlog.logged_table as known where known.table_name = :table
@@ -124,9 +125,7 @@ from (
     (bounds[1])::timestamptz, (bounds[2])::timestamptz, child.oid::regclass::text, child.reltuples::bigint
   from pg_inherits
   join pg_class as child on child.oid = inhrelid
-  cross join lateral regexp_match(
-    pg_get_expr(child.relpartbound, 0), 'FROM \\(''(.+)''\\) TO \\(''(.+)''\\)'
-  ) as bounds
+  {WEEK_BOUNDS}
   where inhparent = to_regclass(format('log.%I', cast(:table as text))) and bounds is not null
   union all
   select cold.begins, cold.ends, null, cold.rows from ringlog.cold_week as cold

@@ -17,6 +17,7 @@ from sqlalchemy.exc import DBAPIError
 
 from ringlog.nodes.everywhere import Everywhere, placing_of
 from ringlog.schema import session
+from ringlog.schema.catalogue import WEEK_BOUNDS
 from ringlog.schema.clock import Clock
 from ringlog.schema.many import by_connection
 from ringlog.schema.partitions import MAY_LOOK, has_pages
@@ -144,15 +145,13 @@ def space(data: Path, a_day: float | None) -> Space:
     return Space(free, a_day, free / a_day if a_day else None)
 
 
-_WEEKS = """
+_WEEKS = f"""
 select child.oid
 from pg_inherits
 join pg_class as child on child.oid = inhrelid
 join pg_class as log on log.oid = inhparent
 join pg_namespace on pg_namespace.oid = log.relnamespace
-cross join lateral regexp_match(
-  pg_get_expr(child.relpartbound, 0), 'FROM \\(''(.+)''\\) TO \\(''(.+)''\\)'
-) as bounds
+{WEEK_BOUNDS}
 where nspname = 'log'
   and bounds[2]::timestamptz > now() - interval '28 days' and bounds[1]::timestamptz <= now()
   and exists (select from ringlog.logged_table where table_name = log.relname)

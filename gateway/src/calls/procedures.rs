@@ -463,8 +463,8 @@ fn repeated_times(repeated: &[(String, i64)]) -> String {
     serde_json::Value::Object(repeated.iter().map(seconds).collect()).to_string()
 }
 
-/// A damaged page may be mended, which makes the call possible again. The function, its row type or what its body names may have changed since the catalogue was read, or while the call
-/// waited for the change. PostgreSQL may say so by any error of class 42 (syntax error or access rule violation): of a
+/// A damaged page may be mended, which makes the call possible again. The function, its row type or what its body names
+/// may have changed since the catalogue was read, or while the call waited for the change. PostgreSQL may say so by any error of class 42 (syntax error or access rule violation): of a
 /// body that is older than its table, "cannot cast type record", "INSERT has more expressions than target columns",
 /// "column … does not exist".
 pub(super) fn may_be_outdated(error: &PgError) -> bool {
