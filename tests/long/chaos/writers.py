@@ -5,6 +5,7 @@ import random
 import struct
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -30,7 +31,7 @@ class Failed(Exception):
         self.connected = connected
 
 
-class Writer(threading.Thread):
+class Writer(threading.Thread, ABC):
     """Writes the ring of a table round and round."""
 
     def __init__(self, table: str, rows: int, cycle: float, ledger: Ledger, seed: int) -> None:
@@ -76,13 +77,13 @@ class Writer(threading.Thread):
                 self.ledger.acknowledge(row, begun)
                 return
 
+    @abstractmethod
     def put(self, row: Row) -> None:
         """Raises Failed."""
-        raise NotImplementedError
 
+    @abstractmethod
     def leave(self) -> None:
         """Ends the connection."""
-        raise NotImplementedError
 
 
 class Seven(Writer):
