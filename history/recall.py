@@ -106,7 +106,8 @@ def _bring_back(connection: sa.Connection, week: ColdWeek, name: str, until: tim
     count = connection.scalar(sa.select(sa.func.count()).select_from(sa.table(name, schema="log")))
     if count != week.rows:
         raise Damaged(f"log.{name} has {count} rows after the copy, not {week.rows}")
-    run(connection, sql.SQL("lock table only {log} in share row exclusive mode").format(**names))
+    # for readers too: see make_week
+    run(connection, sql.SQL("lock table only {log} in access exclusive mode").format(**names))
     twice = connection.exec_driver_sql(
         sql.SQL(
             'select came."time", to_json(came.*)::text, (came.*) *= (there.*) from {default} as came'

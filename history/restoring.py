@@ -83,9 +83,10 @@ def _prepare(connection: sa.Connection, week: Aside) -> None:
 def _bring_back(connection: sa.Connection, week: Aside) -> int:
     """Puts a week into its log. Returns how many rows had come for its time meanwhile."""
     become_owner(connection)
+    # for readers too: see make_week
     run(
         connection,
-        sql.SQL("lock table only {} in share row exclusive mode").format(sql.Identifier("log", week.table)),
+        sql.SQL("lock table only {} in access exclusive mode").format(sql.Identifier("log", week.table)),
     )
     columns = ["seq_no", "time", *stored_columns(connection, "log", [week.table])[week.table]]
     names = {

@@ -55,11 +55,18 @@ begin
     'insert into log.%I select * from log.%I where "time" >= %L and "time" < %L', partition, fallback, start, finish
   );
   get diagnostics moved = row_count;
-  -- A transaction that has read the log keeps the attachment from this one: writers do not wait for that.
+  -- A transaction that stays open and has read the log keeps the attachment from its locks: that is tried first on the
+  -- default partition alone, so that writers do not wait for it.
+  begin
+    execute format('lock table log.%I in access exclusive mode', fallback);
+    raise exception using errcode = 'RL007';
+  exception when sqlstate 'RL007' then
+  end;
+  -- Keeps readers and writers out. A reader who has looked up the partitions and waits for the default one would read
+  -- that without its rows, and not the new one. A writer who has chosen the default partition for a row of this week,
+  -- and waits there, would have it refused.
+  execute format('lock table only log.%I in access exclusive mode', table_name);
   execute format('lock table log.%I in access exclusive mode', fallback);
-  -- Keeps the table's writers out, readers not. A writer who had chosen the default partition for a row of
-  -- this week before, and waited there, would have it refused when this is done.
-  execute format('lock table only log.%I in share row exclusive mode', table_name);
   execute format(
     'insert into log.%1$I select * from log.%2$I as late where "time" >= %3$L and "time" < %4$L and not exists'
     ' (select from log.%1$I as there where there."time" = late."time" and there.seq_no = late.seq_no)',

@@ -15,6 +15,7 @@ from ringlog.schema import change
 from ringlog.schema.facility import Column, Facility, Retention
 from ringlog.schema.install import InstallRefused, install
 from ringlog.schema.partitions import EARLIEST, ENOUGH, LATELY, MaintenanceReport, Week, maintain
+from waiting import wait_until
 
 from .conftest import WITH_STATISTICS, Connect, at, magnets_facility
 from .snapshot import snapshot
@@ -343,6 +344,27 @@ def test_writers_write_on(magnets: psycopg.Connection, engine: sa.Engine, connec
     assert report.made == tuple(week(number) for number in range(-9, 0))
     assert sorted(sent[0] + sent[1]) == [time for time, _ in places(magnets)]
     assert {name for _, name in places(magnets)} <= {week(number) for number in range(-9, 2)}
+
+
+def test_a_reader_who_comes_while_rows_move_reads_them(
+    magnets: psycopg.Connection, connect: Connect, engine: sa.Engine
+) -> None:
+    """A reader's plan names the partitions as they were when it was begun."""
+    put(magnets, NOW - 3 * WEEK)
+    mover, reader = connect(), connect()
+    mover.autocommit = False
+    mover.execute("select ringlog.make_week('magnets', %s)", [Week.of(NOW - 3 * WEEK).start])
+
+    def waits() -> bool:
+        query = "select from pg_stat_activity where pid = %s and wait_event_type = 'Lock'"
+        return magnets.execute(query, [reader.info.backend_pid]).rowcount == 1
+
+    with ThreadPoolExecutor(1) as thread, mover:
+        read = thread.submit(rows, reader, 'select "time" from log.magnets')
+        wait_until(waits)
+        mover.commit()
+        assert read.result() == [(NOW - 3 * WEEK,)]
+    assert places(magnets) == [(NOW - 3 * WEEK, week(-3))]
 
 
 def test_two_runs_at_once(magnets: psycopg.Connection, database_url: sa.URL) -> None:
