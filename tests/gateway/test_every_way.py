@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 from test_batch_and_procedure import BODIES
-from test_programs import ERRORS, PROGRAMS, TRIES
 
 from authors import author_with_schema
 from ringlog.gateway._core import TsqlError, translate
@@ -70,11 +69,6 @@ def texts() -> list[Text]:
     for case in cases():
         fails = any("error" in one for one in case.expect)
         found.append(Text(case.name, case.text, case.setup, case.only, fails))
-    for table, of_table in (("program", PROGRAMS), ("error", ERRORS), ("try", TRIES)):
-        for number, text in enumerate(of_table, 1):
-            # a procedure looks names up in its own database, whatever the path of the session
-            qualified = re.sub(r"\b(status|enter_myself)\b", r"gateway_test..\1", text)
-            found.append(Text(f"{table}-{number}", qualified, fails=table == "error"))
     # an overflow ends the batch in ASE, and takes back what a compiled procedure has selected
     bodies = (
         body.replace("set @t = 256", "insert both_t values (1, 'again', 0)") for body in BODIES.values()

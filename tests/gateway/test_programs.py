@@ -1,4 +1,4 @@
-"""Batches that are programs: control flow, variables, errors and TRY, temporary tables, several result sets.
+"""Batches that are programs, beside the cases of programs.toml: sessions, cancelling, nesting, transactions.
 
 What is expected is what SQL Server's documentation says of each statement (Transact-SQL reference; for errors
 "TRY...CATCH", "@@ERROR", "SET XACT_ABORT"), and for TDS 5.0 the same where ASE's reference manual agrees.
@@ -8,18 +8,13 @@ import time
 
 import pytest
 
-from tds_clients import Admin, Answer, Clients, CtClient, Message, Param
+from tds_clients import Admin, Answer, Clients, Message, Param
 from waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("functions")
 BOTH = pytest.mark.parametrize("version", ["5.0", "7.4"])
 
-ROW, MESSAGE, COUNT, STATUS = "row", "message", "count", "status"
-
-
-def events(client: CtClient, text: str) -> list[tuple[str, object]]:
-    """What a batch says: rows, the texts of messages, counts and statuses."""
-    return said(client.language(text))
+ROW, MESSAGE, COUNT = "row", "message", "count"
 
 
 def said(answer: Answer) -> list[tuple[str, object]]:
@@ -28,178 +23,6 @@ def said(answer: Answer) -> list[tuple[str, object]]:
         for kind, value in answer.events
         if kind != "columns" and (kind, value) != (COUNT, -1)
     ]
-
-
-ONE_ASSIGNED = (COUNT, 1)
-"""an assignment's number of rows, which SQL Server reports (microsoft/mssql-rs, #372), and ASE too (FreeTDS,
-src/odbc/unittests/moreandcount.c)"""
-PROGRAMS: dict[str, list[tuple[str, object]]] = {
-    # control flow
-    "declare @i int set @i = 0 while @i < 5 begin set @i = @i + 1 if @i = 2 continue if @i = 4 break "
-    "print 'turn ' + convert(varchar(9), @i) end print 'end'": [
-        ONE_ASSIGNED,
-        ONE_ASSIGNED,
-        (MESSAGE, "turn 1"),
-        ONE_ASSIGNED,
-        ONE_ASSIGNED,
-        (MESSAGE, "turn 3"),
-        ONE_ASSIGNED,
-        (MESSAGE, "end"),
-    ],
-    "if 1 = 2 print 'then' else if 2 = 2 print 'else if' else print 'else'": [(MESSAGE, "else if")],
-    "declare @a int if @a = 1 print 'equal' else print 'unknown'": [(MESSAGE, "unknown")],
-    "print 'a' return print 'b'": [(MESSAGE, "a")],
-    "declare @n int = 3 begin declare @m int = @n * 2 end select @n + @m": [
-        ONE_ASSIGNED,
-        ONE_ASSIGNED,
-        (ROW, ["9"]),
-        (COUNT, 1),
-    ],
-    "declare @i int = 0 while @i < 3 begin declare @kept int set @kept = isnull(@kept, 10) + 1 "
-    "set @i = @i + 1 end select @kept": [*[ONE_ASSIGNED] * 7, (ROW, ["13"]), (COUNT, 1)],
-    # the order of everything
-    "print 'one' select 2 as two print 'three' select 4 as four select 5 as five": [
-        (MESSAGE, "one"),
-        (ROW, ["2"]),
-        (COUNT, 1),
-        (MESSAGE, "three"),
-        (ROW, ["4"]),
-        (COUNT, 1),
-        (ROW, ["5"]),
-        (COUNT, 1),
-    ],
-    # @@rowcount and @@error are those of the statement before
-    "declare @a int select 1 union all select 2 select @@rowcount": [
-        (ROW, ["1"]),
-        (ROW, ["2"]),
-        (COUNT, 2),
-        (ROW, ["2"]),
-        (COUNT, 1),
-    ],
-    "declare @a int set @a = 5 select @@rowcount": [ONE_ASSIGNED, (ROW, ["1"]), (COUNT, 1)],
-    "declare @a int select @a = 1 where 1 = 2 select @@rowcount, @a": [
-        (COUNT, 0),
-        (ROW, ["0", None]),
-        (COUNT, 1),
-    ],
-    "select 1 if @@rowcount = 1 select @@rowcount": [(ROW, ["1"]), (COUNT, 1), (ROW, ["0"]), (COUNT, 1)],
-    "print 'x' select @@rowcount": [(MESSAGE, "x"), (ROW, ["0"]), (COUNT, 1)],
-    "set nocount on select 1 set nocount off select 2": [(ROW, ["1"]), (ROW, ["2"]), (COUNT, 1)],
-    "set rowcount 2 select 1 union all select 2 union all select 3 select @@rowcount set rowcount 0": [
-        (ROW, ["1"]),
-        (ROW, ["2"]),
-        (COUNT, 2),
-        (ROW, ["2"]),
-        (COUNT, 1),
-    ],
-    # strings that are run
-    "exec ('declare @x int = 1 select @x') exec ('print ''in'' exec (''print ''''deeper'''''')')": [
-        ONE_ASSIGNED,
-        (ROW, ["1"]),
-        (COUNT, 1),
-        (MESSAGE, "in"),
-        (MESSAGE, "deeper"),
-    ],
-    "declare @s varchar(20) = 'print ' exec (@s + '''built''')": [ONE_ASSIGNED, (MESSAGE, "built")],
-    # procedures among queries
-    "declare @r int, @n int = 2 exec @r = status @n select @r + 1 as r": [
-        ONE_ASSIGNED,
-        (STATUS, 2),
-        (ROW, ["3"]),
-        (COUNT, 1),
-    ],
-}
-
-
-@BOTH
-def test_programs(clients: Clients, version: str) -> None:
-    with clients.ct(clients.server.reader, version) as client:
-        for text, expected in PROGRAMS.items():
-            assert events(client, text) == expected, text
-
-
-ERRORS: dict[str, tuple[list[int], list[list[str | None]]]] = {
-    # a statement ends, the batch goes on
-    "select a = (select 1 union select 2) select @@error": ([512], [["512"]]),
-    "raiserror ('oops %d', 16, 1, 7) select @@error": ([50000], [["50000"]]),
-    "raiserror ('by the way', 10, 1) select @@error": ([], [["0"]]),
-    "exec no_such_procedure select @@error": ([2812], [["2812"]]),
-    "exec ('select * from no_such_table select 1') select 2": ([208], [["2"]]),
-    # the batch ends
-    "select * from no_such_table select 2": ([208], []),
-    "select convert(int, 'x') select 2": ([245], []),
-    "exec ('select convert(int, ''x'')') select 2": ([245], []),
-    # nothing runs
-    "select 1 selct 2 from": ([102], []),
-    "select @undeclared select 1": ([137], []),
-}
-
-
-@BOTH
-@pytest.mark.parametrize("text", ERRORS)
-def test_what_an_error_ends(clients: Clients, version: str, text: str) -> None:
-    with clients.ct(clients.server.reader, version) as client:
-        answer = client.language(text)
-        assert ([error.number for error in answer.errors], answer.rows) == ERRORS[text]
-        assert client.language("select 1").rows == [["1"]]
-
-
-TRIES: dict[str, list[tuple[str, object]]] = {
-    "begin try select 1 / 0 print 'not reached' end try begin catch "
-    "select error_number(), error_severity(), error_state(), @@error end catch print 'after'": [
-        (COUNT, 0),
-        (ROW, ["8134", "16", "1", "8134"]),
-        (COUNT, 1),
-        (MESSAGE, "after"),
-    ],
-    "begin try raiserror ('mine', 12, 3) end try "
-    "begin catch select error_message(), error_state() end catch": [
-        (ROW, ["mine", "3"]),
-        (COUNT, 1),
-    ],
-    # one of severity 10 is not caught
-    "begin try raiserror ('raised', 10, 1) print 'reached' end try begin catch print 'caught' end catch": [
-        (MESSAGE, "raised"),
-        (MESSAGE, "reached"),
-    ],
-    "begin try begin try select 1 / 0 end try begin catch throw end catch end try "
-    "begin catch print 'outer ' + convert(varchar(9), error_number()) end catch select error_number()": [
-        (COUNT, 0),
-        (MESSAGE, "outer 8134"),
-        (ROW, [None]),
-        (COUNT, 1),
-    ],
-    "begin try throw 60000, 'thrown', 5 end try begin catch "
-    "select error_number(), error_message(), error_state() end catch": [
-        (ROW, ["60000", "thrown", "5"]),
-        (COUNT, 1),
-    ],
-    "begin try exec enter_myself 'bad' end try "
-    "begin catch select case when error_number() in (547, 548) then 'check' end end catch": [
-        (ROW, ["check"]),
-        (COUNT, 1),
-    ],
-    # a name that is not there is seen by a CATCH outside of its text only
-    "begin try exec ('select * from no_such_table') end try begin catch select error_number() end catch": [
-        (ROW, ["208"]),
-        (COUNT, 1),
-    ],
-    "begin try select * from no_such_table end try begin catch print 'not caught' end catch print 'never'": [
-        (MESSAGE, "208"),
-    ],
-}
-
-
-@BOTH
-@pytest.mark.parametrize("text", TRIES)
-def test_try_and_catch(clients: Clients, version: str, text: str) -> None:
-    with clients.ct(clients.server.writer, version) as client:
-        answer = client.language(text)
-        numbers = [error.number for error in answer.errors]
-        shown = [
-            (kind, str(numbers[0]) if kind == MESSAGE and numbers else value) for kind, value in said(answer)
-        ]
-        assert shown == TRIES[text]
 
 
 @BOTH

@@ -55,7 +55,7 @@ class Sessions(Generic[Client]):
 
 
 @pytest.fixture(scope="module")
-def schema(clients: Clients) -> Iterator[None]:
+def schema(clients: Clients, functions: None) -> Iterator[None]:
     """`cases`, where the cases may make procedures."""
     with psycopg.connect(clients.server.dsn, autocommit=True) as admin:
         admin.execute(f"create schema cases authorization {clients.server.reader.user}")
