@@ -61,7 +61,7 @@ def new(temporary_directory: Path) -> Path:
     return temporary_directory / "moved_in"
 
 
-@pytest.mark.parametrize("version", ["7.4", "5.0"])
+@pytest.mark.parametrize("version", ["7.4", pytest.param("5.0", marks=pytest.mark.long)])
 def test_a_site_is_read_and_moves_in(
     old: RunningServer, temporary_directory: Path, tmp_path: Path, version: str
 ) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from servers import RunningServer, ringlog, run, serving
 
+pytestmark = pytest.mark.long
+
 SITE = """
 create role notes nologin;
 create schema notes authorization notes;

@@ -19,6 +19,8 @@ from ringlog.adoption.rings import Rules, sort
 from ringlog.adoption.roles import apart
 from servers import RunningServer, ringlog, serving
 
+pytestmark = pytest.mark.long
+
 BEGIN = datetime(2026, 3, 2)
 ROWS = 90
 OWNER = """

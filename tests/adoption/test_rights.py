@@ -13,6 +13,8 @@ from ringlog.adoption.rights import rights
 from ringlog.adoption.rings import Rules, sort
 from servers import RunningServer, ringlog, serving
 
+pytestmark = pytest.mark.long
+
 TABLE = OldTable(
     "magnets",
     tuple(OldColumn(name, "int", 4, 0, 0, True) for name in ("id", "current", "note")),

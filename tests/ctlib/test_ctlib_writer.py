@@ -164,6 +164,7 @@ def test_kill_9_of_the_gateway(program: Path, place: Place, tmp_path: Path) -> N
             check(place, one.table, counts)
 
 
+@pytest.mark.long
 def test_cut_connections(program: Path, place: Place, tmp_path: Path) -> None:
     proxy = Proxy(place.port)
     words = ("-c", "0", "-n", "1500")

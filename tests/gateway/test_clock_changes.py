@@ -69,8 +69,8 @@ def empty(server: RunningServer, table: str) -> None:
         connection.execute(f'truncate log.{table}, ringlog.arrival; update online.{table} set "time" = null')
 
 
-@pytest.mark.parametrize("version", [5, 7])
-@pytest.mark.parametrize("way", ["numbered", "unnumbered", "text"])
+@pytest.mark.parametrize("version", [5, pytest.param(7, marks=pytest.mark.long)])
+@pytest.mark.parametrize("way", ["numbered", "unnumbered", pytest.param("text", marks=pytest.mark.long)])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_hour_that_is_twice(zurich_clients: Clients, version: int, policy: str, way: str) -> None:
     """A row a minute from 01:00 to 05:00, each tenth of them sent again, and two that come late."""
@@ -111,8 +111,8 @@ def test_reading_between_times_that_were_twice_takes_the_later(zurich_clients: C
     assert [row[2] for row in answer.rows] == ["120"]
 
 
-@pytest.mark.parametrize("version", [5, 7])
-@pytest.mark.parametrize("way", ["numbered", "unnumbered", "text"])
+@pytest.mark.parametrize("version", [5, pytest.param(7, marks=pytest.mark.long)])
+@pytest.mark.parametrize("way", ["numbered", "unnumbered", pytest.param("text", marks=pytest.mark.long)])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_hour_that_never_was(zurich_clients: Clients, version: int, policy: str, way: str) -> None:
     """A row a minute from 00:00 to 04:00; between 01:59 and 03:00 come times of the hour between them."""

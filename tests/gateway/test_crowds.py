@@ -16,6 +16,8 @@ from ringlog.clients import call, connect
 from servers import Login, RunningServer, add_logins, ringlog, serving
 from waiting import wait_until
 
+pytestmark = pytest.mark.long
+
 SLOW = Login("slow", "slow")
 OTHER = Login("other", "other")
 LIMITED = Login("limited", "limited")

@@ -84,7 +84,13 @@ def writings() -> list[Writers]:
     return []
 
 
-@pytest.mark.parametrize("kill", [kill_a_backend, kill_the_postmaster, kill_the_server])
+@pytest.mark.parametrize(
+    "kill",
+    [
+        kill_the_postmaster,
+        *(pytest.param(kill, marks=pytest.mark.long) for kill in (kill_a_backend, kill_the_server)),
+    ],
+)
 def test_every_acknowledged_row_survives_kill_9(
     data: Path,
     ct_program: Path,
@@ -122,6 +128,7 @@ def test_every_acknowledged_row_survives_kill_9(
                 assert str(ring.fetchone()) >= str((newest[1],))
 
 
+@pytest.mark.long
 def test_a_stop_waits_for_what_runs(data: Path, ct_program: Path, tmp_path: Path) -> None:
     with serving(data, facility=None) as server:
         with psycopg.connect(server.dsn, autocommit=True) as admin:
@@ -156,6 +163,7 @@ def test_a_stop_waits_for_what_runs(data: Path, ct_program: Path, tmp_path: Path
         assert entries == [("before",), ("slow",)]
 
 
+@pytest.mark.long
 def test_a_stop_ends_what_runs_long(data: Path, ct_program: Path, tmp_path: Path) -> None:
     with serving(data, facility=None) as server:
         clients = Clients.of(server, ct_program, tmp_path)

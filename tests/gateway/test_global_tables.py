@@ -140,6 +140,7 @@ def test_it_ends_with_a_killed_client(clients: Clients, other: pymssql.Cursor) -
     assert left(server.dsn) == []
 
 
+@pytest.mark.long
 def test_it_ends_with_a_killed_gateway(temporary_directory: Path) -> None:
     data = temporary_directory / "globals"
 

@@ -33,6 +33,7 @@ def test_a_batch_ends_that_needs_more(clients: Clients, version: str, text: str)
         assert client.language("select 1").rows == [["1"]], "the session goes on"
 
 
+@pytest.mark.long
 def test_variables_of_ended_batches_do_not_count(clients: Clients) -> None:
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
         for _ in range(8):

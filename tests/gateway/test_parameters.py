@@ -322,6 +322,7 @@ def back(now: dict[str, float], then: dict[str, float], device: str | None) -> d
     return others | ({device: then[device]} if device in then else {})
 
 
+@pytest.mark.long
 def test_a_day_of_changes_by_20_clients(
     parameter_server: RunningServer, parameter_clients: Clients, administrator: psycopg.Connection
 ) -> None:

@@ -57,6 +57,7 @@ def own_clients(
     return Clients.of(own_server, ct_program, tmp_path_factory.mktemp("changing"))
 
 
+@pytest.mark.long
 def test_a_grown_facility_while_writers_write(own_clients: Clients, tmp_path: Path) -> None:
     server = own_clients.server
     # another column behind the two of sr_rf, and another table

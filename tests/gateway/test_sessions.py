@@ -70,6 +70,7 @@ def most_connections(admin: Admin) -> int:
     return int(str(row[0]))
 
 
+@pytest.mark.long
 def test_more_sessions_than_postgresql_has_connections(server: RunningServer, most_connections: int) -> None:
     """A login needs a connection for a moment, a statement while it runs, an idle session little memory."""
     process = psutil.Process(server.process.pid)

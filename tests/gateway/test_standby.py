@@ -94,6 +94,7 @@ def end_waiting(server: RunningServer, how: str, call: Callable[[], object]) -> 
         called.result()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("call", [put, enter, enter_alone, insert, insert_and_commit, bulk_copy])
 def test_a_commit_whose_wait_is_cancelled_is_not_acknowledged(
     alone: RunningServer,

@@ -210,6 +210,7 @@ def test_old_weeks_become_files(
     assert all_rows(conninfo) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("file", ["ringlog.json", "manifest.json", "every_type/2026w12.parquet"])
 def test_a_full_disk(
     engine: sa.Engine,
@@ -356,6 +357,7 @@ def test_rows_that_come_for_a_cold_week_are_in_its_trends(
         assert len([*archive(engine, conninfo, NOW)]) in (0, 2)
 
 
+@pytest.mark.long
 def test_other_summaries_are_made_of_the_archive_too(
     engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
 ) -> None:
@@ -376,6 +378,7 @@ def test_other_summaries_are_made_of_the_archive_too(
     assert spans.fetchone() == (7001,)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("archived")
 def test_summaries_are_made_again(table: psycopg.Connection, conninfo: str) -> None:
     """Of rows in the archive and in the log; those of rows past retention stay."""
@@ -545,6 +548,7 @@ def test_killed_at_any_moment(
     assert all_rows(conninfo) == before
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("archived")
 @pytest.mark.parametrize("damage", ["truncated", "a byte", "gone", "footer", "swapped"])
 def test_damaged_files_are_found(
@@ -647,6 +651,7 @@ def test_a_file_that_is_not_what_was_written_drops_nothing(
     assert in_log(table) == before
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("archived")
 def test_retention_deletes_files(
     engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection

@@ -28,6 +28,8 @@ from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
 from ringlog.schema.partitions import Week, maintain
 
+pytestmark = pytest.mark.long
+
 NOW = datetime.now(UTC).replace(microsecond=0)
 WEEK = timedelta(weeks=1)
 OLD = Week.of(NOW - 10 * WEEK).start + timedelta(hours=5)

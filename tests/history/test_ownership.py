@@ -25,6 +25,8 @@ from servers import ringlog
 
 from .conftest import conninfo_of
 
+pytestmark = pytest.mark.long
+
 BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
 TABLE = Table("magnets", 10, 1.0, (Column("current", "m/current", "double"),))

@@ -370,6 +370,7 @@ def test_rows_move_to_their_week_before_or_after(
     assert magnets.execute("select count(*) from ringlog.summary_mark").fetchone() == (0,)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
 def test_in_a_zone_with_summer_time(engine: sa.Engine, conninfo: str, zone: str) -> None:
     """Sessions of the database have the facility's zone. Blocks of summaries begin in its hour that comes

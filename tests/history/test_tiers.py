@@ -24,6 +24,8 @@ from ringlog.schema.partitions import maintain
 
 from .test_changed_columns import changed
 
+pytestmark = pytest.mark.long
+
 BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
 WEEKS = 6
 NOW = BEGIN + timedelta(weeks=WEEKS, days=3)

@@ -14,6 +14,8 @@ from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
 from servers import ringlog
 
+pytestmark = pytest.mark.long
+
 BEGIN = datetime(2026, 3, 4, tzinfo=UTC)
 ADDED = BEGIN + timedelta(days=2, hours=1, minutes=10)
 NOW = BEGIN + timedelta(days=4)

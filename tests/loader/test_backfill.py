@@ -216,6 +216,7 @@ def test_a_server_that_is_killed_is_waited_for(
     assert found == [(count, count)]
 
 
+@pytest.mark.long
 def test_of_several_machines_the_one_that_answers_is_found(
     backfill: Backfill, quick_server: RunningServer, tmp_path: Path
 ) -> None:
@@ -225,6 +226,7 @@ def test_of_several_machines_the_one_that_answers_is_found(
     assert ended(backfill(f"csv:{tmp_path}", "--url", url)) == (0, "beam: 1 rows, 1 new, 0 already stored\n")
 
 
+@pytest.mark.long
 def test_rows_that_differ_from_the_log_are_refused_and_reported(
     backfill: Backfill, quick_server: RunningServer, tmp_path: Path
 ) -> None:
@@ -254,6 +256,7 @@ def test_a_wrong_row_ends_the_import_after_those_before(
     assert rows(quick_server, "select from log.beam where time between '2016-01-01' and '2017-01-01'") == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "words"),
     [

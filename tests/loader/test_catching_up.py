@@ -69,6 +69,7 @@ def site(quick_server: RunningServer, address: Address, table: Table, tmp_path: 
     return Site(quick_server, address, table, tmp_path)
 
 
+@pytest.mark.long
 def test_the_backlog_comes_in_batches_with_every_value(site: Site) -> None:
     rows: list[tuple[datetime, list[Any]]] = [
         (

@@ -35,6 +35,7 @@ def writing(
         yield writer
 
 
+@pytest.mark.long
 def test_a_signal_to_the_whole_group_ends_writers_well(
     load: Callable[..., Any], quick_server: RunningServer, tmp_path: Path
 ) -> None:
@@ -136,6 +137,7 @@ def slow_events(quick_server: RunningServer) -> Iterator[psycopg.Connection]:
         connection.execute("drop function if exists ringlog.slow cascade")
 
 
+@pytest.mark.long
 def test_a_writer_with_many_events_gives_the_table_up_before_it_sends_them(
     facility: Facility,
     address: Address,
@@ -300,6 +302,7 @@ def test_readers_may_not_claim_and_nobody_writes_the_claims(quick_server: Runnin
             direct.execute(f"delete from ringlog.{table}".encode())
 
 
+@pytest.mark.long
 def test_status_shows_who_writes(
     load: Callable[..., Any], quick_server: RunningServer, stored: Stored
 ) -> None:

@@ -67,6 +67,7 @@ def test_rows_are_in_the_books_by_the_hour(
     assert losses(quick_server, noon, noon + HOUR) == [("every_type", noon, 6, 6, 5, 0, 0, 1)]
 
 
+@pytest.mark.long
 def test_the_report_names_what_is_lost(
     load: Callable[..., Any], quick_server: RunningServer, stored: Callable[[str], list[Any]]
 ) -> None:
@@ -116,6 +117,7 @@ def test_the_report_names_what_is_lost(
     assert "'yesterday' is not a duration: write 90m, 24h, 7d or 2w" in wrong.stderr
 
 
+@pytest.mark.long
 def test_events_that_follow_each_other_are_one(quick_server: RunningServer) -> None:
     begin = datetime.now(UTC) - timedelta(minutes=50)
     kinds = ["thinned"] * 1500 + ["gap"] + ["thinned"] * 3 + ["alarm"] * 2

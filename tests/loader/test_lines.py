@@ -41,6 +41,7 @@ def test_lines_are_read_exactly_or_refused_with_the_reason() -> None:
             reader.read(line)
 
 
+@pytest.mark.long
 def test_lines_are_logged(
     load: Callable[..., Any], stored: Callable[[str], list[Any]], tmp_path: Path
 ) -> None:

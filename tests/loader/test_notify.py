@@ -10,6 +10,8 @@ import pytest
 from ringlog.loader.notify import notify
 from waiting import PATIENCE
 
+pytestmark = pytest.mark.long
+
 
 def test_systemd_hears_that_the_writers_are_ready_alive_and_stopping(
     load: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -125,6 +125,7 @@ def test_other_files_are_refused(tmp_path: Path, table: Table) -> None:
         replay(tmp_path).check([table])
 
 
+@pytest.mark.long
 def test_a_recording_is_loaded(
     load: Callable[..., Any], stored: Callable[[str], list[Any]], tmp_path: Path
 ) -> None:
@@ -176,6 +177,7 @@ ParquetReplay(Path(sys.argv[1]), ZoneInfo("UTC")).check([Table("long", 9, 1.0, (
 """
 
 
+@pytest.mark.long
 def test_a_check_ends_with_the_process_that_wants_it(tmp_path: Path) -> None:
     """`ringlog load` that is killed while its check reads leaves no process behind."""
     moments = pa.array(range(1_000_000), pa.timestamp("us", "UTC"))

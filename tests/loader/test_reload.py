@@ -84,6 +84,7 @@ def test_a_new_cycle_reaches_running_writers(
     assert all(distance <= 0.6 for distance in cycles(stored("beam")[before:])) or " missed" in said
 
 
+@pytest.mark.long
 def test_what_needs_more_than_a_reload_is_named(load: Callable[..., Any], file: Path, spool: Path) -> None:
     one = load("--facility", file, "--tables", "beam,magnet")
     wait_until(lambda: [*spool.glob("load-*.socket")])
@@ -114,6 +115,7 @@ def test_what_needs_more_than_a_reload_is_named(load: Callable[..., Any], file: 
     assert f"no ringlog load with spools in {spool} is running" in said
 
 
+@pytest.mark.long
 def test_a_restarted_writer_keeps_the_new_policy(
     load: Callable[..., Any], stored: Stored, file: Path, spool: Path
 ) -> None:

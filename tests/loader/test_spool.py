@@ -154,6 +154,7 @@ def memory() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.long
 def test_a_full_budget_thins_the_oldest_and_says_so(memory: Path) -> None:
     file = memory / "s"
     with closing(opened(file, budget=2**20)) as spool:

@@ -128,6 +128,7 @@ def test_a_row_with_another_bit_is_laid_aside(memory: Path, before: bytes, after
         assert reason == b"damaged on the disk: its checksum is wrong"
 
 
+@pytest.mark.long
 def test_half_a_file_is_renamed_and_its_rows_go_on(memory: Path) -> None:
     file = settled(memory / "s", 5000)
     os.truncate(file, file.stat().st_size // 2)
@@ -146,6 +147,7 @@ def test_half_a_file_is_renamed_and_its_rows_go_on(memory: Path) -> None:
         assert len(everything(spool)) == len(rows) + 1
 
 
+@pytest.mark.long
 def test_a_file_that_is_no_database_is_renamed(memory: Path) -> None:
     file = memory / "s"
     file.write_text("this is no database at all" * 200)
@@ -199,6 +201,7 @@ def test_damaged_figures_and_events_are_named(memory: Path) -> None:
         assert len(words) == 2
 
 
+@pytest.mark.long
 def test_any_bit_of_the_file(memory: Path) -> None:
     """What is read is what was put, and each row is read or counted."""
     seed = random.randrange(10**6)
@@ -307,6 +310,7 @@ def test_a_spool_is_for_its_owner_alone(memory: Path) -> None:
         assert stat.S_IMODE((folder / "s").stat().st_mode) == 0o600
 
 
+@pytest.mark.long
 def test_the_report_names_what_a_missing_log_has_taken_along(
     facility: Facility, address: Address, quick_server: RunningServer, memory: Path
 ) -> None:

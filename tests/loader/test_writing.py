@@ -288,6 +288,7 @@ def cutter(server: RunningServer) -> Iterator[Cutter]:
         yield Cutter(server, listener)
 
 
+@pytest.mark.long
 def test_unanswered_calls_are_repeated_and_stored_once(
     quick_server: RunningServer, load: Callable[..., Any], stored: Stored
 ) -> None:

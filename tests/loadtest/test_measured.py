@@ -28,6 +28,7 @@ def test_the_kept_results_are_dated_and_whole() -> None:
     assert document.count("Nothing was lost: ") >= len(EXPERIMENTS) - 1
 
 
+@pytest.mark.long
 def test_a_plan_comes_from_the_kept_results() -> None:
     options = ("--waveforms", "1000", "--points", "10000", "--rate", "14", "--readers", "50")
     done = ringlog("plan", *options, "--results", KEPT)
@@ -35,6 +36,7 @@ def test_a_plan_comes_from_the_kept_results() -> None:
     assert "14,000 frames/s, 1,120.0 MB/s" in done.stdout
 
 
+@pytest.mark.long
 def test_a_plan_of_nodes_is_held_against_a_load_that_it_was_not_made_of() -> None:
     cost = row_cost(KEPT)
     # the highest rate of SPring-8's tables, whose widths differ: another load, on another day
@@ -66,6 +68,7 @@ def test_the_sites_on_paper_are_those_of_the_plan() -> None:
             assert float(rows[name][number].removesuffix(" MB/s")) == pytest.approx(value, rel=0.03)
 
 
+@pytest.mark.long
 def test_a_plan_of_nodes_comes_from_the_kept_results() -> None:
     options = ("--nodes", "--signals", "1600000", "--rate", "14", "--cores", "16", "--results", KEPT)
     done = ringlog("plan", *options)

@@ -10,6 +10,8 @@ from ringlog.loadtest.experiment.duration import in_words, seconds_of
 from ringlog.loadtest.experiment.errors import LoadTestUsageError
 from servers import RunningServer
 
+pytestmark = pytest.mark.long
+
 LoadTest = Callable[..., subprocess.CompletedProcess[str]]
 
 

@@ -17,6 +17,8 @@ from sites import NOON, WHERE, Site, client, install, put, start
 from spools import waiting
 from waiting import PATIENCE, wait_until
 
+pytestmark = pytest.mark.long
+
 COUNTING = Path(__file__).parents[1] / "counting.py"
 
 

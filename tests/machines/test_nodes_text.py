@@ -11,6 +11,8 @@ from servers import ringlog, serving_external
 from sites import Site, client, install, put, start
 from waiting import wait_until
 
+pytestmark = pytest.mark.long
+
 SUMMARIES = 'summaries = ["10 s", "1 min", "10 min", "1 h", "1 day"]\n'
 
 

@@ -8,7 +8,7 @@ import pytest
 from plant.life import drawn, live
 
 
-@pytest.mark.parametrize("seed", [1, 3])
+@pytest.mark.parametrize("seed", [3, pytest.param(1, marks=pytest.mark.long)])
 def test_reads_are_what_the_model_says(seed: int) -> None:
     life = live(islice(drawn(seed), 16), inf)
     assert len(life.history) == 16

@@ -88,6 +88,7 @@ def test_a_password_is_not_in_the_representation_of_a_login() -> None:
     assert "secret-word" not in repr(access.login(None))
 
 
+@pytest.mark.long
 def test_https(temporary_directory: Path) -> None:
     made = ringlog("cert", temporary_directory / "web-tls", "--host", "localhost")
     assert made.returncode == 0, made.stderr

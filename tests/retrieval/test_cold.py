@@ -65,6 +65,7 @@ def week(number: int) -> dict[str, str]:
     return {"from": begin.isoformat(), "to": (begin + timedelta(weeks=1)).isoformat()}
 
 
+@pytest.mark.long
 def test_a_trend_of_files_has_as_many_points_as_asked_for(archived: tuple[httpx.Client, Path]) -> None:
     client, _ = archived
 
@@ -85,6 +86,7 @@ def test_a_trend_of_files_has_as_many_points_as_asked_for(archived: tuple[httpx.
     assert trend(100, part)["mean"] == [math.sin(72 + n) for n in range(72)]
 
 
+@pytest.mark.long
 def test_the_width_of_points_is_that_of_the_bins(database_url: sa.URL) -> None:
     """Where most bins have no rows it is less than the distance between any two points."""
     table = Table("sparse", 10, 60.0, (Column("a_double", "t/sparse", "double"),), summaries=(600, 3600))

@@ -222,6 +222,7 @@ plain_names = st.lists(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(plain_names)
 def test_the_forms_of_a_body_mean_the_same(anyone: httpx.Client, names: list[str]) -> None:

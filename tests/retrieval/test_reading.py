@@ -139,6 +139,7 @@ def test_an_export_that_fails_leaves_no_file(web, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_plots(web, tmp_path: Path) -> None:
     words = ("every_type/a_double", "--from", BEGIN.isoformat(), "--to", END.isoformat(), "--server", web.url)
     drawn = ringlog("plot", *words)

@@ -27,6 +27,7 @@ def put(connection: psycopg.Connection, table: Table, value: object) -> None:
     connection.execute(call)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("columns", "kind", "value"),
     [
@@ -56,6 +57,7 @@ def test_the_widest_tables(
         assert row[2:] == (value,) * columns
 
 
+@pytest.mark.long
 def test_the_rule_of_the_page_is_postgresqls(engine: sa.Engine, connect: Connect) -> None:
     """It counts on a null in the row, which brings 128 bytes of header along, and so on a column less."""
     doubles = [Column(f"c{n}", f"c{n}", "double") for n in range(1000)]

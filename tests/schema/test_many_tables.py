@@ -61,7 +61,10 @@ def table(name: str) -> Table:
     return Table(name, 3, 1.0, (*(Column(each, f"{name}/{each}", "real") for each in "abcdefgh"),))
 
 
-@pytest.mark.parametrize("about", ABOUT_ONE)
+@pytest.mark.parametrize(
+    "about",
+    [pytest.param(one, marks=pytest.mark.long) if place % 4 else one for place, one in enumerate(ABOUT_ONE)],
+)
 def test_one_table_among_many(about: str, engine: sa.Engine, connect: Connect) -> None:
     few = (table("one"), *(table(f"few_{n}") for n in range(2)))
     install(engine, Facility("test", "UTC", few))

@@ -73,6 +73,7 @@ def test_every_number_has_limits_and_a_description(facility: Facility) -> None:
             assert (column.limits is None) == (column.type.is_text or column.type.kind is Kind.BIT)
 
 
+@pytest.mark.long
 def test_it_installs(facility: Facility, engine: sa.Engine) -> None:
     install(engine, facility)
     assert not install(engine, facility)

@@ -89,6 +89,7 @@ def test_a_restore_to_a_moment_under_load(temporary_directory: Path) -> None:
     assert "exists already: restore makes a new data directory" in again.stderr
 
 
+@pytest.mark.long
 def test_the_log_is_archived_in_time_after_a_crash_too(temporary_directory: Path) -> None:
     data, copies = temporary_directory / "crashed", temporary_directory / "copies"
     with serving(data) as server:

@@ -14,6 +14,8 @@ from psycopg import errors
 from ringlog.schema.facility_file import FacilityError, load_facility
 from servers import RunningServer, add_logins, free_port, ringlog, serving
 
+pytestmark = pytest.mark.long
+
 FACILITY = """
 timezone = "Asia/Tokyo"
 [[table]]

@@ -57,6 +57,7 @@ def remove(server: RunningServer, name: str) -> None:
     assert removed.returncode == 0, removed.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "second", "code"), [("typed", "pass word", 0), ("mistyped", "pass Word", 2)]
 )
@@ -86,6 +87,7 @@ def test_a_password_is_typed_twice_at_a_terminal(
         remove(server, name)
 
 
+@pytest.mark.long
 def test_a_name_too_long_for_tds_5_is_warned_of(server: RunningServer) -> None:
     name = "n" * 31
     added = ringlog(
@@ -136,6 +138,7 @@ def test_a_server_that_does_not_answer_is_named() -> None:
     assert failed.stderr.count("\n") == 1
 
 
+@pytest.mark.long
 def test_dsn_of_a_server_that_does_not_run_says_so(data: Path) -> None:
     made = ringlog("init", "--facility", FACILITY, "--data", data)
     assert made.returncode == 0, made.stderr
@@ -160,6 +163,7 @@ def test_check_says_what_is_in_a_facility() -> None:
     assert "sr_mag_ps: 200 columns, 50 rows, every 1 s" in ran.stdout
 
 
+@pytest.mark.long
 def test_a_data_directory_that_cannot_be_one(tmp_path: Path) -> None:
     file, loop = tmp_path / "file", tmp_path / "loop"
     file.touch()

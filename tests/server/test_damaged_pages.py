@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psycopg
+import pytest
 from psycopg import sql
 
 from ringlog.clients.address import Address
@@ -157,6 +158,7 @@ def ring_of(server: RunningServer, name: str) -> list[tuple[int, datetime, float
         return connection.execute(query).fetchall()
 
 
+@pytest.mark.long
 def test_a_damaged_ring_stops_no_writer(temporary_directory: Path, tmp_path: Path) -> None:
     # an index, which housekeeping does not look at
     with damaged_rings(temporary_directory, tmp_path, "_time_idx") as server:
@@ -190,6 +192,7 @@ def test_a_damaged_ring_stops_no_writer(temporary_directory: Path, tmp_path: Pat
                 assert writer.execute("select ringlog.mend_ring(%s)", [words]).fetchone() == (False,)
 
 
+@pytest.mark.long
 def test_a_ring_has_its_rows_again(temporary_directory: Path, tmp_path: Path) -> None:
     with damaged_rings(temporary_directory, tmp_path, "") as server:
         # by housekeeping

@@ -21,6 +21,8 @@ from ringlog.server.postgres import Postgres
 from servers import RINGLOG, serving
 from waiting import once, wait_until
 
+pytestmark = pytest.mark.long
+
 
 def holder(data: Path) -> int | None:
     text = (data / SERVING).read_text()

@@ -14,6 +14,8 @@ from clusters import cluster_in
 from ringlog.gateway import Gateway
 from servers import FACILITY, READER, WRITER, ringlog, serving_external
 
+pytestmark = pytest.mark.long
+
 PASSWORD = "super-Ω-3"
 
 

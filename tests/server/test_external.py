@@ -12,6 +12,8 @@ from psycopg.conninfo import make_conninfo
 from clusters import running_cluster
 from servers import FACILITY, ringlog, serving_external
 
+pytestmark = pytest.mark.long
+
 SETUP = """
 create role keeper login createrole password 'k';
 create database plant owner keeper;

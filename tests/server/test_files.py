@@ -11,6 +11,8 @@ import pytest
 from servers import RINGLOG, ringlog, serving
 from waiting import PATIENCE, wait_until
 
+pytestmark = pytest.mark.long
+
 FACILITY = """
 [history]
 online = "2 weeks"

@@ -13,6 +13,8 @@ from psycopg import errors, sql
 
 from servers import WRITER, Login, RunningServer, add_logins, free_port, ringlog, serving
 
+pytestmark = pytest.mark.long
+
 FACILITY = """
 timezone = "UTC"
 

@@ -35,6 +35,7 @@ def connect(server: RunningServer, password: str) -> pymssql.Connection:
     return server.connect(server.writer.user, password, tds_version="7.4")
 
 
+@pytest.mark.long
 def test_a_session_can_be_followed_by_its_number(logging_server: RunningServer) -> None:
     with connect(logging_server, logging_server.writer.password) as connection, connection.cursor() as cursor:
         cursor.execute("select @@spid")

@@ -113,6 +113,7 @@ def test_a_look_takes_one_connection(counted: RunningServer, monkeypatch: pytest
     assert len(taken) == 1
 
 
+@pytest.mark.long
 def test_a_taken_address_for_metrics_is_named(server: RunningServer, data: Path) -> None:
     taken = f"127.0.0.1:{server.port}"
     refused = ringlog(
@@ -153,6 +154,7 @@ def test_the_last_caller_and_the_last_error_of_each_table_are_exported(
     assert 'ringlog_table_last_error_timestamp_seconds{table="sr_mag_ps",number="547"}' in text
 
 
+@pytest.mark.long
 def test_a_call_whose_time_is_ahead_has_come(counted: RunningServer) -> None:
     said: list[str] = []
     with connect(

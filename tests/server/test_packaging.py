@@ -66,6 +66,7 @@ def name(requirement: str) -> str:
     return found[0].lower().replace("-", "_") if found else ""
 
 
+@pytest.mark.long
 def test_the_server_needs_no_extra(temporary_directory: Path, tmp_path: Path) -> None:
     """A facility is installed and maintained; `serve` is `init` and the gateway, which is Rust."""
     facility = tmp_path / "facility.toml"

@@ -18,6 +18,8 @@ from ringlog.server.data_lock import SERVED, SERVING
 from ringlog.server.postgres import Postgres, Stopped, _stop_child
 from servers import TEST_MEMORY, free_port
 
+pytestmark = pytest.mark.long
+
 
 def keep_a_row(postgres: Postgres) -> None:
     with psycopg.connect(postgres.conninfo("postgres")) as connection:

@@ -57,6 +57,7 @@ def test_a_cluster_of_an_older_minor_release_is_taken_over_as_it_is(data: Path) 
         assert found == (968,)
 
 
+@pytest.mark.long
 def test_a_distributions_postgresql_serves_and_is_remembered(data: Path) -> None:
     with serving(data, "--postgres", str(DEBIAN), prepared=False) as server:
         with psycopg.connect(server.dsn) as connection:

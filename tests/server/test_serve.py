@@ -83,6 +83,7 @@ def test_a_killed_server_takes_postgresql_with_it_and_comes_back_with_its_logins
     assert "was not properly shut down" not in log
 
 
+@pytest.mark.long
 def test_a_signal_ends_a_server_that_waits_for_the_logs(database_url: sqlalchemy.URL, tmp_path: Path) -> None:
     """Another process maintains them, which may take hours."""
     dsn = make_conninfo(database_url.render_as_string(hide_password=False).replace("+psycopg", ""))
@@ -125,6 +126,7 @@ def test_a_second_server_on_the_same_data_is_refused(server: RunningServer) -> N
     assert server.process.poll() is None
 
 
+@pytest.mark.long
 def test_a_taken_address_is_named_and_postgresql_stops_again(server: RunningServer, data: Path) -> None:
     taken = f"127.0.0.1:{server.port}"
     second = ringlog(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import psutil
 import psycopg
+import pytest
 
 from ringlog.server.postgres import Postgres
 from servers import free_port, ringlog, serving
@@ -43,6 +44,7 @@ def test_status_says_first_whether_the_server_runs(data: Path) -> None:
     assert re.fullmatch(words, ended.stdout)
 
 
+@pytest.mark.long
 def test_a_log_that_is_not_archived_and_the_age_of_the_backup_are_metrics(data: Path) -> None:
     counts = free_port()
 

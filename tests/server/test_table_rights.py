@@ -322,6 +322,7 @@ def may_put(own: Own, *tables: str) -> list[str]:
         ]
 
 
+@pytest.mark.long
 def test_rights_follow_the_facility_file(own: Own, other_rights: None) -> None:
     """A table that joins a group, leaves it, gets another name, is retired and is there again."""
     every = ("sr_vac", "bo_vac", "beam", "linac_vac", "ring_vac")

@@ -11,6 +11,8 @@ import traps
 
 from servers import READER, WRITER, RunningServer, add_logins, free_port, ringlog, serving
 
+pytestmark = pytest.mark.long
+
 FACILITY = """
 timezone = "UTC"
 

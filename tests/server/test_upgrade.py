@@ -21,6 +21,8 @@ from ringlog.server.programs import programs_for
 from servers import RINGLOG, free_port, ringlog, serving, sqlalchemy_url
 from waiting import PATIENCE, is_alive, once, wait_until
 
+pytestmark = pytest.mark.long
+
 
 class OldCluster:
     """What a ringlog of PostgreSQL 16 would have left in a data directory."""

@@ -107,6 +107,7 @@ def test_postgresql_refuses_the_call_of_a_login_that_was_locked_before_its_commi
         assert latest(admin) == 13
 
 
+@pytest.mark.long
 def test_a_login_is_removed_unless_it_owns_something(own: RunningServer, user: Callable[..., str]) -> None:
     user("add", "leaving", "--reader", "--password-stdin", stdin="secret")
     with psycopg.connect(own.dsn, autocommit=True) as admin:
@@ -128,6 +129,7 @@ def own_session(server: RunningServer, name: str, **options: str) -> psycopg.Con
     )
 
 
+@pytest.mark.long
 def test_a_login_that_is_locked_while_a_client_logs_in(own: RunningServer, user: Callable[..., str]) -> None:
     """PostgreSQL has let it in, but does not show yet whose connection it is."""
     user("add", "coming", "--reader", "--password-stdin", stdin="secret")
@@ -155,6 +157,7 @@ def test_a_login_that_is_locked_while_a_client_logs_in(own: RunningServer, user:
     user("remove", "coming")
 
 
+@pytest.mark.long
 def test_a_login_that_connects_again_at_once_is_removed(
     own: RunningServer, user: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +186,7 @@ def test_only_logins_for_rows_are_touched(own: RunningServer, change: Callable[[
             logins.change_password(own.dsn, name, "secret")
 
 
+@pytest.mark.long
 def test_a_login_has_limits(own: RunningServer, user: Callable[..., str]) -> None:
     user("add", "limited", "--reader", "--row-limit", "3", "--password-stdin", stdin="secret")
     shown = "limited: reader, open, 0 connections; at most: 3 rows, idle in a transaction 15min"
@@ -209,6 +213,7 @@ def test_a_login_has_limits(own: RunningServer, user: Callable[..., str]) -> Non
     user("remove", "limited")
 
 
+@pytest.mark.long
 def test_an_idle_transaction_of_a_console_ends(own: RunningServer, user: Callable[..., str]) -> None:
     """What it has locked is free again; the console hears of it at its next statement, and goes on."""
     user("add", "away", "--writer", "--idle-transaction", "3s", "--password-stdin", stdin="secret")

@@ -22,6 +22,7 @@ from waiting import PATIENCE, is_alive, wait_until
 NOWHERE = "host=127.0.0.1 port=1 dbname=none"
 
 
+@pytest.mark.long
 def test_one_that_is_started_again_at_the_moment_of_the_stop_ends_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -44,6 +45,7 @@ def test_one_that_is_started_again_at_the_moment_of_the_stop_ends_too(
     ]
 
 
+@pytest.mark.long
 def test_one_that_does_not_understand_its_server_ends_for_it_to_start_another() -> None:
     web = Web(settings("127.0.0.1", 0, NOWHERE))
     with web.running():
@@ -98,6 +100,7 @@ def test_one_that_dies_is_started_again_and_status_and_metrics_say_so(data: Path
     assert "the process that serves HTTP has ended (code -9); it is started again in 1 s" in log
 
 
+@pytest.mark.long
 def test_one_that_dies_while_it_starts_for_the_first_time_is_started_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

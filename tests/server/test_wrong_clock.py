@@ -48,7 +48,7 @@ def counts(server: RunningServer) -> list[object]:
         ]
 
 
-@pytest.mark.parametrize("ahead", ["+42d", "+3650d"])
+@pytest.mark.parametrize("ahead", ["+42d", pytest.param("+3650d", marks=pytest.mark.long)])
 def test_a_clock_that_is_wrong_for_one_start_takes_nothing(
     temporary_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead: str
 ) -> None:
@@ -89,6 +89,7 @@ def test_a_clock_that_is_wrong_for_one_start_takes_nothing(
         assert ringlog("weeks", "list", "--data", data).stdout == "no weeks are set aside\n"
 
 
+@pytest.mark.long
 def test_weeks_that_a_clock_has_taken_come_back(temporary_directory: Path, tmp_path: Path) -> None:
     """The operator has believed it."""
     facility = tmp_path / "clocked.toml"

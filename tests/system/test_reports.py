@@ -189,6 +189,7 @@ def durable(temporary_directory: Path) -> Iterator[RunningServer]:
         yield running
 
 
+@pytest.mark.long
 def test_sp_sysmon_counts_what_happens_in_its_interval(durable: RunningServer) -> None:
     with (
         psycopg.connect(durable.dsn_of(durable.reader), autocommit=True) as reader,
