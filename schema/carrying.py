@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import psycopg
 from psycopg import sql
 
+from ringlog.procedures import OF_A_TABLE
 from ringlog.schema import catalogue, session
 from ringlog.schema.roles import OWNER, SUMMARIES
 
@@ -129,22 +130,77 @@ class Carrier:
                 ).fetchall()
                 if not keys:
                     break
-                times, places = zip(*set(keys), strict=True)
-                query = sql.SQL(
-                    "select {columns}"
-                    " from unnest({times}::timestamptz[], {places}::integer[]) as key (at, place)"
-                    ' join {log} as logged on logged."time" = key.at and logged.seq_no = key.place'
-                ).format(
-                    columns=_names(columns, "logged"),
-                    times=sql.Literal([*times]),
-                    places=sql.Literal([*places]),
-                    log=self.log,
-                )
+                query = self._logged(columns, keys)
                 with self.target.transaction():
                     self._stage(query, self.log, columns)
                     self._add_to_log(columns)
             carried += len(keys)
         return carried
+
+    def carry_late_rows(self) -> None:
+        """Rows that came to the source after the switch, in a transaction of the source in which none come.
+
+        A writer that was not answered has sent such a row again, to the target. Where put chose the place,
+        the row has another one there: it is known by its time and values, and is put where it is missing.
+        """
+        keys = self.source.execute(
+            'delete from ringlog.moved_row where table_name = %s and chosen returning "time", seq_no',
+            [self.table],
+        ).fetchall()
+        if keys:
+            columns = self._columns(self.log)
+            ring = sql.Identifier("online", self.table)
+
+            def without_place(of: str) -> sql.Composed:
+                values = [
+                    sql.NULL if name == "seq_no" else sql.Identifier(of, name) for name in self._columns(ring)
+                ]
+                return sql.SQL("row ({})::{}").format(sql.SQL(", ").join(values), ring)
+
+            names = {
+                "staged": _staged(self.log),
+                "log": self.log,
+                "came": without_place("came"),
+                "logged": without_place("logged"),
+                "put": sql.Identifier("ringlog", OF_A_TABLE["put"].format(self.table)),
+            }
+            with self.target.transaction():
+                self._stage(self._logged(columns, keys), self.log, columns)
+                self.target.execute(
+                    sql.SQL(
+                        'delete from {staged} as came using {log} as logged where logged."time" = came."time"'
+                        " and {logged} *= {came}"
+                    ).format(**names)
+                )
+                self.target.execute(
+                    sql.SQL(
+                        'select {put}({came}) from (select * from {staged} order by "time") as came'
+                    ).format(**names)
+                )
+            # their places are other rows' on the target
+            times, places = zip(*keys, strict=True)
+            for relation in (self.log, self.ring):
+                self.source.execute(
+                    sql.SQL(
+                        "delete from {} using unnest(%s::timestamptz[], %s::integer[]) as key (at, place)"
+                        ' where "time" = key.at and seq_no = key.place'
+                    ).format(relation),
+                    [[*times], [*places]],
+                )
+        self.carry_log()
+
+    def _logged(self, columns: Sequence[str], keys: Sequence[tuple[Any, ...]]) -> sql.Composed:
+        """The query of the source's rows of these times and places."""
+        times, places = zip(*set(keys), strict=True)
+        return sql.SQL(
+            "select {columns} from unnest({times}::timestamptz[], {places}::integer[]) as key (at, place)"
+            ' join {log} as logged on logged."time" = key.at and logged.seq_no = key.place'
+        ).format(
+            columns=_names(columns, "logged"),
+            times=sql.Literal([*times]),
+            places=sql.Literal([*places]),
+            log=self.log,
+        )
 
     def _add_to_log(self, columns: Sequence[str]) -> None:
         staged = _staged(self.log)

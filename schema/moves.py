@@ -38,6 +38,13 @@ moved_row = sa.Table(
     sa.Column("table_name", sa.TEXT, nullable=False),
     sa.Column("time", postgresql.TIMESTAMP(timezone=True), nullable=False),
     sa.Column("seq_no", sa.INTEGER, nullable=False),
+    sa.Column(
+        "chosen",
+        sa.BOOLEAN,
+        nullable=False,
+        server_default=sa.false(),
+        comment="whether put chose seq_no, and chooses another one when it is called again elsewhere",
+    ),
     sa.Index("moved_row_idx", "table_name"),
     comment="on the server that a table leaves: rows that came since it began to be copied",
 )

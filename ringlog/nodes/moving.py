@@ -8,7 +8,8 @@ dropped.
 
 A move that was interrupted at any moment can be continued by the next call. Before the switch the old server
 has everything. After it the new one has, except for rows that came to the old one when this ended between the
-switch and the closing of the old copy: these are copied when it is continued.
+switch and the closing of the old copy: these are copied when it is continued, unless their writers have sent
+them again.
 """
 
 import time
@@ -436,9 +437,9 @@ class _Moving:
         with carrier.source.transaction():
             carrier.source.execute(_timeout())
             carrier.lock()
+            carrier.carry_late_rows()
             carrier.source.execute(moves.closing(self.table, carrier.ring))
             rights.hide(carrier.source, self.table)
-            carrier.carry_log()
             carrier.carry_ring(None)
             # no writer waits for these: what is reported meanwhile is added on the target
             carrier.carry_books()

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import psycopg
@@ -519,6 +519,69 @@ def test_a_move_is_broken_off_anywhere(site: Site) -> None:
         load.go_on(moved)
     load.all_are_there(moved)
     assert site.rows("vacuum", "d")[1_000_000] == 1
+    nothing_is_left(site, "c")
+
+
+BETWEEN_COMMITS = Stop("c", "public.closed_copy", "insert")
+"""The first server sends calls to the new one, and the old copy is not closed yet."""
+_NOTED = """
+create table public.closed_copy ();
+create function public.note() returns event_trigger language plpgsql security definer as $$
+begin
+  if exists (select from pg_event_trigger_ddl_commands() where object_identity ~ '^ringlog_refuse_moved') then
+    insert into public.closed_copy default values;
+  end if;
+end $$;
+create event trigger note on ddl_command_end when tag in ('CREATE TRIGGER') execute function public.note()
+"""
+
+
+@pytest.mark.parametrize("target", [None, "b"])
+def test_rows_that_wait_between_the_two_commits_of_a_switch(site: Site, target: str | None) -> None:
+    """Command and gateways die, and the waiting calls come to the old copy; two writers send theirs again,
+    without places. The third was answered by a gateway that lived."""
+    port = free_port()
+    load = Load(site, port, serve(site, port))
+    waiting_rows = {1: NOON, 2: NOON + timedelta(seconds=20), 3: NOON + timedelta(seconds=30)}
+
+    def put_without_place(number: int, at: datetime) -> None:
+        with client(("127.0.0.1", port)) as cursor:
+            text = "exec put_vacuum @time = %s, @count = %s"
+            cursor.execute(text, (at.replace(tzinfo=None), number))
+
+    def put_on_old_copy(number: int, at: datetime) -> None:
+        with site.admin("c") as connection:
+            connection.execute("select ringlog.put_vacuum(row (null, %s, %s))", (at, number))
+
+    try:
+        put_without_place(10, NOON - timedelta(seconds=1))
+        site.write_facility(WHERE | {"vacuum": target})
+        with site.admin("c") as connection:
+            connection.execute(_NOTED)
+            waits = "select from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'put_vacuum'"
+            threads: list[threading.Thread] = []
+            with broken_off(site, BETWEEN_COMMITS):
+                for row in waiting_rows.items():
+                    threads.append(threading.Thread(target=put_on_old_copy, args=row))
+                    threads[-1].start()
+                    wait_until(lambda: len(connection.execute(waits).fetchall()) == len(threads))
+                put_without_place(11, NOON + timedelta(seconds=10))
+                load.gateway_dies()
+            for thread in threads:
+                thread.join()
+            connection.execute("drop event trigger note; drop function note; drop table public.closed_copy")
+        load.gateway_starts()
+        for number in (2, 1):
+            put_without_place(number, waiting_rows[number])
+        assert "done" in move(site)
+    finally:
+        load.serving.terminate()
+        load.serving.wait()
+    once = Counter([10, 11, *waiting_rows])
+    assert site.rows("vacuum", target) == once
+    with site.admin(target) as connection:
+        ring = connection.execute("select count from online.vacuum where count is not null").fetchall()
+    assert Counter(number for (number,) in ring) == once
     nothing_is_left(site, "c")
 
 
