@@ -40,6 +40,7 @@ OVER_ALL_TABLES = (
     "waveforms_of",
     "waveform_columns",
     "byte_order",
+    "readable_tables",
     "find_signals",
     "demand_here",
     "node_of_tables",

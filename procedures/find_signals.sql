@@ -30,11 +30,13 @@ as $$
     from ringlog.signal_elsewhere as known
   ) as found
   where found.valid_to is null and found.signal like find_signals.pattern
+    and (pg_has_role('daq_reader', 'usage') or found.table_name in (select ringlog.readable_tables()))
   order by found.signal
 $$;
 
 comment on function ringlog.find_signals(text) is
-$$The current signals whose name is like the pattern (% is any text, _ any character), by name.$$;
+$$The current signals that the caller may read and whose name is like the pattern (% is any text, _ any character), by
+name.$$;
 
 revoke all on function ringlog.find_signals(text) from public;
 grant execute on function ringlog.find_signals(text) to daq_reader, daq_table_reader;

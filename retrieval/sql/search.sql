@@ -1,4 +1,4 @@
--- the signals of today, of all servers, that hold all these words in what is known of them, those that begin so first
+-- the signals of today, of all servers, that the login may read and that hold all these words in what is known of them, those that begin so first
 select
   found.signal,
   found.table_name,
@@ -16,6 +16,7 @@ from (
   from ringlog.signal_elsewhere
 ) as found
 where found.valid_to is null
+  and (pg_has_role('daq_reader', 'usage') or found.table_name in (select ringlog.readable_tables()))
   and (found.type like '%[]' and found.type not like 'varchar%' or not {waveforms})
   and not exists (
     select from unnest({words}::text[]) as word

@@ -264,6 +264,11 @@ def test_a_reader_of_some_tables_over_tds(own: Own, version: str) -> None:
         for kind in CALLS:
             ((number, _),) = run(call(kind, "sr_vac"))
             assert number == 229, kind
+    with closing(own.server.connect(READER.user, READER.password)) as session, session.cursor() as cursor:
+        cursor.callproc("find_signals", ("%",))
+        assert [row[0] for row in cursor.fetchall()] == ["bo_vac/value", "sr_vac/value"]
+        cursor.execute("exec sp_tables")
+        assert not [row[2] for row in cursor.fetchall() if row[2].startswith("beam")]
 
 
 def test_a_reader_of_some_tables_over_http(own: Own) -> None:
@@ -275,7 +280,9 @@ def test_a_reader_of_some_tables_over_http(own: Own) -> None:
     assert own.get("/api/v1/trend", signal="beam/value").status_code == 403
     found = own.get("/api/v1/signals")
     assert found.status_code == 200
-    assert "beam/value" in found.text
+    assert {signal["signal"] for signal in found.json()} == {"sr_vac/value", "bo_vac/value"}
+    found = own.get("/retrieval/bpl/getMatchingPVs", regex=".*")
+    assert found.json() == ["bo_vac/value", "sr_vac/value"]
 
 
 def test_the_rights_of_a_login_are_narrowed_and_widened(own: Own, other_rights: None) -> None:
