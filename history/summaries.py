@@ -498,7 +498,7 @@ def _make(
 
     `earlier` is as in _make_longer.
     """
-    # before the snapshot is taken: what it says to be in the log is not dropped until this ends
+    # before the snapshot is taken: what it says to be in the log is not dropped or moved until this ends
     connection.execute(
         sql.SQL("lock table only {} in access share mode").format(sql.Identifier("log", table.name))
     )
