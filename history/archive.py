@@ -114,7 +114,7 @@ def archive(
         ThreadPoolExecutor(1, "archive", initializer=lowered) as writer,
     ):
         if pauses:
-            priority.lower_backend(source)
+            priority.lower_backend(source.streams)
         with engine.begin() as connection:
             chosen = settings(connection)
             moment = now or clock.read(connection).believed

@@ -1,16 +1,19 @@
 """Reads closed rows from their blocks: closed.<table>, see ringlog.schema.closed."""
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 
 import pyarrow as pa
 from psycopg import sql
 
 from ringlog.history.blocks import EPOCH
-from ringlog.history.connection import Connection, answer
+from ringlog.history.connection import Connection
+from ringlog.history.copying import POSTGRES_EPOCH
 from ringlog.history.packing import unpacked
-from ringlog.schema import closed
+from ringlog.schema.closed import storage
 
 TIME = pa.timestamp("us", tz="UTC")
 
@@ -43,17 +46,30 @@ _TYPES = {
 }
 _NUMBERS = {number for number, kind in _TYPES.items() if pa.types.is_primitive(kind)}
 
-# A mark may be of the first moment of its span. The first block may have begun before the start.
+# A mark may be of the first moment of its span. The first block may have begun before the start. What a block
+# has of a column counts only for the column of now.
 _QUERY = """
-with block as materialized (
+with bound as materialized (
+  select case when exists (
+    select from pg_attribute
+    where attrelid = {log}::regclass and attname = any($3) and atttypid <> all({numbers})
+  ) then $5::integer else $4::integer end as most
+),
+block as materialized (
   select block.begins, block.ends, block.rows
   from {storage} as block
   join ringlog.summarised on summarised.table_name = {table} and summarised.until >= block.ends
   where block.column_name = 'time'
     and block.begins >= coalesce(
-      (select max(begins) from {storage} where column_name = 'time' and begins <= $1), '-infinity'
+      (
+        select begins from {storage}
+        where column_name = 'time' and begins <= $1::timestamptz
+        order by begins desc
+        limit 1
+      ),
+      '-infinity'
     )
-    and block.begins < $2
+    and block.begins < $2::timestamptz
     and block.ends > $1
     and exists (select from pg_inherits where inhrelid = block.part and inhparent = {log}::regclass)
     and not exists (
@@ -63,14 +79,24 @@ with block as materialized (
         and mark."time" < block.ends
     )
   order by block.begins
-  limit $4
+  limit (select most from bound)
 )
-select
-  block.begins, block.ends, block.rows, part.column_name, part.attnum, part.type::integer, part.modifier,
-  part.content
-from block
-join {storage} as part on part.begins = block.begins and part.column_name = any($3)
+select block.begins, block.ends, block.rows, wanted.name, part.type::integer, part.content, bound.most
+from bound
+cross join block
+cross join unnest($3::text[]) as wanted (name)
+join {storage} as part on part.column_name = wanted.name and part.begins = block.begins
+where wanted.name = 'time' or exists (
+  select from pg_attribute
+  where attrelid = {log}::regclass and attname = wanted.name
+    and attnum = part.attnum and atttypid = part.type and atttypmod = part.modifier
+)
 order by block.begins
+"""
+
+_KNOWN = """
+select from ringlog.closed
+where table_name = $1 and has_table_privilege(to_regclass($2), 'select')
 """
 
 
@@ -92,70 +118,78 @@ class Blocks:
     reached: int | None
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column as the log has it."""
-
-    attnum: int
-    type: int
-    modifier: int
+def are_there(connection: Connection, table: str) -> bool:
+    """Whether a table has closed rows that the reader may read. Raises ReadError."""
+    if table not in connection.storages:
+        known = connection.answer(_KNOWN, table.encode(), storage(table).as_string().encode())
+        if not known.ntuples or sys.byteorder != "little":
+            return False
+        connection.storages.add(table)
+    return True
 
 
 def blocks(
     connection: Connection,
     table: str,
-    columns: Mapping[str, Column],
+    columns: Sequence[str],
     start: int | None,
     end: int | None,
     times: int = 1,
 ) -> Blocks:
-    """The first blocks that have times from `start` on and before `end`, with `time` and these columns: those
-    that hold all rows of the log that are there when the query begins. Times are in microseconds since 1970,
-    None is no bound. More of them than else, by `times`. Raises ReadError."""
-    long = any(column.type not in _NUMBERS for column in columns.values())
-    most = max(1, times * (_LONG if long else _AT_ONCE) // (len(columns) + 1))
-    text = sql.SQL(_QUERY).format(
-        storage=closed.storage(table),
-        table=sql.Literal(table),
-        log=sql.Literal(sql.Identifier("log", table).as_string()),
-    )
-    values = (
-        _moment(start, "-infinity"),
-        _moment(end, "infinity"),
-        sql.Literal(["time", *columns]),
-        sql.Literal(most),
-    )
-    found = answer(connection, text, ("timestamptz", "timestamptz", "text[]", "integer"), values)
-    if not found.num_rows:
-        return Blocks([], None)
-    begins, ends = (found.column(place).cast(pa.int64()).to_pylist() for place in (0, 1))
-    counts, names, *known = (found.column(place).to_pylist() for place in range(2, 7))
-    arrays: dict[int, dict[str, pa.Array]] = {}
-    heads: dict[int, tuple[int, int]] = {}
-    for place, content in enumerate(found.column(7)):
-        n, name = counts[place], names[place]
-        heads[begins[place]] = ends[place], n
-        there = arrays.setdefault(begins[place], {})
-        if name == "time":
-            there[name] = unpacked(content.as_buffer(), TIME, n)
-        elif columns[name] == Column(*(each[place] for each in known)):
-            there[name] = unpacked(content.as_buffer(), _TYPES[columns[name].type], n)
+    """The first blocks that have times from `start` on and before `end`, with `time` and these columns, in
+    one snapshot: those that hold all rows of the log that are there when the query begins. Times are in
+    microseconds since 1970, None is no bound. More of them than else, by `times`. Raises ReadError."""
     wanted = ["time", *columns]
+    bounds = _moment(start, b"-infinity"), _moment(end, b"infinity")
+    limits = (b"%d" % max(1, times * most // len(wanted)) for most in (_AT_ONCE, _LONG))
+    found = connection.answer(_text(table), *bounds, array(wanted), *limits)
+    arrays: dict[tuple[int, int, int], dict[str, pa.Array]] = {}
+    for place in range(found.ntuples):
+        begins, ends, n, name, kind, content = (found.get_value(place, field) or b"" for field in range(6))
+        head = whole(begins) + POSTGRES_EPOCH, whole(ends) + POSTGRES_EPOCH, whole(n)
+        arrays.setdefault(head, {})[name.decode()] = unpacked(
+            pa.py_buffer(content), _TYPES[whole(kind)], head[2]
+        )
     made = []
-    for begin, (stop, n) in heads.items():
-        there = arrays[begin]
-        if not n:
+    for (begin, stop, rows), there in arrays.items():
+        if not rows:
             made.append(Block(begin, stop, None))
         elif len(there) == len(wanted):
-            made.append(
-                Block(begin, stop, pa.RecordBatch.from_arrays([there[name] for name in wanted], wanted))
-            )
-    return Blocks(made, stop if len(heads) == most else None)
+            columns_of = [there[name] for name in wanted]
+            made.append(Block(begin, stop, pa.RecordBatch.from_arrays(columns_of, wanted)))
+    is_full = arrays and len(arrays) == whole(found.get_value(0, 6))
+    return Blocks(made, stop if is_full else None)
 
 
-def _moment(bound: int | None, otherwise: str) -> sql.Composable:
-    text = otherwise if bound is None else moment_of(bound).isoformat()
-    return sql.SQL("timestamptz {}").format(sql.Literal(text))
+@cache
+def _text(table: str) -> str:
+    names = {
+        "storage": storage(table),
+        "table": sql.Literal(table),
+        "log": sql.Literal(sql.Identifier("log", table).as_string()),
+        "numbers": sql.Literal([*_NUMBERS]),
+    }
+    return sql.SQL(_QUERY).format(**names).as_string()
+
+
+def whole(content: bytes | None) -> int:
+    """A whole number, or a time in microseconds since 2000, in PostgreSQL's binary format."""
+    return int.from_bytes(content or b"", "big", signed=True)
+
+
+def array(names: Sequence[str]) -> bytes:
+    """An array of texts, as PostgreSQL writes it."""
+    quoted = (name.replace("\\", "\\\\").replace('"', '\\"') for name in names)
+    return "{{{}}}".format(",".join(f'"{name}"' for name in quoted)).encode()
+
+
+def _moment(bound: int | None, otherwise: bytes) -> bytes:
+    return otherwise if bound is None else text_of(bound)
+
+
+def text_of(microseconds: int) -> bytes:
+    """A time since 1970, as PostgreSQL reads it."""
+    return moment_of(microseconds).isoformat().encode()
 
 
 def moment_of(microseconds: int) -> datetime:

@@ -1,16 +1,17 @@
-"""Connections to PostgreSQL that return Arrow, by ADBC."""
+"""Connections to PostgreSQL: small answers by libpq, streams of Arrow by ADBC."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from hashlib import sha256
 from typing import Any
-from weakref import WeakKeyDictionary
 
+import adbc_driver_manager.dbapi as adbc
+import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
 from adbc_driver_manager import Error
-from adbc_driver_manager.dbapi import Connection
-from psycopg import sql
+from psycopg import pq, sql
+from psycopg.rows import dict_row
 
 from ringlog.schema import session
 
@@ -22,12 +23,14 @@ __all__ = [
     "plain",
     "rows",
     "run",
-    "table_of",
     "transaction",
 ]
 
 BATCH_BYTES = 4 << 20
 """of PostgreSQL's, in a record batch"""
+
+_STATEMENTS = 64
+"""prepared statements of a connection"""
 
 # PostgreSQL counts microseconds from 2000, Arrow from 1970. To the driver, what is too late for
 # that begins again at the earliest time, which is before -infinity.
@@ -63,15 +66,91 @@ class BeyondArrow(ReadError):
         )
 
 
-def connect(conninfo: str) -> Connection:
+class Connection:
+    """A login's sessions in PostgreSQL: one of libpq for small answers, each in a transaction of its own, and
+    one of ADBC for streams of Arrow, all in one transaction, which is opened when it is first needed.
+
+    One thread at a time uses it; `cancel` is for others. `opened` is told the process of each session.
+    """
+
+    def __init__(self, conninfo: str, opened: Callable[[int], None]) -> None:
+        """Logs in. Raises ReadError."""
+        self._conninfo = conninfo
+        self._opened = opened
+        self._stream: adbc.Connection | None = None
+        self._is_used = False
+        self._names: dict[str, bytes] = {}
+        self.storages: set[str] = set()
+        """tables whose closed rows are known to be there (ringlog.history.closed)"""
+        with _errors_converted():
+            self._small = session.connect(conninfo, autocommit=True)
+            # names of zones are not needed, and moments of autumn have one name there (PEP 495)
+            self._small.execute("set timezone to 'UTC'")
+        opened(self._small.info.backend_pid)
+
+    @property
+    def streams(self) -> adbc.Connection:
+        """The session of ADBC. Raises ReadError."""
+        if self._stream is None:
+            with _errors_converted():
+                self._stream = session.arrow(self._conninfo, **_TYPES)
+                with closing(self._stream.cursor()) as cursor:
+                    cursor.execute("select pg_backend_pid()")
+                    ((pid,),) = cursor.fetchall()
+            self._opened(pid)
+        self._is_used = True
+        return self._stream
+
+    def records(self, query: sql.Composable) -> list[dict[str, Any]]:
+        """All rows of a query's result, which must be small. Raises ReadError."""
+        with _errors_converted(), self._small.cursor(row_factory=dict_row) as cursor:
+            return cursor.execute(query.as_string().encode()).fetchall()
+
+    def answer(self, text: str, *values: bytes) -> pq.abc.PGresult:
+        """The result, in binary, of a statement with $1, $2 …, which stays prepared. The values are in
+        PostgreSQL's text format. Raises ReadError."""
+        libpq = self._small.pgconn
+        name = self._names.get(text)
+        if name is None:
+            if len(self._names) == _STATEMENTS:
+                _checked(libpq.exec_(b"deallocate all"))
+                self._names.clear()
+            name = f"ringlog_{sha256(text.encode()).hexdigest()[:24]}".encode()
+            _checked(libpq.prepare(name, text.encode()))
+            self._names[text] = name
+        return _checked(libpq.exec_prepared(name, values, result_format=1))
+
+    def rollback(self) -> None:
+        """Ends the transaction of the streams."""
+        if self._stream is not None and self._is_used:
+            self._is_used = False
+            self._stream.rollback()
+
+    def cancel(self) -> None:
+        """Ends what runs."""
+        with suppress(psycopg.Error):
+            self._small.cancel()
+        if self._stream is not None:
+            with suppress(Error, OSError):
+                self._stream.adbc_cancel()
+
+    def close(self) -> None:
+        self._small.close()
+        if self._stream is not None:
+            # one whose result is still being read ends with it
+            with suppress(Error, OSError, RuntimeError):
+                self._stream.close()
+
+
+def connect(conninfo: str, opened: Callable[[int], None] = lambda pid: None) -> Connection:
     """Logs in by a libpq connection string or URI. Raises ReadError."""
-    with _errors_converted():
-        return session.arrow(conninfo, **_TYPES)
+    return Connection(conninfo, opened)
 
 
 @contextmanager
 def transaction(database: str | Connection) -> Iterator[Connection]:
-    """A transaction of a connection of its own, or of one that is there; it is rolled back at the end."""
+    """A connection of its own, or the one that is there; the transaction of its streams is rolled back at the
+    end."""
     if isinstance(database, str):
         with closing(connect(database)) as connection:
             yield connection
@@ -84,8 +163,8 @@ def transaction(database: str | Connection) -> Iterator[Connection]:
 
 
 def run(connection: Connection, statement: sql.Composable) -> None:
-    """Runs a statement without a result. Raises ReadError."""
-    with _errors_converted(), closing(connection.cursor()) as cursor:
+    """Runs a statement without a result in the transaction of the streams. Raises ReadError."""
+    with _errors_converted(), closing(connection.streams.cursor()) as cursor:
         cursor.execute(statement.as_string())
 
 
@@ -98,7 +177,7 @@ def rows(
     Nothing is read ahead of the one who takes the batches but what the socket holds. Closing the iterator
     cancels the query. Raises ReadError; BeyondArrow for a time that Arrow does not have.
     """
-    cursor = connection.cursor()
+    cursor = connection.streams.cursor()
     ended = False
     try:
         with _errors_converted():
@@ -141,46 +220,15 @@ def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def records(connection: Connection, query: sql.Composable) -> list[dict[str, Any]]:
     """All rows of a query's result, which must be small. Raises ReadError."""
-    found: list[dict[str, Any]] = table_of(connection, query).to_pylist()
-    return found
+    return connection.records(query)
 
 
-def table_of(connection: Connection, query: sql.Composable) -> pa.Table:
-    """The result of a query, which is in memory as a whole. Raises ReadError."""
-    cursor = connection.cursor()
-    try:
-        with _errors_converted():
-            # by COPY, as the driver reads else, it costs twice as much: it is parsed once more
-            cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
-            cursor.execute(query.as_string())
-            return cursor.fetch_arrow_table()
-    finally:
-        with suppress(Error):
-            cursor.close()
-
-
-_MOST = 64
-"""prepared statements of a connection"""
-_prepared: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
-"""the names of those of each connection"""
-
-
-def answer(
-    connection: Connection, query: sql.Composable, types: Sequence[str], values: Sequence[sql.Composable]
-) -> pa.Table:
-    """As `table_of`, of a query with $1, $2 … of these types, which PostgreSQL plans only the first times
-    that a connection asks it. Raises ReadError."""
-    text = query.as_string()
-    name = sql.Identifier(f"ringlog_{sha256(text.encode()).hexdigest()[:24]}")
-    there = _prepared.setdefault(connection, set())
-    if name.as_string() not in there:
-        if len(there) == _MOST:
-            run(connection, sql.SQL("deallocate all"))
-            there.clear()
-        of_types = sql.SQL(", ").join(map(sql.SQL, types))
-        run(connection, sql.SQL("prepare {} ({}) as {}").format(name, of_types, sql.SQL(text)))
-        there.add(name.as_string())
-    return table_of(connection, sql.SQL("execute {} ({})").format(name, sql.SQL(", ").join(values)))
+def _checked(result: pq.abc.PGresult) -> pq.abc.PGresult:
+    """Raises ReadError for a statement that has failed."""
+    if result.status in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
+        return result
+    state = result.error_field(pq.DiagnosticField.SQLSTATE)
+    raise ReadError(result.get_error_message(), None if state is None else state.decode())
 
 
 def _next(reader: pa.RecordBatchReader) -> pa.RecordBatch | None:
@@ -196,7 +244,7 @@ def _errors_converted() -> Iterator[None]:
     """Raises ReadError for the driver's errors."""
     try:
         yield
-    except Error as error:
+    except (Error, psycopg.Error) as error:
         raise ReadError(str(error), error.sqlstate) from error
     except OSError as error:
         # an error in the middle of a result comes through Arrow's stream, without an SQLSTATE

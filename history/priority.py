@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import psycopg
 
     # of an extra, which the server does without
-    from ringlog.history.connection import Connection
+    from adbc_driver_manager.dbapi import Connection
 
 LOWEST = 19
 """Of `nice`."""

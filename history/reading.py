@@ -3,9 +3,7 @@
 Rows are read on the caller's own connection, so PostgreSQL decides which of them it may read.
 """
 
-import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial, reduce
@@ -16,18 +14,19 @@ import pyarrow.compute as pc
 from psycopg import sql
 
 from ringlog.history.blocks import EPOCH
-from ringlog.history.closed import Column, blocks, moment_of
-from ringlog.history.connection import Connection, answer, rows, run, transaction
+from ringlog.history.closed import are_there, blocks, moment_of
+from ringlog.history.connection import Connection, records, rows, run, transaction
 from ringlog.history.files import read as read_file
 from ringlog.history.folder import Folder
 from ringlog.history.late import merged
 from ringlog.history.series import NotInBlocks, series
-from ringlog.schema.closed import storage
 
 MICROSECOND = timedelta(microseconds=1)
 
 _FEW = 10_000
 """rows that are read as such where no more are wanted"""
+_NARROW = 16
+"""columns, of which a block is read for few rows too"""
 _SHORT = timedelta(hours=1)
 _ENOUGH = 1 << 20
 """bytes of blocks that are given as one batch"""
@@ -77,6 +76,11 @@ def newest(
     """
     others = [column for column in dict.fromkeys(columns) if column != "time"]
     with transaction(database) as connection:
+        # a block that has the last moment before says it alone
+        for batch in _leading(connection, table, others, before - MICROSECOND, before, True).all:
+            found = _with_one(batch, given)
+            if found.num_rows:
+                return found.slice(found.num_rows - 1)
         _hold(connection, table)
         weeks = _tiers(connection, table, before).weeks
         # to its end: cancelling could meet the connection's next query
@@ -146,18 +150,94 @@ def _read(
     limit: int | None,
 ) -> Iterator[pa.RecordBatch]:
     with transaction(database) as connection:
+        left = limit
+        begun = False
+        # what begins with closed rows is often nothing else: one query then
+        if start is not None and (limit is None or len(columns) <= _NARROW):
+            found = _leading(connection, table, columns, start, end, newest_before)
+            if found.before is not None:
+                yield found.before
+                newest_before = False
+            for batch in found.batches:
+                yield batch if left is None else batch.slice(0, left)
+                begun = True
+                left = left and max(0, left - batch.num_rows)
+                if left == 0:
+                    return
+            start = found.until
+            if begun and end is not None and start >= end and not newest_before:
+                return
         _hold(connection, table)
-        tiers = _tiers(connection, table, end, columns)
+        tiers = _tiers(connection, table, end)
         if newest_before and start is not None:
             yield from _newest_before(connection, table, columns, start, tiers.weeks)
-        left = limit
-        for piece in _pieces(connection, table, columns, start, end, tiers, limit):
+        for piece in _pieces(connection, table, columns, start, end, tiers, left):
             # to its end, which is near: cancelling could meet the connection's next query
             for batch in piece:
                 yield batch if left is None else batch.slice(0, left)
                 left = left and max(0, left - batch.num_rows)
             if left == 0:
                 return
+
+
+@dataclass(frozen=True)
+class _Leading:
+    """The closed rows that a time begins with, as far as they follow each other: until `until`. `before` is
+    the newest row before that time, where they say so."""
+
+    before: pa.RecordBatch | None
+    batches: Sequence[pa.RecordBatch]
+    until: datetime
+
+    @property
+    def all(self) -> Iterator[pa.RecordBatch]:
+        """The newest first."""
+        yield from reversed(self.batches)
+        if self.before is not None:
+            yield self.before
+
+
+def _leading(
+    connection: Connection,
+    table: str,
+    columns: Sequence[str],
+    start: datetime,
+    end: datetime | None,
+    newest_before: bool,
+) -> _Leading:
+    first, last = ((bound - EPOCH) // MICROSECOND if bound else None for bound in (start, end))
+    assert first is not None
+    if (last is not None and last <= first) or not are_there(connection, table):
+        return _Leading(None, [], start)
+    before = None
+    given: list[pa.RecordBatch] = []
+    at = first
+    for block in blocks(connection, table, columns, first - newest_before, last).blocks:
+        if block.begins > at:
+            break
+        if block.rows is not None:
+            if newest_before and block.begins < first:
+                earlier = _within(block.rows, None, first)
+                before = earlier.slice(earlier.num_rows - 1) if earlier.num_rows else before
+            outside = first > block.begins or (last is not None and last < block.ends)
+            given.append(_within(block.rows, first, last) if outside else block.rows)
+        at = max(at, block.ends)
+    until = moment_of(at if last is None else min(at, last))
+    return _Leading(before, [*_gathered(given)], until)
+
+
+def _gathered(parts: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """These in larger ones."""
+    together: list[pa.RecordBatch] = []
+    size = 0
+    for part in parts:
+        together.append(part)
+        size += part.nbytes
+        if size > _ENOUGH:
+            yield _merged(together)
+            together, size = [], 0
+    if together:
+        yield _merged(together)
 
 
 def _pieces(
@@ -171,10 +251,8 @@ def _pieces(
 ) -> Iterator[Iterator[pa.RecordBatch]]:
     """The parts to read in order: of PostgreSQL, and of the cold weeks."""
     # the first rows are found sooner than their blocks
-    if tiers.columns is not None and tiers.are_worth(start, end) and (limit is None or limit > _FEW):
-        hot = partial(_closed, columns=tiers.columns)
-    else:
-        hot = partial(_hot, columns=columns)
+    is_closed = tiers.are_worth(start, end) and (limit is None or limit > _FEW)
+    hot = partial(_closed if is_closed else _hot, columns=columns)
     weeks = [week for week in tiers.weeks if start is None or week.ends > start]
     if not weeks:
         yield hot(connection, table, start=start, end=end, limit=limit)
@@ -221,68 +299,53 @@ class _Tiers:
     """Where rows of a table are besides its partitions: in cold weeks, and closed rows in columns too."""
 
     weeks: Sequence[_ColdWeek]
-    columns: Mapping[str, Column] | None
-    """those of the log, where the reader may read closed rows as columns"""
     closed_until: datetime | None
-    """end of the last closed rows"""
+    """end of the last closed rows, where the reader may read them"""
 
     def are_worth(self, start: datetime | None, end: datetime | None) -> bool:
         """Whether closed rows are so much of this time that it is worth while to look for them."""
+        if self.closed_until is None:
+            return False
         if start is None:
             return True
-        if self.closed_until is None or start >= self.closed_until:
+        if start >= self.closed_until:
             return False
         part = self.closed_until - start
         return part >= _SHORT or (end is not None and 2 * part >= end - start)
 
 
 _TIERS = """
-select week.*, known.columns, known.until
+select week.*, known.until
 from (values (true)) as always
-left join (
-  select until, (
-    select json_object_agg(attname, array[attnum, atttypid::bigint, atttypmod])
-    from pg_attribute
-    where attrelid = $2::regclass and attname = any($4)
-  )::text as columns
-  from ringlog.closed
-  where table_name = $1 and has_table_privilege(to_regclass($3), 'select')
-) as known on true
+left join (select until from ringlog.closed where table_name = {table}) as known on {is_closed}
 left join (
   select begins, ends, archive as folder, file, rows, footer
   from ringlog.cold_week, ringlog.history
-  where table_name = $1 and recalled_until is null and rows > 0 and begins < $5
+  where table_name = {table} and recalled_until is null and rows > 0 and begins < {end}
 ) as week on true
 order by begins
 """
 
 
-def _tiers(connection: Connection, table: str, end: datetime | None, columns: Sequence[str] = ()) -> _Tiers:
-    """The cold weeks that begin before `end`, and what closed rows have of these columns."""
-    values = (
-        sql.Literal(table),
-        sql.Literal(_log(table).as_string()),
-        sql.Literal(storage(table).as_string()),
-        sql.Literal([*columns]),
-        _moment(end, "infinity"),
+def _tiers(connection: Connection, table: str, end: datetime | None) -> _Tiers:
+    """The cold weeks that begin before `end`, and whether there are closed rows."""
+    text = sql.SQL(_TIERS).format(
+        table=sql.Literal(table),
+        is_closed=sql.Literal(are_there(connection, table)),
+        end=_moment(end, "infinity"),
     )
-    types = ("text", "text", "text", "text[]", "timestamptz")
-    found = answer(connection, sql.SQL(_TIERS), types, values).to_pylist()
-    weeks = []
-    for row in found:
-        known, until = row.pop("columns"), row.pop("until")
-        if row["begins"]:
-            weeks.append(_ColdWeek(**row))
-    there = json.loads(known or "{}")
-    if until is None or sys.byteorder != "little" or any(name not in there for name in columns):
-        return _Tiers(weeks, None, None)
-    return _Tiers(weeks, {name: Column(*there[name]) for name in columns}, until)
+    found = records(connection, text)
+    until = found[0].pop("until")
+    weeks = [
+        _ColdWeek(**{name: row[name] for name in row if name != "until"}) for row in found if row["begins"]
+    ]
+    return _Tiers(weeks, until)
 
 
 def _closed(
     connection: Connection,
     table: str,
-    columns: Mapping[str, Column],
+    columns: Sequence[str],
     start: datetime | None,
     end: datetime | None,
     limit: int | None = None,
@@ -313,7 +376,7 @@ def _closed(
                 break
             if is_gap:
                 since = None if at is None else moment_of(at)
-                for batch in _hot(connection, table, [*columns], since, moment_of(block.begins), left):
+                for batch in _hot(connection, table, columns, since, moment_of(block.begins), left):
                     yield batch
                     given = True
                     left = None if left is None else left - batch.num_rows
@@ -326,10 +389,10 @@ def _closed(
             break
         look = found.reached
     if last is None or at is None or at < last:
-        yield from _hot(connection, table, [*columns], None if at is None else moment_of(at), end, left)
+        yield from _hot(connection, table, columns, None if at is None else moment_of(at), end, left)
     elif not given:
         # nothing is there, in the types of the columns
-        yield from _hot(connection, table, [*columns], end, end)
+        yield from _hot(connection, table, columns, end, end)
 
 
 def _merged(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
@@ -342,7 +405,7 @@ def _merged(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 def _within(batch: pa.RecordBatch, start: int | None, end: int | None) -> pa.RecordBatch:
     """The rows from one time on and before another, in microseconds since 1970."""
-    times = batch.column(0).cast(pa.int64()).to_numpy()
+    times = batch.column(0).view(pa.int64()).to_numpy()
     first = 0 if start is None else int(np.searchsorted(times, start))
     last = len(times) if end is None else int(np.searchsorted(times, end))
     return batch.slice(first, last - first)

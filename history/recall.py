@@ -53,9 +53,9 @@ def _copy(target: Connection, name: str, batches: Iterator[pa.RecordBatch]) -> N
     target.rollback()
     cast = (each for batch in batches for each in late.cast(empty.schema, batch).to_batches())
     reader = pa.RecordBatchReader.from_batches(empty.schema, cast)
-    with target.cursor() as cursor:
+    with target.streams.cursor() as cursor:
         cursor.adbc_ingest(name, reader, mode="append", db_schema_name="log")
-    target.commit()
+    target.streams.commit()
 
 
 def _make(connection: sa.Connection, week: ColdWeek, name: str) -> None:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -15,6 +16,7 @@ from ringlog.retrieval.refused import CHALLENGE, Refused
 
 _TOKEN_LIFE = 12 * 3600.0  # seconds
 _TOKENS = 1000  # at once
+_LOGINS = 200  # whose connection strings are kept
 _LONGEST = 1024  # bytes of a user and password
 
 
@@ -54,6 +56,9 @@ class Access:
             "options": f"-c statement_timeout={int(seconds * 1000)} -c default_transaction_read_only=on"
             " -c timezone=UTC -c jit=off",
         }
+        # to read and write connection strings takes as long as a small query
+        self._login = lru_cache(_LOGINS)(self._made_login)
+        self._login_of_all = lru_cache(_LOGINS)(self._made_login_of_all)
         self._tokens: dict[str, tuple[float, Login]] = {}
         self._lock = threading.Lock()
 
@@ -107,14 +112,14 @@ class Access:
             raise Refused(401, "the Basic credentials cannot be read", CHALLENGE)
         return self._login(self._first.database, user, password)
 
-    def _login(self, database: str, user: str, password: str) -> Login:
+    def _made_login(self, database: str, user: str, password: str) -> Login:
         def on_node(name: str) -> Login:
             there = make_conninfo(self._node(name).database, connect_timeout=_PATIENCE)
             return self._login(there, user, password)
 
         return Login(user, make_conninfo(database, user=user, password=password, **self._settings), on_node)
 
-    def _login_of_all(self, conninfo: str) -> Login:
+    def _made_login_of_all(self, conninfo: str) -> Login:
         def on_node(name: str) -> Login:
             place = self._node(name)
             if place.everyone is None:

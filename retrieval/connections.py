@@ -4,18 +4,21 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from adbc_driver_manager import Error
-from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from ringlog.history.connection import Connection, ReadError, connect, rows, run
+from ringlog.history.connection import Connection, ReadError, connect
 from ringlog.history.priority import lower_process
 from ringlog.retrieval.access import Login
 
 _IDLE = 60.0  # seconds; so long a login taken away may still be served
 _KEPT = 32  # idle connections
 _NICENESS = 10  # of the processes of PostgreSQL that serve readers
+_VERSION = "select version from ringlog.registry_state"
+_LOGINS = 100  # whose registries are kept
+_ENTRIES = 50_000  # of each
 
 
 class Connections:
@@ -24,6 +27,7 @@ class Connections:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._idle: list[tuple[float, Login, Connection]] = []
+        self._registries: dict[Login, tuple[bytes | None, dict[Any, Any]]] = {}
 
     @contextmanager
     def taken(self, login: Login, *, sure: bool = False) -> Iterator[Connection]:
@@ -34,7 +38,7 @@ class Connections:
         try:
             yield connection
         except BaseException:
-            _close(connection)
+            connection.close()
             raise
         self._give(login, connection)
 
@@ -43,13 +47,25 @@ class Connections:
             if not sure:
                 return kept
             try:
-                run(kept, sql.SQL("select"))
+                kept.answer("select")
                 return kept
             except ReadError:
-                _close(kept)
-        connection = connect(login.conninfo)
-        _lower_priority(connection, login)
-        return connection
+                kept.close()
+        return connect(login.conninfo, _lower_priority if _is_near(login) else lambda pid: None)
+
+    def registry(self, login: Login, connection: Connection) -> dict[Any, Any]:
+        """What is kept of a server's registry, as this login reads it: nothing once the registry has changed.
+        Raises ReadError."""
+        version = connection.answer(_VERSION).get_value(0, 0)
+        with self._lock:
+            before, kept = self._registries.get(login, (None, {}))
+            if before != version or len(kept) > _ENTRIES:
+                kept = {}
+                self._registries.pop(login, None)
+                while len(self._registries) >= _LOGINS:
+                    del self._registries[next(iter(self._registries))]
+                self._registries[login] = version, kept
+        return kept
 
     def _kept(self, login: Login) -> Connection | None:
         with self._lock:
@@ -70,28 +86,23 @@ class Connections:
             drop += [entry for entry in self._idle[-_KEPT:] if entry[0] < oldest]
             self._idle = [entry for entry in self._idle if entry not in drop]
         for _, _, old in drop:
-            _close(old)
+            old.close()
 
     def close(self) -> None:
         """Closes what is idle."""
         with self._lock:
             idle, self._idle = self._idle, []
         for _, _, connection in idle:
-            _close(connection)
+            connection.close()
 
 
-def _close(connection: Connection) -> None:
-    # one whose result is still being read ends with it
-    with suppress(Error, OSError, RuntimeError):
-        connection.close()
-
-
-def _lower_priority(connection: Connection, login: Login) -> None:
-    """Lets writers go first, where PostgreSQL runs on this machine under the account of this process."""
+def _is_near(login: Login) -> bool:
+    """Whether PostgreSQL runs on this machine."""
     host = str(conninfo_to_dict(login.conninfo).get("host") or "")
-    if host not in ("127.0.0.1", "::1", "localhost") and not host.startswith("/"):
-        return
-    batches = [*rows(connection, sql.SQL("select pg_backend_pid() as pid"))]
-    pids = batches[0].column(0).to_pylist()
+    return host in ("127.0.0.1", "::1", "localhost") or host.startswith("/")
+
+
+def _lower_priority(pid: int) -> None:
+    """Lets writers go first, where PostgreSQL runs under the account of this process."""
     with suppress(OSError):
-        lower_process(pids[0], _NICENESS)
+        lower_process(pid, _NICENESS)

@@ -4,12 +4,12 @@ client disconnects."""
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 import anyio
-import anyio.to_thread
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -27,7 +27,7 @@ from ringlog.retrieval.servers import Servers
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-_HELD = 1 << 16  # bytes held back: an error before they are sent has its own HTTP status
+_TOGETHER = 1 << 18  # bytes sent at once: an error before the first of them has its own HTTP status
 _SENT = 1 << 18  # bytes given to a connection at once: so many may lie there when the query has ended
 Work = Callable[[Servers], Iterator[Part]]
 
@@ -40,7 +40,7 @@ class Queries:
         self.connections = Connections()
         self._slots = anyio.Semaphore(limits.queries)
         # a thread a query, and a few to end them
-        self._threads = anyio.CapacityLimiter(2 * limits.queries + 4)
+        self._threads = ThreadPoolExecutor(2 * limits.queries + 4, "query")
         self._waiting = 0
 
     async def answer(self, login: Login, work: Callable[[Servers], Result]) -> Result:
@@ -52,7 +52,7 @@ class Queries:
 
         async with self._turn():
             try:
-                return await anyio.to_thread.run_sync(run, limiter=self._threads)
+                return await self._in_thread(run)
             except (ReadError, Damaged) as error:
                 raise refused(error, login.name) from error
 
@@ -61,7 +61,7 @@ class Queries:
     ) -> Response:
         """A response with the bytes that `work` makes of the servers.
 
-        What fails before 64 KiB of them is an error of HTTP; what fails later breaks the connection, so that
+        What fails before 256 KiB of them is an error of HTTP; what fails later breaks the connection, so that
         nobody takes a part for the whole.
         """
         return _Streamed(self, login, work, media_type, headers)
@@ -83,8 +83,9 @@ class Queries:
         finally:
             self._slots.release()
 
-    async def run(self, login: Login, work: Work, send: Callable[[Part], Any]) -> None:
-        """Gives each part of what `work` makes to `send`; cancelling it cancels the query. Raises Refused."""
+    async def run(self, login: Login, work: Work, send: Callable[[Sequence[Part], bool], Any]) -> None:
+        """Gives the parts of what `work` makes to `send`, and whether there are more; cancelling it cancels
+        the query. Raises Refused."""
         async with self._turn():
             servers = Servers(self.connections, login)
             try:
@@ -92,37 +93,52 @@ class Queries:
             except (ReadError, Damaged) as error:
                 raise refused(error, login.name) from error
 
-    async def _run(self, servers: Servers, work: Work, send: Callable[[Part], Any]) -> None:
+    async def _run(self, servers: Servers, work: Work, send: Callable[[Sequence[Part], bool], Any]) -> None:
         loop = asyncio.get_running_loop()
-        made: asyncio.Queue[Part | None] = asyncio.Queue()
-        # the next part is made while one is sent
+        made: asyncio.Queue[list[Part] | None] = asyncio.Queue()
+        # the next parts are made while some are sent
         room, stopped = threading.Semaphore(), threading.Event()
 
-        def make() -> None:
+        def make() -> list[Part]:
+            """The last parts, which are often all."""
+            held: list[Part] = []
+            size = 0
             with servers, _ended(work(servers)) as parts:
                 for part in gathered(parts):
-                    loop.call_soon_threadsafe(made.put_nowait, part)
-                    room.acquire()
-                    if stopped.is_set():
-                        raise ReadError("the request has ended", "57014")
+                    if size >= _TOGETHER:
+                        loop.call_soon_threadsafe(made.put_nowait, held)
+                        held, size = [], 0
+                        room.acquire()
+                        if stopped.is_set():
+                            raise ReadError("the request has ended", "57014")
+                    held.append(part)
+                    size += len(part)
+            return held
 
-        making = asyncio.ensure_future(self._in_thread(make))
+        making = loop.run_in_executor(self._threads, make)
         making.add_done_callback(lambda _: made.put_nowait(None))
         try:
-            while (part := await made.get()) is not None:
-                await send(part)
+            while (parts := await made.get()) is not None:
+                await send(parts, True)
                 room.release()
-            making.result()
+            await send(making.result(), False)
         finally:
-            stopped.set()
-            room.release()
-            with anyio.CancelScope(shield=True):
-                if not making.done():
+            if not making.done():
+                stopped.set()
+                room.release()
+                with anyio.CancelScope(shield=True):
                     await self._in_thread(servers.cancel)
-                await asyncio.gather(making, return_exceptions=True)
+                    await asyncio.gather(making, return_exceptions=True)
 
     async def _in_thread(self, call: Callable[[], Result]) -> Result:
-        return await anyio.to_thread.run_sync(call, limiter=self._threads)
+        """What `call` returns; it runs to its end, also when this is cancelled."""
+        running = asyncio.get_running_loop().run_in_executor(self._threads, call)
+        try:
+            return await asyncio.shield(running)
+        finally:
+            if not running.done():
+                with anyio.CancelScope(shield=True):
+                    await asyncio.gather(running, return_exceptions=True)
 
 
 @contextmanager
@@ -156,7 +172,6 @@ class _Streamed(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun = False
-        held = bytearray()
         accepted = Headers(scope=scope).get("accept-encoding", "")
         if (chosen := coding(accepted, self.media_type or "")) is not None:
             self.headers["content-encoding"] = chosen
@@ -165,17 +180,15 @@ class _Streamed(Response):
             parts = self._work(servers)
             return parts if chosen is None else compressed(chosen, parts)
 
-        async def give(part: Part, more: bool = True) -> None:
+        async def give(parts: Sequence[Part], more: bool) -> None:
             nonlocal begun
-            parts: tuple[Part, ...] = (part,)
             if not begun:
-                if more and len(held) + len(part) < _HELD:
-                    held.extend(part)
-                    return
-                begun, parts = True, (bytes(held), part)
+                begun = True
+                if not more:
+                    self.headers["content-length"] = str(sum(map(len, parts)))
                 await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            for given in parts:
-                each = memoryview(given)
+            for part in parts:
+                each = memoryview(part)
                 for begin in range(0, len(each), _SENT):
                     body = each[begin : begin + _SENT]
                     await send({"type": "http.response.body", "body": body, "more_body": True})
@@ -192,7 +205,6 @@ class _Streamed(Response):
             tasks.start_soon(watch, tasks.cancel_scope)
             try:
                 await self._queries.run(self._login, work, give)
-                await give(b"", more=False)
             except Refused as error:
                 refusal = error
             tasks.cancel_scope.cancel()

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -114,6 +114,11 @@ def samples(
     Raises ReadError.
     """
     known = columns_of(servers, signal)
+    # of one column that has them all it is read with the others
+    is_one = len(known) == 1 and before and start < end and within(known[0].place, start, end) == (start, end)
+    if is_one:
+        yield from _with_one_before(known[0], start, end, limit)
+        return
     first = _newest_before(known, start) if before else None
     for column in known:
         since, until = within(column.place, start, end)
@@ -129,6 +134,29 @@ def samples(
                 limit = limit and max(0, limit - batch.num_rows)
         if limit == 0:
             return
+    if first is not None:
+        yield first
+
+
+def _with_one_before(
+    column: "Column", start: datetime, end: datetime, limit: int | None
+) -> Iterator[Samples]:
+    batches = read(
+        column.connection, column.place.table, column.names, start, end, newest_before=True, limit=limit
+    )
+    first: Samples | None = None
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        part = column.samples(batch)
+        if part.time[0] < microseconds(start):
+            if column.place.since is None or part.time[0] >= microseconds(column.place.since):
+                first = part
+            continue
+        if first is not None and part.nanoseconds[0] > microseconds(start) * 1000:
+            yield first
+        first = None
+        yield part
     if first is not None:
         yield first
 
@@ -265,7 +293,7 @@ class Column:
         return replace(self.place, type=shown_type(self.place.type) if self.scalar is None else "double")
 
     def samples(self, batch: pa.RecordBatch) -> Samples:
-        time = pc.cast(batch.column(0), pa.int64()).to_numpy(zero_copy_only=False)
+        time = batch.column(0).view(pa.int64()).to_numpy()
 
         def whole(name: str | None, names: Sequence[str] = ()) -> Whole | None:
             return None if name is None else _whole(batch[name], names)
@@ -281,7 +309,7 @@ class Column:
             values = pc.cast(values, pa.float64())
         return Samples(
             shown,
-            np.asarray(time, np.int64),
+            time,
             values,
             whole(self.nanoseconds),
             whole(self.severity, SEVERITIES),
@@ -305,13 +333,23 @@ def _places(connection: Connection, signal: str) -> tuple[tuple[Place, ...], str
 
 def columns_of(servers: Servers, signal: Signal) -> list[Column]:
     """The places of a signal, oldest first."""
-    found = [column for node in signal.nodes for column in _columns_of(servers.of(node), signal.name)]
+    found = []
+    for node in signal.nodes:
+        kept, connection = servers.registry(node), servers.of(node)
+        key = "columns", signal.name
+        if key not in kept:
+            kept[key] = _columns_of(connection, signal.name)
+        found += [Column(connection, *each) for each in kept[key]]
     if len(signal.nodes) > 1:
         found.sort(key=lambda column: column.place.until or _FOREVER)
     return found
 
 
-def _columns_of(connection: Connection, signal: str) -> list[Column]:
+_Beside: TypeAlias = tuple[Place, str | None, str | None, str | None, str | None]
+"""What `Column` has besides its connection."""
+
+
+def _columns_of(connection: Connection, signal: str) -> list[_Beside]:
     """The places of a signal on a server. Beside it are, in the same table, the signals of its alarm by
     EPICS's names of fields, and the table's nanoseconds.
     """
@@ -327,8 +365,7 @@ def _columns_of(connection: Connection, signal: str) -> list[Column]:
         return there[-1] if there and there[-1] not in own else None
 
     return [
-        Column(
-            connection,
+        (
             place,
             beside(nanoseconds_of(place.table), place.table),
             beside(fields[0], place.table),

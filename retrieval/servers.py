@@ -1,10 +1,10 @@
 """What one request reads: the first server, and the nodes that have tables of its signals."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from types import TracebackType
+from typing import Any
 
-from adbc_driver_manager import Error
 from psycopg import sql
 
 from ringlog.history.connection import Connection, ReadError, records
@@ -24,6 +24,7 @@ class Servers:
         self._connections = connections
         self._login = login
         self._taken: dict[str | None, Connection] = {}
+        self._registries: dict[str | None, dict[Any, Any]] = {}
         self._stack = ExitStack()
         self._cancelled = False
 
@@ -54,6 +55,14 @@ class Servers:
                 raise Refused(403, f"node {node} refuses this login: {words}") from error
             raise Refused(answer.status, f"node {node}: {answer}", answer.headers) from error
 
+    def registry(self, node: str | None) -> dict[Any, Any]:
+        """What is kept of a server's registry from one request to the next, to be added to. Raises Refused
+        for a node that is away."""
+        if node not in self._registries:
+            login = self._login if node is None else self._login.on_node(node)
+            self._registries[node] = self._connections.registry(login, self.of(node))
+        return self._registries[node]
+
     def each(self, table: str | None = None) -> Iterator[tuple[str | None, Connection | Refused, list[str]]]:
         """Every server: its node, its connection or why there is none, and the tables which it may still have
         and others have now. With `table` only the server that has it."""
@@ -70,8 +79,7 @@ class Servers:
         """Ends what runs on any of them, and what would be begun; from another thread."""
         self._cancelled = True
         for connection in [*self._taken.values()]:
-            with suppress(Error, OSError):
-                connection.adbc_cancel()
+            connection.cancel()
 
     def _take(self, node: str | None, login: Login) -> Connection:
         # checked, so that a node that is away is reported as such, and a restarted one is read

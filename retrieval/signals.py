@@ -68,6 +68,18 @@ def describe(servers: Servers, names: Sequence[str]) -> dict[str, Signal]:
 
 
 def _described(servers: Servers, names: Sequence[str]) -> list[Signal]:
+    kept = servers.registry(None)
+    unknown = [name for name in names if ("signal", name) not in kept]
+    read = {signal.name: signal for signal in _read(servers, unknown)} if unknown else {}
+    for name in unknown:
+        # a node has a registry of its own
+        if name not in read or read[name].nodes == (None,):
+            kept["signal", name] = read.get(name)
+    found = (read[name] if name in read else kept["signal", name] for name in names)
+    return [signal for signal in found if signal is not None]
+
+
+def _read(servers: Servers, names: Sequence[str]) -> list[Signal]:
     rows_of: dict[str, list[dict[str, Any]]] = {}
     for row in records(servers.first, query("describe", names=sql.Literal(list(names)))):
         rows_of.setdefault(row["signal"], []).append(row)

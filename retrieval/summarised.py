@@ -9,15 +9,17 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from psycopg import sql
 
-from ringlog.history.closed import moment_of
-from ringlog.history.connection import Connection, records, table_of
+from ringlog.history.arrays import HEAD
+from ringlog.history.closed import array, moment_of, text_of, whole
+from ringlog.history.connection import Connection
+from ringlog.history.copying import POSTGRES_EPOCH
 from ringlog.history.signals import Place
 from ringlog.history.spans import NAMES, Spans, combined
 from ringlog.retrieval.bins import SECOND, Bins, binned
@@ -32,7 +34,6 @@ from ringlog.retrieval.samples import (
 )
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal
-from ringlog.retrieval.texts import moment
 from ringlog.schema.partitions import EARLIEST
 from ringlog.schema.roles import SUMMARIES
 from ringlog.schema.summaries import BLOCK
@@ -44,19 +45,27 @@ _MOST = 1_000_000
 
 _STATE = """
 select
-  (extract(epoch from summarised.until) * 1000000)::bigint as until,
-  to_json(summarised.levels)::text as levels,
+  (extract(epoch from summarised.until) * 1000000)::bigint,
+  to_json(summarised.levels)::text,
   (
     select json_agg(distinct (extract(epoch from mark."time") * 1000000)::bigint)
     from ringlog.summary_mark as mark
-    where mark.table_name = {table} and mark."time" >= {start} and mark."time" < {end}
-  )::text as marks
+    where mark.table_name = $1 and mark."time" >= $4::timestamptz and mark."time" < $5::timestamptz
+  )::text
 from ringlog.summarised
-where summarised.table_name = {table} and summarised.until is not null
+where summarised.table_name = $1 and summarised.until is not null
   -- who may read all of both
-  and has_table_privilege(to_regclass({summary}), 'select')
-  and not row_security_active({log}::regclass)
+  and has_table_privilege(to_regclass($2), 'select')
+  and not row_security_active(to_regclass($3))
 """
+
+_SPANS = """
+select column_name, begins, {figures} from {summary}
+where level = $1 and column_name = any($2) and begins >= $3 and begins < $4
+"""
+
+_ELEMENTS = {23: ">i4", 700: ">f4", 701: ">f8"}
+"""of arrays, by their numbers in pg_type.dat"""
 
 
 @dataclass(frozen=True)
@@ -98,10 +107,10 @@ def summarised(
     begin = max(begin, -(-microseconds(EARLIEST) // (width * SECOND)))
     if begin >= until:
         return None
-    whole = _whole_bins(column, begin, until, width)
-    if whole is None:
+    found_bins = _whole_bins(column, begin, until, width)
+    if found_bins is None:
         return None
-    known, made, rows = whole
+    known, made, rows = found_bins
     unknown = _runs(np.flatnonzero(~known) + begin)
     if len(unknown) > _RUNS:
         return None
@@ -142,17 +151,18 @@ def _whole_bins(
     """Which of the bins from one number on and before another are known, those of them that have samples, and
     how many these have together."""
     connection, table = column.connection, column.place.table
-    names = {
-        "table": sql.Literal(table),
-        "summary": sql.Literal(sql.Identifier(SUMMARIES, table).as_string()),
-        "log": sql.Literal(sql.Identifier("log", table).as_string()),
-        "start": moment(moment_of(begin * width * SECOND)),
-        "end": moment(moment_of(until * width * SECOND)),
-    }
-    state = records(connection, sql.SQL(_STATE).format(**names))
-    if not state:
+    state = connection.answer(
+        _STATE,
+        table.encode(),
+        sql.Identifier(SUMMARIES, table).as_string().encode(),
+        sql.Identifier("log", table).as_string().encode(),
+        *(text_of(number * width * SECOND) for number in (begin, until)),
+    )
+    if not state.ntuples:
         return None
-    levels = [level for level in json.loads(state[0]["levels"]) if width % level == 0]
+    summarised_until = whole(state.get_value(0, 0))
+    stored, marked = (json.loads(state.get_value(0, place) or "[]") for place in (1, 2))
+    levels = [level for level in stored if width % level == 0]
     if not levels or (until - begin) * width // levels[-1] > _MOST:
         return None
     level = levels[-1]
@@ -160,8 +170,8 @@ def _whole_bins(
     wanted = [column.place.column, *([] if column.severity is None else [column.severity])]
     spans, there = _spans(connection, table, wanted, level, begin * factor, until * factor)
     known = there.reshape(-1, factor).all(axis=1)
-    known &= (np.arange(begin, until) + 1) * width * SECOND <= state[0]["until"]
-    marks = np.array(json.loads(state[0]["marks"] or "[]"), np.int64) // (width * SECOND)
+    known &= (np.arange(begin, until) + 1) * width * SECOND <= summarised_until
+    marks = np.array(marked, np.int64) // (width * SECOND)
     known[marks[(marks >= begin) & (marks < until)] - begin] = False
     if not known.any() or not len(spans):
         return None
@@ -188,33 +198,43 @@ def _spans(
         name: np.zeros(shape, np.int64 if name in ("n", "nans", "nulls") else float) for name in NAMES
     }
     there = np.zeros(shape, bool)
-    text = sql.SQL(
-        "select column_name, begins, {} from {} where level = {} and column_name = any({})"
-        " and begins >= {} and begins < {}"
-    ).format(
-        sql.SQL(", ").join(map(sql.Identifier, NAMES)),
-        sql.Identifier(SUMMARIES, table),
-        sql.Literal(level),
-        sql.Literal(columns),
-        moment(moment_of(first * length * level * SECOND)),
-        moment(moment_of(until * level * SECOND)),
+    found = connection.answer(
+        _spans_of(table),
+        b"%d" % level,
+        array(columns),
+        text_of(first * length * level * SECOND),
+        text_of(until * level * SECOND),
     )
-    found = table_of(connection, text).combine_chunks()
-    begins = found.column("begins").cast(pa.int64()).to_numpy() // (level * SECOND) - first * length
-    places = np.array([columns.index(name) for name in found.column("column_name").to_pylist()], np.int64)
-    spans_of = begins[:, None] + np.arange(length)
+    rows = range(found.ntuples)
+    begins = np.array([whole(found.get_value(row, 1)) for row in rows], np.int64) + POSTGRES_EPOCH
+    spans_of = (begins // (level * SECOND) - first * length)[:, None] + np.arange(length)
+    places = np.array([columns.index((found.get_value(row, 0) or b"").decode()) for row in rows], np.int64)
     there[spans_of, places[:, None]] = True
-    for figure in NAMES:
-        arrays = found.column(figure).combine_chunks()
-        some = arrays.is_valid().to_numpy(zero_copy_only=False)
-        flat = arrays.flatten().to_numpy(zero_copy_only=False).reshape(-1, length)
-        values[figure][spans_of[some], places[some, None]] = flat
+    for place, figure in enumerate(NAMES):
+        contents = [found.get_value(row, 2 + place) for row in rows]
+        some = np.array([content is not None for content in contents], bool)
+        values[figure][spans_of[some], places[some, None]] = _arrays([*filter(None, contents)], length)
     numbers = np.arange(first * length, first * length + shape[0])
     spans = Spans(numbers, **values)
     inside = (numbers >= begin) & (numbers < until)
     with_rows = (spans.n + spans.nans + spans.nulls).any(axis=1)
     of_all = np.logical_and.reduce(there, axis=1)
     return spans.chosen(inside & with_rows & of_all), of_all[inside]
+
+
+@cache
+def _spans_of(table: str) -> str:
+    figures = sql.SQL(", ").join(map(sql.Identifier, NAMES))
+    return sql.SQL(_SPANS).format(figures=figures, summary=sql.Identifier(SUMMARIES, table)).as_string()
+
+
+def _arrays(contents: list[bytes], length: int) -> NDArray[Any]:
+    """Arrays of one type and `length` without nulls, as array_send has them, a row each."""
+    if not contents:
+        return np.empty((0, length))
+    element = np.dtype([("length", ">i4"), ("value", _ELEMENTS[int.from_bytes(contents[0][8:12], "big")])])
+    of_one = np.dtype([("head", f"V{HEAD}"), ("values", element, (length,))])
+    return np.frombuffer(b"".join(contents), of_one)["values"]["value"]
 
 
 def _bins(made: Spans) -> Bins:

@@ -29,6 +29,7 @@ from ringlog.schema import (
     obstacles,
     parameter_tables,
     registry,
+    registry_state,
     renaming,
     rights,
     rings,
@@ -174,6 +175,7 @@ class _Ringlogs:
         ledger.create_missing(self.connection, elsewhere.metadata)
         ledger.create_missing(self.connection, unchanged.metadata)
         ledger.create_missing(self.connection, rights.metadata)
+        ledger.create_missing(self.connection, registry_state.metadata)
         parameter_tables.create_missing(self.connection)
         self.changed += versions.bring_up(self.connection, new=new)
 
@@ -209,6 +211,7 @@ class _Ringlogs:
     def finish(self, parts: Collection[Part]) -> InstallReport:
         """Makes the catalogue of T-SQL and other packages' objects in the database; notifies the gateway."""
         self._renew_system()
+        registry_state.watch(self.connection)
         for part in parts:
             self.changed += part(self.connection)
         rights.grant_missing(driver(self.connection))

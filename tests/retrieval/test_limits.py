@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -16,6 +16,7 @@ from psycopg.conninfo import make_conninfo
 from ringlog.history.connection import rows
 from ringlog.retrieval.access import Access, Place
 from ringlog.retrieval.limits import Limits
+from ringlog.retrieval.parts import Part
 from ringlog.retrieval.queries import Queries
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import demand_few
@@ -53,7 +54,7 @@ def running(web) -> int:
     return int(found[0])
 
 
-async def ignore(_: bytes) -> None:
+async def ignore(_: Sequence[Part], more: bool) -> None:
     pass
 
 

@@ -1,0 +1,44 @@
+"""The registry's version: another one after each change of what it says of signals and tables.
+
+Readers keep what they have read of the registry while the version is the same, which they ask before. Whoever
+changes the registry, in whatever way, changes the version in the same transaction, by a trigger.
+"""
+
+import sqlalchemy as sa
+from psycopg import sql
+from sqlalchemy.dialects import postgresql
+
+from ringlog.schema import registry
+from ringlog.schema.change import run
+from ringlog.schema.elsewhere import signal_elsewhere
+
+metadata = sa.MetaData(schema="ringlog")
+
+registry_state = sa.Table(
+    "registry_state",
+    metadata,
+    sa.Column("one", sa.BOOLEAN, sa.CheckConstraint("one"), primary_key=True, server_default=sa.true()),
+    sa.Column(
+        "version", postgresql.UUID, nullable=False, server_default=sa.func.gen_random_uuid(), comment="of now"
+    ),
+    comment="one row: the version of what the registry says of signals and tables",
+)
+
+_TRIGGER = "ringlog_registry_changed"
+
+
+def watch(connection: sa.Connection) -> None:
+    """Makes the row, and the triggers that are missing, once their function is there."""
+    connection.execute(postgresql.insert(registry_state).values(one=True).on_conflict_do_nothing())
+    watched = {
+        f"ringlog.{table.name}" for table in (registry.signal, registry.logged_table, signal_elsewhere)
+    }
+    query = sa.text("select tgrelid::regclass::text from pg_trigger where tgname = :name")
+    for table in sorted(watched - {*connection.scalars(query, {"name": _TRIGGER})}):
+        run(
+            connection,
+            sql.SQL(
+                "create trigger {} after insert or update or delete or truncate on {}"
+                " for each statement execute function ringlog.registry_changed()"
+            ).format(sql.Identifier(_TRIGGER), sql.Identifier(*table.split("."))),
+        )
