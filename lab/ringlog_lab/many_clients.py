@@ -22,9 +22,9 @@ import psutil
 
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables
-from ringlog.loadtest.experiment.native import build
 from ringlog.loadtest.experiment.server import WRITER, postgres_cpu
 from ringlog_lab.nodes import facility_text, installed, postmaster_of, serving
+from ringlog_lab.programs import build
 
 _TABLES = 20
 """of each gateway's clients"""

@@ -28,12 +28,12 @@ from psycopg import sql
 from ringlog.history.summaries import summarise
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import COLUMN, RING, Tables
-from ringlog.loadtest.experiment.native import build
 from ringlog.loadtest.experiment.server import WRITER, postgres_cpu
 from ringlog.schema import session
 from ringlog.schema.partitions import Week
 from ringlog.schema.roles import OWNER
 from ringlog_lab.machines.writers import Writers
+from ringlog_lab.programs import build
 
 COMMAND = [sys.executable, "-m", "ringlog"]
 _WARM = 1.0

@@ -33,7 +33,6 @@ from psycopg.conninfo import make_conninfo
 from ringlog.clients.listening import free_port
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables
-from ringlog.loadtest.experiment.native import build
 from ringlog.loadtest.experiment.server import postgres_cpu
 from ringlog.schema import session
 from ringlog_lab.bench.asking import asking
@@ -43,6 +42,7 @@ from ringlog_lab.machines.host import account
 from ringlog_lab.nodes import facility_text, installed, run_ringlog, serving
 from ringlog_lab.peers.finding import postgresql_folders
 from ringlog_lab.peers.process import Account, new_folder, run, running
+from ringlog_lab.programs import build
 
 _KEEPER, _PLANT = "keeper", "plant"
 _READER, _STANDBY_READER = "reader", "standby_reader"

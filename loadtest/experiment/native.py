@@ -1,4 +1,4 @@
-"""The C clients, built from ../native for each run, so that they are never older than their sources."""
+"""The C writer: built from ../native for each run, so that it is never older than its sources."""
 
 import importlib.util
 import os
@@ -8,18 +8,61 @@ import subprocess
 from pathlib import Path
 
 from ringlog.loadtest.experiment.errors import LoadTestError
+from ringlog.loadtest.experiment.facility import Tables
+from ringlog.loadtest.experiment.server import WRITER
 
-SOURCES = Path(__file__).parent.parent / "native"
+WARM = 0.5
+"""Seconds of a load before it is measured: plans are made, caches filled."""
+
+_SOURCES = Path(__file__).parent.parent / "native"
 
 
-def build(folder: Path, sources: Path = SOURCES) -> Path:
-    """Builds pgload, tdsload and tdsread, or what the Makefile of other sources makes, into a folder and
-    returns it. Raises LoadTestError naming the package that is missing."""
+def command(
+    program: Path,
+    port: int,
+    tables: Tables,
+    connections: int,
+    seconds: float,
+    first: int,
+    *,
+    version: str = "",
+    warm: float = WARM,
+    group: int = 1,
+    rate: float = 0.0,
+) -> list[str]:
+    """A client that calls put procedures, each connection with one call outstanding, and its arguments.
+
+    `first`: the row of the rings to continue from; `version` of TDS; `group`: calls in one transaction;
+    `rate`: calls a second of each connection, 0 at once after each answer.
+    """
+    options = {
+        "h": "127.0.0.1",
+        "p": port,
+        "u": WRITER,
+        "x": tables.prefix,
+        "c": tables.columns,
+        "a": tables.points,
+        "t": min(tables.count, max(connections, 1)),
+        "r": tables.rows,
+        "f": first,
+        "n": connections,
+        "b": group,
+        "w": warm,
+        "s": seconds,
+        "q": rate,
+    } | ({"v": version} if version else {})
+    return [str(program), *(word for key, value in options.items() for word in (f"-{key}", str(value)))]
+
+
+def build(folder: Path, sources: Path = _SOURCES) -> Path:
+    """Builds tdsload, or what the Makefile of other sources makes, into a folder and returns it. Raises
+    LoadTestError naming the package that is missing."""
     for program, package in (("make", "make"), ("cc", "gcc libc6-dev")):
         if shutil.which(program) is None:
             raise LoadTestError(f"{program} is missing, which builds the C clients: apt install {package}")
+    given = (f"BUILD={folder}", f"LIBPQ={_libpq()}", f"LOADTEST={_SOURCES}")
     made = subprocess.run(
-        ["make", "--silent", "--directory", str(sources), f"BUILD={folder}", f"LIBPQ={_libpq()}"],
+        ["make", "--silent", "--directory", str(sources), *given],
         capture_output=True,
         text=True,
         env=os.environ | {"LC_ALL": "C"},

@@ -10,7 +10,7 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables
 from ringlog.loadtest.experiment.server import Server, log_rows
 
-# As in ../native/load.h.
+# As in ../native/load_generator.h.
 SETS = 8
 _SAMPLE = 20  # rows of each table whose values are compared
 _WORD = 2**32

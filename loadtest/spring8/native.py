@@ -19,7 +19,7 @@ from psycopg import sql
 
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables
-from ringlog.loadtest.experiment.native_load import TDS5, Load
+from ringlog.loadtest.experiment.native import command
 from ringlog.loadtest.experiment.server import Server, log_rows
 from ringlog.loadtest.experiment.verification import verify
 from ringlog.loadtest.spring8.results import Check
@@ -145,10 +145,12 @@ def natives(
     processes: dict[Tables, subprocess.Popen[str]] = {}
     try:
         for tables, count in connections.items():
-            load = Load(TDS5, tables, count, seconds, WARM)
-            command = load.command(programs, server, written.get(tables, 0) // tables.count)
+            first = written.get(tables, 0) // tables.count
+            writer = command(
+                programs / "tdsload", server.port, tables, count, seconds, first, version="5.0", warm=WARM
+            )
             process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+                writer, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
             )
             processes[tables] = process
             assert process.stdin is not None

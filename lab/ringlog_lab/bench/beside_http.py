@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ringlog.loadtest.experiment.facility import Tables
-from ringlog.loadtest.experiment.native_load import TDS74, Load, Measurement, Stand
 from ringlog_lab.bench.over_http import got, path, reading, web
+from ringlog_lab.native_load import TDS74, Load, Measurement, Stand
 
 READERS = 100
 FORM = "csv"

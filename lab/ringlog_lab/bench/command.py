@@ -13,8 +13,6 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 
 from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
 from ringlog.loadtest.experiment.facility import write_facility
-from ringlog.loadtest.experiment.native import build
-from ringlog.loadtest.experiment.native_load import Stand
 from ringlog.loadtest.experiment.running import interrupt_once, temporary_folder
 from ringlog.loadtest.experiment.server import serving
 from ringlog.loadtest.experiment.verification import verify
@@ -24,7 +22,9 @@ from ringlog_lab.bench.parts import PARTS, USUAL, Plan, measure
 from ringlog_lab.bench.plots import draw
 from ringlog_lab.bench.report import heading, markdown, tables
 from ringlog_lab.bench.results import Results, new_results
+from ringlog_lab.native_load import Stand
 from ringlog_lab.peers.finding import TIMESCALEDB, Timescaledb, found
+from ringlog_lab.programs import build
 
 # PostgreSQL's rows are at most a page: 1,000 reals are half of one.
 _MOST_COLUMNS = 1590

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator
 
-from ringlog.loadtest.experiment.native_load import CONTENDERS, Measurement
 from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog_lab.bench.results import Results, median
 from ringlog_lab.bench.targets import verdicts
+from ringlog_lab.native_load import CONTENDERS, Measurement
 
 _FIGURES: dict[str, Callable[[Measurement], float]] = {
     "calls/s": lambda one: one.rate,

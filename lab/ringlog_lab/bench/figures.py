@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from itertools import pairwise
 
-from ringlog.loadtest.experiment.native_load import DIRECT, GATEWAY, PIPELINED, TDS5, Measurement
 from ringlog_lab.bench.mixed import Mixed
 from ringlog_lab.bench.reading import COPY
 from ringlog_lab.bench.results import Results, median
 from ringlog_lab.bench.text import median_ratio
+from ringlog_lab.native_load import DIRECT, GATEWAY, PIPELINED, TDS5, Measurement
 
 FigureOf = Callable[[Results, str], float | None]
 """of the contender with this key"""

@@ -9,7 +9,6 @@ import numpy as np
 from psycopg import sql
 
 from ringlog.loadtest.experiment.errors import LoadTestError
-from ringlog.loadtest.experiment.record import Compared
 from ringlog.loadtest.experiment.server import Server
 from ringlog_lab.bench.half_forms import (
     BIN,
@@ -24,6 +23,7 @@ from ringlog_lab.bench.half_forms import (
 )
 from ringlog_lab.bench.history import catch_up, half_column, no_other_summaries
 from ringlog_lab.peers.timescaledb import Timescaledb
+from ringlog_lab.record import Compared
 
 _ONE, _SOME = (1235,), tuple(range(700, 800))
 """Channels that are read: one with all its bits in use, and all of a table."""

@@ -21,11 +21,11 @@ from ringlog.history.spans import NAMES, Spans
 from ringlog.history.summaries import Turn, summarise
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import ten_years
-from ringlog.loadtest.experiment.record import Figure
 from ringlog.loadtest.experiment.server import READER, Server
 from ringlog.schema import locks, session
 from ringlog.schema.partitions import Week
 from ringlog.schema.roles import OWNER
+from ringlog_lab.record import Figure
 
 SPANS = {"a day": 1, "a month": 30, "a year": 365, "ten years": 3650}
 """of the trends, in days"""

@@ -14,9 +14,9 @@ import pymssql
 from ringlog.clients.calling import call
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables, write_facility
-from ringlog.loadtest.experiment.record import Figure
 from ringlog.loadtest.experiment.server import READER, WRITER, Server, make_certificate, serving
 from ringlog_lab.bench.asking import asking
+from ringlog_lab.record import Figure
 
 RATE = 50.0
 """calls a second of the writer"""

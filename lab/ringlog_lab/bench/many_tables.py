@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import median
 
 from ringlog.loadtest.experiment.facility import many_tables, write_facility
-from ringlog.loadtest.experiment.record import Figure
 from ringlog.loadtest.experiment.server import Server, serving
+from ringlog_lab.record import Figure
 
 _ASKED = 20
 """how often a procedure is called"""

@@ -9,10 +9,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 
 from ringlog.loadtest.experiment.facility import Tables
-from ringlog.loadtest.experiment.native_load import DIRECT, TDS74, Contender, Load, Measurement, Stand
 from ringlog.loadtest.experiment.server import READER, Server
 from ringlog_lab.bench.asking import asking
 from ringlog_lab.bench.reader import Found, Options, queries
+from ringlog_lab.native_load import DIRECT, TDS74, Contender, Load, Measurement, Stand
 
 READERS = (0, 4, 16, 64)
 NICE = (0, 19)

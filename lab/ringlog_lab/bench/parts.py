@@ -19,17 +19,7 @@ from ringlog.loadtest.experiment.facility import (
     ten_years,
     waveforms,
 )
-from ringlog.loadtest.experiment.native_load import (
-    CONTENDERS,
-    DIRECT,
-    GATEWAY,
-    PIPELINED,
-    TDS5,
-    WARM,
-    Contender,
-    Load,
-    Stand,
-)
+from ringlog.loadtest.experiment.native import WARM
 from ringlog_lab.bench.beside_archive import measure_beside_archive
 from ringlog_lab.bench.beside_http import measure_beside_http
 from ringlog_lab.bench.logins import measure_logins
@@ -46,6 +36,16 @@ from ringlog_lab.bench.waveforms import (
     allow_inserts,
     measure_waveforms,
     write_alternating,
+)
+from ringlog_lab.native_load import (
+    CONTENDERS,
+    DIRECT,
+    GATEWAY,
+    PIPELINED,
+    TDS5,
+    Contender,
+    Load,
+    Stand,
 )
 from ringlog_lab.peers import timescaledb
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ringlog.loadtest.experiment.native_load import CONTENDERS, Measurement
 from ringlog_lab.bench.results import Results
+from ringlog_lab.native_load import CONTENDERS, Measurement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

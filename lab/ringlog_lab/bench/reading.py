@@ -14,10 +14,10 @@ from psycopg import sql
 from ringlog.history.summaries import summarise
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables
-from ringlog.loadtest.experiment.native_load import GATEWAY, Contender
 from ringlog.loadtest.experiment.server import READER, Server, conninfo_of, log_rows
 from ringlog.schema import session
 from ringlog_lab.bench.asking import asking
+from ringlog_lab.native_load import GATEWAY, Contender
 
 COPY = "copy"
 """The contender beside GATEWAY: psycopg's COPY in binary."""

@@ -16,9 +16,7 @@ import psutil
 
 from ringlog.loadtest.experiment.errors import LoadTestUsageError
 from ringlog.loadtest.experiment.machine import file_system
-from ringlog.loadtest.experiment.native_load import Measurement
 from ringlog.loadtest.experiment.outcome import write_json
-from ringlog.loadtest.experiment.record import Compared, Figure
 from ringlog.loadtest.experiment.verification import Check
 from ringlog_lab.bench.beside_archive import BesideArchive
 from ringlog_lab.bench.beside_http import BesideHttp
@@ -27,6 +25,8 @@ from ringlog_lab.bench.over_http import Fetching
 from ringlog_lab.bench.reading import Reading
 from ringlog_lab.bench.text import Beside, Compiling, Timing
 from ringlog_lab.bench.waveforms import Waveforms
+from ringlog_lab.native_load import Measurement
+from ringlog_lab.record import Compared, Figure
 
 FORMAT = 1
 

@@ -17,10 +17,10 @@ import psycopg
 
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables
-from ringlog.loadtest.experiment.native_load import TDS5, Load, Measurement, Stand
 from ringlog.loadtest.experiment.server import READER, Server
 from ringlog.schema import session
 from ringlog_lab.bench.texts import sending
+from ringlog_lab.native_load import TDS5, Load, Measurement, Stand
 
 SENDERS, RATE = 20, 1000.0
 """connections that send different texts, and how many texts a second all of them together"""

@@ -12,9 +12,9 @@ from pathlib import Path
 from psycopg import sql
 
 from ringlog.loadtest.experiment.facility import Tables, waveforms
-from ringlog.loadtest.experiment.native_load import DIRECT, GATEWAY, TDS5, Load, Measurement, Stand
 from ringlog.loadtest.experiment.server import WRITER, Server, log_rows
 from ringlog_lab.bench.reading import Reading, read_alternating
+from ringlog_lab.native_load import DIRECT, GATEWAY, TDS5, Load, Measurement, Stand
 
 POINTS = (1_000, 10_000, 100_000)
 """Doubles of a waveform: the scenarios of papers/003 have 1,000 to 100,000 points."""

@@ -11,7 +11,6 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.outcome import Outcome
 from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, Time, names, numbers
 from ringlog.loadtest.experiment.server import Server
-from ringlog.loadtest.experiment.stage import Stage, play
 from ringlog_lab.bench.waveforms import disk_rate
 from ringlog_lab.ess import report
 from ringlog_lab.ess.from_ioc import keeps_up, missing_part, tried, write_from_ioc
@@ -19,6 +18,7 @@ from ringlog_lab.ess.retrieval import FORMS, Retrieved, retrieve
 from ringlog_lab.ess.saturation import saturation
 from ringlog_lab.ess.scenarios import SCENARIOS, Scenario, facility
 from ringlog_lab.ess.storage import Written, in_groups, too_much, write
+from ringlog_lab.stage import Stage, play
 
 
 class Source(StrEnum):

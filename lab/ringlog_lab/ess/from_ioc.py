@@ -8,14 +8,14 @@ from pathlib import Path
 import psutil
 from psycopg import sql
 
-from ringlog.loadtest.experiment.epics import ioc, loading, own_ports
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.server import Server
-from ringlog.loadtest.experiment.stage import watching
+from ringlog_lab.epics import ioc, loading, own_ports
 from ringlog_lab.ess.producer import frame, points_of
 from ringlog_lab.ess.scenarios import Scenario, facility
 from ringlog_lab.ess.storage import IOC, Written, empty, size
 from ringlog_lab.ess.waveform_ioc import READY
+from ringlog_lab.stage import watching
 
 MOST_MEGABYTES, MOST_FRAMES = 20.0, 2_000
 """A second: a scenario that asks for more is not tried from an IOC that shares the machine."""

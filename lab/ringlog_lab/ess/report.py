@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from ringlog.loadtest.experiment.duration import in_words
 from ringlog.loadtest.experiment.outcome import Counted, Figure, Line, Outcome, Plot, Point, Section
 from ringlog.loadtest.experiment.report import MISSING, amount
-from ringlog.loadtest.experiment.stage import Stage
 from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog_lab.ess import published
 from ringlog_lab.ess.retrieval import Retrieved
 from ringlog_lab.ess.scenarios import SCENARIOS
 from ringlog_lab.ess.storage import IOC, Written
+from ringlog_lab.stage import Stage
 
 _HOUR = 3600
 _MBIT = 8.0

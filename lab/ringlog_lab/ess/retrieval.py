@@ -13,9 +13,9 @@ from psycopg import sql
 
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.server import Server
-from ringlog.loadtest.experiment.stage import Used, watching
 from ringlog_lab.bench.over_http import got, reading, web
 from ringlog_lab.ess.scenarios import Scenario
+from ringlog_lab.stage import Used, watching
 
 FORMS = ("csv", "json", "raw", "txt")
 THREADS = (1, 10, 100)

@@ -8,10 +8,10 @@ from ringlog.loadtest.experiment.errors import LoadTestUsageError
 from ringlog.loadtest.experiment.outcome import Figure, Line, Outcome, Plot, Point, Section, read_outcome
 from ringlog.loadtest.experiment.report import amount
 from ringlog.loadtest.experiment.running import command_line
-from ringlog.loadtest.experiment.stage import Stage
 from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog_lab.ess import published
 from ringlog_lab.ess.model import CONFIDENCE, EXPLAINED, Regression, regression
+from ringlog_lab.stage import Stage
 
 _NETWORK = 125.0
 """MB/s of 1 Gb/s, the paper's network."""

@@ -12,9 +12,9 @@ from psycopg import sql
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.running import start_load
 from ringlog.loadtest.experiment.server import WRITER, Server
-from ringlog.loadtest.experiment.stage import Used, watching
 from ringlog_lab.ess.producer import Options, Produced, frame, points_of
 from ringlog_lab.ess.scenarios import Scenario
+from ringlog_lab.stage import Used, watching
 
 IOC, PYTHON = "IOC", "Python source"
 _PRODUCERS = 4

@@ -8,7 +8,6 @@ import typer
 from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
 from ringlog.loadtest.experiment.outcome import Outcome
 from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, Time
-from ringlog.loadtest.experiment.stage import Stage, play
 from ringlog_lab.half import report
 from ringlog_lab.half.beside import START
 from ringlog_lab.half.ioc import Listened, listen, missing_part
@@ -18,6 +17,7 @@ from ringlog_lab.half.report import Scale
 from ringlog_lab.half.target import Inserted, Kept, Queried, Replayed, Target
 from ringlog_lab.half.targets import Narrow, Ringlog
 from ringlog_lab.peers.finding import TITLES, Beside, Influxdb, Peers, Questdb, Timescaledb, found
+from ringlog_lab.stage import Stage, play
 
 _PARTS = (0.1, 0.25, 0.5, 1.0)
 """Of the longest query: the spans that are read."""

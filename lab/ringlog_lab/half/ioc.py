@@ -10,13 +10,13 @@ from pathlib import Path
 import psutil
 from psycopg import sql
 
-from ringlog.loadtest.experiment.epics import ioc, loading, own_ports
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.progress import ShowProgress
 from ringlog.loadtest.experiment.server import Server
-from ringlog.loadtest.experiment.stage import cpu_with_children
+from ringlog_lab.epics import ioc, loading, own_ports
 from ringlog_lab.half.published import HERTZ
 from ringlog_lab.half.replay import PVS_OF_A_TABLE, tables
+from ringlog_lab.stage import cpu_with_children
 
 _CONNECTED, _A_PV = 120.0, 0.02
 """Seconds until all PVs are connected, at least, and more for each PV."""

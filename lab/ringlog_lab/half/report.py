@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from ringlog.loadtest.experiment.duration import in_words
 from ringlog.loadtest.experiment.outcome import Counted, Figure, Line, Outcome, Plot, Section
 from ringlog.loadtest.experiment.report import MISSING, amount
-from ringlog.loadtest.experiment.stage import Stage
 from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog_lab.half import published
 from ringlog_lab.half.ioc import Listened
 from ringlog_lab.half.replay import MOST_HOURS, PVS_OF_A_TABLE
 from ringlog_lab.half.target import CONNECTIONS, Inserted, Kept, Queried, Replayed
 from ringlog_lab.peers.finding import INFLUXDB, QUESTDB, TIMESCALEDB, TITLES
+from ringlog_lab.stage import Stage
 
 _IOC = "From a real IOC"
 _METHOD = [

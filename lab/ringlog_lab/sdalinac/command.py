@@ -6,8 +6,8 @@ import typer
 
 from ringlog.loadtest.experiment.outcome import Outcome
 from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, Time, numbers
-from ringlog.loadtest.experiment.stage import Stage, play
 from ringlog_lab.sdalinac import reading, report, writing
+from ringlog_lab.stage import Stage, play
 
 
 def sdalinac(

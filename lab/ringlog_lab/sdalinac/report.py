@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from ringlog.loadtest.experiment.duration import in_words
 from ringlog.loadtest.experiment.outcome import Counted, Figure, Line, Outcome, Plot, Section
 from ringlog.loadtest.experiment.report import MISSING, amount
-from ringlog.loadtest.experiment.stage import Stage
 from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog_lab.sdalinac import published
 from ringlog_lab.sdalinac.reading import MIX, OWN, SIGNALS, Read
 from ringlog_lab.sdalinac.writing import BATCH, TABLES, Wrote
+from ringlog_lab.stage import Stage
 
 _ONE_CLIENT = "one client in Python on the same machine; PostgreSQL 18"
 _METHOD = [

@@ -14,12 +14,12 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.outcome import Outcome
 from ringlog.loadtest.experiment.running import OUTPUT, Compare, Data, Output, Time, start_load
 from ringlog.loadtest.experiment.server import WRITER, Server
-from ringlog.loadtest.experiment.stage import Stage, play
 from ringlog.schema import spring8
 from ringlog.schema.facility_file import load_facility
 from ringlog_lab.soak import report
 from ringlog_lab.soak.watch import Look, look
 from ringlog_lab.soak.writers import Options
+from ringlog_lab.stage import Stage, play
 
 _PROCESSES = 3
 _LOOKS = 40

@@ -10,11 +10,11 @@ from ringlog.loadtest.experiment.duration import in_words
 from ringlog.loadtest.experiment.outcome import Counted, Figure, Line, Outcome, Plot, Section
 from ringlog.loadtest.experiment.report import MISSING, amount
 from ringlog.loadtest.experiment.server import Server
-from ringlog.loadtest.experiment.stage import Stage
 from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog.schema.facility import Facility
 from ringlog_lab.soak.drift import TOLERANCE, Drift, Verdict, drift
 from ringlog_lab.soak.watch import EACH, SERIES, Look, each_row, series
+from ringlog_lab.stage import Stage
 
 if TYPE_CHECKING:
     from ringlog.loadtest.spring8.recorded import Records

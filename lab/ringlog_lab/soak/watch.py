@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ringlog.loadtest.experiment.server import Server
-from ringlog.loadtest.experiment.stage import memory_of
+from ringlog_lab.stage import memory_of
 
 _SIZES = """
 select

@@ -25,20 +25,7 @@ from ringlog.loadtest.experiment.facility import (
     ten_years,
     write_facility,
 )
-from ringlog.loadtest.experiment.native import build
-from ringlog.loadtest.experiment.native_load import (
-    CONTENDERS,
-    DIRECT,
-    GATEWAY,
-    PIPELINED,
-    TDS5,
-    Contender,
-    Load,
-    Measurement,
-    Stand,
-)
 from ringlog.loadtest.experiment.server import WRITER, Server, log_rows, serving
-from ringlog.loadtest.experiment.stolen import Stolen
 from ringlog.loadtest.experiment.verification import SETS, reading, verify
 from ringlog.server.postgres import Postgres
 from ringlog_lab.bench import history as bench_history
@@ -53,6 +40,19 @@ from ringlog_lab.bench.results import Results
 from ringlog_lab.bench.targets import TARGETS, verdicts
 from ringlog_lab.bench.text import usual
 from ringlog_lab.bench.waveforms import POINTS
+from ringlog_lab.native_load import (
+    CONTENDERS,
+    DIRECT,
+    GATEWAY,
+    PIPELINED,
+    TDS5,
+    Contender,
+    Load,
+    Measurement,
+    Stand,
+)
+from ringlog_lab.programs import build
+from ringlog_lab.stolen import Stolen
 from servers import RINGLOG, ringlog, run
 from waiting import PATIENCE, is_alive, wait_until
 
@@ -508,7 +508,7 @@ def test_verdicts(tmp_path: Path) -> None:
 def test_time_that_the_host_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     """`/proc/stat` counts it since the machine was started: each second has what has come since the last."""
     counted = itertools.accumulate(itertools.count(1), initial=1000.0)
-    monkeypatch.setattr("ringlog.loadtest.experiment.stolen._stolen", lambda: next(counted))
+    monkeypatch.setattr("ringlog_lab.stolen._stolen", lambda: next(counted))
     with Stolen() as stolen:
         wait_until(lambda: len(stolen.seconds) >= 2)
     assert stolen.seconds[:2] == [1, 2]

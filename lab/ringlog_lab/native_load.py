@@ -12,11 +12,9 @@ import psutil
 
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables
-from ringlog.loadtest.experiment.server import WRITER, Server
-from ringlog.loadtest.experiment.stolen import Stolen
-
-WARM = 0.5
-"""Seconds of a load before it is measured: plans are made, caches filled."""
+from ringlog.loadtest.experiment.native import WARM, command
+from ringlog.loadtest.experiment.server import Server
+from ringlog_lab.stolen import Stolen
 
 
 @dataclass(frozen=True)
@@ -89,11 +87,6 @@ class Measurement:
         return self.rate * self.columns
 
     @property
-    def background(self) -> float:
-        """CPU of PostgreSQL's own processes: autovacuum, checkpoints, the writing of its log."""
-        return max(0.0, self.postgres - self.backends)
-
-    @property
     def server(self) -> float:
         """CPU spent on calls by PostgreSQL's backends and the gateway together."""
         return self.backends + self.gateway
@@ -128,30 +121,18 @@ class Load:
     def command(self, programs: Path, server: Server, first: int) -> list[str]:
         """The client and its arguments. `first`: the row of the rings to continue from."""
         one = self.contender
-        program = "tdsload" if one.version else "pgload"
-        connections = _PIPELINES if one.group > 1 else self.connections
-        options = {
-            "h": "127.0.0.1",
-            "p": server.port if one.version else server.postgres_port,
-            "u": WRITER,
-            "x": self.tables.prefix,
-            "c": self.tables.columns,
-            "a": self.tables.points,
-            "t": min(self.tables.count, max(self.connections, 1)),
-            "r": self.tables.rows,
-            "f": first,
-            "n": connections,
-            "b": one.group,
-            "w": self.warm,
-            "s": self.seconds,
-            "q": self.rate,
-        }
-        if one.version:
-            options["v"] = one.version
-        return [
-            str(programs / program),
-            *(word for key in options for word in (f"-{key}", str(options[key]))),
-        ]
+        return command(
+            programs / ("tdsload" if one.version else "pgload"),
+            server.port if one.version else server.postgres_port,
+            self.tables,
+            _PIPELINES if one.group > 1 else self.connections,
+            self.seconds,
+            first,
+            version=one.version,
+            warm=self.warm,
+            group=one.group,
+            rate=self.rate,
+        )
 
 
 class Stand:
