@@ -86,6 +86,7 @@ plant: $(VENV)/.installed
 	PYTHONPATH=tests $(BIN)/python -m plant --seconds $(PLANT_SECONDS)
 
 chaos: $(VENV)/.installed
+	$(call debian,libfaketime,a clock that is wrong)
 	PYTHONPATH=tests:tests/gateway:tests/long:tests/long/faults $(BIN)/python -m chaos --seconds $(CHAOS_SECONDS) \
 	  $(if $(CHAOS_SEED),--seed $(CHAOS_SEED))
 

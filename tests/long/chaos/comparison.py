@@ -26,6 +26,8 @@ class Figures:
     longest: float = 0.0
     """seconds that a writer of a sound table has waited, but for restarts"""
     longest_of: str = ""
+    answers: list[str] = field(default_factory=list)
+    """what it was answered meanwhile"""
     faults: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
 
@@ -41,6 +43,7 @@ class Figures:
                 f"{self.rows} rows: {self.lost} lost, {self.repeated} repeated, {self.wrong} wrong;"
                 f" {self.thinned} of damaged spools, which the ledger counts",
                 f"longest wait but for restarts: {self.longest:.3f} s ({self.longest_of})",
+                *self.answers[-20:],
                 *self.problems,
             ]
         )
@@ -137,6 +140,10 @@ def longest_wait(site: Site, figures: Figures) -> None:
             if rest > figures.longest:
                 since = begin - site.begun
                 figures.longest, figures.longest_of = rest, f"{writer.table}, from {since:.1f} s on"
+                figures.answers = [
+                    f"  {at - site.begun:.3f} s: {words:.100}"
+                    for at, words in (*writer.ledger.answers.get(begin, ()), (end, "acknowledged"))
+                ]
 
 
 def _without(begin: float, end: float, excuses: Iterable[Excuse]) -> list[tuple[float, float]]:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 _RECORD = struct.Struct("<iqdq")
+_LONG = 0.5
+"""seconds of a wait that is explained"""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -41,12 +43,17 @@ class Ledger:
     file: Path
     waits: list[tuple[float, float]] = field(default_factory=list)
     """begin and end of each call, of time.monotonic"""
+    answers: dict[float, list[tuple[float, str]]] = field(default_factory=dict)
+    """of each long wait, by its begin: what was answered instead of an acknowledgement, and when"""
 
     def __post_init__(self) -> None:
         self._stream = self.file.open("ab", buffering=0)
 
-    def acknowledge(self, row: Row, begun: float) -> None:
-        self.waits.append((begun, time.monotonic()))
+    def acknowledge(self, row: Row, begun: float, answers: list[tuple[float, str]]) -> None:
+        end = time.monotonic()
+        self.waits.append((begun, end))
+        if end - begun > _LONG:
+            self.answers[begun] = answers
         self._stream.write(row.bits)
 
     def rows(self) -> Iterator[Row]:

@@ -65,16 +65,18 @@ class Writer(threading.Thread, ABC):
     def send(self, row: Row) -> None:
         """Until it is acknowledged."""
         begun = time.monotonic()
+        answers: list[tuple[float, str]] = []
         while True:
             try:
                 self.put(row)
             except Failed as failed:
                 self.answers[str(failed)] += 1
+                answers.append((time.monotonic(), str(failed)))
                 if not failed.connected:
                     self.leave()
                 time.sleep(_PAUSE)
             else:
-                self.ledger.acknowledge(row, begun)
+                self.ledger.acknowledge(row, begun, answers)
                 return
 
     @abstractmethod
