@@ -27,7 +27,7 @@ from ringlog.history.copying import POSTGRES_EPOCH
 from ringlog.history.priority import lower_backend
 from ringlog.history.summaries import Turn, alone, connected
 from ringlog.schema import closed
-from ringlog.schema.catalogue import WEEK_BOUNDS
+from ringlog.schema.catalogue import WEEKS
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.many import by_connection
 from ringlog.schema.partitions import EARLIEST
@@ -51,8 +51,6 @@ _NICENESS = 10
 
 _MICROSECOND = timedelta(microseconds=1)
 
-_TEXTS = ("text", "character varying")
-
 
 @dataclass(frozen=True)
 class _Column:
@@ -60,8 +58,7 @@ class _Column:
     attnum: int
     type: int
     modifier: int
-    kind: str
-    """its type's name in PostgreSQL"""
+    kind: ColumnType
 
 
 @dataclass(frozen=True)
@@ -183,9 +180,7 @@ def _parts(connection: psycopg.Connection, table: str) -> list[_Part]:
     rows = connection.execute(
         f"""
         select child.oid, child.relname, bounds[1]::timestamptz, bounds[2]::timestamptz
-        from pg_inherits
-        join pg_class as child on child.oid = inhrelid
-        {WEEK_BOUNDS}
+        from {WEEKS}
         where inhparent = %s::regclass and bounds is not null
         order by 3
         """,
@@ -265,27 +260,27 @@ def _columns(connection: psycopg.Connection, log: sql.Identifier) -> list[_Colum
     """The columns of a log that may be packed, time first: texts, numbers of a fixed width, and waveforms of
     these numbers."""
     rows = connection.execute(
-        "select attname, attnum, atttypid, atttypmod, format_type(atttypid, null) from pg_attribute"
+        "select attname, attnum, atttypid, atttypmod, format_type(atttypid, atttypmod) from pg_attribute"
         " where attrelid = %s::regclass and attnum > 0 and not attisdropped"
         " order by attname <> 'time', attnum",
         [log.as_string()],
     )
-    found = [_Column(*row) for row in rows]
     return [
-        column
-        for column in found
-        if column.name == "time" or column.kind in _TEXTS or ColumnType.of_postgresql(column.kind) is not None
+        _Column(name, attnum, oid, modifier, kind)
+        for name, attnum, oid, modifier, text in rows
+        if (kind := ColumnType.of_postgresql(text)) is not None
+        and (name == "time" or kind.is_fixed or kind.is_packed or (kind.is_text and not kind.is_array))
     ]
 
 
 def _most(connection: psycopg.Connection, part: _Part, columns: Sequence[_Column], start: datetime) -> int:
     """How many rows a block has: fewer where waveforms and texts are long, by those of the first rows."""
     lengths = [
-        sql.SQL("octet_length({}) / 8" if column.kind in _TEXTS else "array_length({}, 1)").format(
+        sql.SQL("octet_length({}) / 8" if column.kind.is_text else "array_length({}, 1)").format(
             sql.Identifier(column.name)
         )
         for column in columns
-        if column.kind in _TEXTS or column.kind.endswith("[]")
+        if column.kind.is_text or column.kind.is_array
     ]
     if not lengths:
         return BLOCK
@@ -328,14 +323,14 @@ def _packed(
     from ringlog.history.packing import packed, packed_texts, packed_times
 
     function, unpack = _packer(connection)
-    single = [column for column in columns if not column.kind.endswith("[]")]
+    single = [column for column in columns if not column.kind.is_array]
     rows = sql.SQL('select * from {} where "time" >= {} and "time" < {} order by "time", seq_no').format(
         sql.Identifier("log", part.name), sql.Literal(start), sql.Literal(end)
     )
 
     def aggregate(column: _Column) -> sql.Composed:
         array = sql.SQL("array_agg({})").format(sql.Identifier(column.name))
-        return array if column.kind in _TEXTS else sql.SQL("{}({})").format(function, array)
+        return array if column.kind.is_text else sql.SQL("{}({})").format(function, array)
 
     query = sql.SQL("select count(*), {} from ({}) as logged").format(
         sql.SQL(", ").join(map(aggregate, single)), rows
@@ -346,7 +341,7 @@ def _packed(
         return 0, [(columns[0], packed_times(np.empty(0, np.int64)))]
     contents = []
     for column, array in zip(single, arrays, strict=True):
-        if column.kind in _TEXTS:
+        if column.kind.is_text:
             content = packed_texts(array)
         elif column.name == "time":
             times, _ = unpack(array, "i8")
@@ -355,15 +350,13 @@ def _packed(
             content = packed(*unpack(array, _element(column)))
         contents.append((column, content))
     for column in columns:
-        if column.kind.endswith("[]") and (waveforms := _waveforms(connection, column, rows)) is not None:
+        if column.kind.is_array and (waveforms := _waveforms(connection, column, rows)) is not None:
             contents.append((column, waveforms))
     return int(n), contents
 
 
 def _element(column: _Column) -> str:
-    kind = ColumnType.of_postgresql(column.kind.removesuffix("[]"))
-    assert kind is not None
-    return "u1" if kind.kind is Kind.BIT else kind.numpy
+    return "u1" if column.kind.kind is Kind.BIT else column.kind.numpy
 
 
 def _packer(connection: psycopg.Connection) -> tuple[sql.Identifier, Callable[[Any, str], Numbers]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from psycopg import pq, sql
 
 from ringlog.history.arrays import sent
-from ringlog.schema.column_type import NUMBERS, ColumnType, Kind
+from ringlog.schema.column_type import ColumnType, Kind
 
 _SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 _HEADER = 19  # signature, flags, length of the extension, which PostgreSQL leaves empty
@@ -19,21 +19,23 @@ _TRAILER = 2
 POSTGRES_EPOCH = 946_684_800_000_000
 """2000-01-01, where PostgreSQL's times begin, in microseconds since 1970."""
 
-FORMATS = {
-    kind.sql.lower(): "u1" if kind.kind is Kind.BIT else f">{kind.numpy}" for kind in map(ColumnType, NUMBERS)
-} | {"timestamp with time zone": ">i8"}
-"""PostgreSQL's types that can be read, by their names in the catalogue, as numpy's."""
+_TIME = ">i8"
+
+
+def _format(kind: ColumnType) -> str:
+    """What PostgreSQL sends of a number of this type, or of a waveform's points, as numpy's type."""
+    return "u1" if kind.kind is Kind.BIT else f">{kind.numpy}"
 
 
 def copied(
-    connection: psycopg.Connection, query: sql.Composable, types: Sequence[str]
+    connection: psycopg.Connection, query: sql.Composable, types: Sequence[ColumnType]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
     """The result of a query whose first column is a time and the others, of these types, numbers.
 
     Gives the times in microseconds since 1970, the values, (rows, columns), and which of them are null.
     """
     content = _content(connection, sql.SQL("copy ({}) to stdout (format binary)").format(query))
-    formats = [np.dtype(FORMATS["timestamp with time zone"]), *(np.dtype(FORMATS[name]) for name in types)]
+    formats = [np.dtype(_TIME), *(np.dtype(_format(kind)) for kind in types)]
     rows = _of_one_length(content, formats)
     if rows is None:
         return _of_any_length(content, formats)
@@ -66,9 +68,9 @@ def _content(connection: psycopg.Connection, statement: sql.Composed) -> bytes:
 
 
 def copied_waveforms(
-    connection: psycopg.Connection, query: sql.Composable, kind: str
+    connection: psycopg.Connection, query: sql.Composable, kind: ColumnType
 ) -> Iterator[NDArray[np.float64] | None]:
-    """The result of a query of one column of arrays, whose elements are of this type: each array, or None.
+    """The result of a query of one column of arrays, of this type: each array, or None.
 
     One row is in memory at once. Raises ValueError.
     """
@@ -87,7 +89,7 @@ def copied_waveforms(
             if length < 0:
                 yield None
                 continue
-            values, there = sent(row[6 : 6 + length], FORMATS[kind].lstrip(">"))
+            values, there = sent(row[6 : 6 + length], _format(kind).lstrip(">"))
             if there is not None:
                 raise ValueError("a waveform has nulls")
             yield values.astype(np.float64)

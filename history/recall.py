@@ -14,10 +14,11 @@ from ringlog.history.books import enter
 from ringlog.history.connection import Connection, connect, rows
 from ringlog.history.folder import Damaged, Folder
 from ringlog.history.manifest import ColdWeek, default_partition, manifest, settings, verify
+from ringlog.schema.catalogue import columns
 from ringlog.schema.change import change, run
+from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.partitions import PARTITION_OPTIONS, Week, alone, keep_statistics_small
 from ringlog.schema.roles import become_owner
-from ringlog.schema.tables import stored_columns
 from ringlog.schema.tiers import cold_week
 
 
@@ -80,8 +81,9 @@ def _make(connection: sa.Connection, week: ColdWeek, name: str) -> None:
 
 def _numerics(connection: sa.Connection, table: str) -> dict[str, str]:
     """The columns of a log that are numeric, with their types."""
-    columns = stored_columns(connection, "log", [table])[table]
-    return {column: kind for column, kind in columns.items() if kind.startswith("NUMERIC")}
+    stored = columns(connection, sql.Identifier("log", table))
+    types = {column: ColumnType.of_postgresql(kind) for column, kind in stored.items()}
+    return {column: kind.sql for column, kind in types.items() if kind and kind.kind is Kind.NUMERIC}
 
 
 def _change_types(connection: sa.Connection, name: str, types: Mapping[str, str]) -> None:

@@ -95,10 +95,10 @@ def series(
     if known is None:
         return None
     kind, seconds = known.type, known.seconds
-    if kind is None:
-        return None
-    if kind.is_array:
+    if kind is not None and kind.is_packed:
         return _waveforms(connection, table, known, start, end)
+    if kind is None or not kind.is_fixed:
+        return None
     span = (end - start).total_seconds()
     if not seconds or span < _FEW * seconds:
         return None
@@ -138,7 +138,7 @@ def _count(connection: Connection, table: str, start: datetime, end: datetime, m
 
 @dataclass(frozen=True)
 class _Column:
-    """A column, its type (None: not of numbers of a fixed width), seconds from row to row of its log, and how
+    """A column, its type (None: of none of ringlog's types), seconds from row to row of its log, and how
     its arrays are read."""
 
     name: str

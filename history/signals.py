@@ -7,6 +7,7 @@ from datetime import datetime
 from psycopg import sql
 
 from ringlog.history.connection import Connection, records, transaction
+from ringlog.schema.column_type import ColumnType
 
 
 @dataclass(frozen=True)
@@ -14,13 +15,12 @@ class Place:
     """The signal's rows are those of `column` in `log.<table>` from `since` on and before `until`.
 
     None is no bound.
-    `type` is the facility file's: real, double, int, smallint, bigint, bit or varchar(n).
     """
 
     signal: str
     table: str
     column: str
-    type: str
+    type: ColumnType
     unit: str
     since: datetime | None
     until: datetime | None
@@ -40,6 +40,6 @@ def places(database: str | Connection, signals: Sequence[str]) -> dict[str, tupl
     ).format(sql.Literal([*found]))
     with transaction(database) as connection:
         for row in records(connection, query):
-            place = Place(**row)
+            place = Place(**row | {"type": ColumnType.of(row["type"])})
             found[place.signal] += (place,)
     return found

@@ -23,11 +23,13 @@ from psycopg import errors, sql
 from psycopg.types.range import Range
 
 from ringlog.history import blocks, waveforms
-from ringlog.history.copying import FORMATS, copied, copied_waveforms
+from ringlog.history.copying import copied, copied_waveforms
 from ringlog.history.spans import Spans, combined, of_rows
-from ringlog.schema import closed, locks, session
-from ringlog.schema.catalogue import WEEK_BOUNDS
+from ringlog.schema import catalogue, closed, locks, session
+from ringlog.schema.catalogue import WEEKS
 from ringlog.schema.clock import JUMP
+from ringlog.schema.column_type import ColumnType
+from ringlog.schema.facility import KEY_COLUMNS
 from ringlog.schema.many import by_connection
 from ringlog.schema.partitions import EARLIEST, MAY_LOOK, has_pages
 from ringlog.schema.roles import OWNER
@@ -39,9 +41,6 @@ ENOUGH = 10
 
 VALUES = 1_000_000
 """About so many values are in memory at once."""
-
-NUMBERS = {*FORMATS} - {"timestamp with time zone"}
-"""PostgreSQL's types that are summarised, and those of the points of waveforms that are."""
 
 NEAR = 100
 """So many values between two spans are read with them."""
@@ -99,10 +98,9 @@ class _Table:
     levels: tuple[int, ...]
     until: datetime | None
     cycle: float
-    numbers: dict[str, str]
-    """Columns of single numbers, and their types in PostgreSQL."""
-    waveforms: dict[str, str]
-    """The columns of waveforms, with the types of their points."""
+    numbers: dict[str, ColumnType]
+    """Columns of single numbers."""
+    waveforms: dict[str, ColumnType]
     single: bool
     """the summaries' numbers are single precision"""
     kept_from: datetime
@@ -236,9 +234,7 @@ def _note_damage(connection: psycopg.Connection, table: str, error: psycopg.Erro
     found = connection.execute(
         f"""
         select cast(bounds[1] as timestamptz), cast(bounds[2] as timestamptz)
-        from pg_class as child
-        join pg_inherits on inhrelid = child.oid
-        {WEEK_BOUNDS}
+        from {WEEKS}
         where child.oid = ringlog.damaged_place(%s)::regclass and inhparent = %s::regclass
           and bounds is not null
         """,
@@ -279,32 +275,30 @@ def _due(connection: psycopg.Connection, now: datetime, enough: int, may_look: b
     ).fetchall()
 
 
+def summarised_columns(connection: psycopg.Connection, table: str) -> dict[str, ColumnType]:
+    """The columns of a log that are summarised: numbers, and waveforms of numbers."""
+    stored = catalogue.columns(connection, sql.Identifier("log", table))
+    types = {column: ColumnType.of_postgresql(kind) for column, kind in stored.items()}
+    return {
+        column: kind
+        for column, kind in types.items()
+        if kind is not None and (kind.is_fixed or kind.is_packed) and column not in KEY_COLUMNS
+    }
+
+
 def _tables(connection: psycopg.Connection, due: Iterable[tuple[Any, ...]]) -> Iterator[_Table]:
     """These tables with their columns, each when its turn comes."""
     for name, levels, until, cycle, period, kept_from, dropped_until in due:
-        columns = connection.execute(
-            """
-            select attname, format_type(atttypid, null) from pg_attribute
-            where attrelid = %s::regclass and attnum > 0 and not attisdropped
-              and attname not in ('seq_no', 'time')
-            order by attnum
-            """,
-            [sql.Identifier("log", name).as_string()],
-        ).fetchall()
-        (numbers,) = _row(
-            connection,
-            "select atttypid::regtype::text from pg_attribute"
-            " where attrelid = %s::regclass and attname = 'min'",
-            sql.Identifier("summary", name).as_string(),
-        )
+        columns = summarised_columns(connection, name)
+        arrays = catalogue.columns(connection, sql.Identifier("summary", name))
         table = _Table(
             name,
             tuple(levels),
             until,
             period or cycle,
-            {column: kind for column, kind in columns if kind in NUMBERS},
-            {column: kind[:-2] for column, kind in columns if kind.endswith("[]") and kind[:-2] in NUMBERS},
-            numbers == "real[]",
+            {column: kind for column, kind in columns.items() if kind.is_fixed},
+            {column: kind for column, kind in columns.items() if kind.is_packed},
+            arrays["min"] == "real[]",
             kept_from,
             dropped_until,
         )

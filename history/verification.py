@@ -6,7 +6,7 @@ import psycopg
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history.summaries import NUMBERS
+from ringlog.history.summaries import summarised_columns
 
 _DAY = 86_400
 
@@ -27,10 +27,8 @@ def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Ite
             "length": sql.SQL("interval {}").format(sql.Literal(f"{length} seconds")),
             "until": sql.Literal(until),
         }
-        numbers = sql.Literal([*NUMBERS, *(f"{kind}[]" for kind in NUMBERS)])
-        columns = sql.SQL(_COLUMNS).format(
-            numbers=numbers, relation=sql.Literal(names["log"].as_string()), **names
-        )
+        there = sql.Literal([*summarised_columns(connection, table)])
+        columns = sql.SQL(_COLUMNS).format(there=there, **names)
         counts = sql.SQL(_COUNTS).format(**names)
         compared = _compared(connection, table, length, columns, counts)
         yield from whole(connection, f"summary.{table}", compared)
@@ -75,11 +73,7 @@ with span as (
     span.n + coalesce(span.nans, 0) + coalesce(span.nulls, 0) as rows
   from {storage} as block
   cross join unnest(block.n, block.nans, block.nulls) with ordinality as span (n, nans, nulls, number)
-  where block.level = {level} and exists (
-    select from pg_attribute
-    where attrelid = {relation}::regclass and attname = split_part(block.column_name, '.', 1)
-      and not attisdropped and format_type(atttypid, null) = any({numbers})
-  )
+  where block.level = {level} and split_part(block.column_name, '.', 1) = any({there}::text[])
 ), compared as (
   select *, max(rows) over (partition by begin) as most from span
 )

@@ -21,6 +21,7 @@ from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal, reduced, shown_type, waveform_of
 from ringlog.retrieval.texts import moment, query
 from ringlog.schema.alarms import SEVERITIES, STATUSES, number_of
+from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import nanoseconds_of
 
 MICROSECOND = timedelta(microseconds=1)
@@ -290,7 +291,8 @@ class Column:
     @property
     def shown(self) -> Place:
         """The place with the type that its samples have."""
-        return replace(self.place, type=shown_type(self.place.type) if self.scalar is None else "double")
+        kind = ColumnType(Kind.DOUBLE) if self.scalar else shown_type(self.place.type)
+        return replace(self.place, type=kind)
 
     def samples(self, batch: pa.RecordBatch) -> Samples:
         time = batch.column(0).view(pa.int64()).to_numpy()
@@ -298,17 +300,16 @@ class Column:
         def whole(name: str | None, names: Sequence[str] = ()) -> Whole | None:
             return None if name is None else _whole(batch[name], names)
 
-        place, values = self.place, batch[self.place.column]
-        shown = self.shown
+        values, kind = batch[self.place.column], self.place.type.kind
         if self.scalar is not None:
             values = reduced(values, self.scalar)
-        elif place.type == "datetime":
+        elif kind is Kind.DATETIME:
             values = pc.strftime(values, format="%Y-%m-%dT%H:%M:%SZ")
-        elif shown.type != place.type and shown.type == "double":
+        elif kind is Kind.NUMERIC:
             # PostgreSQL's numeric comes as its digits
             values = pc.cast(values, pa.float64())
         return Samples(
-            shown,
+            self.shown,
             time,
             values,
             whole(self.nanoseconds),

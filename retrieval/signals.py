@@ -15,9 +15,6 @@ from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.texts import query
 from ringlog.schema.column_type import ColumnType, Kind
 
-TEXT = "varchar"
-"""The type that texts of any length and times are shown with."""
-
 LONGEST = 1000  # characters of a name or pattern
 
 _OF_WAVEFORMS = re.compile(rf"(.+)\.({'|'.join(waveforms.SCALARS)})", re.DOTALL)
@@ -30,7 +27,8 @@ class Signal:
     name: str
     table: str
     column: str
-    type: str
+    type: ColumnType
+    """as `shown_type` has it"""
     unit: str
     description: str
     limits: tuple[float, float] | None
@@ -52,7 +50,7 @@ class Signal:
     @property
     def is_number(self) -> bool:
         """Whether it is one number at a time: neither text nor a waveform."""
-        return self.type != TEXT and ColumnType.of(self.type).is_number
+        return self.type.is_number
 
 
 def describe(servers: Servers, names: Sequence[str]) -> dict[str, Signal]:
@@ -103,7 +101,7 @@ def waveform_of(name: str) -> tuple[str, str] | None:
 
 def is_waveform(signal: Signal) -> bool:
     """Whether it is a waveform of numbers."""
-    return signal.type != TEXT and ColumnType.of(signal.type).is_packed
+    return signal.type.is_packed
 
 
 def scalar_of(waveform: Signal, scalar: str) -> Signal:
@@ -111,7 +109,7 @@ def scalar_of(waveform: Signal, scalar: str) -> Signal:
     return replace(
         waveform,
         name=f"{waveform.name}.{scalar}",
-        type="double",
+        type=ColumnType(Kind.DOUBLE),
         unit="" if scalar == "length" else waveform.unit,
         description=f"{scalar} of {waveform.description or waveform.name}",
         limits=None,
@@ -185,13 +183,13 @@ def latest(connection: Connection, table: str, columns: Sequence[str]) -> pa.Rec
     return found[0] if found else None
 
 
-def shown_type(kind: str) -> str:
-    """The type reported for a facility file's: double for numeric, varchar for datetime and text."""
-    match ColumnType.of(kind).kind:
+def shown_type(kind: ColumnType) -> ColumnType:
+    """The type reported for a column's: double for numeric, varchar of any length for datetime and text."""
+    match kind.kind:
         case Kind.NUMERIC:
-            return Kind.DOUBLE.value
+            return ColumnType(Kind.DOUBLE)
         case Kind.DATETIME | Kind.TEXT:
-            return TEXT
+            return ColumnType(Kind.VARCHAR)
     return kind
 
 
@@ -204,7 +202,7 @@ def _signal(row: dict[str, Any]) -> Signal:
         row["signal"],
         row["table_name"],
         row["column_name"],
-        shown_type(row["type"]),
+        shown_type(ColumnType.of(row["type"])),
         row["unit"],
         row["description"],
         limits,

@@ -1,16 +1,19 @@
-"""What PostgreSQL's catalogue says of a relation: its columns, the bounds of a week."""
+"""What PostgreSQL's catalogue says of relations: which there are, their columns, the weeks of a log."""
 
+from collections.abc import Collection
 from typing import Any
 
 import psycopg
 import sqlalchemy as sa
 from psycopg import sql
 
-WEEK_BOUNDS = """cross join lateral regexp_match(
+WEEKS = """pg_inherits
+join pg_class as child on child.oid = inhrelid
+cross join lateral regexp_match(
   pg_get_expr(child.relpartbound, 0), 'FROM \\(''(.+)''\\) TO \\(''(.+)''\\)'
 ) as bounds"""
-"""Part of a query: the begin and end, as texts, of the week that `child`, a row of pg_class, is; null for a
-relation that is no week of a log."""
+"""Part of a query: the partitions of logs, as `child`, with begin and end as texts in the array `bounds`,
+which is null for the default one; `inhparent` is the log."""
 
 _COLUMNS = """
 select attname::text, format_type(atttypid, atttypmod)
@@ -19,11 +22,37 @@ where attrelid = to_regclass(%(relation)s) and attnum > 0 and not attisdropped
 order by attnum
 """
 
+_Connection = psycopg.Connection[Any] | sa.Connection
 
-def columns(connection: psycopg.Connection[Any] | sa.Connection, relation: sql.Identifier) -> dict[str, str]:
+
+def _rows(connection: _Connection, query: str, words: dict[str, Any]) -> list[Any]:
+    if isinstance(connection, sa.Connection):
+        return [*connection.exec_driver_sql(query, words)]
+    return connection.execute(query.encode(), words).fetchall()
+
+
+def columns(connection: _Connection, relation: sql.Identifier) -> dict[str, str]:
     """All columns of a relation in their order, with types as format_type writes them; none where there is no
     such relation. `ringlog.schema.tables.stored_columns` has the data columns of many tables at once."""
-    words = {"relation": relation.as_string()}
-    if isinstance(connection, sa.Connection):
-        return {row[0]: row[1] for row in connection.exec_driver_sql(_COLUMNS, words)}
-    return dict(connection.execute(_COLUMNS, words).fetchall())
+    return dict(_rows(connection, _COLUMNS, {"relation": relation.as_string()}))
+
+
+def exists(connection: _Connection, schema: str, name: str) -> bool:
+    """Whether there is a relation of this name."""
+    words = {"relation": sql.Identifier(schema, name).as_string()}
+    return _rows(connection, "select to_regclass(%(relation)s) is not null", words)[0][0] is True
+
+
+def relations(
+    connection: _Connection, schemas: Collection[str], names: Collection[str]
+) -> dict[tuple[str, str], str]:
+    """The relations of these names in these schemas: schema and name, and pg_class.relkind. In order of the
+    names, a view before a table of the same name."""
+    query = """
+    select nspname::text, relname::text, relkind::text
+    from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+    where nspname = any(%(schemas)s) and relname = any(%(names)s)
+    order by relname, relkind <> 'v', nspname
+    """
+    found = _rows(connection, query, {"schemas": [*schemas], "names": [*names]})
+    return {(schema, name): kind for schema, name, kind in found}

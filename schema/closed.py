@@ -17,6 +17,7 @@ from datetime import datetime
 import psycopg
 from psycopg import sql
 
+from ringlog.schema import catalogue
 from ringlog.schema.roles import CLOSED, READER, TABLE_READER
 
 _CREATE = """
@@ -49,8 +50,7 @@ def storage(table: str) -> sql.Identifier:
 
 
 def is_there(connection: psycopg.Connection, table: str) -> bool:
-    query = "select to_regclass(%s) is not null"
-    return connection.execute(query, [storage(table).as_string()]).fetchone() == (True,)
+    return catalogue.exists(connection, CLOSED, table)
 
 
 def create_missing(connection: psycopg.Connection, table: str) -> None:

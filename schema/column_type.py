@@ -56,7 +56,10 @@ _ELSEWHERE = {
 NUMBERS = tuple(kind for kind, elsewhere in _ELSEWHERE.items() if elsewhere.numpy)
 """Kinds of numbers of a fixed width, a bit being 0 or 1."""
 
-_NAMED = {_ELSEWHERE[kind].sql.lower(): kind for kind in NUMBERS}
+_NAMED = {elsewhere.sql.lower(): kind for kind, elsewhere in _ELSEWHERE.items()} | {
+    "character varying": Kind.VARCHAR
+}
+_POSTGRESQL = re.compile(r"(?P<name>[a-z ]+)(\((?P<first>\d+)(,(?P<second>\d+))?\))?(?P<array>\[\])?", re.A)
 _TEXT = re.compile(r"(?P<kind>[a-z]+)(\((?P<first>[1-9]\d*|0)(,(?P<second>\d+))?\))?(?P<array>\[\])?", re.A)
 
 
@@ -66,7 +69,7 @@ class ColumnType:
 
     kind: Kind
     length: int | None = None
-    """the most characters of a varchar"""
+    """the most characters of a varchar; None: its size is not known, as a numeric's without digits"""
     digits: int | None = None
     """of a numeric"""
     scale: int | None = None
@@ -81,14 +84,30 @@ class ColumnType:
 
     @classmethod
     def of_postgresql(cls, name: str) -> "ColumnType | None":
-        """The type that PostgreSQL's catalogue names so, where it is of numbers of a fixed width, single or
-        waveforms; None for any other."""
-        kind = _NAMED.get(name.removesuffix("[]"))
-        return None if kind is None else ColumnType(kind, is_array=name.endswith("[]"))
+        """The type that PostgreSQL's format_type writes so, with its size or without it; None for one that no
+        column of a facility has."""
+        found = _POSTGRESQL.fullmatch(name)
+        kind = _NAMED.get(found["name"]) if found else None
+        if found is None or kind is None:
+            return None
+        array = found["array"] is not None
+        first, second = (None if size is None else int(size) for size in (found["first"], found["second"]))
+        match kind:
+            case Kind.VARCHAR:
+                return ColumnType(kind, length=first, is_array=array)
+            case Kind.NUMERIC if not array:
+                return ColumnType(kind, digits=first, scale=second)
+            case Kind.NUMERIC | Kind.DATETIME | Kind.TEXT if array:
+                return None
+        return ColumnType(kind, is_array=array)
 
     def __str__(self) -> str:
-        size = {Kind.VARCHAR: f"({self.length})", Kind.NUMERIC: f"({self.digits},{self.scale})"}
-        return f"{self.kind}{size.get(self.kind, '')}{'[]' if self.is_array else ''}"
+        return f"{self.kind}{self._size(',')}{'[]' if self.is_array else ''}"
+
+    def _size(self, comma: str) -> str:
+        sizes = (size for size in (self.length, self.digits, self.scale) if size is not None)
+        size = comma.join(map(str, sizes))
+        return f"({size})" if size else ""
 
     @property
     def element(self) -> "ColumnType":
@@ -138,8 +157,7 @@ class ColumnType:
     @property
     def sql(self) -> str:
         """Its SQL, as SQLAlchemy writes it: DOUBLE PRECISION[], NUMERIC(10, 2)."""
-        size = {Kind.VARCHAR: f"({self.length})", Kind.NUMERIC: f"({self.digits}, {self.scale})"}
-        return f"{_ELSEWHERE[self.kind].sql}{size.get(self.kind, '')}{'[]' if self.is_array else ''}"
+        return f"{_ELSEWHERE[self.kind].sql}{self._size(', ')}{'[]' if self.is_array else ''}"
 
     @property
     def sqlalchemy(self) -> "TypeEngine[Any]":

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.schema.catalogue import WEEK_BOUNDS
+from ringlog.schema.catalogue import WEEKS
 from ringlog.schema.change import run
 from ringlog.schema.clock import Clock
 from ringlog.schema.facility import Facility
@@ -123,9 +123,7 @@ select week.begins, week.relation, week.estimate
 from (
   select
     (bounds[1])::timestamptz, (bounds[2])::timestamptz, child.oid::regclass::text, child.reltuples::bigint
-  from pg_inherits
-  join pg_class as child on child.oid = inhrelid
-  {WEEK_BOUNDS}
+  from {WEEKS}
   where inhparent = to_regclass(format('log.%I', cast(:table as text))) and bounds is not null
   union all
   select cold.begins, cold.ends, null, cold.rows from ringlog.cold_week as cold

@@ -3,7 +3,7 @@ thousands of new tables are made some at a time."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from typing import TypeAlias
 
 import sqlalchemy as sa
@@ -16,7 +16,6 @@ from ringlog.procedures import (
     online_view,
     shared_procedures,
     superusers_procedure,
-    system_script,
     table_procedures,
 )
 from ringlog.procedures.parameters import shared_procedures as shared_parameter_procedures
@@ -25,6 +24,7 @@ from ringlog.schema import (
     elsewhere,
     ledger,
     locks,
+    made,
     moves,
     obstacles,
     parameter_tables,
@@ -44,6 +44,7 @@ from ringlog.schema.change import announce, change, driver, run
 from ringlog.schema.column_type import Kind
 from ringlog.schema.database import missing_settings
 from ringlog.schema.facility import Facility, Table
+from ringlog.schema.made import Before
 from ringlog.schema.obstacles import InstallRefused, Obstacle
 from ringlog.schema.partitions import (
     keep_statistics_small,
@@ -59,9 +60,6 @@ __all__ = ["InstallRefused", "InstallReport", "bring_up_to_date", "install"]
 AT_ONCE = 5_000
 """About so many columns are made in one transaction. PostgreSQL's process keeps some 24 KB for each until it
 ends, and 35 locks for each table until it commits."""
-
-_COMPARED = 100
-"""procedures whose texts are in memory at once: those of thousands of tables are hundreds of megabytes"""
 
 Part: TypeAlias = Callable[[sa.Connection], list[str]]
 """Makes another package's objects in the database, as ringlog_owner, and returns what it has changed."""
@@ -190,27 +188,17 @@ class _Ringlogs:
             self.created.append(f"procedure {superusers_procedure().name}")
 
     def renew_procedures(self, wanted: Iterable[Procedure]) -> None:
-        """Makes procedures that are not there, or are not what the installer made last time, or would now."""
-        rest = iter(wanted)
-        while some := {procedure.name: procedure for procedure in islice(rest, _COMPARED)}:
-            there = registry.made_procedures(self.connection, some)
-            renewed: dict[str, str] = {}
-            for name, procedure in some.items():
-                if there.get(name) == procedure.digest:
-                    continue
-                run(self.connection, procedure.source)
-                renewed[name] = procedure.digest
-                what = f"procedure {name}"
-                if name not in there:
-                    self.created.append(what)
-                else:
-                    by_hand = there[name] is None
-                    self.changed.append(f"{what}: it was not as ringlog makes it" if by_hand else what)
-            registry.record_procedures(self.connection, renewed)
+        for name, before in made.renew(self.connection, wanted).items():
+            self._note(f"procedure {name}", before)
+
+    def _note(self, what: str, before: Before) -> None:
+        by_hand = ": it was not as ringlog makes it" if before is Before.FOREIGN else ""
+        (self.created if before is Before.ABSENT else self.changed).append(f"{what}{by_hand}")
 
     def finish(self, parts: Collection[Part]) -> InstallReport:
         """Makes the catalogue of T-SQL and other packages' objects in the database; notifies the gateway."""
-        self._renew_system()
+        if before := made.renew_system(self.connection):
+            self._note("catalogue of T-SQL", before)
         registry_state.watch(self.connection)
         for part in parts:
             self.changed += part(self.connection)
@@ -218,15 +206,6 @@ class _Ringlogs:
         if self.created or self.changed:
             announce(self.connection)
         return InstallReport(tuple(self.created), tuple(self.changed))
-
-    def _renew_system(self) -> None:
-        """Makes the system procedures and views, all of them anew when any of them would be another now."""
-        script = system_script()
-        there = registry.made_system(self.connection)
-        if there != script.digest:
-            run(self.connection, script.source)
-            registry.record_system(self.connection, script)
-            (self.changed if there else self.created).append("catalogue of T-SQL")
 
 
 class _Installation(_Ringlogs):
@@ -444,11 +423,8 @@ class _Installation(_Ringlogs):
         for table in retired:
             names = (table, *formers.get(table, ()))
             writing = [OF_A_TABLE[kind].format(name) for name in names for kind in WRITING]
-            there = registry.made_procedures(self.connection, writing)
-            for name in filter(there.__contains__, writing):
-                run(self.connection, sql.SQL("drop function {}").format(sql.Identifier("ringlog", name)))
-                registry.forget_procedure(self.connection, name)
-                self.changed.append(f"procedure {name}: dropped")
+            dropped = made.drop(self.connection, writing)
+            self.changed += [f"procedure {name}: dropped" for name in dropped]
 
     def table_procedures(self, of: Iterable[Table], online: Mapping[str, Columns]) -> Iterator[Procedure]:
         """The procedures of these tables, of which `online` has the columns that are stored already."""

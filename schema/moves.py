@@ -10,7 +10,7 @@ from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
 from ringlog.procedures import OF_A_TABLE
-from ringlog.schema import registry, renaming
+from ringlog.schema import catalogue, made, renaming
 from ringlog.schema.change import run
 from ringlog.schema.roles import CLOSED, READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES, WRITER
 from ringlog.schema.tiers import cold_week, leave_manifest
@@ -113,32 +113,17 @@ def drop_copy(connection: sa.Connection, table: str) -> None:
     """Drops all that a server has of a table, and forgets it."""
     names = [table, *renaming.former_names(connection).get(table, ())]
     procedures = [pattern.format(name) for name in names for pattern in OF_A_TABLE.values()]
-    query = sa.text(
-        "select proname, oid::regprocedure::text from pg_proc"
-        " where pronamespace = 'ringlog'::regnamespace and proname = any(:names)"
-    )
-    for name, signature in connection.execute(query, {"names": procedures}).all():
-        run(connection, f"drop function {signature}")
-        registry.forget_procedure(connection, name)
+    made.drop(connection, procedures)
     for schema in (RECENT, *SCHEMA_OF_LEVEL.values()):
         run(connection, sql.SQL("drop view if exists {}").format(sql.Identifier(schema, table)))
     for former in names[1:]:
         for schema in ("online", "log"):
             run(connection, sql.SQL("drop view if exists {}").format(sql.Identifier(schema, former)))
     kinds = {"v": "view", "r": "table", "p": "table", "S": "sequence"}
-    query = sa.text(
-        "select nspname, relname, relkind::text from pg_class"
-        " join pg_namespace on pg_namespace.oid = relnamespace"
-        " where nspname = any(:schemas) and relname = any(:names) and relkind::text = any(:kinds)"
-        # a view of the ring first
-        " order by relkind <> 'v'"
-    )
-    values = {
-        "schemas": ["online", "ring", "log", CLOSED, SUMMARIES],
-        "names": [table, f"{table}_until"],
-        "kinds": [*kinds],
-    }
-    for schema, name, kind in connection.execute(query, values).all():
+    schemas = ("online", "ring", "log", CLOSED, SUMMARIES)
+    # the view of a ring comes before the ring
+    there = catalogue.relations(connection, schemas, [table, f"{table}_until"])
+    for (schema, name), kind in there.items():
         if name == table or (schema, kind) == (SUMMARIES, "S"):
             run(connection, sql.SQL(f"drop {kinds[kind]} {{}}").format(sql.Identifier(schema, name)))
     _forget(connection, table)

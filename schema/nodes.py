@@ -13,11 +13,12 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.procedures import OF_A_TABLE, Procedure
-from ringlog.schema import catalogue, registry, renaming
+from ringlog.schema import catalogue, made, registry, renaming
 from ringlog.schema.change import run
 from ringlog.schema.elsewhere import signal_elsewhere
 from ringlog.schema.facility import Facility
 from ringlog.schema.install import Part
+from ringlog.schema.made import Before
 from ringlog.schema.obstacles import Obstacle
 from ringlog.schema.roles import CLOSED, GATEWAY, READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES, WRITER
 
@@ -197,23 +198,20 @@ def placing(nodes: Sequence[tuple[str, str, str]], tables: Sequence[Placed]) -> 
             connection.execute(node.insert().values(name=name, dsn=dsn, password=password))
             changed.append(f"node {name}")
         for table in tables:
-            made = registry.made_procedures(connection, [each.name for each in table.procedures])
             changed += _make_types(connection, table)
             connection.execute(signal_elsewhere.delete().where(signal_elsewhere.c.table_name == table.table))
             if table.signals:
                 connection.execute(signal_elsewhere.insert(), table.signals)
-            stand_ins = [each for each in table.procedures if made.get(each.name) != each.digest]
-            for each in stand_ins:
-                run(connection, each.source)
-                connection.execute(stand_in.delete().where(stand_in.c.name == each.name))
-                row = {"name": each.name, "table_name": table.table, "node": table.node}
+            renewed = made.renew(connection, table.procedures)
+            for name in renewed:
+                connection.execute(stand_in.delete().where(stand_in.c.name == name))
+                row = {"name": name, "table_name": table.table, "node": table.node}
                 connection.execute(stand_in.insert().values(row))
-            registry.record_procedures(connection, {each.name: each.digest for each in stand_ins})
             changed += _drop_others(connection, table)
-            if stand_ins and not any(each.name in made for each in stand_ins):
+            if renewed and {*renewed.values()} == {Before.ABSENT}:
                 changed.append(f"table {table.table} on node {table.node}")
             else:
-                changed += [f"procedure {each.name}" for each in stand_ins]
+                changed += [f"procedure {name}" for name in renewed]
         return changed
 
     return place
@@ -237,14 +235,9 @@ def keep_away(connection: sa.Connection, table: Placed) -> list[sql.Identifier]:
     for each in table.procedures:
         run(connection, each.source)
     connection.execute(registry.signal.delete().where(registry.signal.c.table_name == table.table))
-    query = sa.text(
-        "select relnamespace::regnamespace::text as schema, relname from pg_class"
-        " where relnamespace::regnamespace::text = any(:schemas) and relname = :name"
-        " and relkind in ('r', 'p', 'v')"
-    )
     schemas = [*_SCHEMAS, RECENT, CLOSED, SUMMARIES, *SCHEMA_OF_LEVEL.values()]
-    found = connection.execute(query, {"schemas": schemas, "name": table.table}).all()
-    readable = [sql.Identifier(schema, name) for schema, name in found]
+    there = catalogue.relations(connection, schemas, [table.table])
+    readable = [sql.Identifier(*name) for name, kind in there.items() if kind in ("r", "p", "v")]
     hide = sql.SQL("revoke select on {} from {}, {}")
     run(
         connection,
@@ -285,17 +278,8 @@ def _drop_others(connection: sa.Connection, table: Placed) -> list[str]:
     return _drop_stand_ins(connection, table.table, {each.name for each in table.procedures})
 
 
-def _drop_stand_ins(connection: sa.Connection, table: str, kept: Collection[str] | None) -> list[str]:
-    statement = sa.text(
-        "select proname, pg_proc.oid::regprocedure::text"
-        " from pg_proc join ringlog.stand_in on name = proname"
-        " where pronamespace = 'ringlog'::regnamespace and table_name = :table"
-    )
-    dropped = []
-    for name, signature in connection.execute(statement, {"table": table}).all():
-        if name not in (kept or ()):
-            run(connection, sql.SQL("drop function {}").format(sql.SQL(signature)))
-            connection.execute(stand_in.delete().where(stand_in.c.name == name))
-            registry.forget_procedure(connection, name)
-            dropped.append(f"procedure {name}: dropped")
-    return dropped
+def _drop_stand_ins(connection: sa.Connection, table: str, kept: set[str] | None) -> list[str]:
+    names = connection.scalars(sa.select(stand_in.c.name).where(stand_in.c.table_name == table))
+    dropped = made.drop(connection, {*names} - (kept or set()))
+    connection.execute(stand_in.delete().where(stand_in.c.name.in_(dropped)))
+    return [f"procedure {name}: dropped" for name in dropped]

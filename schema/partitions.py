@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.schema import locks, recent
-from ringlog.schema.catalogue import WEEK_BOUNDS, columns
+from ringlog.schema.catalogue import WEEKS, columns
 from ringlog.schema.change import is_lock_conflict, run, tried
 from ringlog.schema.clock import Clock, judge, sure
 from ringlog.schema.dropping import drop_for_good, set_week_aside, weeks_aside
@@ -373,10 +373,8 @@ def partitions_of_logs(
     statement = sa.text(
         f"""
         select parent.relname, child.relname, cast(bounds[1] as timestamptz), cast(bounds[2] as timestamptz)
-        from pg_inherits
+        from {WEEKS}
         join pg_class as parent on parent.oid = inhparent
-        join pg_class as child on child.oid = inhrelid
-        {WEEK_BOUNDS}
         where inhparent = any(cast(:logs as regclass[])) and bounds is not null
         order by 3
         """

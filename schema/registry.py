@@ -1,6 +1,6 @@
 """The registry: the present and past contents of the facility, as recorded in the database."""
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -8,7 +8,6 @@ import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
-from ringlog.procedures import Procedure
 from ringlog.schema.change import driver, run
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.report import differences, limits, quoted
@@ -205,52 +204,3 @@ def _signals(tables: Iterable[Table]) -> Iterator[_SignalRow]:
                 column.description,
                 *(column.limits or (None, None)),
             )
-
-
-_DEFINITION = "encode(sha256(convert_to(pg_get_functiondef(pg_proc.oid), 'utf8')), 'hex')"
-
-
-def made_procedures(connection: sa.Connection, names: Collection[str]) -> dict[str, str | None]:
-    """Those of these procedures that are there, each with the digest of the text the installer made it of.
-
-    None for one that somebody else has made or changed since.
-    """
-    statement = sa.text(
-        f"select proname, case when definition = {_DEFINITION} then source end as source"
-        " from pg_proc left join ringlog.procedure on procedure.name = proname"
-        " where pronamespace = 'ringlog'::regnamespace and prokind = 'f' and proname = any(:names)"
-    )
-    return {row.proname: row.source for row in connection.execute(statement, {"names": [*names]})}
-
-
-def record_procedures(connection: sa.Connection, made: Mapping[str, str]) -> None:
-    """Notes what procedures that have just been made were made of, and what PostgreSQL made of that.
-    `made` has the digest of each one's text by its name."""
-    statement = sa.text(
-        "insert into ringlog.procedure (name, source, definition)"
-        f" select proname, made.source, {_DEFINITION}"
-        " from unnest(cast(:names as text[]), cast(:sources as text[])) as made (name, source)"
-        " join pg_proc on pronamespace = 'ringlog'::regnamespace and proname = made.name"
-        " on conflict (name) do update set source = excluded.source, definition = excluded.definition"
-    )
-    if made:
-        connection.execute(statement, {"names": [*made], "sources": [*made.values()]})
-
-
-def forget_procedure(connection: sa.Connection, name: str) -> None:
-    """For one that has been dropped."""
-    connection.execute(procedure.delete().where(procedure.c.name == name))
-
-
-_SYSTEM_COMMENT = "T-SQL's system procedures, functions and catalogue views, made of "
-
-
-def made_system(connection: sa.Connection) -> str | None:
-    """The digest of the text that schema sys was made of; None when it is not made yet."""
-    comment = connection.scalar(sa.text("select obj_description('sys'::regnamespace, 'pg_namespace')"))
-    return str(comment).removeprefix(_SYSTEM_COMMENT) if comment else None
-
-
-def record_system(connection: sa.Connection, made: Procedure) -> None:
-    comment = sql.Literal(_SYSTEM_COMMENT + made.digest)
-    run(connection, sql.SQL("comment on schema sys is {}").format(comment))

@@ -12,6 +12,7 @@ from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
 from ringlog.procedures import OF_A_TABLE
+from ringlog.schema import catalogue
 from ringlog.schema.change import run
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.obstacles import Obstacle, as_owner
@@ -193,7 +194,7 @@ def _rename_column(connection: sa.Connection, table: str, old: str, new: str) ->
                     sql.Identifier(schema, table), sql.Identifier(old), sql.Identifier(new)
                 ),
             )
-    if connection.scalar(sa.text("select to_regclass(:summary)"), {"summary": _quoted("summary", table)}):
+    if catalogue.exists(connection, "summary", table):
         run(
             connection,
             # a waveform's scalars too, which have its name before a dot
@@ -204,7 +205,7 @@ def _rename_column(connection: sa.Connection, table: str, old: str, new: str) ->
                 sql.Identifier("summary", table), sql.Literal(new), sql.Literal(len(old)), sql.Literal(old)
             ),
         )
-    if connection.scalar(sa.text("select to_regclass(:closed)"), {"closed": _quoted(CLOSED, table)}):
+    if catalogue.exists(connection, CLOSED, table):
         for statement in (
             # of a column that is gone
             "delete from {} where column_name = {}",
@@ -276,7 +277,3 @@ def view_former_names(connection: sa.Connection) -> list[str]:
                     run(connection, sql.SQL(statement).format(**names))
                 made.append(f"view {schema}.{former}")
     return made
-
-
-def _quoted(schema: str, name: str) -> str:
-    return sql.Identifier(schema, name).as_string()

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from psycopg import errors, sql
 
 from ringlog.schema import registry
-from ringlog.schema.catalogue import columns
+from ringlog.schema.catalogue import columns, relations
 from ringlog.schema.change import change, run
 from ringlog.schema.many import by_connection
 from ringlog.schema.partitions import log_partitions
@@ -55,14 +55,8 @@ def complete(engine: sa.Engine) -> Iterator[str]:
     """Makes the rows that rings of this database lack, since somebody has deleted them; a line for each."""
     with engine.connect() as connection:
         sizes = registry.ring_sizes(connection)
-        stored = sa.text(
-            "select nspname, relname from pg_class join pg_namespace on pg_namespace.oid = relnamespace"
-            " where nspname in ('online', :rings) and relkind = 'r' and relname = any(:names) order by 2"
-        )
-        rings = [
-            (schema, name, sizes[name])
-            for schema, name in connection.execute(stored, {"rings": RINGS, "names": [*sizes]})
-        ]
+        stored = relations(connection, ("online", RINGS), sizes)
+        rings = [(schema, name, sizes[name]) for (schema, name), kind in stored.items() if kind == "r"]
     for some in by_connection(rings):
         lacking = _read(engine, partial(short, rings=some))
         for schema, name, _ in lacking:
@@ -83,12 +77,9 @@ def refill(engine: sa.Engine, table: str) -> tuple[int, int]:
 
     Raises LookupError when there is no such table here.
     """
-    stored = sa.text(
-        "select nspname from pg_class join pg_namespace on pg_namespace.oid = relnamespace"
-        " where nspname in ('online', :rings) and relkind = 'r' and relname = :name"
-    )
     with engine.connect() as connection:
-        schema = connection.scalar(stored, {"rings": RINGS, "name": table})
+        stored = relations(connection, ("online", RINGS), [table])
+        schema = next((schema for (schema, _), kind in stored.items() if kind == "r"), None)
         if schema is None or table not in registry.ring_sizes(connection):
             raise LookupError(f"there is no table {table}")
         weeks = log_partitions(connection, table)

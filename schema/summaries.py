@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
+from ringlog.schema import catalogue
 from ringlog.schema.change import run
 from ringlog.schema.column_type import Kind
 from ringlog.schema.facility import SUMMARY_LEVELS, Column, Table
@@ -51,28 +52,11 @@ def is_summarised(column: Column) -> bool:
 def create_missing(connection: sa.Connection, tables: Collection[Table]) -> list[str]:
     """Makes what is missing for these tables' summaries, and notes their levels. What was made or changed."""
     names = [table.name for table in tables]
-    known = set(
-        connection.scalars(
-            sa.text(
-                "select relname from pg_class where relnamespace = cast(:schema as regnamespace)"
-                " and relname = any(:names)"
-            ),
-            {"schema": SUMMARIES, "names": [f"{name}_until" for name in names]},
-        )
-    )
+    known = catalogue.relations(connection, [SUMMARIES], [f"{name}_until" for name in names])
     of_these = summarised.c.table_name == sa.any_(sa.literal(names, postgresql.ARRAY(sa.TEXT)))
     noted = connection.execute(sa.select(summarised).where(of_these))
     levels = {row.table_name: tuple(row.levels) for row in noted}
-    views = {
-        (row.schema, row.name)
-        for row in connection.execute(
-            sa.text(
-                "select relnamespace::regnamespace::text as schema, relname as name from pg_class"
-                " where relkind = 'v' and relname = any(:names)"
-            ),
-            {"names": names},
-        )
-    }
+    views = catalogue.relations(connection, [*SCHEMA_OF_LEVEL.values()], names)
     changed = []
     for table in tables:
         single = all(
@@ -80,7 +64,7 @@ def create_missing(connection: sa.Connection, tables: Collection[Table]) -> list
             for column in table.columns
             if is_summarised(column)
         )
-        if f"{table.name}_until" not in known:
+        if (SUMMARIES, f"{table.name}_until") not in known:
             _create(connection, table.name, single)
         elif not single:
             _widen(connection, table.name)
@@ -143,14 +127,7 @@ def _create(connection: sa.Connection, name: str, single: bool) -> None:
 
 def _widen(connection: sa.Connection, name: str) -> None:
     """Gives the arrays double precision when a column that needs it has come."""
-    narrow = connection.scalar(
-        sa.text(
-            "select true from pg_attribute where attrelid = cast(:relation as regclass)"
-            " and attname = 'min' and atttypid = 'real[]'::regtype"
-        ),
-        {"relation": sql.Identifier(SUMMARIES, name).as_string()},
-    )
-    if narrow:
+    if catalogue.columns(connection, sql.Identifier(SUMMARIES, name))["min"] == "real[]":
         for level in SCHEMA_OF_LEVEL.values():
             run(connection, sql.SQL("drop view if exists {}").format(sql.Identifier(level, name)))
         actions = sql.SQL(", ").join(

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ringlog.history.signals import Place
 from ringlog.retrieval.samples import Samples
+from ringlog.schema.column_type import ColumnType, Kind
 
 # EPICS Base, alarm.h
 INVALID = 3
@@ -19,13 +20,12 @@ _MOST = 2**31 - 1
 class Events:
     """Some events, oldest first, of one kind.
 
-    `kind` is a column type of a facility file, or `vector` for several doubles each; the values of that and
-    of waveforms are lists.
+    The values of waveforms are lists.
     Null is no reading; answers show it as an undefined value with severity INVALID and status UDF. NaN is a
     value, with the severity that was recorded.
     """
 
-    kind: str
+    kind: ColumnType
     unit: str
     nanoseconds: NDArray[np.int64]
     """since 1970-01-01 UTC"""
@@ -96,10 +96,12 @@ def doubles(
 ) -> Events:
     """Events of numbers; where `missing`, NaN is no reading."""
     none = None if missing is None else missing & np.isnan(values)
-    return Events("double", place.unit, nanoseconds, pa.array(values, pa.float64(), mask=none))
+    return Events(ColumnType(Kind.DOUBLE), place.unit, nanoseconds, pa.array(values, pa.float64(), mask=none))
 
 
 def vectors(place: Place, nanoseconds: NDArray[np.int64], columns: list[NDArray[np.float64]]) -> Events:
+    """Events of several numbers each."""
     flat = pa.array(np.column_stack(columns).ravel(), pa.float64())
     offsets = pa.array(np.arange(0, len(flat) + 1, len(columns)), pa.int32())
-    return Events("vector", place.unit, nanoseconds, pa.ListArray.from_arrays(offsets, flat))
+    kind = ColumnType(Kind.DOUBLE, is_array=True)
+    return Events(kind, place.unit, nanoseconds, pa.ListArray.from_arrays(offsets, flat))

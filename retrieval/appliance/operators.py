@@ -28,6 +28,7 @@ from ringlog.retrieval.bins import SECOND, Bins, binned, samples_of_bins, starts
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import Samples, microseconds
 from ringlog.retrieval.summarised import Summarised
+from ringlog.schema.column_type import ColumnType, Kind
 
 Numbers = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -156,7 +157,7 @@ def _nth(stream: Iterator[Samples], every: int) -> Iterator[Events]:
 
 def _ncount(stream: Iterator[Samples], begin: int) -> Iterator[Events]:
     n = sum(len(part) for part in stream)
-    yield Events("int", "", np.array([begin * 1000]), pa.array([n], pa.int32()))
+    yield Events(ColumnType(Kind.INT), "", np.array([begin * 1000]), pa.array([n], pa.int32()))
 
 
 def _dead_band(stream: Iterator[Samples], width: float) -> Iterator[Events]:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from ringlog.retrieval import encoding
 from ringlog.retrieval.appliance.events import Events
 from ringlog.retrieval.appliance.texts import blocks
+from ringlog.schema.column_type import ColumnType, Kind
 
 
 class PayloadType(IntEnum):
@@ -37,36 +38,28 @@ class PayloadType(IntEnum):
     V4_GENERIC_BYTES = 14
 
 
-KINDS = {
-    "real": PayloadType.SCALAR_FLOAT,
-    "double": PayloadType.SCALAR_DOUBLE,
-    "int": PayloadType.SCALAR_INT,
-    "smallint": PayloadType.SCALAR_SHORT,
+_PAYLOADS = {
+    Kind.REAL: (PayloadType.SCALAR_FLOAT, PayloadType.WAVEFORM_FLOAT),
+    Kind.DOUBLE: (PayloadType.SCALAR_DOUBLE, PayloadType.WAVEFORM_DOUBLE),
+    Kind.INT: (PayloadType.SCALAR_INT, PayloadType.WAVEFORM_INT),
+    Kind.SMALLINT: (PayloadType.SCALAR_SHORT, PayloadType.WAVEFORM_SHORT),
     # the format has no whole number of 64 bits: a double keeps what is within 2^53
-    "bigint": PayloadType.SCALAR_DOUBLE,
-    "bit": PayloadType.SCALAR_ENUM,
-    "vector": PayloadType.WAVEFORM_DOUBLE,
-    "real[]": PayloadType.WAVEFORM_FLOAT,
-    "double[]": PayloadType.WAVEFORM_DOUBLE,
-    "int[]": PayloadType.WAVEFORM_INT,
-    "smallint[]": PayloadType.WAVEFORM_SHORT,
-    "bigint[]": PayloadType.WAVEFORM_DOUBLE,
+    Kind.BIGINT: (PayloadType.SCALAR_DOUBLE, PayloadType.WAVEFORM_DOUBLE),
     # Phoebus reads no waveform of enumerations
-    "bit[]": PayloadType.WAVEFORM_SHORT,
+    Kind.BIT: (PayloadType.SCALAR_ENUM, PayloadType.WAVEFORM_SHORT),
+    Kind.VARCHAR: (PayloadType.SCALAR_STRING, PayloadType.WAVEFORM_STRING),
 }
-"""The payload of each column type; text is SCALAR_STRING."""
+"""The payloads of each kind: of single values, and of waveforms."""
 
 
-def payload_type(kind: str) -> PayloadType:
-    """The type for a column type of a facility file, or for `vector`."""
-    if kind.startswith("varchar"):
-        return PayloadType.WAVEFORM_STRING if kind.endswith("[]") else PayloadType.SCALAR_STRING
-    return KINDS[kind]
+def payload_type(kind: ColumnType) -> PayloadType:
+    """The payload of a type that `shown_type` gives."""
+    return _PAYLOADS[kind.kind][kind.is_array]
 
 
-def raw(name: str, kind: str, headers: Mapping[str, str], stream: Iterator[Events]) -> Iterator[bytes]:
+def raw(name: str, kind: ColumnType, headers: Mapping[str, str], stream: Iterator[Events]) -> Iterator[bytes]:
     """One signal's answer. `kind` and `headers` are for the one header of an answer without events."""
-    current: tuple[int, str, str] | None = None
+    current: tuple[int, ColumnType, str] | None = None
     for events in blocks(stream):
         for part, year in _years(events):
             if (year, part.kind, part.unit) != current:
@@ -90,8 +83,9 @@ def ping_events(name: str) -> bytes:
     this year's first second (its DataRetrievalServlet.processPingPV)."""
     year = datetime.now(UTC).year
     begin = np.full(10, _begin(year) * 1_000_000_000)
-    events = Events("double", "", begin, pa.array(0.1 * np.arange(10)))
-    return b"".join(raw(name, "double", {}, iter([events])))
+    kind = ColumnType(Kind.DOUBLE)
+    events = Events(kind, "", begin, pa.array(0.1 * np.arange(10)))
+    return b"".join(raw(name, kind, {}, iter([events])))
 
 
 def _years(events: Events) -> Iterator[tuple[Events, int]]:

@@ -23,6 +23,7 @@ from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import LONGEST, Signal, matching
 from ringlog.retrieval.summarised import summarised
 from ringlog.retrieval.times import instant, span
+from ringlog.schema.column_type import ColumnType, Kind
 
 Result = TypeVar("Result")
 VERSION = "ringlog Archiver Appliance interface 2.0"
@@ -181,9 +182,9 @@ def _headers(signal: Signal) -> dict[str, str]:
     if signal.limits is not None:
         low, high = (f"{limit:.17g}" for limit in signal.limits)
         headers |= {"LOPR": low, "HOPR": high, "LOW": low, "HIGH": high}
-    if signal.type in ("real", "double"):
+    if signal.type.is_float and not signal.type.is_array:
         headers["PREC"] = "6"
-    if signal.type == "bit":
+    if signal.type == ColumnType(Kind.BIT):
         headers |= {"ENUM_0": "0", "ENUM_1": "1"}
     return {name: value for name, value in headers.items() if value}
 
@@ -316,7 +317,7 @@ def _status(name: str, signal: Signal | None) -> dict[str, str]:
 
 def _type_info(signal: Signal) -> dict[str, str]:
     # how many points a waveform has is not known
-    count = {"scalar": "false"} if signal.type.endswith("[]") else {"scalar": "true", "elementCount": "1"}
+    count = {"scalar": "false"} if signal.type.is_array else {"scalar": "true", "elementCount": "1"}
     return count | {
         "pvName": signal.name,
         "DBRType": f"DBR_{payload_type(signal.type).name}",

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from ringlog.retrieval.appliance.events import Events
 from ringlog.retrieval.encoding import Piece, lines
+from ringlog.schema.column_type import ColumnType
 
 _BLOCK = 65_536  # events; their text stays within some MB
 _VALUES = 1 << 20  # of waveforms
@@ -29,14 +30,13 @@ def json(meta: dict[str, str], stream: Iterator[Events]) -> Iterator[bytes]:
     return _json(meta, stream, _json_pieces)
 
 
-def qw(meta: dict[str, str], kind: str, stream: Iterator[Events]) -> Iterator[bytes]:
+def qw(meta: dict[str, str], kind: ColumnType, stream: Iterator[Events]) -> Iterator[bytes]:
     """As json, with milliseconds since 1970 instead of seconds and nanoseconds, and whether the values are
     lists. `kind` is the type for an answer without events."""
     first = next(stream, None)
     if first is not None:
         kind, stream = first.kind, chain([first], stream)
-    waveform = kind == "vector" or kind.endswith("[]")
-    yield from _json(meta | {"waveform": waveform}, stream, _qw_pieces)
+    yield from _json(meta | {"waveform": kind.is_array}, stream, _qw_pieces)
 
 
 def csv(stream: Iterator[Events]) -> Iterator[bytes]:

@@ -14,15 +14,10 @@ from ringlog.retrieval.plain.forms import TIME, formed
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import Samples, at, samples
 from ringlog.retrieval.servers import Servers
-from ringlog.retrieval.signals import TEXT, Signal
+from ringlog.retrieval.signals import Signal
 from ringlog.schema.column_type import ColumnType
 
 _BLOCK = 65_536  # samples of JSON made at once
-
-
-def arrow_type(kind: str) -> pa.DataType:
-    """The Arrow type for a type as signals are shown with."""
-    return pa.string() if kind == TEXT else ColumnType.of(kind).arrow
 
 
 def data(
@@ -75,14 +70,14 @@ def newest(servers: Servers, signals: Sequence[Signal], when: datetime) -> Itera
 def rows(
     connection: Connection,
     table: str,
-    columns: Sequence[tuple[str, str]],
+    columns: Sequence[tuple[str, ColumnType]],
     start: datetime,
     end: datetime,
     form: str,
 ) -> Iterator[Part]:
     """Rows of one table, with seq_no and these columns (name and type)."""
     schema = pa.schema(
-        [("time", TIME), ("seq_no", pa.int32()), *((name, arrow_type(kind)) for name, kind in columns)]
+        [("time", TIME), ("seq_no", pa.int32()), *((name, kind.arrow) for name, kind in columns)]
     )
     names = [field.name for field in schema][1:]
     batches = (
@@ -102,7 +97,7 @@ def described(signal: Signal) -> dict[str, object]:
         "signal": signal.name,
         "table": signal.table,
         "column": signal.column,
-        "type": signal.type,
+        "type": str(signal.type),
         "unit": signal.unit,
         "description": signal.description,
         "limits": signal.limits,
@@ -126,7 +121,7 @@ def _json(signals: Sequence[Signal], of: Callable[[Signal], Iterator[Samples]]) 
 
 
 def _common_type(signals: Sequence[Signal]) -> pa.DataType:
-    types = {arrow_type(signal.type) for signal in signals}
+    types = {signal.type.arrow for signal in signals}
     if len(types) == 1:
         return types.pop()
     if any(pa.types.is_string(kind) or pa.types.is_list(kind) for kind in types):

@@ -28,6 +28,7 @@ from ringlog.retrieval.servers import Servers, excluded
 from ringlog.retrieval.signals import demand, latest, reduced, search
 from ringlog.retrieval.texts import moment, query
 from ringlog.retrieval.times import instant, span
+from ringlog.schema.column_type import ColumnType
 
 _streams = 0
 
@@ -100,7 +101,7 @@ async def get_signal(request: Request) -> Response:
             {
                 "table": place.table,
                 "column": place.column,
-                "type": place.type,
+                "type": str(place.type),
                 "unit": place.unit,
                 "since": place.since,
                 "until": place.until,
@@ -170,7 +171,7 @@ async def get_rows(request: Request) -> Response:
         for column in chosen:
             if column not in known:
                 raise Refused(404, f"table {table} has no column {column[:60]!r}")
-        columns = [(column, known[column]["type"]) for column in chosen or known]
+        columns = [(column, ColumnType.of(known[column]["type"])) for column in chosen or known]
         one = demand(servers, [known[columns[0][0]]["signal"]])
         demand_few(servers, one, start, end, queries.limits.rows)
         yield from rows(servers.of(one[0].node), table, columns, start, end, form)

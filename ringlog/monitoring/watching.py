@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 
 from ringlog.nodes.everywhere import Everywhere, placing_of
 from ringlog.schema import session
-from ringlog.schema.catalogue import WEEK_BOUNDS
+from ringlog.schema.catalogue import WEEKS
 from ringlog.schema.clock import Clock
 from ringlog.schema.many import by_connection
 from ringlog.schema.partitions import MAY_LOOK, has_pages
@@ -147,11 +147,9 @@ def space(data: Path, a_day: float | None) -> Space:
 
 _WEEKS = f"""
 select child.oid
-from pg_inherits
-join pg_class as child on child.oid = inhrelid
+from {WEEKS}
 join pg_class as log on log.oid = inhparent
 join pg_namespace on pg_namespace.oid = log.relnamespace
-{WEEK_BOUNDS}
 where nspname = 'log'
   and bounds[2]::timestamptz > now() - interval '28 days' and bounds[1]::timestamptz <= now()
   and exists (select from ringlog.logged_table where table_name = log.relname)

@@ -61,10 +61,7 @@ TABLES = tables()
 
 
 def row(table: Table, seq_no: int | None, time: datetime, value: int) -> dict[str, object]:
-    values = {
-        column.name: f"text {value}" if str(column.type).startswith("varchar") else value
-        for column in table.columns
-    }
+    values = {column.name: f"text {value}" if column.type.is_text else value for column in table.columns}
     return {"seq_no": seq_no, "time": time.isoformat(), **values}
 
 
@@ -156,7 +153,7 @@ def test_every_name(site: Site) -> None:
         assert [each[0] for each in site.call(table, "get_{}_at", NOW)] == [3]
         assert len(site.call(table, "get_{}_range", OLD, NOW, 100)) == 11
         for column in table.columns:
-            if not str(column.type).startswith("varchar"):
+            if not column.type.is_text:
                 assert len(site.call(table, "get_signal", column.signal, OLD, NOW)) == 11, column
                 assert site.call(table, "get_distribution", column.signal, OLD, NOW), column
             if str(column.type) == "int":
@@ -193,7 +190,7 @@ def test_every_name(site: Site) -> None:
         count = sql.SQL("select count(*) from online.{}").format(sql.Identifier(table.name))
         assert site.connection.execute(count).fetchone() == (8,), table.name
         for column in table.columns:
-            if not str(column.type).startswith("varchar"):
+            if not column.type.is_text:
                 found = site.connection.execute(
                     "select n, min, max from ringlog.get_statistics(%s, %s, %s)",
                     [column.signal, OLD, OLD + timedelta(days=1)],

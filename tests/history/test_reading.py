@@ -293,7 +293,7 @@ def test_places_of_signals(engine: sa.Engine, conninfo: str) -> None:
     install(engine, facility(column("a", "old magnet"), column("b", "magnet")))
     found = places(conninfo, ["magnet", "nobody's"])
     first, second = found["magnet"]
-    assert (first.table, first.column, first.type, first.unit) == ("magnets", "a", "real", "A")
+    assert (first.table, first.column, str(first.type), first.unit) == ("magnets", "a", "real", "A")
     assert (second.table, second.column) == ("magnets", "b")
     assert first.since is None
     assert first.until == second.since

@@ -15,10 +15,11 @@ from ringlog.history.signals import Place
 from ringlog.retrieval.appliance.operators import processed
 from ringlog.retrieval.appliance.pattern import wanted
 from ringlog.retrieval.samples import Samples, microseconds
+from ringlog.schema.column_type import ColumnType
 
 START = datetime(2026, 11, 20, 14, 0, 0, tzinfo=UTC)
 END = START + timedelta(seconds=60)
-PLACE = Place("x", "t", "c", "double", "A", None, None)
+PLACE = Place("x", "t", "c", ColumnType.of("double"), "A", None, None)
 WIDTH = 10
 
 Pairs = list[tuple[float, float | None]]
@@ -125,7 +126,7 @@ def test_numbers_stand_behind_the_signal_too() -> None:
 @pytest.mark.parametrize("operator", ["firstSample", "lastSample", "firstFill", "lastFill"])
 def test_picked_samples_keep_their_type_and_alarm(operator: str) -> None:
     """As FirstSamplePP, LastSample and FillsCollectorEventStream: the event itself, of any type."""
-    place = Place("x", "t", "c", "varchar(9)", "", None, None)
+    place = Place("x", "t", "c", ColumnType.of("varchar(9)"), "", None, None)
     time = microseconds(START) + np.array([1, 2, 11, 31]) * 1_000_000
     values = pa.array(["a", "b", None, "d"])
     alarms = np.array([1, 2, 0, 0]), np.array([4, 3, 0, 0])
@@ -136,7 +137,7 @@ def test_picked_samples_keep_their_type_and_alarm(operator: str) -> None:
     ):
         found.append(part)
     events = [*processed(iter(found), wanted(f"{operator}_10(x)"), START, END, START + timedelta(seconds=41))]
-    assert {each.kind for each in events} == {"varchar(9)"}
+    assert {str(each.kind) for each in events} == {"varchar(9)"}
     got = [value for each in events for value in each.values.to_pylist()]
     both = [pair for each in events for pair in zip(*each.alarms or ([0], [0]), strict=False)]
     chosen = "a" if operator.startswith("first") else "b"

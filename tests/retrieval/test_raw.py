@@ -19,6 +19,7 @@ from pb_http import chunks
 from ringlog.retrieval.appliance import texts
 from ringlog.retrieval.appliance.events import Events
 from ringlog.retrieval.appliance.raw import PayloadType, payload_type, raw
+from ringlog.schema.column_type import ColumnType, Kind
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any], Any]] = {
@@ -39,11 +40,11 @@ TIMES = st.integers(0, 2**31 * 1_000_000_000)
 ALARMS = st.integers(0, 3)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*map(ColumnType.of, KINDS)], ids=str)
 @given(data=st.data())
-def test_lines_are_messages(kind: str, data: st.DataObject) -> None:
+def test_lines_are_messages(kind: ColumnType, data: st.DataObject) -> None:
     """The very bytes that the library writes, of events of several years, with and without alarms."""
-    arrow, values, missing = KINDS[kind]
+    arrow, values, missing = KINDS[str(kind)]
     row = st.tuples(TIMES, st.none() | values, ALARMS, ALARMS, TEXTS)
     drawn = sorted(data.draw(st.lists(row, min_size=1, max_size=20)), key=lambda row: row[0])
     times, given, severities, statuses, texts = ([*column] for column in zip(*drawn, strict=True))
@@ -68,10 +69,11 @@ def test_lines_are_messages(kind: str, data: st.DataObject) -> None:
                 if figure:
                     setattr(event, name, figure)
         shown = missing if value is None else value
-        if kind.endswith("[]"):
-            event.val.extend(map(int, shown) if kind == "bit[]" else shown)
+        is_bit = kind.kind is Kind.BIT
+        if kind.is_array:
+            event.val.extend(map(int, shown) if is_bit else shown)
         else:
-            event.val = int(shown) if kind == "bit" else shown
+            event.val = int(shown) if is_bit else shown
         if with_alarms:
             event.fieldvalues.add(name="stdz", val=text)
         expected.append((year, event.SerializeToString()))
@@ -87,8 +89,8 @@ def test_lines_are_messages(kind: str, data: st.DataObject) -> None:
 def test_a_vector_holds_its_numbers() -> None:
     flat = pa.array([1.0, 2.0, 3.0, 10.0, 13.0, 27.0], pa.float64())
     values = pa.ListArray.from_arrays(pa.array([0, 3, 6], pa.int32()), flat)
-    events = Events("vector", "", np.array([0, 10**9]), values)
-    [(header, lines)] = chunks(b"".join(raw("x", "double", {}, iter([events]))))
+    events = Events(ColumnType.of("double[]"), "", np.array([0, 10**9]), values)
+    [(header, lines)] = chunks(b"".join(raw("x", ColumnType.of("double"), {}, iter([events]))))
     assert header.type == PayloadType.WAVEFORM_DOUBLE
     assert header.elementCount == 3
     read = [list(message("VectorDouble").FromString(line).val) for line in lines]
@@ -96,7 +98,7 @@ def test_a_vector_holds_its_numbers() -> None:
 
 
 def test_an_answer_without_events_has_a_header() -> None:
-    [(header, lines)] = chunks(b"".join(raw("x", "int", {}, iter([]))))
+    [(header, lines)] = chunks(b"".join(raw("x", ColumnType.of("int"), {}, iter([]))))
     assert (header.pvname, header.type, lines) == ("x", PayloadType.SCALAR_INT, [])
 
 
@@ -110,10 +112,10 @@ WAVEFORMS = {
 }
 
 
-@pytest.mark.parametrize("kind", WAVEFORMS)
-def test_waveforms_keep_their_points(kind: str) -> None:
+@pytest.mark.parametrize("kind", [*map(ColumnType.of, WAVEFORMS)], ids=str)
+def test_waveforms_keep_their_points(kind: ColumnType) -> None:
     """In PB/HTTP, JSON and CSV, and in parts of a batch."""
-    arrow, lists = WAVEFORMS[kind]
+    arrow, lists = WAVEFORMS[str(kind)]
     values = pa.array([[], *lists], pa.list_(arrow)).slice(1)
     times = np.arange(len(lists)) * 1_000_000_000
     events = Events(kind, "", times, values)

@@ -1,6 +1,8 @@
 """A column's type is one value, which knows its forms elsewhere."""
 
 import pickle
+import re
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -49,8 +51,21 @@ def test_numbers_have_the_same_width_everywhere(kind: ColumnType) -> None:
     waveform = ColumnType.of(f"{kind}[]")
     assert waveform.arrow == pa.list_(kind.arrow)
     assert (waveform.element, waveform.width) == (kind, None)
-    for each in (kind, waveform):
-        assert ColumnType.of_postgresql(each.sql.lower()) == each
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_postgresql_says_the_type_with_its_size_or_without(text: str) -> None:
+    """As format_type writes it, with the type's modifier and without one."""
+    kind = ColumnType.of(text)
+    said = kind.sql.lower().replace("varchar", "character varying").replace(", ", ",")
+    assert ColumnType.of_postgresql(said) == kind
+    of_any_size = replace(kind, length=None, digits=None, scale=None)
+    assert ColumnType.of_postgresql(re.sub(r"\(.*\)", "", said)) == of_any_size
+
+
+@pytest.mark.parametrize("said", ["uuid", "numeric(3,1)[]", "text[]", "timestamp(3) with time zone"])
+def test_other_types_of_postgresql_are_none_of_a_column(said: str) -> None:
+    assert ColumnType.of_postgresql(said) is None
 
 
 def test_a_type_is_of_one_family() -> None:

@@ -18,8 +18,8 @@ from psycopg import sql
 from ringlog.loader.sampling import Cells
 from ringlog.loader.sources.epics import STATUSES, _Signal, fit, status_of_pva
 from ringlog.loader.statistics import Statistics
-from ringlog.loadtest.experiment.epics import own_ports
 from ringlog.schema.facility import Column, Table
+from ringlog_lab.epics import own_ports
 from servers import RINGLOG, RunningServer, add_logins, free_port, serving
 from waiting import PATIENCE, wait_until
 
