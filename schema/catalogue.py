@@ -1,11 +1,15 @@
 """What PostgreSQL's catalogue says of relations: which there are, their columns, the weeks of a log."""
 
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import psycopg
-import sqlalchemy as sa
 from psycopg import sql
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+_Connection: TypeAlias = "psycopg.Connection[Any] | sa.Connection"
 
 WEEKS = """pg_inherits
 join pg_class as child on child.oid = inhrelid
@@ -22,13 +26,11 @@ where attrelid = to_regclass(%(relation)s) and attnum > 0 and not attisdropped
 order by attnum
 """
 
-_Connection = psycopg.Connection[Any] | sa.Connection
-
 
 def _rows(connection: _Connection, query: str, words: dict[str, Any]) -> list[Any]:
-    if isinstance(connection, sa.Connection):
-        return [*connection.exec_driver_sql(query, words)]
-    return connection.execute(query.encode(), words).fetchall()
+    if isinstance(connection, psycopg.Connection):
+        return connection.execute(query.encode(), words).fetchall()
+    return [*connection.exec_driver_sql(query, words)]
 
 
 def columns(connection: _Connection, relation: sql.Identifier) -> dict[str, str]:

@@ -13,7 +13,7 @@ from ringlog.clients import Address, Unanswered, connect
 from ringlog.loadtest.experiment.errors import LoadTestError, LoadTestUsageError
 from ringlog.loadtest.experiment.server import READER, WRITER, Server, serving
 from ringlog.loadtest.parameters import fill
-from ringlog.schema import session
+from ringlog.schema import catalogue, session
 from ringlog.schema.facility_file import load_facility
 
 _RINGLOG = [sys.executable, "-P", "-m", "ringlog"]
@@ -81,7 +81,7 @@ def given_target(url: str, reader: str | None, dsn: str) -> Target:
         raise LoadTestError(str(error)) from None
     try:
         with session.connect(dsn) as connection:
-            if connection.execute("select to_regclass('ringlog.logged_table')").fetchone() == (None,):
+            if not catalogue.exists(connection, "ringlog", "logged_table"):
                 raise LoadTestUsageError("--dsn: no facility is installed in this database")
     except psycopg.Error as error:
         raise LoadTestError(f"--dsn: {str(error).strip()}") from None

@@ -17,7 +17,7 @@ import typer
 from ringlog.commands.options import Data, Dsn
 from ringlog.monitoring.watching import safety
 from ringlog.nodes.everywhere import Everywhere
-from ringlog.schema import session
+from ringlog.schema import catalogue, session
 from ringlog.server import certificates, releases
 from ringlog.server.database import Embedded, chosen_database
 from ringlog.server.settings import GiB, machine_memory
@@ -418,7 +418,7 @@ def _writers_of_all(connection: psycopg.Connection) -> Iterator[Finding]:
         " join pg_auth_members on member = pg_roles.oid"
         " where rolcanlogin and not rolsuper and roleid = to_regrole('daq_writer')"
         " and (select count(*) from ringlog.logged_table) > 1"
-        if connection.execute("select to_regclass('ringlog.logged_table')").fetchone() != (None,)
+        if catalogue.exists(connection, "ringlog", "logged_table")
         else "select null, 0"
     ).fetchone()
     if found is not None and found[0] is not None:

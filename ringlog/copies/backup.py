@@ -23,7 +23,7 @@ from ringlog.copies.base_copy import copies_in, delete_older, make_copy
 from ringlog.errors import ServerError, UsageError
 from ringlog.nodes.everywhere import Everywhere, place
 from ringlog.nodes.moving import moves_under_way, no_other_move
-from ringlog.schema import session
+from ringlog.schema import catalogue, session
 from ringlog.schema.session import engine
 from ringlog.server.account import Account, account_for
 from ringlog.server.database import Embedded, External
@@ -74,7 +74,7 @@ def back_up(database: Embedded | External, folder: Path, keep: int | None) -> Ev
 def _note(conninfo: str, folder: Path) -> None:
     """Lets the metrics know how old the latest copy is."""
     with session.connect(conninfo) as connection:
-        if connection.execute("select to_regclass('ringlog.backup')").fetchone() != (None,):
+        if catalogue.exists(connection, "ringlog", "backup"):
             connection.execute(
                 "insert into ringlog.backup (folder, made) values (%s, now())"
                 " on conflict on constraint backup_pkey do update set made = excluded.made",

@@ -14,7 +14,7 @@ from psycopg import sql
 from ringlog.copies.backup_set import demand_new
 from ringlog.copies.base_copy import check, copies_in, moment_of
 from ringlog.errors import ServerError, UsageError
-from ringlog.schema import session
+from ringlog.schema import catalogue, session
 from ringlog.server.postgres import ADMINISTRATOR, Postgres
 from ringlog.server.settings import GENERATED
 
@@ -77,7 +77,7 @@ def restore_embedded(folder: Path, moment: datetime | None, postgres: Postgres) 
 def _disown_archive(postgres: Postgres) -> bool:
     """Leaves the archive of old weeks to the database that the backup is of; False: there is none."""
     with session.connect(postgres.conninfo(), autocommit=True) as connection:
-        if connection.execute("select to_regclass('ringlog.archive_owner')").fetchall() == [(None,)]:
+        if not catalogue.exists(connection, "ringlog", "archive_owner"):
             return False
         owner = connection.execute("update ringlog.archive_owner set token = null, previous = null")
         return owner.rowcount > 0

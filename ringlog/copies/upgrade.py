@@ -17,7 +17,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from ringlog.errors import ServerError, UsageError
-from ringlog.schema import session
+from ringlog.schema import catalogue, session
 from ringlog.server.postgres import ADMINISTRATOR, Postgres, postmaster_of, stop_server
 from ringlog.server.programs import WHEELS, named_programs, programs_for, version_of
 from ringlog.server.settings import GENERATED, GiB, settings_text
@@ -243,7 +243,7 @@ class Upgrade:
         """The archive of old weeks remains that of the database, which is in another cluster now."""
         with self._started(self.programs, self.new) as conninfo:
             for connection in _databases(conninfo):
-                if connection.execute("select to_regclass('ringlog.archive_owner')").fetchall() != [(None,)]:
+                if catalogue.exists(connection, "ringlog", "archive_owner"):
                     connection.execute(
                         "update ringlog.archive_owner set system_identifier ="
                         " (select system_identifier::text from pg_control_system())"

@@ -16,7 +16,7 @@ from psycopg.rows import class_row
 from sqlalchemy.exc import DBAPIError
 
 from ringlog.nodes.everywhere import Everywhere, placing_of
-from ringlog.schema import session
+from ringlog.schema import catalogue, session
 from ringlog.schema.catalogue import WEEKS
 from ringlog.schema.clock import Clock
 from ringlog.schema.many import by_connection
@@ -123,7 +123,7 @@ def _states_there(conninfo: str, names: Sequence[str], callers: Mapping[str, lis
 
 
 def _has_nodes(connection: psycopg.Connection) -> bool:
-    if connection.execute("select to_regclass('ringlog.node')").fetchone() == (None,):
+    if not catalogue.exists(connection, "ringlog", "node"):
         return False
     return connection.execute("select exists (select from ringlog.node)").fetchone() == (True,)
 
@@ -279,7 +279,7 @@ def safety(connection: psycopg.Connection) -> Safety:
         " where last_failed_time > coalesce(last_archived_time, '-infinity')"
     ).fetchone()
     age = None
-    if connection.execute("select to_regclass('ringlog.backup')").fetchone() != (None,):
+    if catalogue.exists(connection, "ringlog", "backup"):
         query = "select extract(epoch from now() - max(made))::float8 from ringlog.backup"
         (age,) = connection.execute(query).fetchone() or (None,)
     when, segment = failed or (None, None)

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ringlog.errors import ServerError, UsageError
-from ringlog.schema import session
+from ringlog.schema import catalogue, session
 from ringlog.server.account import give_archive
 from ringlog.server.postgres import Postgres
 
@@ -104,7 +104,7 @@ def default_data() -> Path:
 def demand_facility(conninfo: str) -> None:
     """Raises ServerError when no facility is installed in the database."""
     with session.connect(conninfo) as connection:
-        if connection.execute("select to_regclass('ringlog.logged_table')").fetchone() == (None,):
+        if not catalogue.exists(connection, "ringlog", "logged_table"):
             raise ServerError(
                 "no facility is installed in this database: "
                 "install one with --facility FILE (ringlog init, ringlog serve)"
