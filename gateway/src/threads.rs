@@ -99,6 +99,12 @@ fn stand_back() {
 pub struct Pool(Handle);
 
 impl Pool {
+    /// Those of a test.
+    #[cfg(test)]
+    pub fn here() -> Pool {
+        Pool(Handle::current())
+    }
+
     /// Runs `task` there. It is given up when what this returns is dropped, which is small: the task's own memory is
     /// given back with the task.
     pub fn run<T: Send + 'static>(

@@ -1,7 +1,7 @@
 //! Two servers side by side: every client is passed to one and answered by it, byte for byte; the other gets the same
 //! requests, and its answers are compared. The other server can never affect a client.
 
-mod answer;
+pub mod answer;
 mod boundary;
 mod python;
 mod record;

@@ -1,38 +1,76 @@
 //! PostgreSQL as a test plays it (PostgreSQL: "Message Formats").
 
 use super::{Address, Connection, Encryption, Host, Wanted};
-use bytes::{BufMut, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use std::sync::atomic::{AtomicI32, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-pub struct Fake(TcpListener);
+/// In the place of the protocol's version: a request to cancel what a process runs.
+const CANCEL: i32 = 80_877_102;
+
+pub struct Fake {
+    listener: TcpListener,
+    processes: AtomicI32,
+}
 
 /// A connection from the server's side.
-pub struct Peer(pub TcpStream);
+pub struct Peer {
+    pub stream: TcpStream,
+    pub process: i32,
+    /// The login.
+    pub user: String,
+}
+
+/// What a client has opened a connection for.
+pub enum Arrived {
+    Peer(Peer),
+    /// To cancel what this process runs.
+    Cancel(i32),
+}
 
 impl Fake {
     pub async fn new() -> Fake {
-        Fake(TcpListener::bind("127.0.0.1:0").await.unwrap())
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Fake { listener, processes: AtomicI32::new(0) }
     }
 
     pub fn address(&self) -> Address {
-        let address = self.0.local_addr().unwrap();
+        let address = self.listener.local_addr().unwrap();
         let host = Host { name: address.ip().to_string(), port: address.port() };
         Address::new(vec![host], String::from("fake"), Encryption::default(), Wanted::Any)
     }
 
     /// The next connection, once it has logged in.
     pub async fn accept(&self) -> Peer {
-        let mut peer = Peer(self.0.accept().await.unwrap().0);
-        let length = peer.0.read_i32().await.unwrap();
-        peer.0.read_exact(&mut vec![0; usize::try_from(length).unwrap() - 4]).await.unwrap();
+        match self.arrived().await {
+            Arrived::Peer(peer) => peer,
+            Arrived::Cancel(process) => panic!("a request to cancel process {process}"),
+        }
+    }
+
+    pub async fn arrived(&self) -> Arrived {
+        let mut stream = self.listener.accept().await.unwrap().0;
+        let length = stream.read_u32().await.unwrap();
+        let mut body = vec![0; usize::try_from(length).unwrap() - 4];
+        stream.read_exact(&mut body).await.unwrap();
+        let mut body = Bytes::from(body);
+        if body.get_i32() == CANCEL {
+            return Arrived::Cancel(body.get_i32());
+        }
+        let words: Vec<_> = body.split(|byte| *byte == 0).collect();
+        let user = words.chunks_exact(2).find(|pair| pair[0] == b"user").map_or(&b""[..], |pair| pair[1]);
+        let user = String::from_utf8(user.to_vec()).unwrap();
+        let process = self.processes.fetch_add(1, Ordering::Relaxed);
+        let mut peer = Peer { stream, process, user };
         // a password in the clear, please
         peer.put(b'R', &3i32.to_be_bytes()).await;
         assert_eq!(peer.message().await.0, b'p');
         peer.put(b'R', &0i32.to_be_bytes()).await;
-        peer.put(b'K', &[0; 8]).await;
-        peer.ready().await;
-        peer
+        let key = [process.to_be_bytes(), [0; 4]].concat();
+        peer.put(b'K', &key).await;
+        peer.ready(b'I').await;
+        Arrived::Peer(peer)
     }
 
     /// Both ends of a connection.
@@ -50,37 +88,51 @@ impl Peer {
         message.put_u8(kind);
         message.put_u32(u32::try_from(body.len()).unwrap() + 4);
         message.put_slice(body);
-        self.0.write_all(&message).await.unwrap();
+        self.stream.write_all(&message).await.unwrap();
     }
 
-    pub async fn ready(&mut self) {
-        self.put(b'Z', b"I").await;
+    /// `status`: I outside of a transaction, T in one, E in one that has failed.
+    pub async fn ready(&mut self, status: u8) {
+        self.put(b'Z', &[status]).await;
     }
 
-    /// A notice, or an error that ends the connection.
+    /// A notice, or an error; a FATAL one ends the connection.
     pub async fn say(&mut self, kind: u8, severity: &str, sqlstate: &str, text: &str) {
         let body = format!("V{severity}\0C{sqlstate}\0M{text}\0\0");
         self.put(kind, body.as_bytes()).await;
     }
 
-    pub async fn message(&mut self) -> (u8, Vec<u8>) {
-        let kind = self.0.read_u8().await.unwrap();
-        let length = self.0.read_u32().await.unwrap();
-        let mut body = vec![0; usize::try_from(length).unwrap() - 4];
-        self.0.read_exact(&mut body).await.unwrap();
-        (kind, body)
+    pub async fn message(&mut self) -> (u8, Bytes) {
+        self.next_message().await.unwrap()
+    }
+
+    /// None: the connection was closed.
+    pub async fn next_message(&mut self) -> Option<(u8, Bytes)> {
+        let kind = self.stream.read_u8().await.ok()?;
+        let length = self.stream.read_u32().await.ok()?;
+        let mut body = vec![0; usize::try_from(length).ok()? - 4];
+        self.stream.read_exact(&mut body).await.ok()?;
+        Some((kind, body.into()))
     }
 
     /// The text of the next statement by the simple protocol.
     pub async fn statement(&mut self) -> String {
-        let (kind, body) = self.message().await;
+        let (kind, mut body) = self.message().await;
         assert_eq!(kind, b'Q');
-        String::from_utf8(body).unwrap().trim_end_matches('\0').to_owned()
+        take_text(&mut body)
     }
 
     /// Answers a statement without rows.
     pub async fn answer(&mut self) {
         self.put(b'C', b"SELECT 0\0").await;
-        self.ready().await;
+        self.ready(b'I').await;
     }
+}
+
+/// The text at the beginning of a message's rest.
+pub fn take_text(body: &mut Bytes) -> String {
+    let end = body.iter().position(|byte| *byte == 0).unwrap();
+    let text = body.split_to(end);
+    body.advance(1);
+    String::from_utf8(text.to_vec()).unwrap()
 }

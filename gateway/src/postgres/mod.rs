@@ -9,6 +9,8 @@ pub mod error;
 pub mod fake;
 pub mod message;
 pub mod priority;
+#[cfg(test)]
+pub mod scripted;
 mod values;
 
 pub use address::{Address, Host, Wanted};

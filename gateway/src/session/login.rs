@@ -97,7 +97,8 @@ async fn read(client: &mut Client, gateway: &Gateway) -> Result<Login, SessionEr
     Ok(login)
 }
 
-async fn enter(
+/// Logs in to PostgreSQL with what the client has sent, and answers.
+pub(super) async fn enter(
     client: &mut Client,
     spid: u16,
     limits: &Limits,

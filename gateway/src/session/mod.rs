@@ -4,6 +4,8 @@
 //! and not two.
 
 mod login;
+#[cfg(test)]
+mod tests;
 
 use crate::admission::Entry;
 use crate::batch::Interpreter;

@@ -264,8 +264,8 @@ mod tests {
                 peer.say(b'N', "NOTICE", "00000", &said).await;
             }
             let mut heard = vec![0; LONG];
-            peer.0.read_exact(&mut heard).await.unwrap();
-            peer.ready().await;
+            peer.stream.read_exact(&mut heard).await.unwrap();
+            peer.ready(b'I').await;
             peer
         });
         connection.output().put_bytes(0, LONG);

@@ -1,0 +1,144 @@
+//! Sessions whose PostgreSQL follows a script: which statements of T-SQL run, in which order, and what the client gets.
+
+mod control_flow;
+mod errors;
+mod interruptions;
+mod transactions;
+
+use super::*;
+use crate::mirror::answer::{self, Answer};
+use crate::postgres::priority::WriterPriority;
+use crate::postgres::scripted::{Script, Scripted};
+use crate::tds::dialect::{Dialect, Version};
+use crate::tds::login::{Login, Password};
+use crate::threads::Pool;
+use bytes::{Buf, BufMut, BytesMut};
+use std::net::{IpAddr, Ipv4Addr};
+use tokio::io::{duplex, AsyncReadExt, AsyncWriteExt, DuplexStream};
+
+/// The gateway's own role.
+const OWN: &str = "gateway";
+const BATCH: u8 = 1;
+const ATTENTION: u8 = 6;
+
+/// A client that is logged in.
+struct Talk {
+    stream: DuplexStream,
+    postgres: Scripted,
+    dialect: Dialect,
+    /// Ends when dropped.
+    _stopping: tokio_util::sync::DropGuard,
+}
+
+async fn talk(script: Script) -> Talk {
+    talk_at(Version::Tds74, script).await
+}
+
+async fn talk_at(version: Version, script: Script) -> Talk {
+    let postgres = Scripted::start(script, OWN).await;
+    let stopping = CancellationToken::new();
+    let gateway = Gateway::start(
+        postgres.address.clone(),
+        OWN,
+        "password",
+        Vec::new(),
+        Vec::new(),
+        None,
+        WriterPriority::new(false, None),
+        stopping.clone(),
+        Pool::here(),
+        Pool::here(),
+    );
+    let gateway = gateway.await.unwrap();
+    let dialect = Dialect::new(version);
+    let login = Login {
+        dialect,
+        user: String::from("writer"),
+        password: Password(String::from("password")),
+        password_encryption: None,
+        host: String::new(),
+        application: String::new(),
+        database: String::new(),
+        language: String::new(),
+        is_odbc: false,
+        reads_only: false,
+        packet_size: None,
+        version: [0; 4],
+        charset: String::new(),
+        capabilities: Vec::new(),
+    };
+    let (stream, ours) = duplex(1 << 20);
+    let entry = gateway.admission.enter(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    let limits = entry.limits();
+    let mut client = Client::new(Box::new(ours), 1, LONGEST_REQUEST);
+    client.set_dialect(dialect);
+    let claimant = crate::shares::Claimant { login: "writer".into(), most: usize::MAX, has_reserve: true };
+    let place = gateway.logins.try_take(&claimant).unwrap();
+    let entered = login::enter(&mut client, 1, &limits, &gateway, login, place).await;
+    let (interpreter, place) = entered.unwrap_or_else(|error| panic!("{error}"));
+    let session = Session { client, interpreter, gateway, _place: place, statements: 0 };
+    tokio::spawn(Box::new(session).serve(stopping.clone(), Span::none()));
+    let mut talk = Talk { stream, postgres, dialect, _stopping: stopping.drop_guard() };
+    assert!(talk.reply().await.logged_in);
+    talk.postgres.sent();
+    talk
+}
+
+impl Talk {
+    /// Runs a batch; what it answers.
+    async fn batch(&mut self, text: &str) -> Answer {
+        self.send(text).await;
+        self.reply().await
+    }
+
+    async fn send(&mut self, text: &str) {
+        let mut body = BytesMut::new();
+        if self.dialect.version >= Version::Tds72 {
+            body.put_u32_le(4);
+        }
+        if self.dialect.is_tds7() {
+            text.encode_utf16().for_each(|unit| body.put_u16_le(unit));
+        } else {
+            body.put_slice(text.as_bytes());
+        }
+        self.put(BATCH, &body).await;
+    }
+
+    async fn cancel(&mut self) {
+        self.put(ATTENTION, &[]).await;
+    }
+
+    async fn put(&mut self, kind: u8, body: &[u8]) {
+        let mut packet = BytesMut::new();
+        packet.put_slice(&[kind, 1]);
+        packet.put_u16(u16::try_from(body.len() + 8).unwrap());
+        packet.put_u32(0);
+        packet.put_slice(body);
+        self.stream.write_all(&packet).await.unwrap();
+    }
+
+    async fn reply(&mut self) -> Answer {
+        let mut body = BytesMut::new();
+        loop {
+            let mut header = [0; 8];
+            self.stream.read_exact(&mut header).await.unwrap();
+            let length = usize::from((&header[2..]).get_u16()) - header.len();
+            let begin = body.len();
+            body.resize(begin + length, 0);
+            self.stream.read_exact(&mut body[begin..]).await.unwrap();
+            if header[1] & 1 == 1 {
+                return answer::read(&body, &self.dialect).unwrap();
+            }
+        }
+    }
+
+    /// @@trancount, which PostgreSQL is not asked for.
+    async fn depth(&mut self) -> String {
+        self.batch("select @@trancount").await.rows.remove(0)
+    }
+
+    /// What PostgreSQL was sent since the last time.
+    fn sent(&self) -> String {
+        self.postgres.sent().join(", ")
+    }
+}
