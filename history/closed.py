@@ -1,5 +1,6 @@
 """Reads closed rows from their blocks: closed.<table>, see ringlog.schema.closed."""
 
+import logging
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +13,10 @@ from psycopg import sql
 from ringlog.history.blocks import EPOCH
 from ringlog.history.connection import Connection
 from ringlog.history.copying import POSTGRES_EPOCH
-from ringlog.history.packing import unpacked
+from ringlog.history.packing import DAMAGES, unpacked
 from ringlog.schema.closed import storage
+
+log = logging.getLogger(__name__)
 
 TIME = pa.timestamp("us", tz="UTC")
 
@@ -118,6 +121,11 @@ class Blocks:
     reached: int | None
 
 
+def type_of(number: int) -> pa.DataType:
+    """The Arrow type of a column, by its type's number in PostgreSQL."""
+    return _TYPES[number]
+
+
 def are_there(connection: Connection, table: str) -> bool:
     """Whether a table has closed rows that the reader may read. Raises ReadError."""
     if table not in connection.storages:
@@ -147,9 +155,12 @@ def blocks(
     for place in range(found.ntuples):
         begins, ends, n, name, kind, content = (found.get_value(place, field) or b"" for field in range(6))
         head = whole(begins) + POSTGRES_EPOCH, whole(ends) + POSTGRES_EPOCH, whole(n)
-        arrays.setdefault(head, {})[name.decode()] = unpacked(
-            pa.py_buffer(content), _TYPES[whole(kind)], head[2]
-        )
+        there = arrays.setdefault(head, {})
+        try:
+            there[name.decode()] = unpacked(content, _TYPES[whole(kind)], head[2])
+        except DAMAGES as error:
+            # its rows are read
+            log.error("a block of closed.%s is damaged, which ringlog verify mends: %s", table, error)
     made = []
     for (begin, stop, rows), there in arrays.items():
         if not rows:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -173,6 +173,78 @@ def _close(
                     break
                 at, rows = made
                 yield rows
+
+
+def problems_of(connection: psycopg.Connection, table: str) -> Iterator[str]:
+    """A line for each block that is not what the rows of its time are, or cannot be read. It is deleted, so
+    that readers take the rows, of which a later round makes it again. `connection` commits by itself."""
+    if not is_possible() or not closed.is_there(connection, table):
+        return
+    parts = {part.relation: part for part in _parts(connection, table)}
+    query = "select begins, ends, part from {} where column_name = 'time' order by begins"
+    heads = connection.execute(sql.SQL(query).format(closed.storage(table))).fetchall()
+    for begins, ends, relation in heads:
+        if relation not in parts:
+            continue
+        wrong = _difference(connection, table, parts[relation], begins, ends)
+        if wrong is not None:
+            with connection.transaction():
+                connection.execute(sql.SQL("set local role {}").format(sql.Identifier(OWNER)))
+                closed.reopen(connection, table, [(begins, ends)])
+            at = begins.astimezone(UTC)
+            yield f"closed.{table}: {wrong} from {at:%Y-%m-%d %H:%M:%S}+0000 on: it is made again of the rows"
+
+
+def _difference(
+    connection: psycopg.Connection, table: str, part: _Part, start: datetime, end: datetime
+) -> str | None:
+    """What is wrong with a block, of rows of its own snapshot; None also where late rows have ended it."""
+    from ringlog.history.closed import type_of
+    from ringlog.history.packing import DAMAGES, unpacked
+
+    query = sql.SQL(
+        "select column_name, attnum, type, modifier, rows, content from {} as block where begins = %s"
+        " and not exists (select from ringlog.summary_mark as mark, ringlog.summarised"
+        " where mark.table_name = %s and summarised.table_name = %s and mark.time < block.ends"
+        " and mark.time > block.begins - levels[1] * interval '1 second')"
+    ).format(closed.storage(table))
+    log = sql.Identifier("log", table)
+    try:
+        with connection.transaction():
+            connection.execute("set transaction isolation level repeatable read")
+            connection.execute(sql.SQL("lock table only {} in access share mode").format(log))
+            found = {
+                (name, *kind): (n, content)
+                for name, *kind, n, content in connection.execute(query, [start, table, table], binary=True)
+            }
+            if not found:
+                return None
+            columns = [each for each in _columns(connection, log) if _key(each) in found]
+            n, contents = _packed(connection, part, columns, start, end)
+    except (errors.DataCorrupted, errors.IndexCorrupted) as error:
+        return f"the block cannot be read ({' '.join(str(error).split())})"
+    for column, content in contents:
+        rows, stored = found[_key(column)]
+        if rows != n:
+            return f"the block has {rows} rows, the log {n},"
+        if stored == content:
+            continue
+        kind = type_of(column.type)
+        try:
+            same = _buffers(unpacked(stored, kind, n)) == _buffers(unpacked(content, kind, n))
+        except DAMAGES:
+            same = False
+        if not same:
+            return f"column {column.name} of the block has other values than the log"
+    return None
+
+
+def _key(column: _Column) -> tuple[str, int, int, int]:
+    return column.name, column.attnum, column.type, column.modifier
+
+
+def _buffers(array: Any) -> list[bytes | None]:
+    return [None if each is None else each.to_pybytes() for each in array.buffers()]
 
 
 def _parts(connection: psycopg.Connection, table: str) -> list[_Part]:

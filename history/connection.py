@@ -84,8 +84,9 @@ class Connection:
         """tables whose closed rows are known to be there (ringlog.history.closed)"""
         with _errors_converted():
             self._small = session.connect(conninfo, autocommit=True)
-            # names of zones are not needed, and moments of autumn have one name there (PEP 495)
-            self._small.execute("set timezone to 'UTC'")
+            # in zones with summer time two moments of autumn have one name (PEP 495); plans of written bounds
+            # are made at each call, and are no better
+            self._small.execute("set timezone to 'UTC'; set plan_cache_mode to force_generic_plan")
         opened(self._small.info.backend_pid)
 
     @property

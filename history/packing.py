@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 Mask = NDArray[np.bool_]
 
+DAMAGES = (ValueError, IndexError, OSError)
+
 _PLAIN, _SAME, _FEW, _PLANES, _DISTANCES, _LISTS = range(6)
 _NULLS = 0x80
 """bit of the first byte: a bitmap of what is not null follows"""
@@ -62,9 +64,10 @@ def packed_texts(texts: Sequence[str | None]) -> bytes:
     return packed_lists(lengths, points, np.array([text is not None for text in texts], bool))
 
 
-def unpacked(content: pa.Buffer, kind: pa.DataType, n: int) -> pa.Array:
+def unpacked(content: pa.Buffer | bytes, kind: pa.DataType, n: int) -> pa.Array:
     """`n` values of this type, of which `packed`, `packed_times`, `packed_lists` or `packed_texts` has made
-    `content`."""
+    `content`. Raises one of DAMAGES where other bytes show that they are."""
+    content = pa.py_buffer(content)
     octets = memoryview(content).cast("B")  # Arrow's bytes have a sign
     form, place = octets[0], 1
     validity = None
@@ -164,5 +167,5 @@ def _lists(body: memoryview, kind: pa.DataType, n: int, validity: pa.Buffer | No
     if pa.types.is_string(kind):
         points = _values(body[end], body[end + 1 :], 1, many)
         return pa.Array.from_buffers(kind, n, [validity, pa.py_buffer(offsets), pa.py_buffer(points)])
-    points = unpacked(pa.py_buffer(body[end:]), kind.value_type, many)
+    points = unpacked(body[end:], kind.value_type, many)
     return pa.Array.from_buffers(kind, n, [validity, pa.py_buffer(offsets)], children=[points])

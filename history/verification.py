@@ -1,4 +1,4 @@
-"""Verifies summaries and archived weeks against the rows they were made from."""
+"""Verifies summaries, closed rows and archived weeks against the rows they were made from."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,7 @@ import psycopg
 import sqlalchemy as sa
 from psycopg import sql
 
+from ringlog.history import closing
 from ringlog.history.summaries import summarised_columns
 
 _DAY = 86_400
@@ -32,6 +33,7 @@ def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Ite
         counts = sql.SQL(_COUNTS).format(**names)
         compared = _compared(connection, table, length, columns, counts)
         yield from whole(connection, f"summary.{table}", compared)
+        yield from whole(connection, f"closed.{table}", closing.problems_of(connection, table))
     yield from _archive(administrator)
 
 

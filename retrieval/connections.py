@@ -60,7 +60,7 @@ class Connections:
         with self._lock:
             before, kept = self._registries.get(login, (None, {}))
             if before != version or len(kept) > _ENTRIES:
-                kept = {}
+                kept = {"version": version}
                 self._registries.pop(login, None)
                 while len(self._registries) >= _LOGINS:
                     del self._registries[next(iter(self._registries))]

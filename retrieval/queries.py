@@ -30,6 +30,8 @@ Result = TypeVar("Result")
 _TOGETHER = 1 << 18  # bytes sent at once: an error before the first of them has its own HTTP status
 _SENT = 1 << 18  # bytes given to a connection at once: so many may lie there when the query has ended
 Work = Callable[[Servers], Iterator[Part]]
+Tag = Callable[[Servers], str | None]
+"""what of an entity tag is the same while the answer is; None: it may be another at any time"""
 
 
 class Queries:
@@ -57,14 +59,20 @@ class Queries:
                 raise refused(error, login.name) from error
 
     def stream(
-        self, login: Login, work: Work, media_type: str, headers: Mapping[str, str] | None = None
+        self,
+        login: Login,
+        work: Work,
+        media_type: str,
+        headers: Mapping[str, str] | None = None,
+        tag: Tag | None = None,
     ) -> Response:
-        """A response with the bytes that `work` makes of the servers.
+        """A response with the bytes that `work` makes of the servers, or 304 to a client that has those of
+        this `tag`.
 
         What fails before 256 KiB of them is an error of HTTP; what fails later breaks the connection, so that
         nobody takes a part for the whole.
         """
-        return _Streamed(self, login, work, media_type, headers)
+        return _Streamed(self, login, work, media_type, headers, tag)
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
@@ -165,18 +173,27 @@ class _Streamed(Response):
         work: Work,
         media_type: str,
         headers: Mapping[str, str] | None,
+        tag: Tag | None,
     ) -> None:
         super().__init__(media_type=media_type, headers={"Vary": "Accept-Encoding", **(headers or {})})
         del self.headers["content-length"]
-        self._queries, self._login, self._work = queries, login, work
+        self._queries, self._login, self._work, self._tag = queries, login, work, tag
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun = False
-        accepted = Headers(scope=scope).get("accept-encoding", "")
+        given = Headers(scope=scope)
+        accepted, had = given.get("accept-encoding", ""), given.get("if-none-match", "")
         if (chosen := coding(accepted, self.media_type or "")) is not None:
             self.headers["content-encoding"] = chosen
 
         def work(servers: Servers) -> Iterator[Part]:
+            tag = None if self._tag is None else self._tag(servers)
+            if tag is not None:
+                # a browser keeps it, and asks whether it is still so
+                self.headers.update({"etag": tag, "cache-control": "private, no-cache"})
+                if tag in (each.strip() for each in had.split(",")):
+                    self.status_code = 304
+                    return iter(())
             parts = self._work(servers)
             return parts if chosen is None else compressed(chosen, parts)
 
@@ -184,9 +201,12 @@ class _Streamed(Response):
             nonlocal begun
             if not begun:
                 begun = True
-                if not more:
+                if self.status_code == 304:
+                    del self.headers["content-type"]
+                elif not more:
                     self.headers["content-length"] = str(sum(map(len, parts)))
-                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                start = {"type": "http.response.start", "status": self.status_code}
+                await send({**start, "headers": self.raw_headers})
             for part in parts:
                 each = memoryview(part)
                 for begin in range(0, len(each), _SENT):

@@ -1,8 +1,9 @@
 """Bins of samples made of the log's summaries: the one place that knows what is exact from them.
 
-Whole bins are spans of the longest level that divides their width. Rows are read for the rest: the bins of
-both ends, those after the last summaries, those for which rows have come late, and those of which summaries
-do not say enough (some of their rows have no reading: the last one may be such a row).
+Whole bins are spans of the longest level that divides their width; where none does, they are made of spans
+of several levels and of the rows at their ends. Rows are read for the rest: the bins of both ends, those
+after the last summaries, those for which rows have come late, and those of which summaries do not say enough
+(some of their rows have no reading: the last one may be such a row).
 """
 
 import json
@@ -16,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg import sql
 
-from ringlog.history.arrays import HEAD
+from ringlog.history.arrays import HEAD, sent
 from ringlog.history.closed import array, moment_of, text_of, whole
 from ringlog.history.connection import Connection
 from ringlog.history.copying import POSTGRES_EPOCH
 from ringlog.history.signals import Place
-from ringlog.history.spans import NAMES, Spans, combined
+from ringlog.history.spans import NAMES, Spans, combined, of_rows
 from ringlog.retrieval.bins import SECOND, Bins, binned
 from ringlog.retrieval.samples import (
     INVALID,
@@ -42,6 +43,12 @@ _RUNS = 16
 """Times to read rows for: with more of them all are read."""
 _MOST = 1_000_000
 """spans"""
+_LEAST = 4
+"""shortest spans in a bin that is made of spans and rows"""
+_MOST_ENDS = 5000
+"""bins that are made so"""
+_STEP = 6
+"""times as long as one level is the next one that such bins are made of"""
 
 _STATE = """
 select
@@ -61,11 +68,35 @@ where summarised.table_name = $1 and summarised.until is not null
 
 _SPANS = """
 select column_name, begins, {figures} from {summary}
-where level = $1 and column_name = any($2) and begins >= $3 and begins < $4
+where level = $1 and column_name = any($2) and begins = any($3)
+"""
+
+# the bounds of all leave partitions out
+_ENDS = """
+select
+  (
+    select count(*) from ringlog.cold_week
+    where table_name = {table} and recalled_until is null and rows > 0
+      and begins < $3::timestamptz and ends > $2::timestamptz
+  )::integer + (
+    select count(*) from ringlog.dropped where table_name = {table} and until > $2
+  )::integer,
+  array_agg(came."time" order by came."time", came.seq_no),
+  {arrays}
+from unnest($1::timestamptz[]) as part (begins)
+cross join lateral (
+  select "time", seq_no, {columns}
+  from {log} as log
+  where log."time" >= part.begins and log."time" < part.begins + interval {length}
+    and log."time" >= $2 and log."time" < $3
+  offset 0
+) as came
 """
 
 _ELEMENTS = {23: ">i4", 700: ">f4", 701: ">f8"}
-"""of arrays, by their numbers in pg_type.dat"""
+"""of arrays of figures, by their numbers in pg_type.dat"""
+_NUMBERS = {16: "u1", 20: "i8", 21: "i2", 23: "i4", 700: "f4", 701: "f8"}
+"""of what is summarised"""
 
 
 @dataclass(frozen=True)
@@ -162,20 +193,28 @@ def _whole_bins(
         return None
     summarised_until = whole(state.get_value(0, 0))
     stored, marked = (json.loads(state.get_value(0, place) or "[]") for place in (1, 2))
-    levels = [level for level in stored if width % level == 0]
-    if not levels or (until - begin) * width // levels[-1] > _MOST:
+    whole_until, until = until, min(until, summarised_until // (width * SECOND))
+    if begin >= until or not stored:
         return None
-    level = levels[-1]
-    factor = width // level
     wanted = [column.place.column, *([] if column.severity is None else [column.severity])]
-    spans, there = _spans(connection, table, wanted, level, begin * factor, until * factor)
-    known = there.reshape(-1, factor).all(axis=1)
-    known &= (np.arange(begin, until) + 1) * width * SECOND <= summarised_until
+    levels = [level for level in stored if width % level == 0]
+    if levels:
+        level = levels[-1]
+        factor = width // level
+        if (until - begin) * factor > _MOST:
+            return None
+        spans, there = _spans(connection, table, wanted, level, np.arange(begin * factor, until * factor))
+        known = np.logical_and.reduce(there.reshape(-1, factor), axis=1)
+        made = combined(spans, factor) if len(spans) else spans
+    else:
+        found = _tiled(connection, table, wanted, stored, begin, until, width)
+        if found is None:
+            return None
+        made, known = found
     marks = np.array(marked, np.int64) // (width * SECOND)
     known[marks[(marks >= begin) & (marks < until)] - begin] = False
-    if not known.any() or not len(spans):
+    if not known.any() or not len(made):
         return None
-    made = combined(spans, factor)
     # its last sample does not matter where the bin after it has some, as summaries say
     follows = np.append(np.diff(made.numbers) == 1, False)
     follows[:-1] &= known[made.numbers[1:] - begin]
@@ -183,17 +222,128 @@ def _whole_bins(
     enough = (kinds == 1).all(axis=1) | follows
     known[made.numbers[~enough] - begin] = False
     made = made.chosen(known[made.numbers - begin])
+    known = np.append(known, np.zeros(whole_until - until, bool))
     return known, _bins(made), int((made.n + made.nans + made.nulls)[:, 0].sum())
 
 
+def _tiled(
+    connection: Connection,
+    table: str,
+    columns: list[str],
+    stored: list[int],
+    begin: int,
+    until: int,
+    width: int,
+) -> tuple[Spans, NDArray[np.bool_]] | None:
+    """The bins with samples, of a width that no level divides, and which of all are known. Each is made of
+    the shortest spans up to the first longer one, and so on, and of the rows at its ends that are no whole
+    span. None where rows are as soon read."""
+    shortest = stored[0]
+    if width < _LEAST * shortest or until - begin > _MOST_ENDS:
+        return None
+    levels = [shortest]
+    for level in stored[1:]:
+        if level % levels[-1] == 0 and _STEP * levels[-1] <= level <= width:
+            levels.append(level)
+    bounds = np.arange(begin, until + 1) * width
+    number = np.arange(begin, until)
+    low, high = -(-bounds[:-1] // shortest) * shortest, bounds[1:] // shortest * shortest
+    parts: list[Spans] = []
+    labels: list[NDArray[np.int64]] = []
+    times: list[NDArray[np.int64]] = []
+    known: NDArray[np.bool_] = np.ones(until - begin, bool)
+    for place, level in enumerate(levels):
+        runs = [(number, low, high)]
+        if place + 1 < len(levels):
+            longer = levels[place + 1]
+            next_low, next_high = -(-low // longer) * longer, high // longer * longer
+            is_long = next_low < next_high
+            next_low, next_high = np.where(is_long, next_low, high), np.where(is_long, next_high, high)
+            runs = [(number, low, next_low), (number, next_high, high)]
+            number, low, high = (each[is_long] for each in (number, next_low, next_high))
+        of_bin, wanted = _expanded(runs, level)
+        spans, there = _spans(connection, table, columns, level, wanted)
+        known[of_bin[~there] - begin] = False
+        parts.append(spans)
+        labels.append(of_bin[np.searchsorted(wanted, spans.numbers)])
+        times.append(spans.numbers * level)
+        if not len(number):
+            break
+    ends = bounds[bounds % shortest > 0] // shortest * shortest
+    if not known.any():
+        return None
+    rows = _ends(connection, table, columns, ends, shortest)
+    if rows is None:
+        return None
+    of_row, values, nulls = rows
+    of_bin = of_row // (width * SECOND)
+    inside = (of_bin >= begin) & (of_bin < until)
+    if inside.any():
+        of_row, of_bin, values, nulls = of_row[inside], of_bin[inside], values[inside], nulls[inside]
+        # those before a bin's end are no whole span, nor are those after its begin
+        is_last = of_row // (shortest * SECOND) * shortest + shortest > (of_bin + 1) * width
+        of_ends = of_rows(of_bin * 2 + is_last, values, nulls)
+        parts.append(of_ends)
+        labels.append(of_ends.numbers // 2)
+        times.append(of_ends.numbers // 2 * width + (of_ends.numbers % 2) * (width - 1))
+    label = np.concatenate(labels)
+    order = np.lexsort((np.concatenate(times), label))
+    figures = (np.concatenate([getattr(part, name) for part in parts])[order] for name in NAMES)
+    together = Spans(label[order], *figures)
+    return (combined(together, 1) if len(together) else together), known
+
+
+def _expanded(
+    runs: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]], level: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of bins, each with a first second and one after the last: the bin and the number of each span."""
+    of_bin, first, last = (np.concatenate(each) for each in zip(*runs, strict=True))
+    many = (last - first) // level
+    of_bin, start = np.repeat(of_bin, many), np.repeat(first // level, many)
+    numbers = start + np.arange(len(start)) - np.repeat(np.cumsum(many) - many, many)
+    order = np.argsort(numbers)
+    return of_bin[order], numbers[order]
+
+
+def _ends(
+    connection: Connection, table: str, columns: list[str], begins: NDArray[np.int64], length: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]] | None:
+    """Times, values and which are null, of the rows in `length` seconds from each of these on. None where
+    some of them may be in files, or gone for their age."""
+    none = np.empty(0, np.int64), np.empty((0, len(columns))), np.empty((0, len(columns)), bool)
+    if not len(begins):
+        return none
+    found = connection.answer(
+        _ends_of(table, (*columns,), length),
+        array([text_of(each * SECOND).decode() for each in begins.tolist()]),
+        text_of(int(begins[0]) * SECOND),
+        text_of(int(begins[-1] + length) * SECOND),
+    )
+    if whole(found.get_value(0, 0)):
+        return None
+    content = found.get_value(0, 1)
+    if content is None:
+        return none
+    times = sent(content, "i8")[0] + POSTGRES_EPOCH
+    values, nulls = np.empty((len(times), len(columns))), np.zeros((len(times), len(columns)), bool)
+    for place in range(len(columns)):
+        content = found.get_value(0, 2 + place) or b""
+        numbers, there = sent(content, _NUMBERS[int.from_bytes(content[8:12], "big")])
+        values[:, place] = numbers
+        if there is not None:
+            nulls[:, place] = ~there
+    return times, values, nulls
+
+
 def _spans(
-    connection: Connection, table: str, columns: list[str], level: int, begin: int, until: int
+    connection: Connection, table: str, columns: list[str], level: int, numbers: NDArray[np.int64]
 ) -> tuple[Spans, NDArray[np.bool_]]:
-    """The spans with rows, and of which of all spans from one number on and before another it is known
-    whether they have some."""
+    """Of these spans, by their numbers in order, those with rows, and of which of all it is known whether
+    they have some."""
     length = BLOCK[level]
-    first = begin // length
-    shape = ((until - 1) // length - first + 1) * length, len(columns)
+    block_of = numbers // length
+    blocks = np.unique(block_of)
+    shape = len(blocks) * length, len(columns)
     values: dict[str, Any] = {
         name: np.zeros(shape, np.int64 if name in ("n", "nans", "nulls") else float) for name in NAMES
     }
@@ -202,30 +352,52 @@ def _spans(
         _spans_of(table),
         b"%d" % level,
         array(columns),
-        text_of(first * length * level * SECOND),
-        text_of(until * level * SECOND),
+        array([text_of(block * length * level * SECOND).decode() for block in blocks.tolist()]),
     )
     rows = range(found.ntuples)
     begins = np.array([whole(found.get_value(row, 1)) for row in rows], np.int64) + POSTGRES_EPOCH
-    spans_of = (begins // (level * SECOND) - first * length)[:, None] + np.arange(length)
+    block = np.searchsorted(blocks, begins // (level * length * SECOND))
+    spans_of = (block * length)[:, None] + np.arange(length)
     places = np.array([columns.index((found.get_value(row, 0) or b"").decode()) for row in rows], np.int64)
     there[spans_of, places[:, None]] = True
     for place, figure in enumerate(NAMES):
         contents = [found.get_value(row, 2 + place) for row in rows]
         some = np.array([content is not None for content in contents], bool)
         values[figure][spans_of[some], places[some, None]] = _arrays([*filter(None, contents)], length)
-    numbers = np.arange(first * length, first * length + shape[0])
-    spans = Spans(numbers, **values)
-    inside = (numbers >= begin) & (numbers < until)
+    asked = np.searchsorted(blocks, block_of) * length + numbers % length
+    spans = Spans(numbers, *(values[name][asked] for name in NAMES))
+    of_all = there[asked].all(axis=1)
     with_rows = (spans.n + spans.nans + spans.nulls).any(axis=1)
-    of_all = np.logical_and.reduce(there, axis=1)
-    return spans.chosen(inside & with_rows & of_all), of_all[inside]
+    return spans.chosen(with_rows & of_all), of_all
 
 
 @cache
 def _spans_of(table: str) -> str:
     figures = sql.SQL(", ").join(map(sql.Identifier, NAMES))
     return sql.SQL(_SPANS).format(figures=figures, summary=sql.Identifier(SUMMARIES, table)).as_string()
+
+
+@cache
+def _ends_of(table: str, columns: tuple[str, ...], length: int) -> str:
+    each = [
+        sql.SQL('array_agg(came.{} order by came."time", came.seq_no)').format(sql.Identifier(f"v{place}"))
+        for place in range(len(columns))
+    ]
+    values = [
+        sql.SQL("{} as {}").format(sql.Identifier(name), sql.Identifier(f"v{place}"))
+        for place, name in enumerate(columns)
+    ]
+    return (
+        sql.SQL(_ENDS)
+        .format(
+            table=sql.Literal(table),
+            arrays=sql.SQL(", ").join(each),
+            columns=sql.SQL(", ").join(values),
+            log=sql.Identifier("log", table),
+            length=sql.Literal(f"{length} seconds"),
+        )
+        .as_string()
+    )
 
 
 def _arrays(contents: list[bytes], length: int) -> NDArray[Any]:

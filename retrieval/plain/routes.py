@@ -28,6 +28,7 @@ from ringlog.retrieval.servers import Servers, excluded
 from ringlog.retrieval.signals import demand, latest, reduced, search
 from ringlog.retrieval.texts import moment, query
 from ringlog.retrieval.times import instant, span
+from ringlog.retrieval.unchanged import tag_of
 from ringlog.schema.column_type import ColumnType
 
 _streams = 0
@@ -141,7 +142,13 @@ async def get_data(request: Request) -> Response:
             demand_few(servers, signals, start, end, queries.limits.rows)
         yield from data(servers, signals, start, end, form, limit)
 
-    return queries.stream(caller(request), work, MEDIA[form], _attached(request, form, "data"))
+    return queries.stream(
+        caller(request),
+        work,
+        MEDIA[form],
+        _attached(request, form, "data"),
+        lambda servers: tag_of(servers, wanted, start, end),
+    )
 
 
 async def get_at(request: Request) -> Response:
@@ -193,7 +200,13 @@ async def get_trend(request: Request) -> Response:
         else:
             yield from trend_table(form, made)
 
-    return queries.stream(caller(request), work, MEDIA[form], _attached(request, form, "trend"))
+    return queries.stream(
+        caller(request),
+        work,
+        MEDIA[form],
+        _attached(request, form, "trend"),
+        lambda servers: tag_of(servers, wanted, start, end),
+    )
 
 
 async def get_latest(request: Request) -> Response:

@@ -27,6 +27,7 @@ from ringlog.history.reading import read
 from ringlog.history.recall import recall
 from ringlog.history.restoring import restore
 from ringlog.history.summaries import summarise
+from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
 from ringlog.schema.partitions import maintain
@@ -306,6 +307,38 @@ def test_rows_changed_by_hand_are_read_after_summarise(
             log.connection.execute(f"delete from {relation} where time < %s".encode(), [BEGIN + timedelta(8)])
         [*again(conninfo, "m", BEGIN, NOW, NOW)]
         log.same()
+
+
+def test_a_damaged_block_is_named_and_made_again(engine: sa.Engine, conninfo: str, tmp_path: Path) -> None:
+    with Log(engine, conninfo, tmp_path / "archive", 1) as log:
+        log.put(30)
+        log.maintain()
+        log.summarise()
+        assert close(conninfo, pauses=0).complete
+        assert [*problems_of(log.connection, engine)] == []
+        log.connection.execute("update closed.m set content = substr(content, 1, 3) where column_name = 'c3'")
+        # what cannot be read is read of rows
+        log.same()
+        names = {"c1": "content = substr(content, 1, 3)", "c2": "content = content || content"}
+        names["c5"] = "rows = rows + 1"
+        for name, change in names.items():
+            log.connection.execute(
+                f"update closed.m set {change} where column_name = %s and begins ="
+                " (select begins from closed.m where column_name = 'time' and rows > 0"
+                " order by begins offset %s limit 1)".encode(),
+                [name, [*names].index(name)],
+            )
+        found = [*problems_of(log.connection, engine)]
+        assert [line.split(" from ")[0] for line in found][:1] == [
+            "closed.m: column c1 of the block has other values than the log"
+        ]
+        log.same()
+        assert [*problems_of(log.connection, engine)] == []
+        assert sum(close(conninfo, pauses=0).rows.values()) > 0
+        log.same()
+        # late rows end a block, and are no defect
+        log.put(3)
+        assert [*problems_of(log.connection, engine)] == []
 
 
 def test_a_column_that_is_dropped_and_added_again_has_no_old_values(engine: sa.Engine, conninfo: str) -> None:

@@ -21,7 +21,7 @@ from ringlog.retrieval.connections import Connections
 from ringlog.retrieval.samples import MICROSECOND, Samples, samples, thinned
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal, describe
-from ringlog.retrieval.summarised import summarised
+from ringlog.retrieval.summarised import Summarised, summarised
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
 
@@ -111,7 +111,7 @@ def test_operators_give_the_same(
     signals = describe(found, SIGNALS)
     for step in range(3):
         for _ in range(20):
-            width = chance.choice((60, 120, 600, 3600, 7200, 90, 1800))
+            width = chance.choice((60, 120, 600, 3600, 7200, 90, 1800, 241, 2419, 5000, 11_111))
             operator = chance.choice(OPERATORS)
             number = chance.choice((5, 50, 5000)) if operator.startswith("optim") else width
             pv = f"{operator}_{number}({chance.choice(SIGNALS)})"
@@ -140,4 +140,13 @@ def test_most_is_of_summaries(servers: tuple[Servers, psycopg.Connection, str]) 
     known = summarised(found, signals["m/field"], *span, 3600, lambda stream, begin: stream, before=True)
     assert known is not None
     assert known.samples > 0.6 * HOURS * 180
-    assert summarised(found, signals["m/field"], *span, 61, lambda stream, begin: stream, before=True) is None
+
+    def of_width(signal: str, width: int) -> Summarised | None:
+        return summarised(found, signals[signal], *span, width, lambda stream, begin: stream, before=True)
+
+    assert of_width("m/field", 61) is None
+    # of whole spans of several lengths, and of the rows at the ends of bins
+    for width in (241, 2419, 5000):
+        tiled = of_width("m/current", width)
+        assert tiled is not None
+        assert tiled.samples > 0.5 * HOURS * 180
