@@ -67,18 +67,18 @@ def columns_of(entry: Entry, table: str, byte_order: str) -> Iterator[Column]:
         entry.refuse(f"name is taken: PostgreSQL has a column {longest} in every table")
     for n in (str(n) for n in range(1, count + 1)):
         yield Column(
-            pattern.replace("{n}", n),
-            signal.replace("{n}", n),
-            kind or _ANY,
-            unit,
-            description.replace("{n}", n),
-            limits,
-            deadband,
-            points,
-            compress,
-            byte_order,
-            former.replace("{n}", n) or None,
-            retired,
+            name=pattern.replace("{n}", n),
+            signal=signal.replace("{n}", n),
+            type=kind or _ANY,
+            unit=unit,
+            description=description.replace("{n}", n),
+            limits=limits,
+            deadband=deadband,
+            points=points,
+            compress=compress,
+            byte_order=byte_order,
+            renamed_from=former.replace("{n}", n) or None,
+            retired=retired,
         )
 
 

@@ -137,16 +137,16 @@ def _facility(entry: Entry, stem: str) -> Facility:
                     f"signal '{column.signal}' is the one of {places[column.signal]} already"
                 )
     return Facility(
-        name,
-        timezone,
-        tuple(tables),
-        clock_tolerance,
-        history,
-        parameters,
-        byte_order,
-        nodes,
-        keep_dropped,
-        groups,
+        name=name,
+        timezone=timezone,
+        tables=tuple(tables),
+        clock_tolerance=clock_tolerance,
+        history=history,
+        parameters=parameters,
+        byte_order=byte_order,
+        nodes=nodes,
+        keep_dropped=keep_dropped,
+        groups=groups,
     )
 
 
@@ -189,19 +189,19 @@ def _table(entry: Entry, byte_order: str) -> Table:
     _check_former_names(entry, "column", columns)
     check_row_size(entry, columns)
     return Table(
-        name,
-        rows,
-        cycle,
-        tuple(columns),
-        description,
-        log,
-        retention,
-        sample,
-        nan,
-        summaries,
-        renamed_from,
-        retired,
-        node,
+        name=name,
+        rows=rows,
+        cycle=cycle,
+        columns=tuple(columns),
+        description=description,
+        log=log,
+        retention=retention,
+        sample=sample,
+        nan=nan,
+        summaries=summaries,
+        renamed_from=renamed_from,
+        retired=retired,
+        node=node,
     )
 
 
