@@ -26,7 +26,7 @@ from ringlog.history.arrays import Numbers, in_memory, sent
 from ringlog.history.copying import POSTGRES_EPOCH
 from ringlog.history.priority import lower_backend
 from ringlog.history.summaries import Turn, alone, connected
-from ringlog.schema import closed
+from ringlog.schema import closed, locks
 from ringlog.schema.catalogue import WEEKS
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.many import by_connection
@@ -298,7 +298,7 @@ def _closed(
     with connection.transaction():
         # it stays in the log until this ends
         log = sql.Identifier("log", table)
-        connection.execute(sql.SQL("lock table only {} in access share mode").format(log))
+        connection.execute(locks.beside(table))
         query = "select true from pg_inherits where inhparent = %s::regclass and inhrelid = %s"
         if connection.execute(query, [log.as_string(), part.relation]).fetchone() is None:
             return None

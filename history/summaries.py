@@ -493,9 +493,7 @@ def _make(
     `earlier` is as in _make_longer.
     """
     # before the snapshot is taken: what it says to be in the log is not dropped or moved until this ends
-    connection.execute(
-        sql.SQL("lock table only {} in access share mode").format(sql.Identifier("log", table.name))
-    )
+    connection.execute(locks.beside(table.name))
     level = table.levels[0]
     taken = connection.execute(
         "delete from ringlog.summary_mark as mark where table_name = %s and time < %s and "

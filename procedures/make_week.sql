@@ -6,8 +6,7 @@ set search_path = pg_catalog, pg_temp
 set timezone = 'UTC'
 set datestyle = 'ISO'
 set client_min_messages = 'warning'
--- who comes later would wait behind it
-set lock_timeout = '60ms'
+set lock_timeout = '2s'
 as $$
 #variable_conflict use_variable
 declare
@@ -26,6 +25,8 @@ begin
     raise exception 'make_week: % is no Monday from 1970 on to the next five weeks', start using errcode = 'check_violation';
   end if;
   lock table ringlog.one_change in exclusive mode;
+  -- who comes later would wait behind it
+  perform set_config('lock_timeout', '60ms', true);
   if exists (
     select
     from pg_inherits

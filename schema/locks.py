@@ -19,3 +19,13 @@ MOVES = sa.Table("one_move", metadata, comment="locked by the process that moves
 def statement(lock: sa.Table) -> sql.Composed:
     """Waits for the lock and takes it."""
     return sql.SQL("lock table {} in exclusive mode").format(sql.Identifier("ringlog", lock.name))
+
+
+def beside(table: str) -> sql.Composed:
+    """Waits for the change of tables that runs; from then to the transaction's end weeks keep their rows.
+
+    Work that reads logs for long begins each transaction so: a change waits for its end here, where no writer
+    waits behind it.
+    """
+    names = (sql.Identifier("ringlog", CHANGES.name), sql.Identifier("log", table))
+    return sql.SQL("lock table {} in share mode; lock table only {} in access share mode").format(*names)
