@@ -51,6 +51,8 @@ impl Fake {
 
     pub async fn arrived(&self) -> Arrived {
         let mut stream = self.listener.accept().await.unwrap().0;
+        // a message is not kept until the one before is acknowledged
+        stream.set_nodelay(true).unwrap();
         let length = stream.read_u32().await.unwrap();
         let mut body = vec![0; usize::try_from(length).unwrap() - 4];
         stream.read_exact(&mut body).await.unwrap();
