@@ -108,6 +108,62 @@ def test_calls_go_to_the_node_of_their_table(site: Site) -> None:
     assert max(site.rows("vacuum", "c")) <= 9
 
 
+def user(site: Site, *words: str) -> None:
+    done = ringlog("user", *words, "--password-stdin", stdin="secret", RINGLOG_DSN=site.dsn)
+    assert done.returncode == 0, done.stderr
+
+
+def test_rights_to_tables_of_several_servers(site: Site) -> None:
+    """By their names and by groups; they stay where a table moves to."""
+
+    def write(where: dict[str, str | None]) -> None:
+        site.write_facility(where)
+        grouped = '[groups]\nold = ["magnets", "cavities"]\n'
+        site.facility.write_text(site.facility.read_text() + grouped)
+
+    write(WHERE)
+    install(site)
+    user(site, "add", "old_writer", "--writer", "--tables", "old")
+    user(site, "add", "one_writer", "--writer", "--tables", "cavities")
+    user(site, "add", "old_reader", "--reader", "--tables", "old")
+    user(site, "add", "one_reader", "--reader", "--tables", "vacuum")
+    its = {
+        "old_writer": {"magnets", "cavities"},
+        "one_writer": {"cavities"},
+        "old_reader": {"magnets", "cavities"},
+        "one_reader": {"vacuum"},
+    }
+
+    refusals = set()
+
+    def may_use(address: tuple[str, int], login: str) -> set[str]:
+        used = set()
+        with client(address, login) as cursor:
+            for table in WHERE:
+                try:
+                    if login.endswith("writer"):
+                        put(cursor, table, 1)
+                    else:
+                        for text in (f"select count(*) from log..{table}", f"exec get_signal '{table}'"):
+                            cursor.execute(text)
+                            cursor.fetchall()
+                        cursor.callproc(f"get_{table}", (1,))
+                    used.add(table)
+                except pymssql.Error as error:
+                    refusals.add(error.args[0])
+        return used
+
+    with serving_external(site.dsn, site.folder / "serve.log") as address:
+        assert {login: may_use(address, login) for login in its} == its
+        moved = {"magnets": "c", "cavities": None, "vacuum": "b"}
+        write(moved)
+        done = ringlog("node", "move", "--facility", site.facility, RINGLOG_DSN=site.dsn, timeout=300)
+        assert done.returncode == 0, done.stderr
+        assert {login: may_use(address, login) for login in its} == its
+    assert refusals == {229}
+    assert install(site) == "nothing to do\n"
+
+
 def test_the_file_changes(site: Site) -> None:
     with serving_external(site.dsn, site.folder / "serve.log") as address, client(address) as cursor:
         put(cursor, "vacuum", 1)

@@ -1,5 +1,6 @@
 """What the server has, bit by bit beside what was acknowledged."""
 
+import os
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -42,7 +43,8 @@ class Figures:
                 f"{sum(self.faults.values())} faults ({kinds})",
                 f"{self.rows} rows: {self.lost} lost, {self.repeated} repeated, {self.wrong} wrong;"
                 f" {self.thinned} of damaged spools, which the ledger counts",
-                f"longest wait but for restarts: {self.longest:.3f} s ({self.longest_of})",
+                f"longest wait but for restarts: {self.longest:.3f} s ({self.longest_of}), at a load of"
+                f" {os.getloadavg()[2]:.1f} on {os.cpu_count()} cores",
                 *self.answers[-20:],
                 *self.problems,
             ]
