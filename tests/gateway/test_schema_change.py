@@ -281,3 +281,32 @@ def test_columns_come_and_go_many_times_while_writers_write(new_clients: Clients
     assert [answer for answer in five if answer] == []
     assert len(five) > 100
     writers.check(server.dsn, "log.sr_rf", "seq_no, time, power, arcs")
+
+
+def test_a_column_that_was_dropped_before_the_installation(new_clients: Clients, tmp_path: Path) -> None:
+    """No value of the writer's is wrong then: it is told to send its row again, and not that it is bad."""
+    server = new_clients.server
+    facility = tmp_path / "facility.toml"
+    facility.write_text(
+        FACILITY.read_text().replace('[[table.column]]\nname = "arcs"\ntype = "int"\n', "", 1)
+    )
+    engine = sqlalchemy.create_engine(server.admin_url)
+    with pytest.raises(InstallRefused) as refused:
+        install(engine, load_facility(facility))
+    at = Param("datetime", "46000 300", "@time")
+    row = [Param("int", "1", "@seq_no"), at, Param("real", "1", "@power")]
+    with new_clients.ct(server.writer) as five, new_clients.pymssql(server.writer) as seven:
+        for _ in range(3):
+            assert five.call("put_sr_rf", row).statuses == [0]
+        with psycopg.connect(server.dsn, autocommit=True) as admin:
+            admin.execute("".join(obstacle.sql for obstacle in refused.value.obstacles).encode())
+        error = five.call("put_sr_rf", row).error
+        assert error.number == 50000
+        assert "its table was changed, and ringlog init has not been run since" in error.text
+        with pytest.raises(pymssql.Error) as failed:
+            seven.cursor().callproc("put_sr_rf", (1, "2026-11-20 12:00", 1.0))
+        assert failed.value.args[0] == 50000
+        done = ringlog("init", "--facility", facility, "--data", server.data)
+        assert done.returncode == 0, done.stderr
+        assert five.call("put_sr_rf", row).statuses == [0]
+        seven.cursor().callproc("put_sr_rf", (1, "2026-11-20 12:00", 1.0))

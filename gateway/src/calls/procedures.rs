@@ -286,6 +286,16 @@ impl Procedures {
                 let text = format!("The node and this server differ, nothing was written: {error}");
                 Failure::of_call(&not_written(text)).into()
             }
+            Refusal::Outdated(error)
+                if function.joins_group
+                    && error.sqlstate().is_some_and(|state| OTHER_TABLE.contains(&state)) =>
+            {
+                let text = format!(
+                    "{}: its table was changed, and ringlog init has not been run since. Nothing was written: {error}",
+                    function.name
+                );
+                Failure::of_call(&not_written(text)).into()
+            }
             Refusal::Outdated(error) => {
                 put_notices(client, error.before(), function);
                 Failure::of_call(&error).into()
@@ -484,6 +494,11 @@ pub(super) fn may_be_outdated(error: &PgError) -> bool {
         state => state.starts_with("42") || OTHERS.contains(&state),
     }
 }
+
+/// Of a body that names columns which its table has not, or not any more: undefined_column, datatype_mismatch,
+/// cannot_coerce, syntax_error ("INSERT has more expressions than target columns"). No value of the caller's is wrong,
+/// and his row is written once the procedure is made anew.
+const OTHER_TABLE: [&str; 4] = ["42703", "42804", "42846", "42601"];
 
 /// Whether a call has met with a damaged page.
 fn is_damage(error: &PgError) -> bool {

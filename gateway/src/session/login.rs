@@ -268,7 +268,8 @@ fn refusal(error: &PgError, login: &Login) -> Vec<ServerMessage> {
         PgError::Io(error) if error.kind() == ErrorKind::InvalidInput => failed,
         PgError::Server(notice) => match notice.sqlstate.as_str() {
             "53300" => ServerMessage::error(17809, 20, "PostgreSQL has no free connection: try again later."),
-            "57P03" => {
+            // admin_shutdown and crash_shutdown as well: of a PostgreSQL that ends while it is asked
+            "57P01" | "57P02" | "57P03" => {
                 ServerMessage::error(6005, 16, "PostgreSQL is starting up or shutting down: try again later.")
             }
             "3F000" if login.dialect.is_tds7() => {
@@ -276,6 +277,10 @@ fn refusal(error: &PgError, login: &Login) -> Vec<ServerMessage> {
                 return vec![ServerMessage::error(4060, 11, format!("{text} The login failed.")), failed];
             }
             "3F000" => ServerMessage::error(911, 16, notice.message.clone()),
+            // no password is wrong: resources, the connection, the disk, an internal error
+            state if ["08", "53", "58", "XX"].iter().any(|class| state.starts_with(class)) => {
+                ServerMessage::error(17142, 16, format!("PostgreSQL cannot be reached: {}.", notice.message))
+            }
             _ => failed,
         },
         other => ServerMessage::error(17142, 16, format!("PostgreSQL cannot be reached: {other}.")),
@@ -329,4 +334,47 @@ async fn welcome(client: &mut Client, interpreter: &Interpreter, login: &Login) 
     client.finish().await?;
     client.set_packet_size(size);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postgres::Notice;
+    use crate::tds::dialect::{Dialect, Version};
+
+    #[test]
+    fn only_what_is_about_the_login_counts_as_a_wrong_password() {
+        let login = Login {
+            dialect: Dialect::new(Version::Tds74),
+            user: "w".into(),
+            password: Password(String::new()),
+            password_encryption: None,
+            host: String::new(),
+            application: String::new(),
+            database: String::new(),
+            language: String::new(),
+            is_odbc: false,
+            reads_only: false,
+            packet_size: None,
+            version: [0; 4],
+            charset: String::new(),
+            capabilities: Vec::new(),
+        };
+        for (sqlstate, number) in [
+            ("28P01", 18456),
+            ("28000", 18456),
+            ("42501", 18456),
+            ("53300", 17809),
+            ("57P01", 6005),
+            ("57P02", 6005),
+            ("57P03", 6005),
+            ("53200", 17142),
+            ("58P01", 17142),
+            ("08006", 17142),
+            ("XX000", 17142),
+        ] {
+            let notice = Notice { sqlstate: sqlstate.into(), ..Notice::default() };
+            assert_eq!(refusal(&PgError::Server(Box::new(notice)), &login)[0].number, number, "{sqlstate}");
+        }
+    }
 }
