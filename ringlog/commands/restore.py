@@ -10,6 +10,7 @@ from ringlog.commands.options import Programs
 from ringlog.copies.backup_set import NODES, copy_of, nodes_in, restore_copy
 from ringlog.copies.restore import restore_embedded
 from ringlog.errors import UsageError
+from ringlog.server.account import account_for
 from ringlog.server.postgres import Postgres
 
 
@@ -51,7 +52,7 @@ def restore(
         raise UsageError("--all restores the latest copies of all servers: give neither --node nor --to")
     folder, data = folder.resolve(), data.resolve()
     if every:
-        data.mkdir(parents=True, exist_ok=True)
+        account_for(data).make_folder(data)
     if node is not None or not (folder / "wal").exists():
         restore_copy(copy_of(folder, node, to), data / "first" if every else data, node)
     else:

@@ -90,10 +90,7 @@ def restore_copy(copy: Path, data: Path, node: str | None) -> None:
     check(copy)
     account = account_for(data)
     try:
-        data.parent.mkdir(parents=True, exist_ok=True)
-        if not data.exists():
-            data.mkdir(mode=0o700)
-            account.own(data)
+        account.make_folder(data)
         with account.acting():
             shutil.copytree(copy, data, symlinks=True, dirs_exist_ok=True)
             data.chmod(0o700)

@@ -100,7 +100,14 @@ class Account:
     def own(self, path: Path) -> None:
         """Gives a file or folder to the account."""
         if not self.is_self:
-            os.chown(path, self.uid, self.gid)
+            os.chown(path, self.uid, self.gid, follow_symlinks=False)
+
+    def make_folder(self, folder: Path) -> None:
+        """Makes a folder, and the missing ones on the way to it, which the account has to pass."""
+        missing = [each for each in (folder, *folder.parents) if not each.exists()]
+        for each in reversed(missing):
+            each.mkdir(mode=0o700)
+            self.own(each)
 
 
 def give_archive(data: Path | None) -> None:

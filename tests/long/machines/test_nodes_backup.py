@@ -31,6 +31,9 @@ def test_all_servers_are_copied_and_restored(site: Site) -> None:
     for name in SERVERS:
         with site.admin(name) as connection:
             connection.execute("alter role keeper replication")
+    some = ("--writer", "--reader", "--tables", "cavities,vacuum")
+    added = ringlog("user", "add", "some", *some, "--password-stdin", stdin="secret", RINGLOG_DSN=site.dsn)
+    assert added.returncode == 0, added.stderr
     with serving_external(site.dsn, site.folder / "serve.log") as address, client(address) as cursor:
         for table in WHERE:
             put(cursor, table, 1)
@@ -61,6 +64,13 @@ def test_all_servers_are_copied_and_restored(site: Site) -> None:
         start(restored)
         try:
             assert rows_in(restored, table) == Counter(rows)
+            with psycopg.connect(restored.conninfo("plant")) as connection:
+                rights = connection.execute(
+                    "select has_function_privilege('some', %s::regproc, 'execute'),"
+                    " has_table_privilege('some', %s, 'select')",
+                    [f"ringlog.put_{table}", f"log.{table}"],
+                ).fetchone()
+                assert rights == ((False, False) if name is None else (True, True))
         finally:
             restored.die()
     every = site.folder / "every"
