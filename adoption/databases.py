@@ -7,7 +7,7 @@ import pymssql
 from ringlog.adoption.errors import AdoptionError
 from ringlog.adoption.session import is_of_server, rows_of
 from ringlog.procedures import SYSTEM_SCHEMAS
-from ringlog.schema.roles import SCHEMAS
+from ringlog.schema.layout import SCHEMAS
 
 # the servers' own (SQL Server: "System databases"; SAP ASE, System Administration Guide: "System databases")
 _OF_SERVER = frozenset(

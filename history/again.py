@@ -9,8 +9,8 @@ from psycopg import sql
 from ringlog.history.blocks import EPOCH
 from ringlog.history.summaries import connected, summarise
 from ringlog.schema import closed, locks
-from ringlog.schema.partitions import EARLIEST, Week
-from ringlog.schema.roles import OWNER
+from ringlog.schema.layout import EARLIEST, OWNER
+from ringlog.schema.partitions import Week
 
 
 def again(

@@ -14,8 +14,7 @@ from psycopg.adapt import Loader
 
 from ringlog.history.arrays import HEAD
 from ringlog.history.spans import NAMES, Spans
-from ringlog.schema.roles import SUMMARIES
-from ringlog.schema.summaries import BLOCK
+from ringlog.schema.layout import BLOCK, SUMMARIES
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

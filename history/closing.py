@@ -29,9 +29,8 @@ from ringlog.history.summaries import Turn, alone, connected
 from ringlog.schema import closed, locks
 from ringlog.schema.catalogue import WEEKS
 from ringlog.schema.column_type import ColumnType, Kind
+from ringlog.schema.layout import EARLIEST, OWNER
 from ringlog.schema.many import by_connection
-from ringlog.schema.partitions import EARLIEST
-from ringlog.schema.roles import OWNER
 
 log = logging.getLogger(__name__)
 

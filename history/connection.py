@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import adbc_driver_manager.dbapi as adbc
 import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +13,10 @@ from psycopg import pq, sql
 from psycopg.rows import dict_row
 
 from ringlog.schema import session
+
+if TYPE_CHECKING:
+    # it takes as much memory as all else that a reader of closed rows needs
+    import adbc_driver_manager.dbapi as adbc
 
 __all__ = [
     "BeyondArrow",
@@ -90,7 +93,7 @@ class Connection:
         opened(self._small.info.backend_pid)
 
     @property
-    def streams(self) -> adbc.Connection:
+    def streams(self) -> "adbc.Connection":
         """The session of ADBC. Raises ReadError."""
         if self._stream is None:
             with _errors_converted():

@@ -13,8 +13,9 @@ from ringlog.history.manifest import default_partition
 from ringlog.schema import clock
 from ringlog.schema.change import change, run
 from ringlog.schema.dropping import Aside, weeks_aside
+from ringlog.schema.layout import SET_ASIDE
 from ringlog.schema.partitions import Week, alone, keep_statistics_small, partitions_of_logs
-from ringlog.schema.roles import SET_ASIDE, become_owner
+from ringlog.schema.roles import become_owner
 from ringlog.schema.tables import stored_columns
 from ringlog.schema.tiers import dropped, set_aside
 

@@ -30,9 +30,9 @@ from ringlog.schema.catalogue import WEEKS
 from ringlog.schema.clock import JUMP
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import KEY_COLUMNS
+from ringlog.schema.layout import EARLIEST, OWNER
 from ringlog.schema.many import by_connection
-from ringlog.schema.partitions import EARLIEST, MAY_LOOK, has_pages
-from ringlog.schema.roles import OWNER
+from ringlog.schema.partitions import MAY_LOOK, has_pages
 
 log = logging.getLogger(__name__)
 

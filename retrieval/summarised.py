@@ -35,9 +35,7 @@ from ringlog.retrieval.samples import (
 )
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal
-from ringlog.schema.partitions import EARLIEST
-from ringlog.schema.roles import SUMMARIES
-from ringlog.schema.summaries import BLOCK
+from ringlog.schema.layout import BLOCK, EARLIEST, SUMMARIES
 
 _RUNS = 16
 """Times to read rows for: with more of them all are read."""

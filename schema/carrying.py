@@ -16,7 +16,7 @@ from psycopg import sql
 
 from ringlog.procedures import OF_A_TABLE
 from ringlog.schema import catalogue, session
-from ringlog.schema.roles import OWNER, SUMMARIES
+from ringlog.schema.layout import OWNER, SUMMARIES
 
 Connection: TypeAlias = psycopg.Connection[Any]
 

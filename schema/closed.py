@@ -18,7 +18,7 @@ import psycopg
 from psycopg import sql
 
 from ringlog.schema import catalogue
-from ringlog.schema.roles import CLOSED, READER, TABLE_READER
+from ringlog.schema.layout import CLOSED, READER, TABLE_READER
 
 _CREATE = """
 create table {storage} (

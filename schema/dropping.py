@@ -12,8 +12,9 @@ from ringlog.schema.catalogue import WEEKS
 from ringlog.schema.change import run
 from ringlog.schema.clock import Clock
 from ringlog.schema.facility import Facility
+from ringlog.schema.layout import SET_ASIDE
 from ringlog.schema.obstacles import Obstacle, as_owner
-from ringlog.schema.roles import SET_ASIDE, become_owner
+from ringlog.schema.roles import become_owner
 from ringlog.schema.tiers import housekeeping, note_dropped, set_aside
 
 

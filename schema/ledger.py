@@ -7,7 +7,7 @@ from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
 from ringlog.schema.change import run
-from ringlog.schema.roles import READER
+from ringlog.schema.layout import READER
 
 metadata = sa.MetaData(schema="ringlog")
 

@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql
 from ringlog.procedures import OF_A_TABLE
 from ringlog.schema import catalogue, made, renaming
 from ringlog.schema.change import run
-from ringlog.schema.roles import CLOSED, READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES, WRITER
+from ringlog.schema.layout import CLOSED, READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES, WRITER
 from ringlog.schema.tiers import cold_week, leave_manifest
 
 metadata = sa.MetaData(schema="ringlog")

@@ -18,9 +18,9 @@ from ringlog.schema.change import run
 from ringlog.schema.elsewhere import signal_elsewhere
 from ringlog.schema.facility import Facility
 from ringlog.schema.install import Part
+from ringlog.schema.layout import CLOSED, GATEWAY, READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES, WRITER
 from ringlog.schema.made import Before
 from ringlog.schema.obstacles import Obstacle
-from ringlog.schema.roles import CLOSED, GATEWAY, READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES, WRITER
 
 metadata = sa.MetaData(schema="ringlog")
 

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.procedures import OF_A_TABLE
-from ringlog.schema import roles
+from ringlog.schema import layout, roles
 from ringlog.schema.database import may_set, missing_settings
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.tables import Columns, ring_schema
@@ -38,10 +38,10 @@ class InstallRefused(Exception):
 
 def around(connection: sa.Connection, facility: Facility) -> Iterator[Obstacle]:
     """Obstacles in what surrounds the tables: roles, schemas, settings of the database."""
-    owner = sql.Identifier(roles.OWNER)
+    owner = sql.Identifier(layout.OWNER)
     if roles.owner_logs_in(connection):
         yield Obstacle(
-            f"{roles.OWNER} may log in, and so write past the procedures",
+            f"{layout.OWNER} may log in, and so write past the procedures",
             sql.SQL("alter role {} nologin;").format(owner).as_string(),
         )
     for schema, its_owner in roles.foreign_schemas(connection):
@@ -230,7 +230,7 @@ def _gone(name: str, why: str, is_view: bool, formers: Sequence[str], instead: s
                     else [("table", "online"), ("table", "log")]
                 )
             ),
-            sql.SQL("drop table if exists {}").format(sql.Identifier(roles.CLOSED, name)),
+            sql.SQL("drop table if exists {}").format(sql.Identifier(layout.CLOSED, name)),
             sql.SQL("drop table if exists {} cascade").format(sql.Identifier("summary", name)),
             sql.SQL("drop sequence if exists {}").format(sql.Identifier("summary", f"{name}_until")),
             # its weeks leave the manifest: a later table of its name does not have them
@@ -251,7 +251,10 @@ def _gone(name: str, why: str, is_view: bool, formers: Sequence[str], instead: s
 
 def _drop_views(table: str, formers: Sequence[str]) -> Iterator[sql.Composable]:
     """Drops the views that stand on ring and log. The installer makes them again."""
-    views = [(roles.RECENT, table), *((schema, former) for former in formers for schema in ("online", "log"))]
+    views = [
+        (layout.RECENT, table),
+        *((schema, former) for former in formers for schema in ("online", "log")),
+    ]
     for view in views:
         yield sql.SQL("drop view if exists {}").format(sql.Identifier(*view))
 
@@ -260,7 +263,7 @@ def as_owner(*statements: sql.Composable) -> str:
     """A script of these statements, all of them or none."""
     lines = [
         sql.SQL("begin"),
-        sql.SQL("set local role {}").format(sql.Identifier(roles.OWNER)),
+        sql.SQL("set local role {}").format(sql.Identifier(layout.OWNER)),
         *statements,
         sql.SQL("commit"),
     ]

@@ -14,7 +14,7 @@ from sqlalchemy.dialects import postgresql
 
 from ringlog.procedures import Procedure
 from ringlog.procedures.parameters import HISTORY, NOW, OF_A_PARAMETER, ROWS, parameter_procedures, views
-from ringlog.schema import ledger, roles
+from ringlog.schema import layout, ledger
 from ringlog.schema.change import run
 from ringlog.schema.obstacles import Obstacle, as_owner
 from ringlog.schema.parameters import Parameter, ParameterColumn
@@ -132,7 +132,7 @@ def create_missing(connection: sa.Connection) -> None:
     names = sql.SQL(", ").join(sql.Identifier("ringlog", table.name) for table in metadata.sorted_tables)
     run(
         connection,
-        sql.SQL("grant select on {} to {}").format(names, sql.Identifier(roles.PARAMETER_WRITER)),
+        sql.SQL("grant select on {} to {}").format(names, sql.Identifier(layout.PARAMETER_WRITER)),
     )
     if connection.scalar(sa.text(f"select to_regtype('{ROWS}.text_range')")) is None:
         run(connection, f'create type {ROWS}.text_range as range (subtype = text, collation = "C")')
@@ -289,7 +289,7 @@ def _show(connection: sa.Connection, parameter: Parameter, data: Collection[Para
 
 def _grant(connection: sa.Connection, name: str) -> None:
     relations = sql.SQL(", ").join(sql.Identifier(schema, name) for schema in (ROWS, NOW, HISTORY))
-    readers = sql.SQL(", ").join(sql.Identifier(role) for role in (roles.READER, roles.PARAMETER_WRITER))
+    readers = sql.SQL(", ").join(sql.Identifier(role) for role in (layout.READER, layout.PARAMETER_WRITER))
     run(connection, sql.SQL("grant select on {} to {}").format(relations, readers))
 
 

@@ -26,6 +26,7 @@ from ringlog.schema.change import is_lock_conflict, run, tried
 from ringlog.schema.clock import Clock, judge, sure
 from ringlog.schema.dropping import drop_for_good, set_week_aside, weeks_aside
 from ringlog.schema.facility import KEY_COLUMNS
+from ringlog.schema.layout import EARLIEST
 from ringlog.schema.many import by_connection
 from ringlog.schema.roles import become_owner
 
@@ -45,9 +46,6 @@ PARTITION_OPTIONS = sql.SQL("toast.autovacuum_vacuum_insert_threshold = -1")
 """Of each partition: waveforms are never changed, and no query needs the visibility map of their pages. To
 mark these, autovacuum would write most of them into the WAL again (docs/performance.md). The
 vacuum against wraparound of transaction numbers is not affected."""
-
-EARLIEST = datetime(1970, 1, 5, tzinfo=UTC)
-"""No week is made before this: clocks that were never set count from 1970 or, in Sybase, from 1900."""
 
 
 @dataclass(frozen=True, order=True)

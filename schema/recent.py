@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.schema.change import run
-from ringlog.schema.roles import READER, RECENT
+from ringlog.schema.layout import READER, RECENT
 from ringlog.schema.tables import stored_columns
 
 WEEKS = 4

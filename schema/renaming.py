@@ -15,9 +15,9 @@ from ringlog.procedures import OF_A_TABLE
 from ringlog.schema import catalogue
 from ringlog.schema.change import run
 from ringlog.schema.facility import Facility, Table
+from ringlog.schema.layout import CLOSED, READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES
 from ringlog.schema.obstacles import Obstacle, as_owner
 from ringlog.schema.registry import FOREVER, signal
-from ringlog.schema.roles import CLOSED, READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES
 from ringlog.schema.tables import Columns, stored_columns
 from ringlog.schema.tiers import archived_tables
 

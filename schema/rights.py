@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.procedures import OF_A_TABLE, WRITING
-from ringlog.schema.roles import READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES, TABLE_READER, TABLE_WRITER
+from ringlog.schema.layout import READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES, TABLE_READER, TABLE_WRITER
 
 metadata = sa.MetaData(schema="ringlog")
 

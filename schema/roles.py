@@ -10,44 +10,16 @@ from psycopg import sql
 
 from ringlog.procedures import SYSTEM_SCHEMAS
 from ringlog.schema.change import run
-
-OWNER = "ringlog_owner"
-WRITER = "daq_writer"
-READER = "daq_reader"
-TABLE_WRITER = "daq_table_writer"
-TABLE_READER = "daq_table_reader"
-PARAMETER_WRITER = "parameter_writer"
-GATEWAY = "ringlog_gateway"
-
-RECENT = "recent"
-"""schema of the views of the latest weeks"""
-
-SET_ASIDE = "set_aside"
-"""schema of the weeks past retention that are not dropped yet"""
-
-CLOSED = "closed"
-"""schema of closed rows as columns"""
-
-SUMMARIES = "summary"
-"""schema of the summaries"""
-SCHEMA_OF_LEVEL = {10: "ten_seconds", 60: "minute", 600: "ten_minutes", 3600: "hour", 86_400: "day"}
-"""schemas of their views, by seconds of a span"""
-
-SCHEMAS = (
-    "online",
-    "log",
-    "ring",
-    "ringlog",
-    "parameter",
-    "parameter_history",
-    "parameter_rows",
-    RECENT,
-    SET_ASIDE,
-    CLOSED,
-    SUMMARIES,
-    *SCHEMA_OF_LEVEL.values(),
+from ringlog.schema.layout import (
+    GATEWAY,
+    OWNER,
+    PARAMETER_WRITER,
+    READER,
+    SCHEMAS,
+    TABLE_READER,
+    TABLE_WRITER,
+    WRITER,
 )
-"""the facility's; the rights in them are given one by one"""
 
 _ATTRIBUTES = {
     OWNER: sql.SQL("nologin"),

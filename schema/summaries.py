@@ -16,20 +16,8 @@ from ringlog.schema import catalogue
 from ringlog.schema.change import run
 from ringlog.schema.column_type import Kind
 from ringlog.schema.facility import SUMMARY_LEVELS, Column, Table
-from ringlog.schema.roles import READER, SCHEMA_OF_LEVEL, SUMMARIES
+from ringlog.schema.layout import BLOCK, READER, SCHEMA_OF_LEVEL, SUMMARIES
 from ringlog.schema.tiers import summarised
-
-_HOUR, _DAY = 3600, 86_400
-
-BLOCK = (
-    {10: 60, 60: 60, 600: 72, 1200: 72, 1800: 48, _HOUR: 48}
-    | dict.fromkeys((hours * _HOUR for hours in (2, 3, 4, 6, 8, 12)), 48)
-    | {_DAY: 56}
-    | dict.fromkeys((days * _DAY for days in (2, 4, 8, 16, 32)), 48)
-)
-"""The levels that may be stored, shortest first, and how many spans a block of each has. Blocks are counted
-from 1970-01-01 00:00 UTC. From 10 minutes on a level is at most twice the one before, so that a trend reads
-hardly more spans than it has bins; together they take a fourth of the room of a minute's."""
 
 NUMBERS = ("min", "max", "first", "last")
 """Arrays of the columns' own precision; `mean` and `squares` are double precision."""

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import sqlalchemy as sa
 
 from ringlog.schema.facility import Facility
-from ringlog.schema.roles import CLOSED, RECENT, SCHEMAS, SET_ASIDE
+from ringlog.schema.layout import CLOSED, RECENT, SCHEMAS, SET_ASIDE
 
 metadata = sa.MetaData(schema="ringlog")
 

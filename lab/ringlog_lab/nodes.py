@@ -30,8 +30,8 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import COLUMN, RING, Tables
 from ringlog.loadtest.experiment.server import WRITER, postgres_cpu
 from ringlog.schema import session
+from ringlog.schema.layout import OWNER
 from ringlog.schema.partitions import Week
-from ringlog.schema.roles import OWNER
 from ringlog_lab.machines.writers import Writers
 from ringlog_lab.programs import build
 

@@ -12,7 +12,7 @@ from psycopg import sql
 
 from ringlog.gateway import Gateway, LastCall
 from ringlog.schema import session
-from ringlog.schema.roles import OWNER
+from ringlog.schema.layout import OWNER
 from ringlog.server.background import in_background
 
 log = logging.getLogger(__name__)

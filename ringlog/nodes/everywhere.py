@@ -18,6 +18,7 @@ from ringlog.schema import rights as table_rights
 from ringlog.schema.change import CHANNEL, driver
 from ringlog.schema.facility import Facility, Node
 from ringlog.schema.install import InstallRefused, InstallReport, difference, install
+from ringlog.schema.layout import TABLE_READER, TABLE_WRITER
 from ringlog.schema.nodes import (
     Placed,
     called_elsewhere,
@@ -28,7 +29,6 @@ from ringlog.schema.nodes import (
     tables_elsewhere,
 )
 from ringlog.schema.obstacles import Obstacle
-from ringlog.schema.roles import TABLE_READER, TABLE_WRITER
 from ringlog.schema.session import engine
 from ringlog.server.background import in_background
 from ringlog.server.logins import GATEWAY, grant_to_gateway, set_gateway_password

@@ -30,8 +30,9 @@ from ringlog.schema.carrying import Carrier, Connection, Part, opened
 from ringlog.schema.change import CHANNEL, MOVED, announce, change, driver, run
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.install import bring_up_to_date, install, procedures_of
+from ringlog.schema.layout import READER, SUMMARIES
 from ringlog.schema.partitions import alone, keep_statistics_small, log_partitions, make_partition
-from ringlog.schema.roles import READER, SUMMARIES, become_owner, granting
+from ringlog.schema.roles import become_owner, granting
 from ringlog.schema.session import engine
 from ringlog.schema.tables import stored_columns
 from ringlog.schema.tiers import cold_week, history, leave_manifest, summarised

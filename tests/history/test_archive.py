@@ -35,9 +35,9 @@ from ringlog.history.summaries import summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Facility, History, Retention, Table
 from ringlog.schema.install import install
+from ringlog.schema.layout import OWNER
 from ringlog.schema.obstacles import InstallRefused
 from ringlog.schema.partitions import maintain
-from ringlog.schema.roles import OWNER
 from servers import ringlog
 
 from .conftest import COLUMNS, conninfo_of

@@ -14,7 +14,7 @@ from ringlog.history.summaries import summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
-from ringlog.schema.summaries import BLOCK
+from ringlog.schema.layout import BLOCK
 from servers import RunningServer
 
 BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)

@@ -6,7 +6,7 @@ import psycopg
 import pymssql
 import pytest
 
-from ringlog.schema.roles import SCHEMA_OF_LEVEL
+from ringlog.schema.layout import SCHEMA_OF_LEVEL
 from servers import ringlog, serving_external
 from sites import Site, client, install, put, start
 from waiting import wait_until

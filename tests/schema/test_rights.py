@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from psycopg import errors, sql
 from psycopg.conninfo import make_conninfo
 
-from ringlog.schema import roles
+from ringlog.schema import layout
 from ringlog.schema.facility import Facility
 from ringlog.server.logins import Right, add_login
 
@@ -109,14 +109,14 @@ def test_what_nobody_may(written: Magnets, login: str, statement: str) -> None:
 
 
 def test_the_gateway_has_no_rights_of_its_own(written: Magnets) -> None:
-    connection = as_login(written, roles.GATEWAY)
+    connection = as_login(written, layout.GATEWAY)
     for statement in (PUT, LAST, *READS, *CHANGES[:-1]):
         with pytest.raises(errors.InsufficientPrivilege):
             connection.execute(sql.SQL(statement))
 
 
 def test_the_gateway_may_act_for_a_login(written: Magnets) -> None:
-    connection = as_login(written, roles.GATEWAY)
+    connection = as_login(written, layout.GATEWAY)
     connection.execute(sql.SQL("set role {}").format(sql.Identifier(WRITER)))
     connection.execute(sql.SQL(PUT))
     connection.execute(sql.SQL("set role {}").format(sql.Identifier(READER)))

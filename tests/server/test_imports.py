@@ -1,6 +1,8 @@
 """Imports go one way: no circle of modules, and no package imports from ringlog/."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -62,3 +64,11 @@ def test_no_package_imports_from_the_command_line() -> None:
     }
     assert "ringlog.server.server" in face
     assert {name: used for name, used in below.items() if used} == {}
+
+
+def test_the_process_of_http_begins_without_large_libraries() -> None:
+    words = (
+        "import sys, ringlog.server.web_process; print(*{'sqlalchemy', 'pyarrow.dataset'} & {*sys.modules})"
+    )
+    found = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+    assert found.stdout == "\n"

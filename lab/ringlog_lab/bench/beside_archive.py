@@ -13,8 +13,8 @@ from psycopg import sql
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables, old_week
 from ringlog.schema import session
+from ringlog.schema.layout import OWNER
 from ringlog.schema.partitions import Week
-from ringlog.schema.roles import OWNER
 from ringlog_lab.native_load import TDS74, Load, Measurement, Stand
 
 RATE = 5.0

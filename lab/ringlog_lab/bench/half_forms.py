@@ -18,8 +18,7 @@ from ringlog.history.summaries import ENOUGH, Turn, summarise
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import COLUMN, half
 from ringlog.loadtest.experiment.server import Server, postgres_cpu
-from ringlog.schema.roles import SCHEMA_OF_LEVEL
-from ringlog.schema.summaries import BLOCK
+from ringlog.schema.layout import BLOCK, SCHEMA_OF_LEVEL
 
 TABLES, COLUMNS, HERTZ = 20, 100, 10
 CHANNELS = TABLES * COLUMNS

@@ -23,8 +23,8 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import ten_years
 from ringlog.loadtest.experiment.server import READER, Server
 from ringlog.schema import locks, session
+from ringlog.schema.layout import OWNER
 from ringlog.schema.partitions import Week
-from ringlog.schema.roles import OWNER
 from ringlog_lab.record import Figure
 
 SPANS = {"a day": 1, "a month": 30, "a year": 365, "ten years": 3650}

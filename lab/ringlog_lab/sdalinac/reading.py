@@ -14,8 +14,8 @@ from psycopg import sql
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.server import READER, Server
 from ringlog.schema import session
+from ringlog.schema.layout import OWNER
 from ringlog.schema.partitions import Week
-from ringlog.schema.roles import OWNER
 
 SIGNALS = 200
 _TABLES, _WIDTH = 4, 50
