@@ -158,6 +158,11 @@ def _read(
             if found.before is not None:
                 yield found.before
                 newest_before = False
+            elif newest_before and found.batches:
+                _hold(connection, table)
+                weeks = _tiers(connection, table, end).weeks
+                yield from _newest_before(connection, table, columns, start, weeks)
+                newest_before = False
             for batch in found.batches:
                 yield batch if left is None else batch.slice(0, left)
                 begun = True

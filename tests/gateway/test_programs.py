@@ -34,6 +34,16 @@ def test_a_throw_ends_the_batch(clients: Clients, version: str) -> None:
 
 
 @BOTH
+def test_a_check_of_a_table_is_caught(clients: Clients, version: str) -> None:
+    with clients.ct(clients.server.writer, version) as client:
+        answer = client.language(
+            "begin try exec enter_myself 'bad' end try begin catch"
+            " select case when error_number() in (547, 548) then 'check' end end catch"
+        )
+        assert (answer.errors, answer.rows) == ([], [["check"]])
+
+
+@BOTH
 def test_temporary_tables(clients: Clients, version: str) -> None:
     with (
         clients.ct(clients.server.reader, version) as client,
