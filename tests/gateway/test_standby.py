@@ -50,11 +50,31 @@ def alone(temporary_directory: Path) -> Iterator[RunningServer]:
             admin.execute("notify ringlog_catalogue")
             admin.execute("alter system set synchronous_standby_names = 'nobody'")
             admin.execute("select pg_reload_conf()")
+            # PostgreSQL reads its settings a moment later
+            wait_until(lambda: waits_for_standby(server.dsn))
             try:
                 yield server
             finally:
                 admin.execute("alter system reset synchronous_standby_names")
                 admin.execute("select pg_reload_conf()")
+
+
+def waits_for_standby(dsn: str) -> bool:
+    """Whether a commit waits, whose wait is ended then."""
+    warnings: list[object] = []
+    with (
+        psycopg.connect(dsn, autocommit=True) as admin,
+        psycopg.connect(dsn, autocommit=True) as writer,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        writer.add_notice_handler(warnings.append)
+        inserted = pool.submit(writer.execute, "insert into site.entry values (0)")
+        waiting = (
+            "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep' and pid = %s"
+        )
+        wait_until(lambda: inserted.done() or admin.execute(waiting, [writer.info.backend_pid]).fetchall())
+        inserted.result()
+    return bool(warnings)
 
 
 def put(connection: pymssql.Connection, second: int) -> None:
