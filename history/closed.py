@@ -49,9 +49,24 @@ _TYPES = {
 }
 _NUMBERS = {number for number, kind in _TYPES.items() if pa.types.is_primitive(kind)}
 
-# A mark may be of the first moment of its span. The first block may have begun before the start. What a block
-# has of a column counts only for the column of now.
-_QUERY = """
+VALID = """{storage} as block
+join ringlog.summarised on summarised.table_name = {table} and summarised.until >= block.ends
+where block.column_name = 'time'
+  and exists (select from pg_inherits where inhrelid = block.part and inhparent = {log}::regclass)
+  and not exists (
+    select from ringlog.summary_mark as mark
+    where mark.table_name = {table}
+      and mark."time" > block.begins - summarised.levels[1] * interval '1 second'
+      and mark."time" < block.ends
+  )
+"""
+"""Part of a query: the blocks that have all rows of their time. A mark may be of the first moment of its
+span."""
+
+# The first block may have begun before the start. What a block has of a column counts only for the column
+# of now.
+_QUERY = (
+    """
 with bound as materialized (
   select case when exists (
     select from pg_attribute
@@ -60,9 +75,9 @@ with bound as materialized (
 ),
 block as materialized (
   select block.begins, block.ends, block.rows
-  from {storage} as block
-  join ringlog.summarised on summarised.table_name = {table} and summarised.until >= block.ends
-  where block.column_name = 'time'
+  from """
+    + VALID
+    + """
     and block.begins >= coalesce(
       (
         select begins from {storage}
@@ -74,13 +89,6 @@ block as materialized (
     )
     and block.begins < $2::timestamptz
     and block.ends > $1
-    and exists (select from pg_inherits where inhrelid = block.part and inhparent = {log}::regclass)
-    and not exists (
-      select from ringlog.summary_mark as mark
-      where mark.table_name = {table}
-        and mark."time" > block.begins - summarised.levels[1] * interval '1 second'
-        and mark."time" < block.ends
-    )
   order by block.begins
   limit (select most from bound)
 )
@@ -96,6 +104,7 @@ where wanted.name = 'time' or exists (
 )
 order by block.begins
 """
+)
 
 _KNOWN = """
 select from ringlog.closed

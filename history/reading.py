@@ -81,8 +81,7 @@ def newest(
             found = _with_one(batch, given)
             if found.num_rows:
                 return found.slice(found.num_rows - 1)
-        _hold(connection, table)
-        weeks = _tiers(connection, table, before).weeks
+        weeks = _held(connection, table, before).weeks
         # to its end: cancelling could meet the connection's next query
         return next(iter([*_newest_before(connection, table, others, before, weeks, given)]), None)
 
@@ -103,8 +102,7 @@ def picked(
     others = [column for column in dict.fromkeys(columns) if column != "time"]
     end = start + n * width
     with transaction(database) as connection:
-        _hold(connection, table)
-        if any(week.ends > start for week in _tiers(connection, table, end).weeks):
+        if any(week.ends > start for week in _held(connection, table, end).weeks):
             return None
         query = sql.SQL(_PICKED).format(
             last=sql.Literal(n - 1),
@@ -135,9 +133,11 @@ order by came."time"
 """
 
 
-def _hold(connection: Connection, table: str) -> None:
-    """No partition leaves the log until the transaction ends: all that is read is of one log."""
+def _held(connection: Connection, table: str, end: datetime | None) -> "_Tiers":
+    """Where the rows before `end` are. No partition leaves the log until the transaction ends: all that is
+    read is of one log."""
     run(connection, sql.SQL("lock table only {} in access share mode").format(_log(table)))
+    return _tiers(connection, table, end)
 
 
 def _read(
@@ -152,6 +152,7 @@ def _read(
     with transaction(database) as connection:
         left = limit
         begun = False
+        tiers: _Tiers | None = None
         # what begins with closed rows is often nothing else: one query then
         if start is not None and (limit is None or len(columns) <= _NARROW):
             found = _leading(connection, table, columns, start, end, newest_before)
@@ -159,9 +160,8 @@ def _read(
                 yield found.before
                 newest_before = False
             elif newest_before and found.batches:
-                _hold(connection, table)
-                weeks = _tiers(connection, table, end).weeks
-                yield from _newest_before(connection, table, columns, start, weeks)
+                tiers = _held(connection, table, end)
+                yield from _newest_before(connection, table, columns, start, tiers.weeks)
                 newest_before = False
             for batch in found.batches:
                 yield batch if left is None else batch.slice(0, left)
@@ -172,8 +172,7 @@ def _read(
             start = found.until
             if begun and end is not None and start >= end and not newest_before:
                 return
-        _hold(connection, table)
-        tiers = _tiers(connection, table, end)
+        tiers = tiers or _held(connection, table, end)
         if newest_before and start is not None:
             yield from _newest_before(connection, table, columns, start, tiers.weeks)
         for piece in _pieces(connection, table, columns, start, end, tiers, left):

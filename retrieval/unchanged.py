@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 from psycopg import sql
 
-from ringlog.history.closed import are_there, text_of
+from ringlog.history.closed import VALID, are_there, text_of
 from ringlog.retrieval.samples import MICROSECOND, columns_of, microseconds, within
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import describe
@@ -16,7 +16,8 @@ from ringlog.schema.closed import storage
 
 # The blocks that have all rows of the time, and before it up to one that has some: the newest row before the
 # time may be part of an answer. A block that is made again is another row of its table.
-_BLOCKS = """
+_BLOCKS = (
+    """
 with bound as materialized (
   select (
     select begins from {storage}
@@ -35,16 +36,11 @@ with bound as materialized (
     order by block.begins
   ) as until
   from bound
-  join {storage} as block on block.column_name = 'time' and block.begins >= bound.begins
-  join ringlog.summarised on summarised.table_name = {table} and summarised.until >= block.ends
-  where block.begins < $2::timestamptz
-    and exists (select from pg_inherits where inhrelid = block.part and inhparent = {log}::regclass)
-    and not exists (
-      select from ringlog.summary_mark as mark
-      where mark.table_name = {table}
-        and mark."time" > block.begins - summarised.levels[1] * interval '1 second'
-        and mark."time" < block.ends
-    )
+  cross join """
+    + VALID
+    + """
+    and block.begins >= bound.begins
+    and block.begins < $2::timestamptz
   order by block.begins
   limit 5001
 )
@@ -53,6 +49,7 @@ from valid
 having count(*) < 5001 and min(begins) = (select begins from bound) and max(ends) >= $2
   and bool_and(until is null or until = begins)
 """
+)
 
 
 def tag_of(servers: Servers, names: Sequence[str], start: datetime, end: datetime) -> str | None:
