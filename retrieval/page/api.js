@@ -7,12 +7,11 @@ export class ApiError extends Error {
   }
 }
 
-async function ask(path, parameters, signal) {
-  const headers = { Accept: "application/json" };
-  const response = await fetch(address(path, parameters), { signal, headers }).catch((error) => {
+async function answerOf(url, options) {
+  const response = await fetch(url, options).catch((error) => {
     throw error.name === "AbortError" ? error : new ApiError(0, "The server does not answer.");
   });
-  if (response.ok) return response.json();
+  if (response.ok) return response;
   const text = await response.text();
   let words = text.trim() || response.statusText;
   try {
@@ -22,6 +21,14 @@ async function ask(path, parameters, signal) {
   }
   throw new ApiError(response.status, words);
 }
+
+const ask = (path, parameters, signal) =>
+  answerOf(address(path, parameters), { signal, headers: { Accept: "application/json" } }).then((answer) => answer.json());
+
+// An answer as a file.
+export const file = (url) => answerOf(url).then((answer) => answer.blob()).catch((error) => {
+  throw error instanceof ApiError ? error : new ApiError(0, "The answer ended before its end: nothing is saved.");
+});
 
 export function address(path, parameters = {}) {
   const query = new URLSearchParams();
@@ -47,19 +54,23 @@ export const data = (names, time, signal, limit) =>
   ask("data", { signal: names, ...span(time), ...(limit ? { limit } : {}) }, signal).then((answer) => answer.signals);
 export const at = (names, time, signal) =>
   ask("at", { signal: names, time: seconds(time) }, signal).then((answer) => answer.signals);
+export const me = () => ask("me");
 export const tables = () => ask("tables");
 export const disk = () => ask("disk");
 export const events = (time, table, signal) =>
   ask("events", { ...span(time), limit: 300, ...(table ? { table } : {}) }, signal);
 export const losses = (time) => ask("losses", span(time));
 
-// Calls `take` with {signal: [[milliseconds, value], …]} until the returned function is called.
-export function live(names, since, take, lost) {
+// Calls `take` with {signal: [[milliseconds, value], …]} until the returned function is called; `refused` with the
+// server's words, `lost` when the connection is, and `there` when it is (again).
+export function live(names, since, { take, refused, lost, there }) {
   const source = new EventSource(address("live", { signal: names, since: seconds(since) }));
+  source.addEventListener("open", there);
+  source.addEventListener("error", lost);
   source.addEventListener("values", (event) => take(JSON.parse(event.data)));
   source.addEventListener("refused", (event) => {
     source.close();
-    lost(JSON.parse(event.data).error);
+    refused(JSON.parse(event.data).error);
   });
   return () => source.close();
 }

@@ -24,14 +24,28 @@ export const figureAxis = (label, more = {}) =>
   axis({ values: (_, ticks) => ticks.map((tick) => tickText(tick, ticks)), label: label || undefined,
     labelSize: label ? 18 : 0, ...more });
 
-// An axis for each unit, left and right in turn, in the colour of its line where it has only one.
-export function unitAxes(units, series, width, log = false) {
-  return units.map((unit, index) => {
-    const own = series.filter((each) => each.unit === unit);
-    return figureAxis(unit, { ...(log ? LOG : {}), scale: `y${index}`, side: index % 2 ? 1 : 3, size: width < 500 ? fitting : 68,
-      grid: { stroke: colour("grid"), width: 1, show: index === 0 },
-      stroke: units.length > 1 && own.length === 1 ? own[0].colour : colour("quiet") });
+// The axes of values of a chart: {key, scale, label, own, side, min, max, invert}. Signals of one unit share one, unless
+// one has its own; they stand left and right in turn where nobody has chosen.
+export function valueAxes(series, wanted = {}) {
+  const keys = [...new Set(series.map((each) => axisKey(each, wanted)))];
+  return (keys.length ? keys : [""]).map((key, index) => {
+    const own = series.filter((each) => axisKey(each, wanted) === key);
+    const signals = new Set(own.map((each) => each.signal));
+    const isOfOne = wanted.of?.[key]?.own && own.length > 0;
+    return { key, scale: `y${index}`, own, colour: signals.size === 1 ? own[0].colour : null,
+      label: isOfOne ? `${key}${own[0].unit ? ` (${own[0].unit})` : ""}` : key, side: index % 2 ? "right" : "left",
+      ...wanted.axes?.[key] };
   });
+}
+
+export const axisKey = (series, wanted) => (wanted.of?.[series.signal]?.own ? series.signal : series.unit);
+
+// As uPlot has them, in the colour of the line where there is only one.
+export function drawnAxes(axes, width, log = false) {
+  return axes.map(({ scale, label, side, colour: own }, index) =>
+    figureAxis(label, { ...(log ? LOG : {}), scale, side: side === "right" ? 1 : 3, size: width < 500 ? fitting : 68,
+      grid: { stroke: colour("grid"), width: 1, show: index === 0 },
+      stroke: axes.length > 1 && own ? own : colour("quiet") }));
 }
 
 // On a narrow screen an axis is as wide as its marks; uPlot asks again with what came of it.
@@ -39,9 +53,19 @@ function fitting(plot, marks, index, again) {
   return again > 1 ? plot.axes[index]._size : 20 + 7 * Math.max(2, ...(marks ?? []).map((mark) => mark.length));
 }
 
-export const unitScales = (units, log = false) =>
-  Object.fromEntries(units.map((_, index) => [`y${index}`,
-    log ? { distr: 3, range: (__, low, high) => decades(low, high) } : { range: (__, low, high) => roomy(low, high) }]));
+export const valueScales = (axes, log = false) =>
+  Object.fromEntries(axes.map(({ scale, min, max, invert }) => [scale, {
+    ...(log ? { distr: 3 } : {}), dir: invert ? -1 : 1,
+    range: (_, low, high) => chosen(log ? decades(low, high) : roomy(low, high), min, max, log) }]));
+
+// The range that somebody has chosen, each end or both; what makes no range is not taken.
+function chosen([low, high], min, max, log) {
+  const from = min ?? low, to = max ?? high;
+  if (log && !(from > 0)) return [low, high];
+  if (from < to) return [from, to];
+  const room = Math.abs(from) * 0.05 || 1;
+  return min === undefined ? [to - room, to] : [from, from + room];
+}
 
 // What a logarithmic axis can show: nothing at or below 0.
 export const shownOn = (log) => (value) => (log && !(value > 0) ? null : value);

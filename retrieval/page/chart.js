@@ -1,13 +1,14 @@
 // One chart: what it shows of its signals is a view's; this asks, keeps and draws.
 
 import * as api from "./api.js";
-import { theme } from "./axes.js";
+import { colourOf, theme } from "./axes.js";
 import { Cursors } from "./cursors.js";
 import { Figures } from "./figures.js";
 import { breakable, timeText } from "./format.js";
 import { legend } from "./legend.js";
 import { isWaveform } from "./series.js";
-import { state } from "./state.js";
+import { setAxis, state } from "./state.js";
+import { facility } from "./zones.js";
 import { Trend } from "./trend.js";
 import { Values } from "./values.js";
 import { Waveform } from "./waveform.js";
@@ -15,7 +16,8 @@ import { Waveform } from "./waveform.js";
 const VIEWS = { trend: Trend, compare: Trend, values: Values, histogram: Figures, spectrum: Figures };
 
 export class Chart {
-  // `known` has what is known of each signal; `calls` are what the page does: failed, worked, zoom.
+  // `known` has what is known of each signal; `calls` are what the page does: failed, worked, zoom, and alter, which
+  // changes what is wanted.
   constructor(root, wanted, known, calls) {
     this.root = root;
     this.plot = root.querySelector(".plot");
@@ -101,7 +103,7 @@ export class Chart {
     this.showValues();
     this.cursors.place();
     const values = this.series.map((each) => `${this.view.label(each)} ${this.view.current(each).text}`);
-    const unseen = this.wanted.log ? this.series.flatMap((each) => each.mean ?? each.values)
+    const unseen = this.wanted.log ? this.series.filter((each) => !this.isHidden(each.signal)).flatMap((each) => each.mean ?? each.values)
       .filter((value) => typeof value === "number" && value <= 0).length : 0;
     this.root.querySelector(".unseen").textContent = unseen
       ? `${unseen} point${unseen === 1 ? "" : "s"} at or below 0, which a logarithmic axis does not have` : "";
@@ -110,11 +112,12 @@ export class Chart {
 
   // Draws by uPlot: what is there takes the new data where only these have changed.
   render(options, data) {
-    const shape = JSON.stringify([options.series.map((one) => [one.label, one.stroke, one.scale, one.dash]),
-      options.padding, options.axes.map((axis) => [axis.stroke, axis.label]), options.bands.length, state.utc, theme()]);
+    const shape = JSON.stringify([options.series.map((one) => [one.label, one.stroke, one.scale, one.dash, one.kind]),
+      options.padding, options.axes.map((axis) => [axis.stroke, axis.label, axis.side]), options.bands.length,
+      Object.values(options.scales).map((scale) => scale.dir), state.zone, facility.zone, theme()]);
     if (this.drawn && this.shape === shape && this.view.isTime) {
       this.drawn.batch(() => {
-        this.drawn.scales.x.range = options.scales.x.range;
+        for (const [name, scale] of Object.entries(options.scales)) this.drawn.scales[name].range = scale.range;
         this.drawn.hooks.draw = options.hooks.draw;
         this.drawn.setData(data, true);
       });
@@ -125,6 +128,53 @@ export class Chart {
       if (this.view.isTime) this.plot.querySelector(".u-axis").style.cursor = "ew-resize"; // gestures.js
     }
     this.note(this.series.every((each) => !(each.at ?? each.values).length) ? "No samples in this time" : "");
+  }
+
+  // Another look of the same signals in the same view: nothing is read for it.
+  isAlike(wanted) {
+    const { mode, signals } = this.wanted;
+    return wanted.mode === mode && JSON.stringify(wanted.signals) === JSON.stringify(signals);
+  }
+
+  isHidden(name) {
+    return Boolean(this.wanted.of?.[name]?.hide);
+  }
+
+  // The colour of a signal: chosen, else by its place among the signals of the chart, also beside an earlier time.
+  colourOf(name) {
+    return this.wanted.of?.[name]?.colour ?? colourOf(Math.max(0, this.wanted.signals.indexOf(name)));
+  }
+
+  // --- the axes of values, by the names of their scales: shares of what is shown, from 0 at the least
+
+  axisOf(scale) {
+    return this.view.axes.find((axis) => axis.scale === scale);
+  }
+
+  // The value at a share of a scale, which is even in decades on a logarithmic axis.
+  valueAt(scale, share) {
+    const { min, max } = this.drawn.scales[scale];
+    return this.wanted.log ? min * (max / min) ** share : min + (max - min) * share;
+  }
+
+  setRange(scale, low, high, why) {
+    const axis = this.axisOf(scale);
+    if (!axis || !(low < high) || !Number.isFinite(low) || !Number.isFinite(high)) return;
+    this.calls.alter(this, (wanted) => setAxis(wanted, axis.key, { min: rounded(low, high - low), max: rounded(high, high - low) }), why);
+  }
+
+  scaleValues(scale, around, factor) {
+    this.setRange(scale, this.valueAt(scale, around - around * factor),
+      this.valueAt(scale, around + (1 - around) * factor), { later: true });
+  }
+
+  moveValues(scale, by) {
+    this.setRange(scale, this.valueAt(scale, by), this.valueAt(scale, 1 + by), { later: true });
+  }
+
+  freeValues(scale) {
+    const axis = this.axisOf(scale);
+    if (axis) this.calls.alter(this, (wanted) => setAxis(wanted, axis.key, { min: undefined, max: undefined }));
   }
 
   // Shows an element in the place of a drawing.
@@ -141,13 +191,17 @@ export class Chart {
   }
 
   showValues() {
-    legend(this.root.querySelector(".legend"), this.series, this.view);
+    legend(this.root.querySelector(".legend"), this);
   }
 
   // The instant at a place of the window.
   timeAt(clientX) {
-    const box = this.drawn.over.getBoundingClientRect();
-    return this.drawn.posToVal(clientX - box.left, "x") * 1000;
+    return this.timeOf(clientX - this.drawn.over.getBoundingClientRect().left);
+  }
+
+  // The instant at a place of the drawing.
+  timeOf(left) {
+    return this.drawn.posToVal(left, "x") * 1000;
   }
 
   size() {
@@ -156,6 +210,13 @@ export class Chart {
 
   picture() {
     return this.plot.querySelector("canvas")?.toDataURL("image/png");
+  }
+
+  // Of the first signal and the time shown.
+  fileName() {
+    const [first, ...others] = this.wanted.signals, day = (at) => timeText(at).replaceAll(/[-:]/g, "").replace(" ", "T");
+    const name = first.replaceAll(/[^A-Za-z0-9_.-]+/g, "_") + (others.length ? `_and_${others.length}` : "");
+    return `${name}_${day(this.time.from)}_${day(this.time.to)}`;
   }
 
   address(form) {
@@ -170,3 +231,6 @@ export class Chart {
     this.root.remove();
   }
 }
+
+// As many digits as a range of this size needs.
+const rounded = (value, size) => Number(value.toFixed(Math.max(0, Math.min(20, 4 - Math.floor(Math.log10(size))))));

@@ -4,9 +4,10 @@ import * as api from "./api.js";
 import { Chart } from "./chart.js";
 import { inputText, inputTime, durationText } from "./format.js";
 import { gestures } from "./gestures.js";
+import { menu } from "./menu.js";
 import { failed, say, worked } from "./message.js";
 import { isWaveform } from "./series.js";
-import { change, shownTime, state } from "./state.js";
+import { change, setSignal, shownTime, state, tidy } from "./state.js";
 import { setTime } from "./time.js";
 
 const root = document.getElementById("charts");
@@ -51,7 +52,7 @@ export async function open(name, onto = null) {
   const fits = there?.signals.every((each) => isWaveform(known.get(each)) === isWaveform(known.get(name)));
   if (!fits) wanted.push({ mode: "trend", signals: [name] });
   else if (!there.signals.includes(name)) there.signals.push(name);
-  change({ view: "trends", charts: wanted });
+  change({ view: "trends", charts: wanted }, { step: true });
   begun = undefined;
 }
 
@@ -61,13 +62,19 @@ export function build() {
   empty.hidden = state.charts.length > 0;
   for (const [index, wanted] of state.charts.entries()) {
     const same = charts[index];
-    if (same && JSON.stringify(same.wanted) === JSON.stringify(wanted)) continue;
+    if (same?.isAlike(wanted)) {
+      if (JSON.stringify(same.wanted) === JSON.stringify(wanted)) continue;
+      same.wanted = wanted;
+      press(same);
+      same.draw();
+      continue;
+    }
     const made = document.importNode(template.content, true).firstElementChild;
     if (same) {
       same.root.replaceWith(made);
       same.end();
     } else root.append(made);
-    const chart = new Chart(made, wanted, known, { failed, worked, zoom: setTime });
+    const chart = new Chart(made, wanted, known, { failed, worked, zoom: setTime, alter });
     charts[index] = chart;
     wire(chart);
     chart.begun = begun;
@@ -103,29 +110,37 @@ export function moveCursors() {
   }, 60);
 }
 
+// Changes what is wanted of a chart. `why`: as of change; a step that one goes back from, where nothing is said.
+function alter(chart, work, why = { step: true }) {
+  const wanted = copy(), index = charts.indexOf(chart);
+  work(wanted[index]);
+  wanted[index] = tidy(wanted[index]);
+  change({ charts: wanted }, why);
+}
+
+const FLAGS = ["log", "stats"];
+
+function press(chart) {
+  for (const flag of FLAGS) chart.root.querySelector(`.${flag}`).ariaPressed = String(Boolean(chart.wanted[flag]));
+}
+
 function wire(chart) {
   const part = (name) => chart.root.querySelector(name);
   const index = () => charts.indexOf(chart);
-  const alter = (work) => {
-    const wanted = copy();
-    work(wanted[index()]);
-    change({ charts: wanted });
-  };
   const close = () => {
     const place = index();
     charts.splice(place, 1)[0].end();
-    change({ charts: state.charts.filter((_, other) => other !== place) });
+    change({ charts: state.charts.filter((_, other) => other !== place) }, { step: true });
     document.getElementById("charts").focus();
   };
   part(".close").addEventListener("click", close);
-  modes(chart, (mode) => alter((wanted) => { wanted.mode = mode; }));
-  const log = part(".log");
-  log.hidden = !chart.view.canBeLog;
-  log.ariaPressed = String(Boolean(chart.wanted.log));
-  log.addEventListener("click", () => alter((wanted) => {
-    if (wanted.log) delete wanted.log;
-    else wanted.log = true;
-  }));
+  modes(chart, (mode) => alter(chart, (wanted) => { wanted.mode = mode; }));
+  part(".log").hidden = !chart.view.canBeLog;
+  part(".stats").hidden = !chart.view.hasStatistics;
+  for (const flag of FLAGS) {
+    part(`.${flag}`).addEventListener("click", () => alter(chart, (wanted) => { wanted[flag] = !wanted[flag]; }));
+  }
+  press(chart);
   const scalars = part(".scalars");
   scalars.hidden = !chart.isOfWaveforms;
   scalars.addEventListener("change", async () => {
@@ -138,11 +153,24 @@ function wire(chart) {
     save(chart, event.target.value);
     event.target.value = "";
   });
-  part(".legend").addEventListener("click", (event) => {
-    const name = event.target.dataset.remove;
-    if (!name) return;
+  const remove = (name) => {
     if (chart.wanted.signals.length === 1) close();
-    else alter((wanted) => { wanted.signals = wanted.signals.filter((each) => each !== name); });
+    else alter(chart, (wanted) => { wanted.signals = wanted.signals.filter((each) => each !== name); });
+  };
+  const pressed = (event, kind) => event.target.closest(`.${kind}`) && event.target.closest("li").dataset.signal;
+  part(".legend").addEventListener("click", (event) => {
+    const shown = pressed(event, "toggle"), looked = pressed(event, "more"), removed = pressed(event, "remove");
+    if (shown) alter(chart, (wanted) => setSignal(wanted, shown, { hide: !chart.isHidden(shown) }));
+    if (looked) menu(chart, looked, event.target, (work) => alter(chart, work));
+    if (removed) remove(removed);
+  });
+  part(".legend").addEventListener("dblclick", (event) => {
+    const name = pressed(event, "toggle");
+    if (!name) return;
+    const isOnly = chart.wanted.signals.every((each) => each === name || chart.isHidden(each));
+    alter(chart, (wanted) => {
+      for (const each of wanted.signals) setSignal(wanted, each, { hide: !isOnly && each !== name });
+    });
   });
   gestures(chart);
   droppable(chart.root, (name) => open(name, index()));
@@ -173,12 +201,23 @@ function modes(chart, chosen) {
   });
 }
 
-function save(chart, form) {
+// The answer is read before it is a file, so that what the server has refused is said.
+async function save(chart, form) {
   if (!form) return;
   const link = document.createElement("a");
-  link.href = form === "png" ? chart.picture() : chart.address(form);
-  link.download = `${chart.wanted.signals[0].replaceAll(/[^A-Za-z0-9_-]+/g, "_")}.${form}`;
+  link.download = `${chart.fileName()}.${form}`;
+  try {
+    if (form === "png") link.href = chart.picture();
+    else {
+      say("Saving…", true);
+      link.href = URL.createObjectURL(await api.file(chart.address(form)));
+    }
+  } catch (error) {
+    failed(error);
+    return;
+  }
   link.click();
+  if (link.href.startsWith("blob:")) setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
 function droppable(element, dropped) {

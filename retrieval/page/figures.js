@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { histogram, spectrum } from "./analysis.js";
-import { colourOf, figureAxis } from "./axes.js";
+import { figureAxis } from "./axes.js";
 import { valueText } from "./format.js";
 import { isState, isText, ofTrend } from "./series.js";
 
@@ -22,14 +22,17 @@ export class Figures {
   }
 
   draw() {
-    const { series, wanted } = this.chart, spectral = wanted.mode === "spectrum";
-    this.found = series.map((each) => spectral ? spectrum(each.at, each.mean) : histogram(each.mean));
-    const xs = [...new Set(this.found.flatMap(({ x }) => x))].sort((a, b) => a - b);
+    const { wanted } = this.chart, spectral = wanted.mode === "spectrum";
+    for (const each of this.chart.series) each.colour = this.chart.colourOf(each.signal);
+    const series = this.chart.series.filter((each) => !this.chart.isHidden(each.signal));
+    this.found = new Map(series.map((each) => [each.signal, spectral ? spectrum(each.at, each.mean) : histogram(each.mean)]));
+    const found = [...this.found.values()];
+    const xs = [...new Set(found.flatMap(({ x }) => x))].sort((a, b) => a - b);
     const units = [...new Set(series.filter((each) => !isState(each)).map((each) => each.unit))].join(", ");
     const [across, up] = spectral ? ["Hz", `amplitude ${units}`]
       : [units || "value", series.some((each) => each.width) ? "means" : "samples"];
     // bars are as wide as the bins
-    const bin = spectral ? 0 : Math.max(0, ...this.found.map(({ x }) => (x.length > 1 ? x[1] - x[0] : 0)));
+    const bin = spectral ? 0 : Math.max(0, ...found.map(({ x }) => (x.length > 1 ? x[1] - x[0] : 0)));
     const options = {
       // counts and amplitudes are compared by the height of their bars and lines
       scales: { x: { time: false, range: (_, low, high) => [low - bin / 2, high + bin / 2] },
@@ -38,8 +41,7 @@ export class Figures {
       cursor: { drag: { x: false, y: false } }, hooks: {},
     };
     const data = [xs.length ? xs : [0]];
-    for (const [index, { x, y }] of this.found.entries()) {
-      series[index].colour = colourOf(index);
+    for (const [index, { x, y }] of found.entries()) {
       const place = new Map(x.map((at, each) => [at, y[each]]));
       data.push(xs.length ? xs.map((at) => place.get(at)) : [null]);
       options.series.push({ label: series[index].signal, scale: "y0", stroke: series[index].colour, width: 1.4,
@@ -56,7 +58,7 @@ export class Figures {
   current(series) {
     const text = (value) => `${valueText(value)} ${series.unit}`.trim();
     if (this.chart.wanted.mode === "spectrum") {
-      const { x, y } = this.found[this.chart.series.indexOf(series)];
+      const { x, y } = this.found.get(series.signal) ?? { x: [], y: [] };
       const top = y.indexOf(y.reduce((high, value) => Math.max(high, value), 0));
       return { text: x.length ? `greatest ${text(y[top])} at ${valueText(x[top])} Hz` : "too few samples" };
     }

@@ -1,17 +1,8 @@
 // Numbers and times as people read them.
 
-import { state } from "./state.js";
+import { instantOf, parts } from "./zones.js";
 
 const two = (number) => String(number).padStart(2, "0");
-
-export function parts(milliseconds) {
-  const date = new Date(milliseconds);
-  return state.utc
-    ? [date.getUTCFullYear(), date.getUTCMonth() + 1, date.getUTCDate(), date.getUTCHours(), date.getUTCMinutes(),
-       date.getUTCSeconds(), date.getUTCMilliseconds()]
-    : [date.getFullYear(), date.getMonth() + 1, date.getDate(), date.getHours(), date.getMinutes(),
-       date.getSeconds(), date.getMilliseconds()];
-}
 
 export function timeText(milliseconds, fine = false) {
   const [year, month, day, hour, minute, second, below] = parts(milliseconds);
@@ -34,7 +25,7 @@ export function timeTicks(ticks, step) {
 
 // For an input of the kind datetime-local, and back.
 export const inputText = (milliseconds) => timeText(milliseconds).replace(" ", "T");
-export const inputTime = (text) => Date.parse(state.utc ? `${text}Z` : text);
+export const inputTime = instantOf;
 
 export function valueText(value, type) {
   if (value === null || value === undefined) return "no reading";

@@ -1,11 +1,14 @@
-// Moving and scaling the time of a chart by wheel, mouse and fingers.
+// Moving and scaling a chart by wheel, mouse and fingers: its time, and each axis of values.
 
-import { shownTime } from "./state.js";
-import { back, remember, setTime } from "./time.js";
+import { shownTime, step } from "./state.js";
+import { back, setTime } from "./time.js";
+
+const ONE_GO = 700; // milliseconds: turns of the wheel that follow each other so fast are one step
 
 export function gestures(chart) {
   const { plot } = chart;
   const held = new Map(); // pointers that move or scale, and where they are
+  let turned = 0, pulled = null; // of the axis of values that is moved: its scale, where the pointer was
   const isOfTime = () => chart.view.isTime && chart.drawn;
   const width = () => chart.drawn.over.clientWidth;
 
@@ -19,27 +22,68 @@ export function gestures(chart) {
     setTime(at - (at - from) * factor, at + (to - at) * factor, { later: true });
   }
 
+  // The scale of values whose axis an element is of; undefined is none.
+  function scaleAt(element) {
+    const axis = element.closest(".u-axis");
+    const scale = axis && chart.drawn?.axes.find((each) => each._el === axis)?.scale;
+    return scale === "x" ? undefined : scale ?? undefined;
+  }
+
+  // Of the axis of values: the place of the window, from 0 at its least value to 1 at its greatest.
+  function share(scale, clientY) {
+    const box = chart.drawn.over.getBoundingClientRect(), part = 1 - (clientY - box.top) / box.height;
+    return chart.drawn.scales[scale].dir === -1 ? 1 - part : part;
+  }
+
   plot.addEventListener("wheel", (event) => {
+    const scale = chart.view.isTime && scaleAt(event.target);
+    const began = event.timeStamp - turned > ONE_GO;
+    const factor = event.deltaY > 0 ? 1.25 : 0.8;
+    if (scale) {
+      event.preventDefault();
+      turned = event.timeStamp;
+      if (began) step();
+      chart.scaleValues(scale, share(scale, event.clientY), factor);
+      return;
+    }
     if (!isOfTime()) return;
     const sideways = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
     const list = plot.closest("#charts");
     // where the charts scroll the wheel is for that
     if (!sideways && !event.ctrlKey && list.scrollHeight > list.clientHeight) return;
     event.preventDefault();
+    turned = event.timeStamp;
+    if (began) step();
     if (sideways) move(-(event.deltaX || event.deltaY));
-    else scaleAround(event.clientX, event.deltaY > 0 ? 1.25 : 0.8);
+    else scaleAround(event.clientX, factor);
   }, { passive: false });
 
-  // fingers move and scale; so does the mouse with Shift, or on the axis of time
+  // fingers move and scale; so does the mouse with Shift, or on an axis
   plot.addEventListener("pointerdown", (event) => {
     if (!isOfTime() || event.target.closest(".cursor")) return;
-    const onAxis = event.target.closest(".u-axis") === plot.querySelector(".u-axis");
+    const scale = scaleAt(event.target);
+    if (scale) {
+      pulled = { scale, at: share(scale, event.clientY), moved: false };
+      return;
+    }
+    const onAxis = event.target.closest(".u-axis");
     if (event.pointerType === "mouse" && !event.shiftKey && !onAxis) return;
-    if (!held.size) remember();
+    if (!held.size) step();
     held.set(event.pointerId, event.clientX);
     plot.setPointerCapture(event.pointerId);
   });
   plot.addEventListener("pointermove", (event) => {
+    if (pulled) {
+      const at = share(pulled.scale, event.clientY);
+      if (at === pulled.at) return;
+      if (!pulled.moved) {
+        step();
+        plot.setPointerCapture(event.pointerId);
+      }
+      chart.moveValues(pulled.scale, pulled.at - at);
+      Object.assign(pulled, { at, moved: true });
+      return;
+    }
     if (!held.has(event.pointerId)) return;
     const was = held.get(event.pointerId), others = [...held].filter(([id]) => id !== event.pointerId);
     held.set(event.pointerId, event.clientX);
@@ -50,9 +94,16 @@ export function gestures(chart) {
     }
   });
   for (const kind of ["pointerup", "pointercancel"]) {
-    plot.addEventListener(kind, (event) => held.delete(event.pointerId));
+    plot.addEventListener(kind, (event) => {
+      pulled = null;
+      held.delete(event.pointerId);
+    });
   }
   // what moves the time is no zoom of uPlot's
-  plot.addEventListener("mousedown", (event) => held.size && event.stopPropagation(), { capture: true });
-  plot.addEventListener("dblclick", () => isOfTime() && back());
+  plot.addEventListener("mousedown", (event) => (held.size || pulled) && event.stopPropagation(), { capture: true });
+  plot.addEventListener("dblclick", (event) => {
+    const scale = chart.view.isTime && scaleAt(event.target);
+    if (scale) chart.freeValues(scale);
+    else if (isOfTime()) back();
+  });
 }

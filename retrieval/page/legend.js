@@ -1,6 +1,7 @@
 // The list below a chart: each signal, its colour, and its current value as the view shows it.
 
-export function legend(list, series, view) {
+export function legend(list, chart) {
+  const { series, view } = chart;
   while (list.children.length > series.length) list.lastElementChild.remove();
   for (const [index, each] of series.entries()) {
     let item = list.children[index];
@@ -10,25 +11,33 @@ export function legend(list, series, view) {
       else list.append(made);
       item = made;
     }
-    const { text, title = "", alarm = false } = view.current(each);
-    const value = item.querySelector(".value");
-    item.querySelector(".swatch").style.background = each.colour ?? "currentcolor";
-    item.querySelector(".name").textContent = view.label(each);
-    value.textContent = text;
-    value.title = title;
-    value.classList.toggle("alarm", alarm);
+    const part = (name) => item.querySelector(`.${name}`);
+    const { text, title = "", alarm = false, stats = "" } = view.current(each), isHidden = chart.isHidden(each.signal);
+    part("swatch").style.background = each.colour ?? "currentcolor";
+    part("name").textContent = view.label(each);
+    part("toggle").ariaPressed = String(!isHidden);
+    part("value").textContent = text;
+    part("value").title = title;
+    part("value").classList.toggle("alarm", alarm);
+    part("stats").textContent = stats;
+    item.classList.toggle("gone", isHidden);
   }
 }
 
 function itemOf(signal) {
   const item = document.createElement("li");
   item.dataset.signal = signal;
-  for (const name of ["swatch", "name", "value"]) {
-    item.append(Object.assign(document.createElement("span"), { className: name }));
-  }
-  const remove = Object.assign(document.createElement("button"), { type: "button", textContent: "✕" });
-  remove.ariaLabel = `Take ${signal} off this chart`;
-  remove.dataset.remove = signal;
-  item.append(remove);
+  const toggle = button("toggle", "", `Show ${signal}`);
+  toggle.title = "Hide or show; a double click shows this one only";
+  toggle.append(span("swatch"), span("name"));
+  toggle.removeAttribute("aria-label");
+  item.append(toggle, span("value"), span("stats"), button("more", "⋯", `Look of ${signal}`),
+    button("remove", "✕", `Take ${signal} off this chart`));
   return item;
+}
+
+const span = (className) => Object.assign(document.createElement("span"), { className });
+
+function button(className, textContent, ariaLabel) {
+  return Object.assign(document.createElement("button"), { type: "button", className, textContent, ariaLabel });
 }

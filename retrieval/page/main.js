@@ -7,6 +7,7 @@ import { search } from "./search.js";
 import { address, change, onChange, read, shownTime, state } from "./state.js";
 import { showStatus } from "./status.js";
 import { back, follow, scale, shift, showTime } from "./time.js";
+import { facility, isZone } from "./zones.js";
 
 const by = (id) => document.getElementById(id);
 const FOLLOWED = 7200_000; // a longer time comes in points that stand for more than what arrives in a second
@@ -15,12 +16,26 @@ let stopLive = null, statusClock = null, reload = null, refreshed = 0;
 function connect() {
   stopLive?.();
   stopLive = null;
+  worked("live");
   const names = [...new Set(state.charts.flatMap((chart) => chart.signals))];
   if (!state.live || state.view !== "trends" || !names.length) return;
-  stopLive = api.live(names, Date.now() - 5000, (values) => {
-    if (state.length <= FOLLOWED) appendAll(values);
-    showTime();
-  }, say);
+  let isLost = false;
+  stopLive = api.live(names, Date.now() - 5000, {
+    take: (values) => {
+      if (state.length <= FOLLOWED) appendAll(values);
+      showTime(true);
+    },
+    refused: say,
+    lost: () => {
+      isLost = true;
+      failed({ message: "The server does not answer: nothing new is shown until it does." }, "live");
+    },
+    there: () => {
+      worked("live");
+      if (isLost) refresh(); // what has come meanwhile
+      isLost = false;
+    },
+  });
 }
 
 function refresh() {
@@ -32,7 +47,7 @@ setInterval(() => {
   if (!state.live || state.view !== "trends" || document.hidden) return;
   if (Date.now() - refreshed > Math.max(30_000, state.length / 500)) refresh();
   else if (state.length <= FOLLOWED) appendAll({});
-  showTime();
+  showTime(true);
 }, 1000);
 
 function watchStatus() {
@@ -57,7 +72,8 @@ onChange((why) => {
     cursors: JSON.stringify([state.a, state.b]),
     theme: state.theme || (dark.matches ? "dark" : "light"),
   };
-  now.look = JSON.stringify([now.theme, state.utc, state.wall]);
+  now.zone = JSON.stringify([state.zone, facility.zone]);
+  now.look = JSON.stringify([now.theme, now.zone, state.wall]);
   now.streams = JSON.stringify([live, view, now.layout]);
   const was = shown, begun = was.view !== undefined;
   shown = now;
@@ -70,7 +86,7 @@ onChange((why) => {
   by("view-trends").ariaPressed = String(view === "trends");
   by("view-status").ariaPressed = String(view === "status");
   by("cursors").ariaPressed = String(state.a !== null || state.b !== null);
-  by("zone").textContent = state.utc ? "UTC" : "Local";
+  if (now.zone !== was.zone) showZone();
   showTime();
   if (now.layout !== was.layout) build();
   if (begun && now.time !== was.time) {
@@ -105,10 +121,13 @@ document.addEventListener("fullscreenchange", () => {
   if (!document.fullscreenElement && state.wall) change({ wall: false });
 });
 
-by("view-trends").addEventListener("click", () => change({ view: "trends" }));
-by("view-status").addEventListener("click", () => change({ view: "status" }));
+by("view-trends").addEventListener("click", () => change({ view: "trends" }, { step: true }));
+by("view-status").addEventListener("click", () => change({ view: "status" }, { step: true }));
 by("theme").addEventListener("click", () => change({ theme: shown.theme === "dark" ? "light" : "dark" }));
-by("zone").addEventListener("click", () => change({ utc: !state.utc }));
+by("rest").addEventListener("click", () => {
+  const isOpen = document.body.classList.toggle("rest");
+  by("rest").ariaExpanded = String(isOpen);
+});
 by("wall").addEventListener("click", () => hang(true));
 by("cursors").addEventListener("click", toggleCursors);
 by("share").addEventListener("click", async () => {
@@ -120,7 +139,7 @@ by("share").addEventListener("click", async () => {
   }
 });
 document.addEventListener("keydown", (event) => {
-  if (event.target.closest("input, select, .scroll") || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest("input, select, .scroll, [popover]") || event.ctrlKey || event.metaKey || event.altKey) return;
   const act = {
     ArrowLeft: () => shift(-0.25), ArrowRight: () => shift(0.25), Backspace: back, l: () => follow(!state.live),
     "+": () => scale(0.5), "-": () => scale(2), d: () => by("theme").click(), w: () => hang(!state.wall),
@@ -131,12 +150,50 @@ document.addEventListener("keydown", (event) => {
   act();
 });
 
+// --- the zone of times
+
+const zone = by("zone"), zoneEntry = by("zone-name");
+zone.options[0].textContent = `Local (${Intl.DateTimeFormat().resolvedOptions().timeZone})`;
+
+function showZone() {
+  const isThere = [...zone.options].some((option) => option.value === state.zone);
+  if (!isThere) zone.add(new Option(state.zone, state.zone), zone.querySelector("[value=other]"));
+  zone.value = state.zone;
+  zone.querySelector("[value=facility]").textContent = facility.zone ? `Facility (${facility.zone})` : "Facility";
+  zoneEntry.hidden = true;
+}
+
+zone.addEventListener("change", () => {
+  if (zone.value !== "other") {
+    change({ zone: zone.value });
+    return;
+  }
+  if (!by("zones").children.length) by("zones").append(...Intl.supportedValuesOf("timeZone").map((name) => new Option(name)));
+  zoneEntry.hidden = false;
+  zoneEntry.value = "";
+  zoneEntry.focus();
+});
+zoneEntry.addEventListener("change", () => {
+  const name = zoneEntry.value.trim();
+  if (isZone(name)) {
+    change({ zone: name });
+    showZone();
+  } else say(`There is no time zone ${name}: write it as Europe/Berlin.`);
+});
+
 // --- from the address
 
-addEventListener("hashchange", begin);
+// Where the browser has gone back or forth, the zone and the theme stay.
+addEventListener("hashchange", () => begin(history.state === null));
 
-async function begin() {
-  read();
+let isBegun = false; // what is known of the signals is there
+async function begin(look = true) {
+  const left = read(look);
+  if (left) say(left);
+  if (!isZone(state.zone === "facility" || !state.zone ? "UTC" : state.zone)) {
+    say(`There is no time zone ${state.zone}.`);
+    state.zone = "";
+  }
   try {
     const gone = await learnThere([...new Set(state.charts.flatMap((chart) => chart.signals))]);
     for (const chart of state.charts) chart.signals = chart.signals.filter((name) => !gone.includes(name));
@@ -146,6 +203,7 @@ async function begin() {
     failed(error);
     state.charts = [];
   }
+  isBegun = true;
   change({});
 }
 
@@ -158,3 +216,7 @@ search(by("search"), by("found"), by("count"), {
   worked: () => worked("search"),
 });
 begin();
+api.me().then(({ timezone }) => {
+  facility.zone = timezone;
+  if (isBegun) change({});
+}, (error) => failed(error, "me"));

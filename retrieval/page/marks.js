@@ -8,7 +8,7 @@ const COLOURS = { gap: "bad", refused: "bad", thinned: "bad", damaged: "bad", di
   clock: "warn", unfit: "warn", alarm: "warn" };
 const STRIP = 5; // pixels
 
-export function limitLines(plot, series, units) {
+export function limitLines(plot, axes) {
   const { ctx, bbox } = plot;
   ctx.save();
   ctx.beginPath();
@@ -18,9 +18,9 @@ export function limitLines(plot, series, units) {
   ctx.lineWidth = devicePixelRatio;
   ctx.strokeStyle = colour("bad");
   ctx.globalAlpha = 0.7;
-  for (const each of series) {
-    for (const limit of each.limits ?? []) {
-      const y = plot.valToPos(limit, `y${units.indexOf(each.unit)}`, true);
+  for (const { own, scale } of axes) {
+    for (const limit of own.flatMap((each) => each.limits ?? [])) {
+      const y = plot.valToPos(limit, scale, true);
       if (!Number.isFinite(y)) continue; // 0 and below of a logarithmic axis
       ctx.beginPath();
       ctx.moveTo(bbox.left, y);

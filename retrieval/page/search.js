@@ -43,10 +43,18 @@ export function search(box, list, count, { chosen, failed, worked }) {
       }
       return item;
     }));
+    if (!box.value.trim()) exemplify(signals);
     count.textContent = signals.length === LIMIT ? `the first ${LIMIT} signals; type more to narrow them`
       : signals.length ? `${signals.length} signal${signals.length === 1 ? "" : "s"}`
       : "No signal has these words in its name, description or unit.";
     select(0);
+  }
+
+  // Words that find something here: the last parts of names.
+  function exemplify(signals) {
+    const words = signals.flatMap(({ signal, table }) => signal.replace(table, "").match(/[A-Za-z]{3,}/g)?.at(-1) ?? []);
+    const [first, second] = new Set(words);
+    document.getElementById("examples").textContent = !first ? "" : `, as ${first}${second ? ` or ${second}` : ""}`;
   }
 
   function select(index) {

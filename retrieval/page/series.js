@@ -3,6 +3,8 @@
 export const isWaveform = (signal) => signal.type.endsWith("[]");
 export const isText = (signal) => signal.type.startsWith("varchar") && !isWaveform(signal);
 export const isState = (signal) => signal.type === "bit" || isText(signal);
+// Whole numbers are states, counts or set points: each holds until the next.
+export const isHeld = (signal) => ["smallint", "int", "bigint"].includes(signal.type) || isState(signal);
 const HALF = 0.0005; // of a microsecond, in milliseconds
 export const FIGURES = ["mean", "min", "max", "last", "n"];
 

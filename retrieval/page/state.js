@@ -1,4 +1,6 @@
-// What the page shows, kept in its address, so that a link shows the same.
+// What the page shows, kept in its address, so that a link shows the same and the browser's Back goes back in it.
+
+export const MOST = { charts: 24, signals: 500 }; // of an address; the server answers for no more signals at once
 
 export const state = {
   view: "trends",
@@ -6,26 +8,37 @@ export const state = {
   length: 3600_000, // milliseconds
   from: 0,
   to: 0,
-  utc: false,
+  zone: "", // "" is this machine's, "facility", or a name of the IANA database
   theme: "",
   wall: false,
   a: null, // cursors: milliseconds, null is none
   b: null,
-  charts: [], // {signals: [names], mode, log}; log is there where the axis of values is logarithmic
+  // {signals: [names], mode, log, stats, of, axes}; log and stats are there where they are on.
+  // of: by signal {colour, line, own, hide}; axes: by unit, or by signal where it has its own, {min, max, invert, side}
+  charts: [],
 };
 
 const listeners = new Set();
 export const onChange = (listener) => listeners.add(listener);
 
+// `why.step`: the browser's Back goes back from it. `why.later`: one of many small changes.
 export function change(values, why = {}) {
   Object.assign(state, values);
   for (const listener of listeners) listener(why);
+  if (why.step) step();
   write();
 }
 
 export function shownTime(now = Date.now()) {
   return state.live ? { from: now - state.length, to: now } : { from: state.from, to: state.to };
 }
+
+// The next change is one to go back from, whatever it is.
+let isStep = false;
+export const step = () => { isStep = true; };
+
+// How many steps of this page lie before the one shown.
+export const depth = () => history.state?.depth ?? 0;
 
 // A browser takes no more than some changes of the address in a second. One that was entered meanwhile stays, and
 // is read when its event comes.
@@ -34,24 +47,40 @@ function write() {
   pending ??= setTimeout(() => {
     pending = undefined;
     if (location.hash !== known) return;
-    history.replaceState(null, "", address());
+    const wanted = address();
+    if (wanted !== location.href) {
+      if (isStep) history.pushState({ depth: depth() + 1 }, "", wanted);
+      else history.replaceState({ depth: depth() }, "", wanted);
+    }
+    isStep = false;
     known = location.hash;
+    for (const listener of listeners) listener({});
   }, 100);
+}
+
+// Options behind a name: flags, and values with =.
+const withOptions = (name, options = {}) =>
+  [encodeURIComponent(name), ...Object.entries(options).map(([key, value]) =>
+    value === true ? key : `${key}=${encodeURIComponent(value)}`)].join(";");
+
+function chartText({ mode, log, stats, signals, of = {}, axes = {} }) {
+  const head = [mode, ...(log ? ["log"] : []), ...(stats ? ["stats"] : [])].join(":");
+  return [encodeURIComponent(head), ...signals.map((name) => withOptions(name, of[name])),
+    ...Object.entries(axes).map(([key, options]) => `=${withOptions(key, options)}`)].join(",");
 }
 
 // The address of what is shown.
 export function address() {
   const query = new URLSearchParams();
   if (state.view !== "trends") query.set("view", state.view);
-  for (const { mode, log, signals } of state.charts) {
-    query.append("c", [log ? `${mode}:log` : mode, ...signals].map(encodeURIComponent).join(","));
-  }
+  for (const chart of state.charts) query.append("c", chartText(chart));
   if (state.live) query.set("last", state.length / 1000);
   else {
     query.set("from", new Date(state.from).toISOString());
     query.set("to", new Date(state.to).toISOString());
   }
-  if (state.utc) query.set("utc", "1");
+  if (state.zone === "UTC") query.set("utc", "1");
+  else if (state.zone) query.set("zone", state.zone);
   if (state.theme) query.set("theme", state.theme);
   if (state.wall) query.set("wall", "1");
   // to the microsecond, which a row's time has
@@ -67,28 +96,91 @@ function decoded(text) {
   }
 }
 
-export function read() {
+const TAKEN = {
+  colour: (text) => (/^#[0-9a-f]{6}$/i.test(text) ? text : undefined),
+  line: (text) => (["straight", "steps", "points"].includes(text) ? text : undefined),
+  side: (text) => (["left", "right"].includes(text) ? text : undefined),
+  own: () => true, hide: () => true, invert: () => true,
+  min: (text) => finite(text), max: (text) => finite(text),
+};
+const finite = (text) => (text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : undefined);
+
+function optionsOf(text) {
+  const [name, ...rest] = text.split(";"), options = {};
+  for (const each of rest) {
+    const [key, value = ""] = each.split("=");
+    const taken = TAKEN[key]?.(decoded(value));
+    if (taken !== undefined) options[key] = taken;
+  }
+  return [decoded(name), options];
+}
+
+function chartOf(text) {
+  const [first, ...rest] = text.split(","), [mode, ...flags] = decoded(first).split(":");
+  const of = {}, axes = {}, signals = [];
+  for (const part of rest) {
+    const isAxis = part.startsWith("="), [name, options] = optionsOf(isAxis ? part.slice(1) : part);
+    const has = Object.keys(options).length > 0;
+    if (isAxis) {
+      if (has) axes[name] = options;
+    } else if (!signals.includes(name)) {
+      signals.push(name);
+      if (has) of[name] = options;
+    }
+  }
+  return tidy({ mode, signals, log: flags.includes("log"), stats: flags.includes("stats"), of, axes });
+}
+
+// A chart without what is not set: two that show the same are the same.
+export function tidy(chart) {
+  const { mode, signals, log, stats } = chart, made = { mode, signals };
+  if (log) made.log = true;
+  if (stats) made.stats = true;
+  for (const [part, keys] of [["of", signals], ["axes", null]]) {
+    const kept = Object.entries(chart[part] ?? {}).map(([key, options]) => [key, Object.fromEntries(
+      Object.entries(options).filter(([, value]) => value !== undefined && value !== false && value !== ""))])
+      .filter(([key, options]) => Object.keys(options).length && (!keys || keys.includes(key)));
+    if (kept.length) made[part] = Object.fromEntries(kept);
+  }
+  return made;
+}
+
+export function setAxis(chart, key, options) {
+  chart.axes = { ...chart.axes, [key]: { ...chart.axes?.[key], ...options } };
+}
+
+export function setSignal(chart, name, options) {
+  chart.of = { ...chart.of, [name]: { ...chart.of?.[name], ...options } };
+}
+
+// Reads the address; returns what of it is not shown, in words. Without `look` the zone and the theme stay.
+export function read(look = true) {
   known = location.hash;
-  const query = new URLSearchParams(location.hash.slice(1));
-  const charts = query.getAll("c").map((text) => {
-    const [head, ...signals] = text.split(",").map(decoded), [mode, axis] = head.split(":");
-    return { mode, signals: signals.slice(0, 12), ...(axis === "log" ? { log: true } : {}) };
-  });
+  const query = new URLSearchParams(location.hash.slice(1)), left = [];
+  const charts = query.getAll("c").map(chartOf).filter((chart) => chart.signals.length);
+  for (const chart of charts.splice(MOST.charts)) left.push(...chart.signals);
+  for (const chart of charts) left.push(...chart.signals.splice(MOST.signals));
   const from = Date.parse(query.get("from") ?? ""), to = Date.parse(query.get("to") ?? "");
   const last = Number(query.get("last"));
   const fixed = from < to;
   const cursor = (name) => Number(query.get(name)) > 0 ? Math.round(Number(query.get(name)) * 1e6) / 1e3 : null;
   Object.assign(state, {
     view: query.get("view") === "status" ? "status" : "trends",
-    charts: charts.filter((chart) => chart.signals.length).slice(0, 24),
+    charts,
     live: !fixed,
     length: fixed ? to - from : last > 0 && last < 1e10 ? last * 1000 : 3600_000,
     from: fixed ? from : 0,
     to: fixed ? to : 0,
-    utc: query.get("utc") === "1",
-    theme: ["dark", "light"].includes(query.get("theme")) ? query.get("theme") : "",
-    wall: query.get("wall") === "1",
     a: cursor("a"),
     b: cursor("b"),
   });
+  if (look) {
+    Object.assign(state, {
+      zone: query.get("utc") === "1" ? "UTC" : query.get("zone") ?? "",
+      theme: ["dark", "light"].includes(query.get("theme")) ? query.get("theme") : "",
+      wall: query.get("wall") === "1",
+    });
+  }
+  return left.length ? `This link has ${left.length} signal${left.length === 1 ? "" : "s"} more than the page shows: ${
+    left.slice(0, 3).join(", ")}${left.length > 3 ? "…" : ""}` : "";
 }

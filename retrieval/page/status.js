@@ -5,14 +5,28 @@ import { ageText, sizeText, timeText } from "./format.js";
 
 const DAY = 86_400_000, MINUTE = 60_000;
 
+// Shows each part when it is there: the tables wait neither for the events nor for the size of the disk.
 export async function showStatus(root) {
   const now = Date.now(), day = { from: now - DAY, to: now };
+  if (!root.querySelector("#tables tbody tr")) {
+    for (const [name, columns] of [["tables", 12], ["events", 5], ["losses", 6]]) {
+      fill(root.querySelector(`#${name} tbody`), [], null, columns, "Reading…");
+    }
+  }
   // where a node is away, the tables of the others are shown
   const orError = (asked) => asked.catch((error) => error);
-  const [answer, events_, losses_, room] = await Promise.all([
-    tables(), orError(events(day)), orError(losses(day)), disk()]);
-  const [happened, lost] = [events_, losses_].map((each) => (each instanceof Error ? [] : each));
-  const bytes = new Map(room.logs.map((log) => [log.table_name, log.bytes]));
+  const parts = { events: orError(events(day)), losses: orError(losses(day)), room: disk() };
+  const found = { answer: await tables() };
+  showParts(root, found);
+  await Promise.all(Object.entries(parts).map(([name, part]) => part.then((value) => {
+    found[name] = value;
+    showParts(root, found);
+  })));
+}
+
+function showParts(root, { answer, events: events_, losses: losses_, room }) {
+  const [happened, lost] = [events_, losses_].map((each) => (Array.isArray(each) ? each : []));
+  const bytes = new Map((room?.logs ?? []).map((log) => [log.table_name, log.bytes]));
   const server = Date.parse(answer.now);
   const rows = answer.tables.map((table) => {
     const [newest, called] = [table.newest, table.called].map((time) => (time ? Date.parse(time) : null));
@@ -29,7 +43,7 @@ export async function showStatus(root) {
     number(table.acknowledged), number(table.waiting), number(table.late), number(table.refused),
     words(table.trouble ? `${timeText(Date.parse(table.troubled))}: ${table.trouble}` : ""),
   ]);
-  fill(root.querySelector("#events tbody"), happened, (event) => [
+  if (events_) fill(root.querySelector("#events tbody"), happened, (event) => [
     text(timeText(Date.parse(event.time))), text(event.table_name), text(event.kind), number(event.rows),
     words(event.words),
   ], 5, events_ instanceof Error ? events_.message : "nothing happened");
@@ -40,7 +54,7 @@ export async function showStatus(root) {
     for (const name of ["produced", "acknowledged", "in_log", "missing", "waiting"]) sum[name] += hour[name] ?? 0;
     sums.set(hour.table_name, sum);
   }
-  fill(root.querySelector("#losses tbody"), [...sums.values()], (sum) => [
+  if (losses_) fill(root.querySelector("#losses tbody"), [...sums.values()], (sum) => [
     text(sum.table), number(sum.produced), number(sum.acknowledged), number(sum.in_log),
     sum.missing ? mark("bad", String(sum.missing)) : number(0), number(sum.waiting),
   ], 6, losses_ instanceof Error ? losses_.message : "no writer has reported its rows");
@@ -53,11 +67,11 @@ export async function showStatus(root) {
     [rows.filter((table) => table.writer && !table.released).length, "writers", ""],
     [ageText(rows.length ? oldest : null), "the longest without a new row", late.length ? "warn" : "good"],
     [waiting, "rows wait in spools", waiting ? "warn" : "good"],
-    ...(losses_ instanceof Error ? [] : [[missing, "rows missing in a day", missing ? "bad" : "good"]]),
-    ...(events_ instanceof Error ? [] : [[happened.length, "events in a day", ""]]),
+    ...(!Array.isArray(losses_) ? [] : [[missing, "rows missing in a day", missing ? "bad" : "good"]]),
+    ...(!Array.isArray(events_) ? [] : [[happened.length, "events in a day", ""]]),
     ...Object.keys(answer.away).map((node) => ["away", `node ${node}`, "bad"]),
-    [sizeText(room.database), "in the database", ""],
-    ...(room.total ? [[sizeText(room.free), `free of ${sizeText(room.total)} on its disk`,
+    ...(room ? [[sizeText(room.database), "in the database", ""]] : []),
+    ...(room?.total ? [[sizeText(room.free), `free of ${sizeText(room.total)} on its disk`,
       room.free < room.total / 10 ? "bad" : room.free < room.total / 5 ? "warn" : "good"]] : []),
   ]);
 }

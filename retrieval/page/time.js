@@ -1,21 +1,15 @@
-// The time that is shown: moved, scaled, entered, gone back from, or following the machine.
+// The time that is shown: moved, scaled, entered, or following the machine.
 
 import { inputText, inputTime } from "./format.js";
 import { say } from "./message.js";
-import { change, shownTime, state } from "./state.js";
+import { change, depth, shownTime, state } from "./state.js";
 
 const by = (id) => document.getElementById(id);
-const before = []; // times that were shown
-
-export function remember() {
-  before.push({ live: state.live, length: state.length, ...shownTime() });
-}
 
 // `later`: one of many small changes, which the data follow when they are over.
 export function setTime(from, to, { later = false } = {}) {
   if (!(to - from >= 1)) return;
-  if (!later) remember();
-  change({ live: false, from, to, length: to - from }, { later });
+  change({ live: false, from, to, length: to - from }, { later, step: !later });
 }
 
 export function shift(share) {
@@ -28,25 +22,26 @@ export function scale(factor) {
   setTime(middle - half, middle + half);
 }
 
+// To what this page showed before, as the browser's Back.
 export function back() {
-  const last = before.pop();
-  if (last) change(last.live ? { live: true, length: last.length } : { ...last });
+  if (depth()) history.back();
 }
 
 export function follow(on) {
-  change(on ? { live: true } : { live: false, ...shownTime() });
+  change(on ? { live: true } : { live: false, ...shownTime() }, { step: true });
 }
 
-// Puts the shown time into the controls.
-export function showTime() {
+// Puts the shown time into the controls. `isLater`: it has only gone on, and what is being entered stays.
+export function showTime(isLater = false) {
   const { from, to } = shownTime();
   for (const [id, at] of [["from", from], ["to", to]]) {
-    if (document.activeElement !== by(id)) by(id).value = inputText(at);
+    const text = inputText(at);
+    if (!(isLater && document.activeElement === by(id)) && inputTime(by(id).value) !== inputTime(text)) by(id).value = text;
   }
   const preset = [...by("preset").options].find((option) => Number(option.value) * 1000 === Math.round(state.length));
   by("preset").value = preset ? preset.value : "";
   by("live").ariaPressed = String(state.live);
-  by("back").disabled = !before.length;
+  by("back").disabled = !depth();
 }
 
 by("earlier").addEventListener("click", () => shift(-0.5));
@@ -56,10 +51,8 @@ by("live").addEventListener("click", () => follow(!state.live));
 by("preset").addEventListener("change", (event) => {
   const length = Number(event.target.value) * 1000;
   if (!length) return;
-  if (state.live) {
-    remember();
-    change({ length });
-  } else setTime(state.to - length, state.to);
+  if (state.live) change({ length }, { step: true });
+  else setTime(state.to - length, state.to);
 });
 for (const id of ["from", "to"]) {
   by(id).addEventListener("change", () => {

@@ -1,22 +1,27 @@
 // Signals over time: lines with their bands on axes by unit, states as bars, limits, what happened.
 
 import * as api from "./api.js";
-import { colourOf, shownOn, timeAxis, unitAxes, unitScales } from "./axes.js";
+import { drawnAxes, shownOn, timeAxis, valueAxes, valueScales } from "./axes.js";
 import { timeText, valueText } from "./format.js";
 import { eventList, eventMarks, limitLines } from "./marks.js";
+import { Pointer } from "./pointer.js";
 import {
-  append, forget, isState, isText, lone, nearest, ofSamples, ofTrend, outside, withGaps, withWideGaps,
+  append, between, forget, isHeld, isState, isText, lone, ofSamples, ofTrend, outside, placeAt, withGaps, withWideGaps,
 } from "./series.js";
-import { state } from "./state.js";
+import { setAxis } from "./state.js";
 import { states } from "./states.js";
+import { zoneName } from "./zones.js";
 
 export class Trend {
   isTime = true;
   canBeLog = true;
+  hasStatistics = true;
 
   constructor(chart) {
     this.chart = chart;
     this.events = [];
+    this.axes = [];
+    this.pointer = new Pointer(chart);
   }
 
   // How many points are asked for.
@@ -69,31 +74,35 @@ export class Trend {
   }
 
   draw() {
-    const { series, time } = this.chart;
-    for (const [index, each] of series.entries()) each.colour = colourOf(index);
-    const lines = series.filter((each) => !isState(each)), bars = series.filter(isState);
-    const units = [...new Set(lines.map((each) => each.unit))];
-    const options = this.options(units, lines, bars, time);
+    const { series, time, wanted } = this.chart;
+    for (const each of series) each.colour = this.chart.colourOf(each.signal);
+    const visible = series.filter((each) => !this.chart.isHidden(each.signal));
+    const lines = visible.filter((each) => !isState(each)), bars = visible.filter(isState);
+    this.axes = valueAxes(lines, wanted);
+    const options = this.options(lines, bars, time);
     const gapped = lines.map(withGaps);
     const times = [...new Set(gapped.flatMap(({ at }) => at))].sort((a, b) => a - b);
     const data = [times.length ? times.map((at) => at / 1000) : [time.from / 1000]];
     for (const [index, each] of lines.entries()) {
       const place = new Map(gapped[index].at.map((at, number) => [at, number]));
-      const shown = shownOn(this.chart.wanted.log);
+      const shown = shownOn(wanted.log);
       const column = (values) => times.length ? withWideGaps(times.map((at) => {
         const value = values[place.get(at)];
         return value === undefined ? value : shown(value);
       })) : [null];
-      const scale = `y${units.indexOf(each.unit)}`;
+      const { scale } = this.axes.find((axis) => axis.own.includes(each));
+      const kind = wanted.of?.[each.signal]?.line ?? (isHeld(each) ? "steps" : "straight");
+      const paths = kind === "steps" ? uPlot.paths.stepped({ align: 1 }) : kind === "points" ? () => null : undefined;
       data.push(column(gapped[index].mean));
-      options.series.push({ label: each.signal, scale, stroke: each.colour, width: each.before ? 1 : 1.6,
+      options.series.push({ label: each.signal, scale, kind, paths, stroke: each.colour, width: each.before ? 1 : 1.6,
         dash: each.before ? [5, 4] : undefined,
-        points: { show: false, size: 5, fill: each.colour, filter: (plot, number) => lone(plot.data[number]) } });
+        points: { show: kind === "points", size: 5, fill: each.colour, filter: kind === "points" ? undefined
+          : (plot, number) => lone(plot.data[number]) } });
       if (!(each.width > 0) || each.before) continue;
       data.push(column(gapped[index].max), column(gapped[index].min));
       const at = options.series.length;
       for (const name of ["max", "min"]) {
-        options.series.push({ label: `${each.signal} ${name}`, scale, stroke: `${each.colour}55`, width: 0.6,
+        options.series.push({ label: `${each.signal} ${name}`, scale, kind, paths, stroke: `${each.colour}55`, width: 0.6,
           points: { show: false } });
       }
       options.bands.push({ series: [at, at + 1], fill: `${each.colour}33` });
@@ -103,32 +112,38 @@ export class Trend {
       options.series.push({ scale: "y0", show: false });
     }
     this.chart.render(options, data);
+    if (wanted.stats) for (const each of series) each.stats = isState(each) ? null : between(each, time.from, time.to);
   }
 
-  options(units, lines, bars, { from, to }) {
-    const shown = units.length ? units : [""];
-    const { log } = this.chart.wanted;
-    const axes = unitAxes(shown, lines, this.chart.size().width, log);
-    if (!units.length) axes[0].show = false;
+  options(lines, bars, { from, to }) {
+    const { log } = this.chart.wanted, { axes } = this;
+    const drawn = drawnAxes(axes, this.chart.size().width, log);
+    if (!lines.length) drawn[0].show = false;
+    const has = (side) => lines.length > 0 && axes.some((axis) => axis.side === side);
     return {
       ms: 1e-3, bands: [], series: [{}],
       // half a mark of the time, where no axis has room for it
-      padding: [10, units.length > 1 ? 8 : 36, bars.length ? 22 * bars.length + 4 : 0, units.length ? 0 : 36],
-      tzDate: (seconds) =>
-        state.utc ? uPlot.tzDate(new Date(seconds * 1e3), "Etc/UTC") : new Date(seconds * 1e3),
-      cursor: { drag: { x: true, y: false, setScale: false }, sync: { key: "charts" }, focus: { prox: 24 } },
-      scales: { x: { time: true, range: () => [from / 1000, to / 1000] }, ...unitScales(shown, log) },
-      axes: [timeAxis(), ...axes],
+      padding: [10, has("right") ? 8 : 36, bars.length ? 22 * bars.length + 4 : 0, has("left") ? 0 : 36],
+      tzDate: (seconds) => {
+        const zone = zoneName(), date = new Date(seconds * 1e3);
+        return zone ? uPlot.tzDate(date, zone === "UTC" ? "Etc/UTC" : zone) : date;
+      },
+      cursor: {
+        // along the time, or along the values where the pointer goes more up than across
+        drag: { x: true, y: true, uni: Infinity, setScale: false }, focus: { prox: 24 },
+        // the other charts show the instant, and leave the rest to this one
+        sync: { key: "charts", scales: ["x", null], filters: { pub: (type) => ["mousemove", "mouseleave"].includes(type) } },
+      },
+      scales: { x: { time: true, range: () => [from / 1000, to / 1000] }, ...valueScales(axes, log) },
+      axes: [timeAxis(), ...drawn],
       hooks: {
-        setCursor: [() => this.chart.showValues()],
-        setSelect: [(plot) => {
-          if (plot.select.width < 4) return;
-          const at = (x) => plot.posToVal(x, "x") * 1000;
-          this.chart.calls.zoom(at(plot.select.left), at(plot.select.left + plot.select.width));
-          plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+        setCursor: [() => {
+          this.chart.showValues();
+          this.pointer.show();
         }],
+        setSelect: [(plot) => this.zoom(plot)],
         draw: [(plot) => {
-          limitLines(plot, lines, units);
+          limitLines(plot, axes);
           if (bars.length) states(plot, bars, this.chart.time);
           eventMarks(plot, this.events);
         }],
@@ -136,22 +151,56 @@ export class Trend {
     };
   }
 
+  zoom(plot) {
+    const { left, top, width, height } = plot.select;
+    // what was not dragged over is selected as a whole
+    const isOfTime = height >= plot.over.clientHeight - 1;
+    if ((isOfTime ? width : height) < 4) return;
+    plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+    if (isOfTime) {
+      const at = (x) => plot.posToVal(x, "x") * 1000;
+      this.chart.calls.zoom(at(left), at(left + width));
+      return;
+    }
+    this.chart.calls.alter(this.chart, (wanted) => {
+      for (const { key, scale } of this.axes) {
+        const ends = [plot.posToVal(top, scale), plot.posToVal(top + height, scale)];
+        setAxis(wanted, key, { min: Math.min(...ends), max: Math.max(...ends) });
+      }
+    });
+  }
+
   label(series) {
     return series.before ? `${series.signal} (before)` : series.signal;
   }
 
-  // The value at the pointer, else the newest.
+  // The place of the value at the pointer, else of the newest; -1 is none.
+  placeOf(series) {
+    const { drawn } = this.chart, isPointed = drawn && drawn.cursor.left >= 0;
+    return isPointed ? placeAt(series, this.chart.timeOf(drawn.cursor.left)) : series.at.length - 1;
+  }
+
+  pointed(series) {
+    const place = this.placeOf(series);
+    return place < 0 ? "no samples" : `${valueText(series.mean[place], series.type)} ${series.unit}`.trim();
+  }
+
   current(series) {
-    const { drawn } = this.chart, pointed = drawn && drawn.cursor.left >= 0;
-    const at = pointed ? drawn.posToVal(drawn.cursor.left, "x") * 1000 : Infinity;
-    const place = nearest(series.at, at);
-    if (place < 0) return { text: "–" };
+    const place = this.placeOf(series);
+    if (place < 0) return { text: "–", stats: this.statistics(series) };
     return { text: this.figures(series, place, series.unit), title: timeText(series.at[place], true),
-      alarm: outside(series.mean[place], series.limits) };
+      alarm: outside(series.mean[place], series.limits), stats: this.statistics(series) };
+  }
+
+  statistics(series) {
+    if (!this.chart.wanted.stats || !series.stats) return "";
+    const { min, mean, max, n } = series.stats, last = series.last.findLast((value) => typeof value === "number");
+    const figures = [["least", min], ["mean", mean], ["greatest", max], ["last", last]];
+    return [...figures.map(([name, value]) => `${name} ${valueText(value)}`), `${n} sample${n === 1 ? "" : "s"}`].join(" · ");
   }
 
   figures(series, place, unit = "") {
-    const band = series.n[place] > 1 && series.type !== "bit"
+    const band = series.n[place] > 1 && series.type !== "bit" && series.min[place] !== series.max[place]
       ? ` (${valueText(series.min[place])} … ${valueText(series.max[place])})` : "";
     return `${valueText(series.mean[place], series.type)} ${unit}${band}`.trim();
   }

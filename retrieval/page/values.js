@@ -1,6 +1,5 @@
 // The points of a trend as a table: to read them, and for those who hear the page.
 
-import { colourOf } from "./axes.js";
 import { timeText, valueText } from "./format.js";
 import { Trend } from "./trend.js";
 
@@ -8,6 +7,7 @@ const POINTS = 200;
 
 export class Values extends Trend {
   points = POINTS;
+  canBeLog = false;
 
   constructor(chart) {
     super(chart);
@@ -22,7 +22,7 @@ export class Values extends Trend {
 
   draw() {
     const { series } = this.chart;
-    for (const [index, each] of series.entries()) each.colour = colourOf(index);
+    for (const each of series) each.colour = this.chart.colourOf(each.signal);
     const head = document.createElement("tr");
     head.append(heading("Time"), ...series.map((each) =>
       heading(`${this.label(each)}${each.unit ? ` (${each.unit})` : ""}`, "col", "number")));

@@ -1,7 +1,7 @@
 // Waveforms as curves over their points: that of cursor A, or the newest, and that of cursor B beside it.
 
 import * as api from "./api.js";
-import { colourOf, figureAxis, shownOn, unitAxes, unitScales } from "./axes.js";
+import { drawnAxes, figureAxis, shownOn, valueAxes, valueScales } from "./axes.js";
 import { timeText, valueText } from "./format.js";
 import { isWaveform } from "./series.js";
 import { change, state } from "./state.js";
@@ -61,19 +61,22 @@ export class Waveform {
   }
 
   draw() {
-    const { series, time } = this.chart, { log } = this.chart.wanted, shown = shownOn(log);
-    const units = [...new Set(series.map((each) => each.unit))];
+    const { time, wanted } = this.chart, { log } = wanted, shown = shownOn(log);
+    for (const each of this.chart.series) each.colour = this.chart.colourOf(each.signal);
+    const series = this.chart.series.filter((each) => !this.chart.isHidden(each.signal));
+    const axes = valueAxes(series, wanted);
     const length = Math.max(1, ...series.map((each) => each.values.length));
-    for (const [index, each] of series.entries()) each.colour = colourOf(index);
     this.chart.render({
-      scales: { x: { time: false }, ...unitScales(units, log) }, bands: [], padding: [8, 8, 0, 0],
-      axes: [figureAxis("point"), ...unitAxes(units, series, this.chart.size().width, log)],
+      scales: { x: { time: false }, ...valueScales(axes, log) }, bands: [], padding: [8, 8, 0, 0],
+      axes: [figureAxis("point"), ...drawnAxes(axes, this.chart.size().width, log)],
       series: [{}, ...series.map((each) => ({ label: `${each.signal} ${each.cursor}`, stroke: each.colour,
-        scale: `y${units.indexOf(each.unit)}`, width: 1.4, dash: each.cursor === "B" ? [5, 4] : undefined,
-        points: { show: each.values.length < 3 } }))],
+        scale: axes.find((axis) => axis.own.includes(each)).scale, width: 1.4,
+        dash: each.cursor === "B" ? [5, 4] : undefined, points: { show: each.values.length < 3 } })),
+        ...(series.length ? [] : [{ scale: "y0", show: false }])],
       cursor: { drag: { x: true, y: false } }, hooks: { setCursor: [() => this.chart.showValues()] },
     }, [Array.from({ length }, (_, index) => index),
-      ...series.map(({ values }) => Array.from({ length }, (_, index) => index < values.length ? shown(values[index]) : undefined))]);
+      ...series.map(({ values }) => Array.from({ length }, (_, index) => index < values.length ? shown(values[index]) : undefined)),
+      ...(series.length ? [] : [[null]])]);
     const at = state.a ?? time.to;
     Object.assign(this.slider, { min: Math.min(time.from, at), max: Math.max(time.to, at), step: "any" });
     this.slider.value = at;

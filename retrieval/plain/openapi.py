@@ -163,7 +163,7 @@ DESCRIPTION: dict[str, Any] = {
             "the ledger of rows of each table and hour",
             [*_SPAN, _parameter("table", "of this table only")],
         ),
-        "/api/v1/me": _get("the PostgreSQL login of the request", []),
+        "/api/v1/me": _get("the PostgreSQL login of the request, and the facility's time zone", []),
         "/api/v1/token": {
             "post": {
                 "summary": "a bearer token for the login of the request",

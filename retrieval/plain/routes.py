@@ -73,11 +73,8 @@ async def post_token(request: Request) -> Response:
 
 
 async def get_me(request: Request) -> Response:
-    """The PostgreSQL login of the client."""
-    text = sql.SQL("select current_user::text as login, now() as now")
-    found = await asked(request).queries.answer(
-        caller(request), lambda servers: records(servers.first, text)[0]
-    )
+    """The PostgreSQL login of the client, and the facility's time zone."""
+    found = await _answer(request, lambda servers: records(servers.first, query("me"))[0])
     return json_response(found | {"open": asked(request).access.open})
 
 

@@ -1,0 +1,56 @@
+// Time zones: this machine's, the facility's, UTC, or any other by its name.
+
+import { state } from "./state.js";
+
+export const facility = { zone: "" }; // of the facility file, once the server has told it
+
+// The name of the zone shown; undefined is this machine's.
+export const zoneName = () => (state.zone === "facility" ? facility.zone || "UTC" : state.zone || undefined);
+
+export function isZone(name) {
+  try {
+    return Boolean(new Intl.DateTimeFormat("en", { timeZone: name }));
+  } catch {
+    return false;
+  }
+}
+
+const formats = new Map();
+function formatOf(zone) {
+  if (!formats.has(zone)) {
+    formats.set(zone, new Intl.DateTimeFormat("en", { timeZone: zone, hourCycle: "h23", year: "numeric", month: "numeric",
+      day: "numeric", hour: "numeric", minute: "numeric", second: "numeric" }));
+  }
+  return formats.get(zone);
+}
+
+const PARTS = ["year", "month", "day", "hour", "minute", "second"];
+
+// Year, month (from 1), day, hour, minute, second, milliseconds.
+export function parts(milliseconds) {
+  const date = new Date(milliseconds), zone = zoneName();
+  if (zone === undefined) {
+    return [date.getFullYear(), date.getMonth() + 1, date.getDate(), date.getHours(), date.getMinutes(),
+      date.getSeconds(), date.getMilliseconds()];
+  }
+  if (zone === "UTC") {
+    return [date.getUTCFullYear(), date.getUTCMonth() + 1, date.getUTCDate(), date.getUTCHours(), date.getUTCMinutes(),
+      date.getUTCSeconds(), date.getUTCMilliseconds()];
+  }
+  const found = Object.fromEntries(formatOf(zone).formatToParts(date).map(({ type, value }) => [type, Number(value)]));
+  return [...PARTS.map((name) => found[name]), ((milliseconds % 1000) + 1000) % 1000 | 0];
+}
+
+// What an entry of the kind datetime-local means in the zone shown, in milliseconds; NaN where it is none.
+export function instantOf(text) {
+  const zone = zoneName();
+  if (zone === undefined) return Date.parse(text);
+  const asUtc = Date.parse(`${text}Z`);
+  const offset = (at) => {
+    const [year, month, ...rest] = parts(at);
+    return Date.UTC(year, month - 1, ...rest) - at;
+  };
+  if (Number.isNaN(asUtc)) return NaN;
+  // the offset at the instant itself, which is another one where the clocks have changed in between
+  return asUtc - offset(asUtc - offset(asUtc));
+}

@@ -1,0 +1,251 @@
+"""How a chart looks, and how one comes back to what it showed before. In a real browser."""
+
+import re
+from urllib.parse import quote
+
+import pytest
+from chromium import SPAN, chart_of, place
+from known_rows import ROWS, row
+from playwright.sync_api import Browser, Locator, Page, Route, expect
+
+
+def parts_of(*parts: str) -> str:
+    """A chart of an address, from parts as the page writes them."""
+    return f"c={quote(','.join(parts), safe='')}"
+
+
+REAL, INT, DOUBLE = (quote(f"every_type/{name}", safe="") for name in ("a_real", "an_int", "a_double"))
+
+
+def chart(page: Page, *parts: str, span: str = SPAN) -> Locator:
+    """Opens a chart of these parts; its drawing."""
+    page.goto(f"/#{parts_of(*parts)}&{span}")
+    expect(page.locator(".chart canvas")).to_be_visible()
+    return page.locator(".u-over")
+
+
+def drag(page: Page, box: Locator, begin: tuple[float, float], end: tuple[float, float]) -> None:
+    """Drags from one place of an element to another, in shares of its width and height."""
+    found = place(box)
+    for share, work in ((begin, page.mouse.move), (end, None)):
+        x, y = found["x"] + found["width"] * share[0], found["y"] + found["height"] * share[1]
+        if work is not None:
+            work(x, y)
+            page.mouse.down()
+        else:
+            page.mouse.move(x, y, steps=6)
+            page.mouse.up()
+
+
+def picture(page: Page) -> str:
+    return str(page.locator(".chart canvas").evaluate("canvas => canvas.toDataURL()"))
+
+
+def test_the_pointer_shows_the_time_and_the_values_there(page: Page) -> None:
+    box = place(chart(page, "trend", REAL, INT))
+    # the four minutes begin 20 s before the rows, which are a second apart
+    page.mouse.move(box["x"] + box["width"] * (20 + 100.1) / 240, box["y"] + 50)
+    pointer = page.locator(".pointer")
+    expect(pointer).to_contain_text(re.compile(r"2026-01-01 00:00:00\.\d{3}"))
+    expect(pointer).to_contain_text(f"every_type/a_real{row(100)['a_real']}")
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] - 100)
+    expect(pointer).to_have_count(0)
+
+
+def test_values_are_zoomed_moved_and_freed(page: Page) -> None:
+    over = chart(page, "trend", REAL)
+    axis = page.locator(".u-axis").nth(1)
+    drag(page, over, (0.5, 0.25), (0.52, 0.75))
+    expect(page).to_have_url(re.compile(r"min%3D.*max%3D"))
+    drag(page, axis, (0.5, 0.5), (0.5, 0.75))
+    moved = page.url
+    found = place(axis)
+    page.mouse.move(found["x"] + found["width"] / 2, found["y"] + found["height"] / 2)
+    page.mouse.wheel(0, -100)
+    expect(page).not_to_have_url(moved)
+    axis.dblclick()
+    expect(page).not_to_have_url(re.compile("min"))
+    # the browser goes back through each of these
+    page.go_back()
+    expect(page).to_have_url(re.compile("min"))
+    for _ in range(3):
+        page.go_back()
+    expect(page).not_to_have_url(re.compile("min"))
+    expect(page.get_by_role("button", name="Back", exact=True)).to_be_disabled()
+
+
+def test_an_axis_by_hand(page: Page) -> None:
+    chart(page, "trend", REAL, DOUBLE)
+    before = picture(page)
+    page.get_by_role("button", name="Look of every_type/a_double").click()
+    look = page.locator("#look")
+    look.get_by_label("Axis of its own").check()
+    look.get_by_label("Greatest value").fill("40")
+    look.get_by_label("Greatest value").press("Tab")
+    look.get_by_label("Upside down").check()
+    look.get_by_label("Side of the axis").select_option("right")
+    look.get_by_role("button", name="Close").click()
+    expect(look).to_be_hidden()
+    expect(page).to_have_url(re.compile("own.*max%3D40%3Binvert%3Bside%3Dright"))
+    expect(page.locator(".u-axis")).to_have_count(3)
+    assert picture(page) != before
+
+
+def test_whole_numbers_hold_until_the_next(page: Page) -> None:
+    shown = {}
+    for line in ("", ";line=steps", ";line=straight", ";line=points"):
+        page.goto("about:blank")
+        chart(page, "trend", INT + line, span="from=2025-12-31T23:59:00Z&to=2025-12-31T23:59:06Z&utc=1")
+        expect(page.locator(".legend")).to_contain_text("every_type/an_int")
+        shown[line] = picture(page)
+    assert shown[""] == shown[";line=steps"]
+    assert len(set(shown.values())) == 3
+
+
+def test_the_legend_hides_and_shows(page: Page) -> None:
+    chart(page, "trend", REAL, DOUBLE, INT)
+    real, double, whole = (
+        page.locator(".legend .toggle", has_text=name) for name in ("a_real", "a_double", "an_int")
+    )
+    real.click()
+    expect(real).to_have_attribute("aria-pressed", "false")
+    expect(page).to_have_url(re.compile("hide"))
+    real.dblclick()
+    for each, shown in ((real, "true"), (double, "false"), (whole, "false")):
+        expect(each).to_have_attribute("aria-pressed", shown)
+    real.dblclick()
+    for each in (real, double, whole):
+        expect(each).to_have_attribute("aria-pressed", "true")
+
+
+def test_the_legend_has_statistics(page: Page) -> None:
+    chart(page, "trend", REAL)
+    page.get_by_role("button", name="Statistics").click()
+    values = [float(str(value)) for number in range(ROWS) if (value := row(number)["a_real"]) is not None]
+    mean = f"{sum(values) / len(values):.6g}"
+    words = f"least {min(values):g} · mean {mean} · greatest {max(values):g} · last {values[-1]:g}"
+    expect(page.locator(".legend .stats")).to_have_text(f"{words} · {len(values)} samples")
+
+
+def test_a_colour_by_hand_stays_beside_a_comparison(page: Page) -> None:
+    chart(page, "trend", f"{REAL};colour={quote('#aa5500', safe='')}", DOUBLE)
+    swatches = page.locator(".legend .swatch")
+
+    def shown() -> list[str]:
+        return [each.evaluate("each => getComputedStyle(each).backgroundColor") for each in swatches.all()]
+
+    before = shown()
+    assert before[0] == "rgb(170, 85, 0)"
+    page.get_by_label("What the chart shows").select_option("compare-86400")
+    expect(swatches).to_have_count(4)
+    assert shown() == before * 2
+
+
+def test_times_in_the_facilitys_zone_or_another(page: Page) -> None:
+    chart(page, "trend", REAL)
+    zone, begin = page.get_by_label("Time zone", exact=True), page.get_by_label("From", exact=True)
+    expect(begin).to_have_value("2025-12-31T23:58")
+    expect(zone.locator("[value=facility]")).to_have_text("Facility (Asia/Tokyo)")
+    zone.select_option("facility")
+    expect(begin).to_have_value("2026-01-01T08:58")
+    zone.select_option("other")
+    entry = page.get_by_label("Name of the time zone")
+    entry.fill("America/St_Johns")
+    entry.press("Tab")
+    expect(begin).to_have_value("2025-12-31T20:28")
+    expect(page).to_have_url(re.compile("zone=America"))
+    # what is entered is meant in it, also across a change of clocks; Back keeps the zone
+    begin.fill("2025-10-31T20:28:00")
+    begin.press("Tab")
+    expect(page).to_have_url(re.compile("from=2025-10-31T22%3A58%3A00"))
+    page.go_back()
+    expect(begin).to_have_value("2025-12-31T20:28")
+    zone.select_option("other")
+    entry.fill("Mars/Base")
+    entry.press("Tab")
+    expect(page.locator("#message")).to_have_text(
+        "There is no time zone Mars/Base: write it as Europe/Berlin."
+    )
+
+
+def test_one_zoom_of_several_charts_is_one_step(page: Page) -> None:
+    page.goto(f"/#{parts_of('trend', REAL)}&{parts_of('trend', DOUBLE)}&{parts_of('trend', INT)}&{SPAN}")
+    expect(page.locator(".chart canvas")).to_have_count(3)
+    drag(page, page.locator(".u-over").first, (0.25, 0.5), (0.75, 0.52))
+    expect(page).not_to_have_url(re.compile(r"from=2025-12-31T23%3A58%3A00"))
+    page.go_back()
+    expect(page).to_have_url(re.compile(r"from=2025-12-31T23%3A58%3A00"))
+    page.go_forward()
+    expect(page).not_to_have_url(re.compile(r"from=2025-12-31T23%3A58%3A00"))
+    page.get_by_role("button", name="Back", exact=True).click()
+    expect(page).to_have_url(re.compile(r"from=2025-12-31T23%3A58%3A00"))
+    expect(page.locator(".chart")).to_have_count(3)
+
+
+def test_a_link_keeps_all_signals_of_a_chart(page: Page) -> None:
+    names = [f"sr_mag_ps_b_{number}/current_adc" for number in range(1, 31)]
+    page.goto(chart_of(*names))
+    expect(page.locator(".legend li")).to_have_count(30)
+    page.get_by_role("button", name="Earlier").click()
+    page.reload()
+    expect(page.locator(".legend li")).to_have_count(30)
+    too_many = [f"sr_mag_ps_b_{number}/current_adc" for number in range(1, 201)]
+    page.goto("/#" + "&".join(chart_of(name).split("&")[0].removeprefix("/#") for name in too_many[:26]))
+    expect(page.locator("#message")).to_contain_text("2 signals more than the page shows: sr_mag_ps_b_25/")
+
+
+def test_a_server_that_is_gone_is_said_and_its_return_too(browser: Browser, web) -> None:
+    """A page of its own: the browser's console has what it could not fetch."""
+    page = browser.new_page(base_url=web.url)
+
+    def gone(request: Route) -> None:
+        request.abort()
+
+    page.route("**/api/v1/live*", gone)
+    page.goto(f"/#{parts_of('trend', REAL)}&last=600")
+    expect(page.locator("#message")).to_contain_text("The server does not answer")
+    page.unroute("**/api/v1/live*")
+    expect(page.locator("#message")).to_be_empty()
+    page.close()
+
+
+def test_a_save_that_is_refused_says_why(browser: Browser, web) -> None:
+    page = browser.new_page(base_url=web.url)
+    page.route("**/api/v1/data*", lambda route: route.fulfill(status=413, json={"error": "too many rows"}))
+    page.goto(chart_of("every_type/a_real"))
+    expect(page.locator(".chart canvas")).to_be_visible()
+    page.get_by_label("Save the data shown").select_option("csv")
+    expect(page.locator("#message")).to_have_text("too many rows")
+    page.close()
+
+
+def test_status_is_not_empty_while_it_is_read(browser: Browser, web) -> None:
+    page = browser.new_page(base_url=web.url)
+    held: list[Route] = []
+    page.route("**/api/v1/losses*", lambda route: held.append(route))
+    page.goto("/#view=status")
+    expect(page.locator("#tables tbody tr")).to_have_count(5)
+    expect(page.locator("#losses tbody")).to_have_text("Reading…")
+    expect(page.locator("#tiles")).to_contain_text("tables are current")
+    for route in held:
+        route.abort()
+    page.close()
+
+
+def test_the_words_that_are_suggested_find_signals(page: Page) -> None:
+    page.goto("/")
+    words = page.locator("#examples")
+    expect(words).to_contain_text(", as ")
+    for word in words.inner_text().removeprefix(", as ").split(" or "):
+        page.get_by_role("combobox", name="Find signals").fill(word)
+        expect(page.locator("#found li").first).to_contain_text(word)
+
+
+@pytest.mark.parametrize("view", [parts_of("trend", REAL), "view=status"])
+def test_the_head_leaves_a_phone_its_screen(page: Page, view: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"/#{view}&{SPAN}")
+    assert place(page.locator("body > header"))["height"] < 0.1 * 844
+    if view != "view=status":
+        page.get_by_role("button", name="More", exact=True).click()
+        expect(page.get_by_label("From", exact=True)).to_be_visible()
