@@ -1,11 +1,10 @@
-"""Servers for the tests: real ones, started once a run, each in a directory of its own below /tmp."""
+"""Servers for the tests: real ones, started once a run, each in a directory of its own."""
 
 import os
 import random
 import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -20,6 +19,7 @@ import pytest
 import sqlalchemy
 import starlette
 from hypothesis import settings
+from places import new_folder
 from psycopg import sql
 
 import ringlog
@@ -131,9 +131,8 @@ def usual_umask() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def temporary_directory() -> Iterator[Path]:
-    """An empty directory below /tmp, reachable for every account, with a path short enough for sockets."""
-    path = Path(tempfile.mkdtemp(prefix="ringlog-", dir="/tmp"))
-    path.chmod(0o755)
+    """An empty directory, reachable for every account, with a path short enough for sockets."""
+    path = new_folder()
     yield path
     shutil.rmtree(path)
 

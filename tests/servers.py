@@ -6,7 +6,6 @@ import random
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any
 import psycopg
 import pymssql
 import sqlalchemy
+from places import new_folder
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -138,9 +138,8 @@ def _prepared_data() -> Path:
     """A data directory with what ringlog installs for every facility, made once a run: copying it takes a
     tenth of making it. What the tests keep need not outlive the machine: PostgreSQL does not wait for the
     disk there."""
-    folder = Path(tempfile.mkdtemp(prefix="ringlog-prepared-", dir="/tmp"))
+    folder = new_folder("prepared")
     atexit.register(shutil.rmtree, folder)
-    folder.chmod(0o755)
     postgres = Postgres(folder / "data")
     with postgres.running(memory=TEST_MEMORY, port=free_port()):
         postgres.make_database()

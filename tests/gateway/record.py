@@ -22,6 +22,8 @@ import pytds
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+from places import ROOT  # noqa: E402
+
 from servers import RunningServer, ringlog, serving  # noqa: E402
 from tds_clients import TDSODBC, Clients, CtClient, Param  # noqa: E402
 
@@ -180,7 +182,7 @@ def record(server: RunningServer, directory: Path) -> None:
 
 def main() -> None:
     CAPTURES.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="ringlog-", dir="/tmp") as name:
+    with tempfile.TemporaryDirectory(prefix="ringlog-", dir=ROOT) as name:
         directory = Path(name)
         directory.chmod(0o755)
         with serving(directory / "served") as server:

@@ -7,7 +7,6 @@ import shutil
 import signal as signals
 import struct
 import subprocess
-import tempfile
 import time as clock
 from collections.abc import Callable, Container, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +23,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pymssql
+from places import new_folder
 from psycopg import sql
 
 from plant.model import RETENTION, Refused, Table, Values, facility, monday, nights, tables
@@ -772,8 +772,7 @@ def same(a: Any, b: Any) -> bool:
 
 def live(steps: Iterator[Step], seconds: float) -> Life:
     """Lives through the steps for so long after the first. Raises Different, with the history so far."""
-    folder = Path(tempfile.mkdtemp(prefix="ringlog-plant-", dir="/tmp"))
-    folder.chmod(0o755)
+    folder = new_folder("plant")
     life = Life(folder)
     try:
         with life.alive():
