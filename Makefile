@@ -8,7 +8,8 @@
 # make fuzz   the gateway's decoders and its reader of T-SQL with inputs made up, for FUZZ_SECONDS (600) in all
 # make check  the part of the core that takes two minutes: lint, unit tests, schema, T-SQL
 # make wheel  dist/ringlog-….whl, which installs without cargo on any Linux of its processor
-# make matrix writes docs/clients-matrix.md from the tests of all clients
+# make matrix writes docs/reference/clients-matrix.md from the tests of all clients
+# make docs   the site of docs/ in build/site, with checked links
 # make lab    installs lab/: benchmarks, experiments of other papers
 # make develop  builds the extension again in seconds, without the release profile's optimisation
 # All set up what they need: a virtual environment in .venv, the build, packages for the tests.
@@ -19,7 +20,7 @@ BIN := $(VENV)/bin
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test test-clients test-long nightly plant chaos fuzz check develop lab wheel matrix lint format rust-test clean
+.PHONY: demo test test-clients test-long nightly plant chaos fuzz check develop docs lab wheel matrix lint format rust-test clean
 
 # What the extension is built from, and what decides which packages are installed.
 SOURCES := setup.cfg pyproject.toml lab/pyproject.toml gateway/Cargo.lock \
@@ -134,6 +135,13 @@ wheel: | $(VENV)/bin/python $(CHARTS)
 matrix: $(CLIENT_COMPAT)/.fetched
 	$(BIN)/pytest tests/clients/compat --deselect tests/clients/compat/test_page.py
 	$(BIN)/python tests/clients/compat/matrix.py
+
+# The extra `docs` alone: installing ringlog with it would build the extension again.
+docs: | $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  $$($(BIN)/python -c 'import configparser as c; p = c.ConfigParser(); p.read("setup.cfg"); \
+	    print(*(line for line in p["options.extras_require"]["docs"].splitlines() if not line.startswith("#")))')
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 lint: $(VENV)/.installed $(VENV)/.rust-tools
 	$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """Reads and checks a facility file (TOML).
 
-docs/facility-files.md is its reference.
+docs/reference/facility-file.md is its reference.
 """
 
 import re

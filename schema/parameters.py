@@ -1,6 +1,6 @@
 """Parameter tables of a facility file: set points, calibrations, device data.
 
-Few rows, changed by people and programs; every change is kept. docs/parameters.md is the reference.
+Few rows, changed by people and programs; every change is kept. docs/how-to/parameters.md is the reference.
 """
 
 from collections.abc import Iterator, Mapping

@@ -44,7 +44,7 @@ _LOOK = "500ms"  # between two looks whether to wait for it any longer
 
 PARTITION_OPTIONS = sql.SQL("toast.autovacuum_vacuum_insert_threshold = -1")
 """Of each partition: waveforms are never changed, and no query needs the visibility map of their pages. To
-mark these, autovacuum would write most of them into the WAL again (docs/performance.md). The
+mark these, autovacuum would write most of them into the WAL again (docs/explanation/decisions.md). The
 vacuum against wraparound of transaction numbers is not affected."""
 
 

@@ -18,7 +18,7 @@ DEVELOPER = Login("trapper", "trap-1")
 SITE = "trapping"
 MARK = "a trap ran"
 
-# As docs/migrating.md has it.
+# As docs/how-to/procedures.md has it.
 _ACCOUNTS = f"""
 create role {SITE} nologin;
 create schema {SITE} authorization {SITE};

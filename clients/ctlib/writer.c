@@ -1,6 +1,6 @@
 /* writer: a data acquisition process as legacy ones are. One table; one row a cycle; put_<table> by RPC.
  *
- * It keeps to what docs/daq-programmer.md asks of a writer: it goes on where the ring ends, sends a row until
+ * It keeps to what docs/how-to/write.md asks of a writer: it goes on where the ring ends, sends a row until
  * there is an answer, and gives up only what will never be right. It keeps one row: cycles that pass while
  * that one has no answer are missed, and counted.
  */
@@ -127,7 +127,7 @@ static enum outcome put(CS_CONNECTION *connection, const struct row *row, struct
   return UNANSWERED;
 }
 
-/* Errors are sorted as docs/daq-programmer.md lists them. What is in neither list passes: a deadlock, a full disk, a
+/* Errors are sorted as docs/how-to/write.md lists them. What is in neither list passes: a deadlock, a full disk, a
  * server that restarts; the row is sent again, later. */
 static int among(int error, const int *numbers) {
   while (*numbers && *numbers != error) numbers++;

@@ -38,7 +38,7 @@ pub fn put_session_ahead(leader: Pid) -> io::Result<()> {
 }
 
 /// The same for this process's session, if it leads one: its share is that of calls, statements and logins together
-/// (docs/performance.md, "Writers first").
+/// (docs/explanation/decisions.md, "Writers first").
 pub fn put_own_session_ahead() {
     let own = getpid();
     if own_session() == own.as_raw_nonzero().get() {

@@ -1,6 +1,6 @@
-"""docs/measured.md: what was measured, from the results that are kept in lab/ringlog_lab/measured.
+"""docs/reference/measured.md: the figures of the results that are kept in lab/ringlog_lab/measured.
 
-python -m ringlog_lab.measurements > docs/measured.md
+python -m ringlog_lab.measurements > docs/reference/measured.md
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from pathlib import Path
 import ringlog_lab
 from ringlog.loadtest import lab
 from ringlog.loadtest.experiment.document import Block, Code, Heading, Paragraph, markdown
-from ringlog.loadtest.experiment.outcome import Counted, Figure, Section, read_outcome
+from ringlog.loadtest.experiment.outcome import Counted, Figure, read_outcome
 from ringlog.loadtest.experiment.report import amount, figures, verdict
 from ringlog.loadtest.experiment.text_table import TextTable
 from ringlog.loadtest.spring8.beside import figures_of
@@ -25,14 +25,14 @@ def text(folder: Path = KEPT) -> str:
 
 
 def _blocks(folder: Path) -> Iterator[Block]:
-    yield Heading("What was measured", 1)
+    yield Heading("Measured results", 1)
     yield Paragraph(
-        "Made from the results in `lab/ringlog_lab/measured` by `python -m ringlog_lab.measurements`; "
-        "do not edit it. [load-test.md](load-test.md) says what the experiments are; `ringlog loadtest "
-        "report --output` with a copy of that folder makes the report with its plots. All of it ran on a "
-        "machine that compiled and tested at the same time, which the load averages show: "
-        "ratios within a run hold better than absolute figures. Each result has the tables that ringlog had "
-        "at its commit."
+        "Made from `lab/ringlog_lab/measured` by `python -m ringlog_lab.measurements`; do not edit it. "
+        "[Load test](load-test.md) describes the experiments. `ringlog loadtest report --output` with a copy "
+        "of that folder makes the whole report, with all tables and plots. Five figures were repeated with "
+        "pgbench, psql, freebcp and curl (`lab/ringlog_lab/measured/by-hand.md`). "
+        "The machine compiled and tested at the same time, as the load averages show: ratios within a run "
+        "hold better than absolute figures."
     )
     for result in read_results(folder, EXPERIMENTS):
         load = f"load average {result.runs[0].load_before:.1f} before" if result.runs else ""
@@ -47,7 +47,6 @@ def _blocks(folder: Path) -> Iterator[Block]:
             where,
             [*counted_of(result)],
             [*figures_of(result)],
-            [],
         )
     for name in lab.EXPERIMENTS:
         if (folder / f"{name}.json").exists():
@@ -56,7 +55,7 @@ def _blocks(folder: Path) -> Iterator[Block]:
                 f"ringlog {one.versions['ringlog']}; {one.machine.processor}, {one.machine.cores} cores; "
                 f"load average {one.load_before:.1f} before, {one.load_after:.1f} after. {one.scale}"
             )
-            yield from _one(name, one.command, one.began, where, one.counted, one.figures, one.sections)
+            yield from _one(name, one.command, one.began, where, one.counted, one.figures)
 
 
 def _one(
@@ -66,7 +65,6 @@ def _one(
     where: str,
     counted: list[Counted],
     found: list[Figure],
-    sections: list[Section],
 ) -> Iterator[Block]:
     yield Heading(name)
     yield Code(command)
@@ -77,18 +75,13 @@ def _one(
     if with_paper:
         yield TextTable(
             "Beside the paper",
-            ["", "unit", "the paper", "here", "ratio", "what was different"],
+            ["", "unit", "the paper", "here", "ratio", "different conditions"],
             [[one.title, *figures(one), one.different] for one in with_paper],
         )
-    # figures without a paper's are in the tables of the sections, where there are any
-    others = [one for one in found if one.paper is None and one.ours is not None] if not sections else []
-    if others:
+    others = [one for one in found if one.paper is None and one.ours is not None]
+    if others and not with_paper:
         rows = [[one.title, one.unit, amount(one.ours or 0.0)] for one in others]
-        yield TextTable("More figures", ["", "unit", "here"], rows)
-    for section in sections:
-        yield Heading(section.heading, 3)
-        yield from map(Paragraph, section.text)
-        yield from section.tables
+        yield TextTable("Figures", ["", "unit", "here"], rows)
 
 
 def main() -> None:

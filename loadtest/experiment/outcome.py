@@ -1,4 +1,4 @@
-"""The outcome of an experiment, as JSON for reports, comparisons and docs/measured.md."""
+"""The outcome of an experiment, as JSON for reports, comparisons and docs/reference/measured.md."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -101,7 +101,7 @@ def init(
     for one in site.machines:
         what = "etcd" if one.witness else "etcd, Patroni, gateway"
         print(f"{folder / one.name}: {what} for {one.address}")
-    print("They hold passwords. How they are installed: docs/operator.md, Several machines")
+    print("They hold passwords. How to install them: docs/how-to/two-machines.md")
 
 
 @ha_app.command("status")

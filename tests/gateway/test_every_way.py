@@ -99,7 +99,7 @@ LOOKS_LATER = "a procedure looks for a table when it runs the statement"
 DIGITS_OF_COMPUTED = "a compiled procedure does not know the digits of an expression over columns"
 CAUGHT_SELECT = "a select that fails in a TRY of a compiled procedure sends nothing"
 DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
-    # the end of a text: the ways in which it is answered otherwise, and why (docs/migrating.md)
+    # the end of a text: the ways in which it is answered otherwise, and why (docs/how-to/procedures.md)
     "create procedure q as use log exec ('x')": (PROCEDURES, IN_A_PROCEDURE),
     "create procedure #p as select 2": (PROCEDURES, IN_A_PROCEDURE),
     "with execute as 'someone' as select 1": (PROCEDURES, IN_A_PROCEDURE),
@@ -122,7 +122,7 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "select case when c.ts > t.ts then 'new' end from #copy c, #t t": (
         ("compiled",),
-        "a timestamp that a procedure's select into copies keeps its value (docs/tsql.md)",
+        "a timestamp that a procedure's select into copies keeps its value (docs/reference/tsql.md)",
     ),
     "create function large_f() returns text as begin return 'x' end": (PROCEDURES, IN_A_PROCEDURE),
     "create view ordered as select a from (select 1 a) t order by a": (PROCEDURES, IN_A_PROCEDURE),
@@ -179,8 +179,7 @@ def may_differ(text: Text, way: str) -> bool:
 def of_known_types(found: "Outcome", wanted: "Outcome") -> tuple["Outcome", "Outcome"]:
     """Both without what a compiled procedure does not know: the types of expressions over columns.
 
-    It is in docs/tsql.md. Of columns that are described otherwise the names are left, and which of the values
-    are NULL.
+    docs/reference/tsql.md lists the differences. Columns with another description keep their names and NULLs.
     """
     if [kind for kind, _ in found.said] != [kind for kind, _ in wanted.said]:
         return found, wanted
@@ -368,7 +367,7 @@ def made() -> Made:
                     continue
                 name = procedure(kind, version, text.name)
                 if kind == "compiled" and text.fails:
-                    # or it ends at the first error unless it asks for @@error (docs/migrating.md)
+                    # or it ends at the first error unless it asks for @@error (docs/how-to/procedures.md)
                     label = " set xact_abort off"
                 create = f"create procedure {name} as{label} {text.text}"
                 try:

@@ -1,4 +1,4 @@
-"""docs/measured.md says what the kept results say."""
+"""docs/reference/measured.md says what the kept results say."""
 
 import re
 from pathlib import Path
@@ -10,8 +10,8 @@ from ringlog_lab.ess.row_plan import answer, cpu_of, row_cost, wal_of
 from ringlog_lab.measurements import KEPT, text
 from servers import ringlog
 
-DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "measured.md"
-SCALING = DOCUMENT.with_name("scaling.md")
+DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "reference" / "measured.md"
+SCALING = DOCUMENT.parents[1] / "how-to" / "scale.md"
 EXPERIMENTS = {"normal", "max", "ess", "saturation", "sdalinac", "half", "soak"}
 
 

@@ -1,4 +1,4 @@
-"""What is stored, as dictionaries: the contract of put_<table> (docs/facility-files.md, Procedures) without
+"""What is stored, as dictionaries: the contract of put_<table> (docs/reference/procedures.md, Put) without
 any code of ringlog's."""
 
 from dataclasses import dataclass, field

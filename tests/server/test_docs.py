@@ -15,7 +15,11 @@ from ringlog.cli import app
 from ringlog.schema import policy_entries
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    ROOT / "lab" / "ringlog_lab" / "measured" / "by-hand.md",
+]
 # what may stand before a command in a line of a shell, and where the next command begins
 _BEFORE = re.compile(r"^(\$ |sudo |nohup |time |[A-Z_]+=\S+ )+")
 _BETWEEN = {"|", "||", "&&", ";", "&", "<", ">"}
@@ -127,6 +131,7 @@ def test_every_key_of_a_facility_file_is_documented() -> None:
         keys.update(_READ.findall((ROOT / "schema" / f"{module}.py").read_text()))
     assert {"byte_order", "nanoseconds", "deadband", "dsn", "keep_replaced"} <= keys
     # a parameter table's own keys are on its page
-    pages = ((ROOT / "docs" / name).read_text() for name in ("facility-files.md", "parameters.md"))
+    names = ("reference/facility-file.md", "how-to/parameters.md")
+    pages = ((ROOT / "docs" / name).read_text() for name in names)
     code = " ".join(re.findall(r"`[^`]+`", "\n".join(re.findall(r"^\|.*", "\n".join(pages), re.M))))
     assert {key for key in keys if not re.search(rf"\b{key}\b", code)} == set()

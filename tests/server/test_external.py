@@ -18,7 +18,7 @@ SETUP = """
 create role keeper login createrole password 'k';
 create database plant owner keeper;
 """
-"""As docs/operator.md says."""
+"""As docs/how-to/own-postgresql.md says."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The procedures of docs/migrating.md, made and called through real clients as the page says."""
+"""The procedures of docs/how-to/procedures.md, made and called through real clients as the page says."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ from raw_tds import RawClient
 from servers import Login, RunningServer, set_path
 from tds_clients import Answer, Clients, Param, errors_of
 
-MIGRATING = Path(__file__).parents[2] / "docs" / "migrating.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "procedures.md"
 CT_CLIENT = Path(__file__).parents[1] / "gateway" / "programs" / "ct_client.c"
 DEVELOPER = Login("developer", "choose one")
 NEW_YEAR, DAY_AFTER = "46021 0", "46022 0"
@@ -35,8 +35,8 @@ class Example:
 
 
 def examples() -> list[Example]:
-    section = MIGRATING.read_text().partition("\n## Your own procedures\n")[2]
-    return [Example(*found) for found in re.findall(r"^```(\w+)\n(.*?)^```$", section, flags=re.M | re.S)]
+    found = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), flags=re.M | re.S)
+    return [Example(*each) for each in found]
 
 
 @pytest.fixture(scope="module")

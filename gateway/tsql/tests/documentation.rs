@@ -1,10 +1,10 @@
-//! docs/tsql.md names functions: each is understood or refused as it says.
+//! docs/reference/tsql.md names functions: each is understood or refused as it says.
 
 use std::path::PathBuf;
 use tsql::facts::functions::{rule, Rule};
 
 fn page() -> String {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/tsql.md");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/tsql.md");
     std::fs::read_to_string(path).unwrap()
 }
 

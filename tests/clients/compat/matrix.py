@@ -1,4 +1,4 @@
-"""Writes docs/clients-matrix.md from the record that a run of tests/clients/compat leaves."""
+"""Writes docs/reference/clients-matrix.md from the record that a run of tests/clients/compat leaves."""
 
 import json
 import re
@@ -7,18 +7,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 RECORD = ROOT / "build" / "client_compat" / "record.json"
-PAGE = ROOT / "docs" / "clients-matrix.md"
+PAGE = ROOT / "docs" / "reference" / "clients-matrix.md"
 
 INTRODUCTION = """\
-# Clients
+# Tested clients
 
-What each client could do against `ringlog serve`, with its own library and as its programmers would write it.
-This page is written by the tests (`make matrix`), and a test fails when it no longer agrees with them.
-The programs are in `tests/clients/compat/programs`, what they are asked in `tests/clients/compat/test_*.py`.
+Results of the tests that run each client against `ringlog serve`, with its own library, as its programmers
+would write it (`tests/clients/compat`). The tests write this page (`make matrix`), and one fails when it no
+longer agrees with them. Each section lists the features that were tested, values and error numbers included.
+Clients have all of them, except:
 
-**yes**: asserted, values and error numbers included. **no**: refused, with a message that the client shows.
-**not yet**: fails, for the reason below the table; the test is kept, and fails as soon as it passes.
-**-**: the client has no such thing.
+- **no**: ringlog refuses it, with a message that the client shows.
+- **not yet**: it fails, for the reason given; its test is kept, and fails as soon as it passes.
+- **-**: the client does not have it.
+- **but**: it works, with this restriction.
 """
 
 SECTIONS = (
@@ -73,33 +75,35 @@ def without_versions(page: str) -> str:
 
 
 def _section(title: str, entries: list[Entry]) -> str:
-    features = list(dict.fromkeys(entry.feature for entry in sorted(entries, key=lambda entry: entry.place)))
-    versions = {(entry.client, entry.protocol): entry.version for entry in entries if entry.version}
-    found = {(entry.client, entry.protocol, entry.feature): entry.served for entry in entries}
-    lines = [
-        f"\n## {title}\n",
-        _row("client", "version", "TDS", *features),
-        _row(*["---"] * (3 + len(features))),
-    ]
-    for (client, protocol), version in versions.items():
-        cells = (found.get((client, protocol, feature), "") for feature in features)
-        lines.append(_row(client, version, protocol, *cells))
-    # of each client in the table's order; what holds for several things or protocols is said once
-    order = list(versions)
-    reasons: dict[tuple[str, str, str], list[Entry]] = {}
-    for entry in sorted(
-        entries, key=lambda entry: (order.index((entry.client, entry.protocol)), entry.place)
-    ):
-        if entry.why:
-            reasons.setdefault((entry.client, entry.why, entry.received), []).append(entry)
-    if reasons:
-        lines.append("")
-    for (client, why, received), alike in reasons.items():
-        about = ", ".join(dict.fromkeys(entry.feature for entry in alike))
-        protocols = ", ".join(dict.fromkeys(entry.protocol for entry in alike))
-        said = f" It receives: “{received}”" if received else ""
-        lines.append(f"- **{client}** ({protocols}), {about}: {why}.{said}")
+    features = dict.fromkeys(entry.feature for entry in sorted(entries, key=lambda entry: entry.place))
+    versions: dict[tuple[str, str], list[str]] = {}
+    for entry in entries:
+        if entry.version:
+            protocols = versions.setdefault((entry.client, entry.version), [])
+            if entry.protocol not in protocols:
+                protocols.append(entry.protocol)
+    lines = [f"\n## {title}\n", f"{', '.join(features)}.\n"]
+    lines += [_row("client", "version", "TDS", "except"), _row(*["---"] * 4)]
+    for (client, version), protocols in versions.items():
+        lines.append(_row(client, version, ", ".join(protocols), _exceptions(client, protocols, entries)))
     return "\n".join(lines) + "\n"
+
+
+def _exceptions(client: str, protocols: list[str], entries: list[Entry]) -> str:
+    """Features that a client lacks or restricts, each reason once."""
+    found: dict[tuple[str, str, str], list[Entry]] = {}
+    for entry in sorted(entries, key=lambda entry: entry.place):
+        if entry.client == client and (entry.why or entry.served != "yes"):
+            kind = "but" if entry.served == "yes" else entry.served
+            found.setdefault((kind, entry.why, entry.received), []).append(entry)
+    texts = []
+    for (kind, why, received), alike in found.items():
+        about = ", ".join(dict.fromkeys(entry.feature for entry in alike))
+        where = list(dict.fromkeys(entry.protocol for entry in alike))
+        at = f" at {', '.join(where)}" if set(where) != set(protocols) else ""
+        said = f" (“{received}”)" if received else ""
+        texts.append(f"{about}{at} **{kind}**{': ' if why else ''}{why}{said}")
+    return "; ".join(texts)
 
 
 def _row(*cells: str) -> str:

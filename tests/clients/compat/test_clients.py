@@ -1,7 +1,7 @@
 """Clients that programs are written with.
 
 Each test is one thing that DAQ programs do, in the client's usual way. Its name is a column of
-docs/clients-matrix.md.
+docs/reference/clients-matrix.md.
 """
 
 from collections.abc import Callable
