@@ -73,15 +73,21 @@ def _one(
         yield Paragraph(f"{verdict(counted).text}.")
     with_paper = [one for one in found if one.paper is not None]
     if with_paper:
+        # each condition once, below the table
+        notes = {
+            text: f"{number})"
+            for number, text in enumerate(dict.fromkeys(one.different for one in with_paper), 1)
+        }
         yield TextTable(
-            "Beside the paper",
-            ["", "unit", "the paper", "here", "ratio", "different conditions"],
-            [[one.title, *figures(one), one.different] for one in with_paper],
+            "",
+            ["", "unit", "the paper", "here", "ratio", "conditions"],
+            [[one.title, *figures(one), notes[one.different]] for one in with_paper],
         )
+        yield Paragraph(". ".join(f"{number} {text}" for text, number in notes.items()) + ".")
     others = [one for one in found if one.paper is None and one.ours is not None]
     if others and not with_paper:
         rows = [[one.title, one.unit, amount(one.ours or 0.0)] for one in others]
-        yield TextTable("Figures", ["", "unit", "here"], rows)
+        yield TextTable("", ["", "unit", "here"], rows)
 
 
 def main() -> None:
