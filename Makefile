@@ -1,8 +1,9 @@
 # make demo   the main job for a minute: server, 60 writers, 60 readers, a summary and a picture
-# make test   the core: lint, Rust tests, Python tests; about twelve minutes
+# make test   the core: Rust tests, Python tests
+# make lint   ruff, mypy, rustfmt, clippy
 # make test-clients  tests with programs of others: TDS clients in Go, Java, Node, Perl; Chromium; Prometheus; an IOC
 # make test-long     what takes long: kills, machines, experiments, every case in every way
-# make nightly       all three
+# make nightly       all four
 # make plant  random operations on a server, and reads compared with a model, for PLANT_SECONDS (600)
 # make chaos  faults of every kind beside writers, for CHAOS_SECONDS (300), by CHAOS_SEED
 # make fuzz   the gateway's decoders and its reader of T-SQL with inputs made up, for FUZZ_SECONDS (600) in all
@@ -66,7 +67,7 @@ demo: $(VENV)/.demo
 	$(BIN)/ringlog demo
 
 # pytest comes last: its summary is the closing line.
-test: lint rust-test
+test: rust-test
 	$(PYTEST)
 
 test-clients: $(CLIENT_COMPAT)/.fetched
@@ -77,6 +78,7 @@ test-long: $(VENV)/.long $(QUESTDB)
 	$(PYTEST) -m long
 
 nightly:
+	$(MAKE) lint
 	$(MAKE) test
 	$(MAKE) test-clients
 	$(MAKE) test-long
