@@ -5,7 +5,7 @@
 //! has a place of one size needs no other of that size and never one of a smaller size: so those that wait always wait
 //! for others that can continue. One whose bytes come too slowly has to go when another waits for its place.
 
-use crate::client::{SessionError, PACE};
+use crate::client::error::{SessionError, PACE};
 use crate::shares::{Claimant, Place, Shares};
 use std::future::Future;
 use std::io;

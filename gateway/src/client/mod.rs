@@ -1,12 +1,12 @@
 //! A client: reads messages, and sends the reply as packets.
 
-mod error;
+pub mod error;
 mod gathering;
 mod patience;
 mod reply;
 mod settings;
 
-pub use error::{SessionError, LOGIN_TIMEOUT, PACE, STALLED, UNREAD};
+pub use error::{SessionError, LOGIN_TIMEOUT, STALLED, UNREAD};
 pub use gathering::{GatheredSet, Gathering};
 pub use patience::{Occupied, Unused};
 pub use reply::{unsendable, Reply};
