@@ -7,6 +7,7 @@ groups have a day at most, with statistics, and pages have checksums. The schema
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from hashlib import sha256
 
 import pyarrow as pa
@@ -25,6 +26,9 @@ BATCH_BYTES = 8 << 20
 """of a record batch that is read"""
 
 _FOOTER_END = 8  # bytes
+
+_PARSED = 16
+"""Footers that are kept, of about a megabyte for 200 columns: parsing one takes longer than reading a day."""
 
 _DAY = 86_400_000_000  # microseconds
 
@@ -102,7 +106,12 @@ def read(
         with folder.opened(name) as source, _file(source, footer) as file:
             schema = file.schema_arrow
             names = [each for each in schema.names if columns is None or each in columns]
-            groups = [number for number in range(file.num_row_groups) if _overlaps(file, number, start, end)]
+            time = schema.names.index("time")
+            groups = [
+                number
+                for number in range(file.num_row_groups)
+                if _overlaps(file.metadata.row_group(number).column(time).statistics, start, end)
+            ]
             if not groups:
                 return
             size = max(1024, BATCH_BYTES // sum(_width(schema.field(each).type) for each in names))
@@ -120,8 +129,13 @@ def _file(source: pa.NativeFile, footer: str | None) -> pq.ParquetFile:
         end = _footer(source)
         if sha256(end).hexdigest() != footer:
             raise ValueError("its footer is not what was written")
-        metadata = pq.read_metadata(pa.BufferReader(end))
+        metadata = _parsed(end)
     return pq.ParquetFile(source, metadata=metadata, page_checksum_verification=True)
+
+
+@lru_cache(_PARSED)
+def _parsed(end: bytes) -> pq.FileMetaData:
+    return pq.read_metadata(pa.BufferReader(end))
 
 
 def footer(folder: Folder, name: str) -> str:
@@ -145,9 +159,7 @@ def _footer(source: pa.NativeFile) -> bytes:
     return bytes(source.read_at(length, size - length))
 
 
-def _overlaps(file: pq.ParquetFile, number: int, start: datetime | None, end: datetime | None) -> bool:
-    time = file.schema_arrow.names.index("time")
-    statistics = file.metadata.row_group(number).column(time).statistics
+def _overlaps(statistics: pq.Statistics, start: datetime | None, end: datetime | None) -> bool:
     return bool((end is None or statistics.min < end) and (start is None or statistics.max >= start))
 
 
