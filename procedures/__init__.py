@@ -162,13 +162,12 @@ def table_procedures(
 ) -> Iterator[Procedure]:
     """The procedures of a table with a ring of `rows` rows, one every `cycle` seconds.
 
-    `columns` are the data columns in the order the ring has them. `nth` and `period` (seconds) say which rows
-    go to the log: see ringlog.schema.facility.LogPolicy. Rows further ahead of the clock than
-    `clock_tolerance` are not for the ring. In the columns `without_nan` what is no number is stored as null,
-    in `decimals` it is refused.
-    `waveforms` has the most points of each column that is one; they are stored by the log alone when the ring
-    lies in another schema than online. They are named after `called`, a name that the table had before, where
-    it is given; a table that is `retired` has none that write.
+    `columns` are the data columns in the ring's order. `nth` and `period` (seconds) select the rows for the
+    log: see ringlog.schema.facility.LogPolicy. Rows further ahead of the clock than `clock_tolerance` do not
+    enter the ring. NaN and infinities become null in the columns `without_nan`; `decimals` refuse them.
+    `waveforms` has the maximum number of points of each waveform column; only the log stores them if the
+    ring's schema is not online. With `called`, a former name of the table, the procedures are named after it.
+    A `retired` table has no procedures that write.
     """
     waveforms = waveforms or {}
     in_ring = [column for column in columns if ring_schema == "online" or column not in waveforms]
@@ -230,7 +229,7 @@ def table_procedures(
 def _without_nan(
     ring: sql.Identifier, columns: Sequence[str], floats: Collection[str], waveforms: Collection[str]
 ) -> sql.SQL:
-    """The statement that makes no reading of what is no number; empty where there are no such columns."""
+    """The statement that replaces NaN and infinities by null; empty without such columns."""
     if not floats:
         return sql.SQL("")
     values = [

@@ -1,4 +1,4 @@
--- byteasend gives the bytes of its argument, whatever it is declared to be here
+-- byteasend returns the bytes of its argument, whatever its declared type
 create function ringlog.array_bytes("array" anyarray)
 returns bytea
 language internal

@@ -19,7 +19,7 @@ begin
     raise exception 'begin_import: there is no table ''%''', table_name using errcode = 'undefined_object';
   end if;
   perform ringlog.demand_writer(table_name);
-  -- what the move copies takes the place of what comes here meanwhile
+  -- the copy of the moving table would replace rows imported here meanwhile
   if exists (select from ringlog.moved_part as moved where moved.table_name = table_name) then
     raise exception 'begin_import: table ''%'' is moving to this server, nothing was imported', table_name
       using errcode = 'object_not_in_prerequisite_state', hint = 'Wait for the end of ringlog node move.';
@@ -33,7 +33,7 @@ begin
     began = case when known.digest = excluded.digest then known.began else now() end,
     ended = case when known.digest = excluded.digest then known.ended end
   returning known.rows, known.base, known.ended into rows, base, ended;
-  -- the caller's rows come into a table that is not the caller's: what he could make of his own would run as owner here
+  -- the table must not be the caller's: the caller's defaults and triggers would run as the owner here
   execute format(
     'create temporary table if not exists pg_temp.%I (like online.%I) on commit delete rows', table_name, table_name
   );

@@ -15,13 +15,13 @@ returns table (
 language plpgsql
 stable
 set search_path = pg_catalog, pg_temp
--- PostgreSQL would plan each of its queries anew for each call, which takes longer than to run them
+-- PostgreSQL would plan its queries at each call, which takes longer than running them
 set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
   duration double precision := extract(epoch from to_time - from_time);
-  -- of one bin more, where they do not begin with from_time
+  -- one bin more if they do not begin with from_time
   least_width double precision := duration / nullif(points - 1, 0);
   same record;
   seconds double precision;
@@ -37,7 +37,7 @@ begin
   if exists (select from ringlog.signal_elsewhere) then
     perform ringlog.demand_here(names);
   end if;
-  -- the signals of one table at once
+  -- the signals of one table together
   for same in
     select
       array_agg(asked.name order by asked.number) as names,
@@ -45,7 +45,7 @@ begin
       bool_or(place.has_moved) as have_moved
     from unnest(names) with ordinality as asked (name, number)
     left join (
-      -- the newest table of each
+      -- the newest table of each signal
       select
         found.signal,
         (array_agg(found.table_name order by found.ends desc))[1] as table_name,
@@ -58,7 +58,7 @@ begin
     order by min(asked.number)
   loop
     select coalesce(
-      -- spans as they are, or some of them where the next longer ones are many times as long
+      -- single spans, or several if the next longer span is many times as long
       min(each * factor) filter (where each * factor >= least_width and (factor = 1 or each * factor < longer)),
       ceil(least_width / max(each)) * max(each)
     ) into seconds
@@ -70,7 +70,7 @@ begin
     begins := from_time;
     ends := to_time;
     if seconds < 2 * least_width or points = 1 then
-      -- where the rows are in the archive, whole spans of the summaries are as near as one gets
+      -- archived rows: bins are whole spans of the summaries
       select
         min(date_bin(shortest, from_time, 'epoch')) filter (where week.begins <= from_time),
         max(date_bin(shortest, to_time - interval '1 microsecond', 'epoch') + shortest)

@@ -18,7 +18,7 @@ begin
     raise exception 'claim_writer: there is no table ''%''', table_name using errcode = 'undefined_object';
   end if;
   perform ringlog.demand_writer(table_name);
-  -- calls under an older claim are committed before this goes on, and later ones see the new one
+  -- waits until calls under an older claim are committed; later calls see the new claim
   execute format('lock table only log.%I in share row exclusive mode', table_name);
   select held.spool, held.name, held.since into holder
   from ringlog.writer as held

@@ -9,7 +9,7 @@ declare
   asked text[];
   nodes text[];
 begin
-  -- a scalar of a waveform is called as its signal with its name behind
+  -- the name of a waveform's scalar: the signal's name, then the scalar's
   select array_agg(name), array_agg(distinct elsewhere.node) into asked, nodes
   from unnest(names) as name
   join lateral (

@@ -7,7 +7,7 @@ returns boolean
 language plpgsql
 stable
 set search_path = pg_catalog, pg_temp
--- PostgreSQL would plan each of its queries anew for each call, which takes longer than to run them
+-- PostgreSQL would plan its queries at each call, which takes longer than running them
 set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_variable

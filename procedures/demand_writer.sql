@@ -6,7 +6,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 declare
-  -- of a function that runs as its owner current_user is the owner; the gateway acts for a login by its role
+  -- current_user is the owner in a security definer function; the gateway sets role to the login
   caller constant name := case current_setting('role') when 'none' then session_user else current_setting('role') end;
   called constant text := ringlog.table_now(table_name);
 begin

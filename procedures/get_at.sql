@@ -9,7 +9,7 @@ declare
   since timestamptz;
   newest {ring};
 begin
-  -- nearly always a row is near, and only then the plan can do without a log of a thousand weeks
+  -- usually a row is near, which spares a plan over all weeks of the log
   foreach since in array array[at - interval '14 days', '-infinity'] loop
     select in_force.* into newest
       from (
@@ -33,7 +33,7 @@ begin
       limit 1;
     exit when found;
   end loop;
-  -- a row that is nearer may be in the archive
+  -- a later row may be in the archive
   perform ringlog.demand_online(
     {table}, coalesce(newest."time", '-infinity'), at + interval '1 microsecond'
   );

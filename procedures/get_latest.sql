@@ -11,7 +11,7 @@ begin
   select signal.table_name, signal.column_name, signal.type into place
   from ringlog.signal
   where signal.signal = name
-    -- infinity: a name from before the column was renamed
+    -- infinity: a name before the column was renamed
     and coalesce(signal.valid_to, 'infinity') = 'infinity';
   if not found then
     perform ringlog.demand_here(array[name]);

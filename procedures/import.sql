@@ -93,7 +93,7 @@ begin
       cross join (
         select coalesce(max(event.number), 0) as last from ringlog.event where event.spool = _file
       ) as numbered
-      -- the ledger counts them all
+      -- all are counted in the ledger
       where place <= 100;
     end loop;
   end if;
@@ -166,9 +166,9 @@ end
 $$;
 
 comment on function {procedure}(text, bigint, boolean, boolean) is
-$$Stores the rows of pg_temp.<table>, which come after so many of a file, as put would one after another, and notes that
-they were taken, in one transaction: see begin_import. `_numbered` says that their seq_no is the file's own; else a row
-that the log has with this time is the same row or another one. What the log has is left out, what differs from it is
+$$Stores the rows of pg_temp.<table>, which follow this number of rows of a file, as successive calls of put would, and
+records the position, in one transaction: see begin_import. `_numbered`: their seq_no is the file's own; otherwise a row
+of the log with the same time is compared with them. Rows that the log has are skipped; rows that differ from it are
 refused, counted in ringlog.ledger and recorded in ringlog.event. Returns the numbers of rows.
 Errors, which store nothing: begin_import did not come first (55000), another row is next (RL005), time or seq_no null
 (23502), time infinite (22008), NaN in a numeric column (22003), seq_no outside the ring (23514), a waveform too long

@@ -6,7 +6,7 @@ as $$
   select newest.seq_no, newest."time"
   from {ring} as newest
   where newest."time" = (select max(ring."time") from {ring} as ring)
-  -- of several rows with this time, the one where the ring goes on
+  -- several rows may have this time: the one after which the ring continues
   order by
     (select next."time" from {ring} as next where next.seq_no = newest.seq_no % {rows} + 1)
       is distinct from newest."time" desc,

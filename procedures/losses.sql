@@ -52,7 +52,7 @@ begin
     waiting := book.produced - book.acknowledged - book.thinned - book.refused;
     late := book.late;
     repeated := book.repeated;
-    -- rows that are in the archive are not counted
+    -- archived rows are not counted
     in_log := null;
     if not exists (
       select from ringlog.cold_week as week

@@ -25,7 +25,7 @@ begin
     raise exception 'make_week: % is no Monday from 1970 on to the next five weeks', start using errcode = 'check_violation';
   end if;
   lock table ringlog.one_change in exclusive mode;
-  -- who comes later would wait behind it
+  -- later sessions would wait behind it
   perform set_config('lock_timeout', '60ms', true);
   if exists (
     select
@@ -45,7 +45,7 @@ begin
     return null;
   end if;
 
-  -- the check spares the attachment a look at every row; for the options see PARTITION_OPTIONS of
+  -- with this check the attachment does not read every row; for the options see PARTITION_OPTIONS of
   -- ringlog.schema.partitions
   execute format(
     'create table log.%I (like log.%I including all, constraint week check ("time" >= %L and "time" < %L))'
@@ -56,16 +56,15 @@ begin
     'insert into log.%I select * from log.%I where "time" >= %L and "time" < %L', partition, fallback, start, finish
   );
   get diagnostics moved = row_count;
-  -- A transaction that stays open and has read the log keeps the attachment from its locks: that is tried first on the
-  -- default partition alone, so that writers do not wait for it.
+  -- An open transaction that has read the log blocks the attachment's locks. Try the lock of the default partition alone
+  -- first, so that writers do not wait.
   begin
     execute format('lock table log.%I in access exclusive mode', fallback);
     raise exception using errcode = 'RL007';
   exception when sqlstate 'RL007' then
   end;
-  -- Keeps readers and writers out. A reader who has looked up the partitions and waits for the default one would read
-  -- that without its rows, and not the new one. A writer who has chosen the default partition for a row of this week,
-  -- and waits there, would have it refused.
+  -- Lock out readers and writers. A reader that has looked up the partitions and waits for the default one would miss
+  -- the moved rows. A writer that waits to insert a row of this week into the default partition would be refused.
   execute format('lock table only log.%I in access exclusive mode', table_name);
   execute format('lock table log.%I in access exclusive mode', fallback);
   execute format(

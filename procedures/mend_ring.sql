@@ -4,7 +4,7 @@ language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
 set client_min_messages = 'warning'
--- who waits in vain is told the error that he had, and calls again
+-- a caller that waits in vain gets its original error, and calls again
 set lock_timeout = '2s'
 as $$
 #variable_conflict use_variable
@@ -41,7 +41,7 @@ begin
     return true;
   end if;
 
-  -- an index is made again of the rows: PostgreSQL plans no query of a table while an index of it cannot be read
+  -- make the index again: PostgreSQL plans no query of a table with an unreadable index
   if named in (select indexrelid from pg_index where indrelid = ring) then
     begin
       execute format('reindex index %s', named::regclass);
@@ -69,7 +69,7 @@ begin
         -- the page as a whole
         continue blocks when strpos(sqlerrm, pg_relation_filepath(ring)) > 0;
       end;
-      -- what is stored beside a row may be damaged alone
+      -- the TOAST values of a row may be damaged alone
       for place in 1 .. 291 loop
         begin
           execute format(
@@ -115,9 +115,9 @@ end
 $$;
 
 comment on function ringlog.mend_ring(text) is
-$$Gives a ring new files when PostgreSQL's words on a damaged page or index (XX001, XX002) name its: with every row that
-can be read, the others empty until `ringlog refill`, which they are left to. Returns whether the call that met with the
-damage can be made again: false when the words name something else.$$;
+$$Gives a ring new files if PostgreSQL's error about a damaged page or index (XX001, XX002) names one of its files. Rows
+that cannot be read are empty until `ringlog refill`. Returns whether the failed call can be repeated: false if the error
+names another file.$$;
 
 revoke all on function ringlog.mend_ring(text) from public;
 grant execute on function ringlog.mend_ring(text) to daq_writer;

@@ -21,7 +21,7 @@ begin
       parts[pg_catalog.cardinality(parts)] as table_name
     from pg_catalog.unnest(names) as name
     cross join lateral (
-      -- a view of the system that looks into another database is called as a function
+      -- a system view of another database is called as a function
       select
         case when name not like '%)' then pg_catalog.parse_ident(name) end as parts,
         case when name not like '%)' then pg_catalog.to_regclass(name) end as relation
@@ -29,7 +29,7 @@ begin
   loop
     schema := asked.schema;
     if not asked.has_schema then
-      -- what is nowhere here may be a view of summaries there
+      -- a name unknown here may be a view of summaries on the node
       select nspname into schema
       from pg_catalog.pg_class
       join pg_catalog.pg_namespace on pg_namespace.oid = relnamespace

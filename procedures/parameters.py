@@ -40,14 +40,14 @@ OVER_ALL_PARAMETERS = (
     "restore_snapshot",
     "forget_snapshot",
 )
-"""Names, of files as of procedures."""
+"""Names of files and procedures."""
 
 ROWS = "parameter_rows"
-"""Schema of what is stored: every row of every time."""
+"""Schema of the stored rows of all times."""
 NOW = "parameter"
-"""Schema of views of the rows of now, and of the row types that callers give."""
+"""Schema of views of the current rows, and of the row types of arguments."""
 HISTORY = "parameter_history"
-"""Schema of views of all rows with who made them, and why."""
+"""Schema of views of all rows with author and comment."""
 
 
 def views(table: str, key: Sequence[str], data: Sequence[str]) -> str:

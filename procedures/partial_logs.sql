@@ -17,5 +17,5 @@ table and the bounds of `time_column` that the select names.$$;
 
 revoke all on function ringlog.partial_logs() from public;
 grant execute on function ringlog.partial_logs() to public;
--- the gateway is in no group, and reads them before any login
+-- the gateway reads them before any login and is in no group
 grant usage on schema ringlog to ringlog_gateway;

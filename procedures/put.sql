@@ -26,7 +26,7 @@ begin
 {decimal_check}
   {without_nan}
 
-  -- set by the gateway for a time without a zone that was twice, when clocks were set back
+  -- set by the gateway for a time without a zone in the hour that occurs twice
   if current_setting('tsql.repeated', true) <> '' then
     earlier := r."time"
       - make_interval(secs => (current_setting('tsql.repeated')::json ->> 'time')::double precision);
@@ -36,7 +36,7 @@ begin
 
   if r."time" > now() + interval '1 minute' then
     if r."time" > now() + {tolerance}::interval then
-      -- a ring that took this row would show it until then
+      -- the ring would show this row until then
       if r.seq_no is null then
         select
           max(logged.seq_no) filter (
@@ -59,7 +59,7 @@ begin
         )
         on conflict on constraint event_pkey do update
         set until = excluded.until, rows = stored_event.rows + 1;
-        -- as below: the server's clock may have been ahead before
+        -- see below: the server's clock may have been ahead earlier
         if r."time" < timestamptz 'epoch' + pg_sequence_last_value({summarised}) * interval '1 microsecond' then
           insert into ringlog.summary_mark (table_name, "time") values ({table}, r."time");
         end if;
@@ -80,14 +80,14 @@ begin
   end if;
 
   if r.seq_no is null then
-    -- two callers that leave seq_no out must not take the same row
+    -- two callers without seq_no must not take the same row
     lock table only {log} in share update exclusive mode;
     select ring.seq_no into place
     from {ring} as ring
     where ring."time" = r."time" and (ring.*) *= row (ring.seq_no, ring."time", {values})::{ring};
     if not found then
       select latest.seq_no, latest."time" into place, newest from {last}() as latest;
-      -- a row that came with its seq_no may have been the latest to come
+      -- the latest row may have come with a seq_no
       select coalesce(arrival.seq_no, place) into place
       from (values (true)) as always
       left join ringlog.arrival on arrival.table_name = {table} and arrival."time" = newest;
@@ -108,10 +108,10 @@ begin
     return 0;
   end if;
   if {period}::interval is not null then
-    -- of two callers in one period only the first is logged
+    -- only the first of two callers in one period is logged
     lock table only {log} in share update exclusive mode;
     period := date_bin({period}::interval, r."time", timestamptz '2000-01-01 00:00+00');
-    -- a row of it in the ring has seen to the log, and is found at once where the log has many weeks
+    -- if the ring has a row of this period, it is already logged; faster than looking into many weeks
     if exists (
       select from {ring} as ring
       where ring."time" >= period and ring."time" < period + {period}::interval
@@ -137,7 +137,7 @@ begin
     end if;
     return 0;
   end if;
-  -- by itself: as a part of an expression the look into the log would be a part of every call
+  -- a statement of its own: in an expression every call would look into the log
   if not exists (
     select from {log} as logged
     where logged."time" = r."time" and logged.seq_no = r.seq_no

@@ -8,7 +8,7 @@ as $$
 declare
   r {ring};
 begin
-  -- else the readings of a column that has another name now would be left out
+  -- otherwise readings of a renamed column would be lost
   if exists (
     select from json_object_keys(rows::json -> 0) as key where key <> all ({names}::text[])
   ) then

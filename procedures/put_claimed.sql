@@ -6,7 +6,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable
 begin
-  -- who takes the table over waits for this transaction, and this one sees who has
+  -- a take-over waits for this transaction, and this one sees an earlier take-over
   lock table only {log} in row exclusive mode;
   if not exists (
     select from ringlog.writer as holder

@@ -10,7 +10,7 @@ returns table (query text, signals text[], columns text[])
 language plpgsql
 stable
 set search_path = pg_catalog, pg_temp
--- PostgreSQL would plan each of its queries anew for each call, which takes longer than to run them
+-- PostgreSQL would plan its queries at each call, which takes longer than running them
 set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
@@ -24,16 +24,16 @@ declare
   bin_of_span text;
   shown text := 'bin';
   list text;
-  -- parts of summaries, each its level, first span and the one after the last: those whose spans are bins, those whose
-  -- spans are gathered in bins, and all of them where some columns are younger than the table
+  -- parts of summaries (level, first span, the span after the last): those whose spans are bins, those whose spans are
+  -- gathered into bins, and all parts if some columns are younger than the table
   bins text;
   spans text;
   lacking text;
   -- bins of few spans each
   groups text;
-  -- what is gathered in bins
+  -- the spans to gather into bins
   sources text;
-  -- how many parts need not be gathered, and where the last of them lies
+  -- number of parts that are not gathered, and the place of the last
   whole_parts integer;
   whole_begins timestamptz;
   whole_ends timestamptz;
@@ -53,7 +53,7 @@ declare
     case when with_squares then 'var_pop(number_%1$s) * count(number_%1$s)' else 'null::double precision' end;
   squares_of_bin constant text :=
     case
-      -- PostgreSQL has an error for a square that is less than double precision has
+      -- PostgreSQL raises an error for a square that underflows
       when with_squares then
         'sum(squares + case when abs(mean - bin_mean) > 1e-150 then n * (mean - bin_mean) ^ 2 else 0 * mean end)'
       else 'null::double precision'
@@ -122,12 +122,12 @@ begin
 
   for place in
     select found.table_name, found.begins, found.ends,
-      -- numbers of so many digits have no summaries
+      -- a numeric has no summaries
       found.type like 'numeric%' as is_numeric,
       array_agg(found.signal order by place) as signals,
       array_agg(found.column_name order by place) as columns,
       array_agg(found.scalar order by place) as scalars,
-      -- as the summaries call them
+      -- the columns' names in the summaries
       array_agg(concat_ws('.', found.column_name, found.scalar) order by place) as names,
       array_agg(found.type order by place) as types
     from ringlog.trend_places(names) as found
@@ -178,7 +178,7 @@ begin
       );
       if part.level = 0 then
         perform ringlog.demand_online(place.table_name, part.begins, part.ends);
-        -- with the times in it: partitions outside are not looked at
+        -- times as constants: other partitions are not opened
         sources := concat_ws(' union all ', sources, (
           select format(
             case
@@ -300,7 +300,7 @@ begin
           from generate_series(1, factor) as k
         ));
       end if;
-      -- what is left of it: both ends
+      -- the remainder: both ends
       select nullif(concat_ws(', ', spans, string_agg(format(
         '(%s, %s::bigint, %s::bigint)', part.level, rest.first, rest.past
       ), ', ')), '') into spans
@@ -330,7 +330,7 @@ begin
         where own.table_name = place.table_name and own.column_name = name
       ) > (select min(each.valid_from) from ringlog.signal as each where each.table_name = place.table_name)
     ) then
-      -- a column that came later has no blocks of the time before, where the rows have null
+      -- a later column has no blocks of the time before; its rows are null there
       execute format(
         'select attname || scalar from pg_attribute cross join unnest(array['''', ''.length'']) as scalar '
         'cross join lateral (select min(begins) as begun from summary.%I where level = $1 and column_name = attname || scalar) '
@@ -365,7 +365,7 @@ begin
       are_apart := false;
     end if;
     if sources is not null and are_apart and spans is null and not with_squares then
-      -- each row of theirs is a bin
+      -- each of their rows is a bin
       query := format(
         'select place, %s as "time", n::bigint, min, max, n * mean / nullif(n, 0), first, last, nans::bigint, '
         'nulls::bigint, squares '
@@ -399,10 +399,10 @@ begin
     if whole_parts = 1 and query is null then
       query := format('select ($1)[column_.place], %1$s from %2$s (%3$s) as bin (%1$s)', figures, of_columns, groups);
     elsif whole_parts = 1 and eldest is null and extract(epoch from
-      -- each signal looks through all that was gathered
+      -- each signal scans all gathered spans
       least(to_time, place.ends) - whole_ends + (whole_begins - greatest(from_time, place.begins))
     ) / seconds * cardinality(place.signals) ^ 2 < 100000 then
-      -- it lies before and after the others: all are in order as they come
+      -- it lies before and after the others, so all are in order
       query := format(
         'with gathered (place, %1$s) as materialized (%2$s order by 1, 2) '
         'select ($1)[column_.place], %1$s from %3$s ('

@@ -1,4 +1,4 @@
--- as it was called before
+-- the former signature
 drop function if exists ringlog.signal_bins(text, timestamptz, timestamptz, interval, timestamptz);
 
 create or replace function ringlog.signal_bins(
@@ -38,7 +38,7 @@ as $$
     sum(part.nulls)::bigint,
     case
       when count(*) = 1 then min(part.squares)
-      -- PostgreSQL has an error for a square that is less than double precision has
+      -- PostgreSQL raises an error for a square that underflows
       when signal_bins.with_squares then sum(
         part.squares
         + case when abs(part.mean - part.bin_mean) > 1e-150 then part.n * (part.mean - part.bin_mean) ^ 2 else 0 end

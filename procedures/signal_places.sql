@@ -17,8 +17,8 @@ as $$
     place.column_name,
     place.type,
     place.unit,
-    -- the first signal of a column has the rows from before too, such as rows brought in late, but not those of the
-    -- time when it was in another column
+    -- a column's first signal also has earlier rows, such as imported ones, except those of the time when it was in
+    -- another column
     case when exists (
       select from ringlog.signal as earlier
       where earlier.table_name = place.table_name

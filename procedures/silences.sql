@@ -12,13 +12,13 @@ begin
     select logged_table.table_name, logged_table.cycle, arrival.called
     from ringlog.logged_table
     left join ringlog.arrivals() as arrival on arrival.table_name = logged_table.table_name
-    -- a table that a writer of ringlog's has ever written
+    -- tables that one of ringlog's writers has ever written
     join ringlog.writer on writer.table_name = logged_table.table_name
     where not logged_table.retired
       and (silences.of_table is null or logged_table.table_name = silences.of_table)
     order by logged_table.table_name
   loop
-    -- a row that is ahead of the clock does not say when it came
+    -- the time of a row ahead of the clock is not the time of its arrival
     execute format(
       'select max(ring."time") from online.%I as ring where ring."time" <= now() + interval ''1 minute''',
       known.table_name

@@ -8,7 +8,7 @@ returns table (level integer, begins timestamptz, ends timestamptz)
 language plpgsql
 stable
 set search_path = pg_catalog, pg_temp
--- PostgreSQL would plan each of its queries anew for each call, which takes longer than to run them
+-- PostgreSQL would plan its queries at each call, which takes longer than running them
 set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_variable
@@ -20,7 +20,7 @@ declare
   edge timestamptz;
   shorter integer;
   length interval;
-  -- the parts if no row had come late: the level of each, and where it ends
+  -- the parts without late rows: level and end of each
   part_levels integer[] := '{}';
   part_ends timestamptz[] := '{}';
   late timestamptz[] := '{}';
@@ -40,7 +40,7 @@ begin
   from ringlog.summarised as found
   where found.table_name = table_name and found.until > from_time;
 
-  -- spans of which a bin has a whole number, and shorter ones for both ends; not all there are, for each part costs
+  -- spans that divide a bin, and shorter ones for both ends; not all of them, because each part costs
   select max(each) into shorter from unnest(levels) as each where width % each = 0;
   while shorter is not null loop
     chain := shorter || chain;
@@ -49,7 +49,7 @@ begin
     where each < chain[1] and chain[1] % each = 0 and (each * 5 <= chain[1] or each = levels[1]);
   end loop;
 
-  -- up to whole spans, longer and longer, and down again towards the end
+  -- ever longer spans, and shorter ones again towards the end
   shorter := 0;
   for step in 1 .. cardinality(chain) loop
     length := chain[step] * interval '1 second';
@@ -76,11 +76,11 @@ begin
   end if;
 
   if chain <> '{}' then
-    -- rows that are not in their spans yet
+    -- rows not yet in their spans
     select array_agg(distinct mark."time") into late
     from ringlog.summary_mark as mark
     where mark.table_name = table_name and mark."time" >= from_time and mark."time" < until
-      -- but not those of weeks that are in the archive
+      -- except those of archived weeks
       and not exists (
         select from ringlog.cold_week as week
         where week.table_name = table_name and week.recalled_until is null

@@ -8,7 +8,7 @@ as $$
 $$;
 
 comment on function ringlog.table_now(text) is
-$$What a table is called now: a writer that was started before a rename knows the former name.$$;
+$$The current name of a table: a writer that was started before a rename uses the former name.$$;
 
 revoke all on function ringlog.table_now(text) from public;
 grant execute on function ringlog.table_now(text) to daq_reader, daq_table_reader;

@@ -1,4 +1,4 @@
--- Other arguments or other columns than before.
+-- Drops former versions with other arguments or columns.
 drop function if exists ringlog.table_states();
 drop function if exists ringlog.table_states(text[]);
 drop function if exists ringlog.table_states(text[], boolean);
@@ -42,7 +42,7 @@ begin
       prepared.name is not null as is_prepared,
       case
         when place.week is null then
-          -- times as constants: only the weeks that have them are opened
+          -- times as constants: only their weeks are opened
           format(
             'select (select max("time") from online.%I), (select count(*) / 60.0 from log.%I'
             ' where "time" > %L and "time" <= %L)',
@@ -58,8 +58,7 @@ begin
     from (
       select logged_table.table_name, logged_table.cycle, weeks.relname as week
       from ringlog.logged_table
-      -- the week that has all of the last minute, where the caller may read it: by itself it is opened without
-      -- its log
+      -- the week with the whole last minute, if the caller may read it: opened alone, without its log
       left join (
         pg_class as weeks
         join pg_namespace as schema on schema.oid = weeks.relnamespace and schema.nspname = 'log'
@@ -105,7 +104,7 @@ begin
     exception
       when lock_not_available then
         unread := 'locked by another transaction';
-        -- one wait is enough for all tables
+        -- one wait for all tables
         perform set_config('lock_timeout', '1ms', true);
       when others then
         unread := sqlerrm;
@@ -119,7 +118,7 @@ begin
     arrived := greatest(known.called, case when newest <= present then newest end);
     age := case when unread is null then extract(epoch from until - arrived) end;
     silent := case
-      -- a row that is ahead came at a time that is not known, unless it came over TDS
+      -- the arrival of a row ahead of the clock is known only if it came over TDS
       when unread is null and (ahead is null or arrived is not null) then
         age is null or age > greatest(3 * cycle, 60)
     end;

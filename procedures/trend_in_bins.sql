@@ -23,7 +23,7 @@ returns table (
 language plpgsql
 stable
 set search_path = pg_catalog, pg_temp
--- PostgreSQL would plan each of its queries anew for each call, which takes longer than to run them
+-- PostgreSQL would plan its queries at each call, which takes longer than running them
 set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -45,8 +45,8 @@ $$;
 comment on function ringlog.trend_in_bins(
   text[], boolean, timestamptz, timestamptz, interval, timestamptz, boolean
 ) is
-$$What signal_bins returns, in the bins that bins_of_trends has chosen: it says too whether some of the signals
-`have_moved`, without which the way is shorter.$$;
+$$Returns the same as signal_bins, in the bins of bins_of_trends, which also determines whether some of the signals
+`have_moved`; without such signals the query is shorter.$$;
 
 revoke all on function ringlog.trend_in_bins(
   text[], boolean, timestamptz, timestamptz, interval, timestamptz, boolean

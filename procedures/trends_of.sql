@@ -1,4 +1,4 @@
--- as it was called, and what it returned, before
+-- the former signature and result
 drop function if exists ringlog.trends_of(text[], timestamptz, timestamptz, integer);
 drop function if exists ringlog.trends_of(text[], timestamptz, timestamptz, integer, boolean);
 

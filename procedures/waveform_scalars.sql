@@ -32,7 +32,7 @@ begin
   if top = 0 or top = 'infinity' then
     rms := top;
   elsif top not between 1e-120 and 1e150 then
-    -- their squares are beyond double precision; what is less than 1e-20 of the greatest does not count in it
+    -- their squares overflow double precision; points below 1e-20 of the greatest have no effect
     select top * sqrt(sum((point / top) * (point / top)) / n) into rms
     from unnest(points) as point
     where point <> 'NaN' and abs(point) > case when top > 1e-300 then top * 1e-20 else 0 end;

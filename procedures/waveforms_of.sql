@@ -29,7 +29,7 @@ begin
   end if;
   for place in
     select signal.table_name, signal.column_name, signal.type, signal.valid_from, signal.valid_to,
-      -- the first signal of a column has all rows from before too, such as rows brought in late
+      -- a column's first signal also has earlier rows, such as imported ones
       not exists (
         select from ringlog.signal as earlier
         where earlier.table_name = signal.table_name
@@ -50,7 +50,7 @@ begin
       raise exception 'signal ''%'' is no waveform of numbers (%)', name, place.type
         using errcode = 'datatype_mismatch', hint = format('Call get_%s_range.', place.table_name);
     end if;
-    -- a boolean is no number to PostgreSQL, but as an integer
+    -- PostgreSQL computes with a boolean only as an integer
     points := format(
       '%I::%s',
       place.column_name,
@@ -91,7 +91,7 @@ begin
       exit when rows_left = 0;
       continue;
     end if;
-    -- nearly always one is near, and only then the plan can do without a log of a thousand weeks
+    -- usually one is near, which spares a plan over all weeks of the log
     foreach since in array
       array[case when isfinite(ends) then ends else now() end - interval '14 days', begins]
     loop
@@ -107,7 +107,7 @@ begin
       exit when rows_got > 0 or since = begins;
     end loop;
     rows_left := rows_left - rows_got;
-    -- one that is nearer may be in the archive
+    -- a later one may be in the archive
     perform ringlog.demand_online(place.table_name, lower, upper + interval '1 microsecond');
     exit when rows_left = 0;
   end loop;

@@ -80,7 +80,8 @@ class Carrier:
         return dict(self.target.execute(query, [self.table]).fetchall())
 
     def copy(self, part: Part) -> int:
-        """Copies a partition of the log in the place of what the target has of its time. Returns the rows."""
+        """Copies a partition of the log, replacing the target's rows of its time. Returns the number of
+        rows."""
         columns = self._columns(self.log)
         stored = sql.Identifier("log", part.name)
         query = sql.SQL("select {} from {}").format(_names(columns), stored)
@@ -96,7 +97,7 @@ class Carrier:
         return rows
 
     def copy_summaries(self) -> None:
-        """Copies all summaries; `carry_summaries` brings what is made meanwhile."""
+        """Copies all summaries; `carry_summaries` copies those made meanwhile."""
         as_of = self.as_of()
         columns = self._columns(self.summary)
         query = sql.SQL("select {} from {}").format(_names(columns), self.summary)
@@ -209,7 +210,7 @@ class Carrier:
                 self.log, _names(columns), _names(columns), staged
             )
         )
-        # what came after the table was switched may lie before the end of its summaries
+        # rows after the switch may lie before the end of the summaries
         self.target.execute(
             sql.SQL(
                 'insert into ringlog.summary_mark (table_name, "time") select {}, "time" from {}'
@@ -219,7 +220,7 @@ class Carrier:
         )
 
     def carry_ring(self, since: str | None) -> None:
-        """Rows of the ring that have changed since; None: all that were ever written."""
+        """Rows of the ring that have changed since; None: all written rows."""
         columns = self._columns(self.ring)
         query = sql.SQL('select {} from {} as own where "time" is not null').format(
             _names(columns), self.ring
@@ -250,7 +251,8 @@ class Carrier:
         self._carry_own("event", ("spool", "number"), {"until": "greatest", "rows": "greatest"})
 
     def hand_over(self) -> None:
-        """What only the one server has that takes the table's rows: in a transaction in which none come."""
+        """Copies the tables that only the server with the table has, in a transaction in which no rows
+        arrive."""
         for name in (
             "writer",
             "arrival",

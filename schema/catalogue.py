@@ -1,4 +1,4 @@
-"""What PostgreSQL's catalogue says of relations: which there are, their columns, the weeks of a log."""
+"""Relations in PostgreSQL's catalogue: their names, their columns, the weeks of a log."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, TypeAlias

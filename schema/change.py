@@ -1,6 +1,6 @@
-"""Changes of the database beside running writers and readers.
+"""Changes of the database while writers and readers run.
 
-One change runs at a time. It never waits long for a lock, since every later statement would wait behind it:
+One change runs at a time. It never waits long for a lock, because every later statement would wait behind it:
 it gives up, lets the others through and begins again.
 """
 

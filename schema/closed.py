@@ -2,11 +2,11 @@
 each column.
 
 A block has the rows of a log from `begins` on and before `ends`, by time and seq_no. The row for `time` is
-the block itself; every other one has the values of a column, as ringlog.history.packing packs them. What a
-row is of is known by more than names, so that whatever becomes of a log, no block of before is taken for one
-of now: the partition that has the rows (`part`), which must be one of the log, and of a column its name,
-number and type, which must be those that it has now. Times of late rows (ringlog.summary_mark) end a block at
-once; ringlog.history.closing makes another.
+the block itself; every other one has the values of a column, as ringlog.history.packing packs them. A block
+is identified by more than names, so that no block of a former log or column is used: by the partition of its
+rows (`part`), which must belong to the log, and by the column's name, number and type, which must be the
+current ones. Times of late rows (ringlog.summary_mark) end a block at once; ringlog.history.closing makes
+another.
 
 The table of a log is made with its first block.
 """

@@ -1,4 +1,4 @@
-"""The types of columns: as a facility file names them, and what each is in PostgreSQL, numpy and Arrow."""
+"""The types of columns: their names in a facility file, and their types in PostgreSQL, numpy and Arrow."""
 
 import re
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Elsewhere:
-    """What a kind is outside a facility file. `width`: bytes in PostgreSQL; None is variable. `arrow`: a
+    """The forms of a kind outside a facility file. `width`: bytes in PostgreSQL; None is variable. `arrow`: a
     function of pyarrow and its arguments. `numpy`, `array`: the codes of numpy's types and of Python's
     arrays; only numbers of a fixed width have them."""
 

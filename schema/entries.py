@@ -34,13 +34,13 @@ _MEANT = {
     "timestamp": "datetime",
     "date": "datetime",
 }
-"""Types of other systems, and what they are here."""
+"""Names of types of other systems, and the types to use instead."""
 
 
 class Entry:
-    """A TOML table on its way to a value: it hands out its keys and notes what is wrong with them.
+    """A TOML table that is being read: it returns the values of keys and collects errors.
 
-    A wrong value is noted and replaced by a right one, so that reading goes on to the next mistake.
+    A wrong value is reported and replaced by a valid one, so that reading continues to the next error.
     """
 
     def __init__(self, content: dict[str, Any], where: str, problems: list[str]) -> None:

@@ -18,7 +18,7 @@ SUMMARY_LEVELS = {"10 s": 10, "1 min": 60, "10 min": 600, "1 h": 3600, "1 day": 
 
 
 NANOSECONDS = "nanoseconds"
-"""The last column of a table that keeps what is below a microsecond of a row's time, 0 to 999."""
+"""The last column of a table that keeps the nanoseconds of a row's time, 0 to 999."""
 
 
 def nanoseconds_of(table: str) -> str:
@@ -58,8 +58,8 @@ class Sampling:
     """When a writer takes a row from its source.
 
     `scan` takes one each cycle; `monitor` takes one when something has changed, at least `min_period` seconds
-    after the one before, and collects what changes within a cycle. With `max_period` or deadbands a row in
-    which nothing has moved is left out, until the last one is `max_period` seconds old. A time stamp of the
+    after the previous one, and collects the changes of a cycle. With `max_period` or deadbands a row without
+    changes is omitted, until the last one is `max_period` seconds old. A time stamp of the
     source that is more than `clock_drift` seconds ahead of the writer's clock is not used.
     """
 
@@ -166,7 +166,7 @@ class Table:
 
     @property
     def nanoseconds(self) -> int | None:
-        """The place of the column with what is below a microsecond; None: the table keeps microseconds."""
+        """The place of the column with the nanoseconds; None: the table keeps microseconds."""
         last = len(self.columns) - 1
         return last if self.columns[last].signal == nanoseconds_of(self.name) else None
 
@@ -218,10 +218,10 @@ class Facility:
     keep_dropped: Retention | None = KEEP_DROPPED
     """None: weeks past retention are dropped at once."""
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Names, each with the tables, of any server, that rights can be given to together."""
+    """Groups of tables, of any server, for rights: names of tables by the group's name."""
     digest: str | None = field(default=None, init=False, compare=False, repr=False)
-    """That of the file, and of the server whose part this is. None: it is not what a file says; nor is what
-    `replace` makes of one."""
+    """Digest of the file and of the server whose part this is. None: not read from a file, or changed by
+    `replace`."""
 
     def as_file_says(self, digest: str | None) -> "Facility":
         """The same, of a file with this digest."""

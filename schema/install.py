@@ -1,5 +1,5 @@
-"""Installs a facility file in a database. What is there is changed in one transaction, or not at all;
-thousands of new tables are made some at a time."""
+"""Installs a facility file in a database. Existing objects are changed in one transaction, or not at all;
+thousands of new tables are created in parts."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -62,7 +62,7 @@ AT_ONCE = 5_000
 ends, and 35 locks for each table until it commits."""
 
 Part: TypeAlias = Callable[[sa.Connection], list[str]]
-"""Makes another package's objects in the database, as ringlog_owner, and returns what it has changed."""
+"""Creates another package's objects in the database, as ringlog_owner, and returns the changes."""
 
 
 def install(
@@ -71,7 +71,7 @@ def install(
     parts: Collection[Part] = (),
     before: Callable[[sa.Connection], None] | None = None,
 ) -> InstallReport:
-    """Creates what the database lacks of a facility and renews procedures that are not the same any more.
+    """Creates the missing objects of a facility, and procedures whose text has changed.
 
     `engine` is that of a superuser, or of a role with CREATEROLE that owns the database. It happens in one
     transaction, beside running writers; `before` comes first and `parts` last. Where there are more new
@@ -95,7 +95,7 @@ def install(
 
     report, later = change(engine, work)
     for new in later:
-        # what PostgreSQL's process has learnt of the tables before goes with it
+        # PostgreSQL's process ends with its cache of the previous tables
         engine.dispose()
         report += change(engine, partial(_added, facility=facility, new=new))
     if report and facility.digest is not None:
@@ -133,7 +133,7 @@ def difference(engine: sa.Engine, facility: Facility, parts: Collection[Part] = 
 
 
 def bring_up_to_date(engine: sa.Engine, parts: Collection[Part] = ()) -> InstallReport:
-    """Brings what an earlier ringlog has installed to this one's, whatever the facility: the registry by its
+    """Updates the objects of an earlier ringlog, independently of the facility: the registry by its
     migrations, the procedures over all tables, the catalogue of T-SQL. Raises InstallRefused."""
 
     def work(connection: sa.Connection) -> InstallReport:
@@ -378,8 +378,8 @@ class _Installation(_Ringlogs):
                     )
 
     def _grow(self, table: Table, ring: Columns, log: Columns, own: Columns | None, is_short: bool) -> None:
-        """Adds the columns and the rows that the facility file has more. `own` is what a ring without
-        waveforms stores itself; `is_short`: the ring lacks rows."""
+        """Adds the facility file's new columns and rows. `own`: the columns of a ring without waveforms;
+        `is_short`: the ring lacks rows."""
         added: dict[str, None] = {}
         stored_by = {"online": ring, "log": log} if own is None else {tables.RINGS: own, "log": log}
         for schema, stored in stored_by.items():

@@ -1,7 +1,7 @@
-"""What ringlog makes of a text, and makes again when that is another one: procedures, the catalogue of T-SQL.
+"""Procedures and the catalogue of T-SQL, which are created again when their text has changed.
 
-`ringlog.procedure` has a digest of the text that each procedure was made of, and one of what PostgreSQL made
-of it, so that a change by anybody else is seen too.
+`ringlog.procedure` has a digest of each procedure's text, and one of PostgreSQL's definition of it, which
+detects changes by others.
 """
 
 from collections.abc import Collection, Iterable
@@ -24,7 +24,7 @@ _SYSTEM_COMMENT = "T-SQL's system procedures, functions and catalogue views, mad
 
 
 class Before(Enum):
-    """What something was before it was made."""
+    """The state of an object before it was created again."""
 
     ABSENT = "absent"
     OTHER = "made of another text"
@@ -32,8 +32,8 @@ class Before(Enum):
 
 
 def renew(connection: sa.Connection, wanted: Iterable[Procedure]) -> dict[str, Before]:
-    """Makes those of these procedures that are not there, or are not what they would be now. What these were
-    before, by name."""
+    """Creates the procedures that do not exist or whose text has changed. Returns their former state, by
+    name."""
     renewed: dict[str, Before] = {}
     rest = iter(wanted)
     while some := {each.name: each for each in islice(rest, _COMPARED)}:
@@ -48,7 +48,7 @@ def renew(connection: sa.Connection, wanted: Iterable[Procedure]) -> dict[str, B
 
 
 def _digests(connection: sa.Connection, names: Collection[str]) -> dict[str, str | None]:
-    """Those of these procedures that are there, each with the digest of the text it was made of; None for one
+    """The existing ones of these procedures, each with the digest of the text it was made of; None for one
     that somebody else has made or changed since."""
     statement = sa.text(
         f"select proname, case when definition = {_DEFINITION} then source end as source"
@@ -59,7 +59,7 @@ def _digests(connection: sa.Connection, names: Collection[str]) -> dict[str, str
 
 
 def _note(connection: sa.Connection, made: Collection[Procedure]) -> None:
-    """Notes what procedures that have just been made were made of, and what PostgreSQL made of that."""
+    """Records the digests of new procedures: of their texts and of PostgreSQL's definitions."""
     statement = sa.text(
         "insert into ringlog.procedure (name, source, definition)"
         f" select proname, made.source, {_DEFINITION}"
@@ -86,8 +86,8 @@ def drop(connection: sa.Connection, names: Collection[str]) -> list[str]:
 
 
 def renew_system(connection: sa.Connection) -> Before | None:
-    """Makes the system procedures and views, all of them anew when any of them would be another now. What
-    they were before; None: they are as they would be."""
+    """Creates all system procedures and views again if any text has changed. Returns their former state;
+    None: nothing has changed."""
     script = system_script()
     wanted = _SYSTEM_COMMENT + script.digest
     there = connection.scalar(sa.text("select obj_description('sys'::regnamespace, 'pg_namespace')"))

@@ -1,4 +1,4 @@
-"""Work on thousands of tables, some of them by one connection: PostgreSQL's process keeps what it has read of
+"""Work on thousands of tables, a limited number per connection: PostgreSQL's process caches the definition of
 each table until it ends."""
 
 from collections.abc import Sequence
@@ -11,5 +11,5 @@ PER_CONNECTION = 100
 
 
 def by_connection(tables: Sequence[T]) -> list[Sequence[T]]:
-    """The tables in parts, each for a connection of its own."""
+    """The tables in parts, one for each connection."""
     return [tables[first : first + PER_CONNECTION] for first in range(0, len(tables), PER_CONNECTION)]

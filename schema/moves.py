@@ -59,14 +59,14 @@ moved_part = sa.Table(
 )
 
 BEGUN = ""
-"""a part of no rows: what is not copied yet may not come from elsewhere"""
+"""a part without rows: parts that are not copied yet may not come from another source"""
 
 _RECORDING = "ringlog_record_moved_row"
 _REFUSING = "ringlog_refuse_moved"
 
 
 def begin_recording(connection: sa.Connection, table: str) -> None:
-    """From now on every row that comes into the log is noted in moved_row."""
+    """From now on the key of every row that enters the log is recorded in moved_row."""
     log = sql.Identifier("log", table)
     if not _has_trigger(connection, log, _RECORDING):
         run(
@@ -130,8 +130,8 @@ def drop_copy(connection: sa.Connection, table: str) -> None:
 
 
 def _forget(connection: sa.Connection, table: str) -> None:
-    """Deletes what ringlog's own tables say of a table, but for where it is now and who may use it. Its weeks
-    in the archive leave the manifest."""
+    """Deletes a table from ringlog's own tables, except its place and rights, and its archived weeks from the
+    manifest."""
     leave_manifest(connection, sa.select(cold_week.c.file).where(cold_week.c.table_name == table))
     query = sa.text(
         "select relname from pg_attribute join pg_class on pg_class.oid = attrelid"

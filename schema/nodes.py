@@ -180,7 +180,7 @@ def tables_elsewhere(connection: sa.Connection) -> dict[str, str]:
 
 
 def placing(nodes: Sequence[tuple[str, str, str]], tables: Sequence[Placed]) -> Part:
-    """Makes what this server has of its nodes (names, connection strings, passwords) and of tables there."""
+    """Creates this server's tables about nodes (names, connection strings, passwords) and their tables."""
 
     def place(connection: sa.Connection) -> list[str]:
         if not sa.inspect(connection).has_table(node.name, node.schema):
@@ -229,9 +229,8 @@ def make_room(connection: sa.Connection, table: str) -> None:
 
 
 def keep_away(connection: sa.Connection, table: Placed) -> list[sql.Identifier]:
-    """Leaves a table that has just been made here unused, as long as the one on the node is in use: its
-    procedures are stand-ins, its signals those of the node, and nobody may read it. Returns what can be read
-    of it otherwise."""
+    """Keeps a new table unused while the one on the node is in use: its procedures are stand-ins, its signals
+    those of the node, and nobody may read it. Returns its readable relations."""
     for each in table.procedures:
         run(connection, each.source)
     connection.execute(registry.signal.delete().where(registry.signal.c.table_name == table.table))

@@ -69,7 +69,7 @@ def between(
     """Obstacles in the tables.
 
     `known` has the ring size of each table that an earlier installation made; `rings` and `logs` have the
-    data columns of what is stored under the names of these and of the facility's tables; `own` those of rings
+    data columns stored under the names of these and of the facility's tables; `own` those of rings
     that leave their waveforms to the log; `formers` the names that tables had before; `archived` the tables
     of which rows are in the archive.
     """
@@ -205,7 +205,7 @@ def _instead(name: str, new: Sequence[str]) -> str:
     return f'{kept}; or, if it is {names} now, write renamed_from = "{name}" there'
 
 
-# what ringlog's own tables say of a table
+# rows about a table in ringlog's own tables
 _OF_A_TABLE = (
     *("signal", "logged_table", "summarised", "summary_mark", "dropped", "former_table", "cold_week"),
     *("writer", "arrival", "imported_file", "ledger", "event", "table_right"),
@@ -233,7 +233,7 @@ def _gone(name: str, why: str, is_view: bool, formers: Sequence[str], instead: s
             sql.SQL("drop table if exists {}").format(sql.Identifier(layout.CLOSED, name)),
             sql.SQL("drop table if exists {} cascade").format(sql.Identifier("summary", name)),
             sql.SQL("drop sequence if exists {}").format(sql.Identifier("summary", f"{name}_until")),
-            # its weeks leave the manifest: a later table of its name does not have them
+            # its weeks leave the manifest, so that a later table of this name does not get them
             sql.SQL(
                 "insert into ringlog.archive_file (file, left_at)"
                 " select file, now() from ringlog.cold_week where table_name = {}"

@@ -90,11 +90,11 @@ parameter_snapshot = sa.Table(
 
 
 def rows_table(parameter: Parameter, of: sa.MetaData) -> sa.Table:
-    """What is stored of a parameter table.
+    """The stored rows of a parameter table.
 
-    Two rows of one key are never valid at the same time: a constraint says so. GiST has no operators for
-    single numbers and texts without an extension, and has them for ranges, so each part of the key stands
-    there as the range of itself alone.
+    A constraint ensures that two rows of one key are never valid at the same time. Without an extension GiST
+    has operators for ranges, but not for single numbers and texts, so each part of the key is in it as a
+    range of one value.
     """
     key = [sa.Column(each.name, each.type.sqlalchemy, nullable=False) for each in parameter.key_columns]
     valid = sa.Column("valid", postgresql.TSTZRANGE(), nullable=False)
@@ -126,7 +126,7 @@ def _alone(column: sa.Column[Any]) -> sa.ColumnElement[Any]:
 
 
 def create_missing(connection: sa.Connection) -> None:
-    """Makes what is noted about parameters, where it is not there."""
+    """Creates the tables about parameters, if they do not exist."""
     if not ledger.create_missing(connection, metadata):
         return
     names = sql.SQL(", ").join(sql.Identifier("ringlog", table.name) for table in metadata.sorted_tables)
@@ -221,7 +221,7 @@ def _gone(name: str) -> Obstacle:
 def install_tables(
     connection: sa.Connection, parameters: Collection[Parameter], known: Mapping[str, Columns]
 ) -> tuple[list[str], list[str]]:
-    """Makes new tables, columns and views, and registers them; what was created, what changed."""
+    """Creates and registers new tables, columns and views. Returns the created and the changed ones."""
     created = []
     new = [parameter for parameter in parameters if parameter.name not in known]
     made = sa.MetaData()
@@ -294,8 +294,7 @@ def _grant(connection: sa.Connection, name: str) -> None:
 
 
 def _note(connection: sa.Connection, parameters: Collection[Parameter]) -> dict[str, str]:
-    """Brings what is noted of the tables and columns up to date; the tables that were noted otherwise, and
-    what is other."""
+    """Updates the registered tables and columns. Returns the changed tables, each with its differences."""
     tables = {parameter.name: parameter.description for parameter in parameters}
     columns = {(row["table_name"], row["column_name"]): row for row in _columns(parameters)}
     known_tables = {row.table_name: row.description for row in connection.execute(sa.select(parameter_table))}

@@ -99,7 +99,7 @@ class MaintenanceReport:
     kept: dict[str, int]
     """rows in default partitions, by table"""
     failed: tuple[str, ...] = ()
-    """what PostgreSQL has refused, each with its table and error"""
+    """changes that PostgreSQL has refused, each with its table and error"""
     doubt: str | None = None
     """why PostgreSQL's clock is not believed; None: it is"""
 
@@ -144,7 +144,7 @@ def maintain(
 
 
 class _Round:
-    """A round of maintenance, which collects what it has done."""
+    """A round of maintenance, which collects its results."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self.engine = engine
@@ -240,7 +240,7 @@ class _Round:
 
 
 def refusal(place: str, error: sa.exc.DBAPIError) -> str:
-    """What PostgreSQL has said of a place, as a line. Raises the error again if PostgreSQL has gone."""
+    """PostgreSQL's error about a place, as a line. Raises it again if the connection is lost."""
     if error.connection_invalidated:
         raise error
     return f"failed at {place}: {' '.join(str(error.orig).split())}"
@@ -268,7 +268,7 @@ def make_first_partitions(connection: sa.Connection, table: str) -> None:
 
 
 def make_partition(connection: sa.Connection, table: str, partition: "Partition") -> None:
-    """Makes an empty partition of a log whose default one has no rows of that time."""
+    """Creates an empty partition of a log whose default partition has no rows of that time."""
     run(
         connection,
         sql.SQL("create table {} partition of {} for values from ({}) to ({}) with ({})").format(
@@ -282,7 +282,7 @@ def make_partition(connection: sa.Connection, table: str, partition: "Partition"
 
 
 def renew_options(connection: sa.Connection, table: str) -> None:
-    """Gives the partitions of a log their options again: a new column may have brought them a TOAST table."""
+    """Sets the options of a log's partitions again: a new column may have added a TOAST table."""
     for partition in log_partitions(connection, table):
         _renew_options(connection, sql.Identifier("log", partition.name))
     _renew_options(connection, _default(table))
@@ -293,10 +293,10 @@ def _renew_options(connection: sa.Connection, partition: sql.Identifier) -> None
 
 
 def keep_statistics_small(connection: sa.Connection, table: str, partition: str | None = None) -> None:
-    """Spares a log, or one partition that has just joined it, the statistics of its data columns.
+    """Turns off statistics of the data columns of a log, or of a new partition.
 
-    A log that grows is analyzed again and again; 200 columns take 0.3 s of CPU each time from the first few
-    thousand rows on, and no plan needs more than those of time and seq_no.
+    A growing log is analyzed repeatedly; 200 columns take 0.3 s of CPU each time, and all plans need only the
+    statistics of time and seq_no.
     """
     actions = [
         sql.SQL("alter column {} set statistics 0").format(sql.Identifier(column))
@@ -385,7 +385,7 @@ def partitions_of_logs(
 
 
 def _defaults_in_use(connection: sa.Connection, tables: Collection[str]) -> list[str]:
-    """Those of the tables whose default partition has, or had, rows: mostly none."""
+    """The tables whose default partition has, or had, rows: usually none."""
     may_look = connection.scalar(sa.text(MAY_LOOK)) is True
     statement = sa.text(
         "select table_name"

@@ -77,13 +77,13 @@ def exists(connection: sa.Connection) -> bool:
 
 
 def ring_sizes(connection: sa.Connection) -> dict[str, int]:
-    """The tables that are installed, each with the number of rows of its ring."""
+    """The installed tables, each with the number of rows of its ring."""
     sizes = sa.select(logged_table.c.table_name, logged_table.c.rows)
     return {row.table_name: row.rows for row in connection.execute(sizes)}
 
 
 def record_tables(connection: sa.Connection, tables: Sequence[Table]) -> list[str]:
-    """Brings `logged_table` up to date. Returns the tables it knew otherwise, and what is other."""
+    """Updates `logged_table`. Returns the changed tables, each with its differences."""
     names = sa.any_(sa.literal([table.name for table in tables], postgresql.ARRAY(sa.TEXT)))
     found = connection.execute(sa.select(logged_table).where(logged_table.c.table_name == names))
     known = {row["table_name"]: dict(row) for row in found.mappings()}
@@ -123,9 +123,9 @@ def _words(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def record_signals(connection: sa.Connection, facility: Facility, tables: Sequence[Table]) -> list[str]:
-    """Brings `signal` up to date: what is so no longer ends now, and what is new in these tables begins now.
+    """Updates `signal`: rows that no longer hold end now, and new ones of these tables begin now.
 
-    Returns the signals that have ended, are others now, or are there again, and what is other.
+    Returns the signals that have ended, changed or begun again, each with its differences.
     """
     # the driver's own rows: through SQLAlchemy's they take five times as long
     cursor = connection.execute(sa.select(*_COLUMNS).where(_NOW)).cursor

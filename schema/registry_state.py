@@ -1,7 +1,7 @@
-"""The registry's version: another one after each change of what it says of signals and tables.
+"""The registry's version, which changes with each change of signals and tables.
 
-Readers keep what they have read of the registry while the version is the same, which they ask before. Whoever
-changes the registry, in whatever way, changes the version in the same transaction, by a trigger.
+Readers cache the registry and first ask whether the version is still the same. A trigger changes the version
+in the transaction of each change of the registry.
 """
 
 import sqlalchemy as sa

@@ -92,7 +92,7 @@ def _still_a_former_name(former: str, name: str, kept: bool) -> Obstacle:
 
 
 def rename(connection: sa.Connection, facility: Facility, known: Mapping[str, int]) -> list[str]:
-    """Gives tables and columns the names that the file has for them; what was renamed."""
+    """Renames tables and columns as the file says. Returns the renamed ones."""
     done = []
     for table in facility.tables:
         renamed = []

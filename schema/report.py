@@ -9,9 +9,9 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class InstallReport:
-    """Things, each with its kind and, after a colon, what is other about it: "table sr_rf: cycle 1 s → 2 s".
+    """Objects, each with its kind and, after a colon, its differences: "table sr_rf: cycle 1 s → 2 s".
 
-    False when everything was there already.
+    False when there was nothing to change.
     """
 
     created: tuple[str, ...]

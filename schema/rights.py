@@ -1,8 +1,8 @@
 """Rights to single tables, and to groups of them.
 
-ringlog's notes say which logins have them; what PostgreSQL obeys are grants of what belongs to the tables.
-The installer and `ringlog user` make the grants that are missing, so that they survive new tables, other
-groups, renames and tables that move to another server.
+ringlog's own tables record which logins have them; PostgreSQL checks grants on the objects of the tables. The
+installer and `ringlog user` make missing grants, so the rights survive new tables, changed groups, renames
+and moves to another server.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -50,7 +50,7 @@ union
 select login, role, table_name from ringlog.group_right join ringlog.table_group using (group_name)
 """
 
-# what belongs to a table: the role that has it, the privilege, the object
+# the objects of a table: the role that has the right, the privilege, the object
 _OBJECTS = """
 with named as (
   select table_name, table_name as name from unnest(%(tables)s::text[]) as table_name
@@ -104,7 +104,7 @@ class Held:
 
 
 def held(connection: psycopg.Connection) -> dict[tuple[str, str], Held]:
-    """What is held by logins and roles (TABLE_WRITER or TABLE_READER)."""
+    """The rights of logins by roles (TABLE_WRITER or TABLE_READER)."""
     found: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
     query = (
         "select login, role, 0, table_name from ringlog.table_right"
@@ -142,7 +142,7 @@ def split(connection: psycopg.Connection, names: Iterable[str]) -> Held:
 
 
 def hold(connection: psycopg.Connection, login: str, role: str, wanted: Held) -> None:
-    """Gives a login these tables and groups, and takes from it what else it has by this role."""
+    """Gives a login these tables and groups, and revokes all others that it has by this role."""
     before = _pairs(connection)
     for noted, column, names in (
         ("table_right", "table_name", wanted.tables),
@@ -158,8 +158,8 @@ def hold(connection: psycopg.Connection, login: str, role: str, wanted: Held) ->
 
 
 def record_groups(connection: psycopg.Connection, groups: Mapping[str, Sequence[str]]) -> list[str]:
-    """Brings the groups to those of the facility file, and takes rights from those who had them by a group
-    that has changed. Returns what has changed."""
+    """Updates the groups from the facility file, and revokes rights that logins had by a changed group.
+    Returns the changes."""
     there: dict[str, list[str]] = {}
     query = "select group_name, table_name from ringlog.table_group order by 1, 2"
     for group, table in connection.execute(query):
@@ -206,12 +206,12 @@ def grant_missing(connection: psycopg.Connection) -> None:
 
 
 def hide(connection: psycopg.Connection, table: str) -> None:
-    """Takes a table that moves from those who read it by rights to single tables, until `grant_missing`."""
+    """Revokes the rights to read a moving table, until `grant_missing`."""
     _revoke(connection, {pair for pair in _pairs(connection) if pair[1:] == (TABLE_READER, table)})
 
 
 def forget(connection: psycopg.Connection, login: str) -> None:
-    """Takes all rights that a login has by grants of what is ringlog's."""
+    """Revokes all rights of a login on ringlog's objects."""
     for noted in ("table_right", "group_right"):
         connection.execute(
             sql.SQL("delete from {} where login = %s").format(sql.Identifier("ringlog", noted)), [login]

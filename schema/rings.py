@@ -84,7 +84,7 @@ def refill(engine: sa.Engine, table: str) -> tuple[int, int]:
             raise LookupError(f"there is no table {table}")
         weeks = log_partitions(connection, table)
     ring, log = sql.Identifier(schema, table), sql.Identifier("log", table)
-    # what is damaged and nobody has met with yet is mended first
+    # first mend damage that no call has met yet
     _read(engine, partial(run, statements=_WHOLE.format(ring)))
     made = 0
     for week in sorted(weeks, key=lambda week: week.start, reverse=True):

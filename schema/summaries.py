@@ -38,7 +38,8 @@ def is_summarised(column: Column) -> bool:
 
 
 def create_missing(connection: sa.Connection, tables: Collection[Table]) -> list[str]:
-    """Makes what is missing for these tables' summaries, and notes their levels. What was made or changed."""
+    """Creates the missing objects of these tables' summaries, and records their levels. Returns the
+    changes."""
     names = [table.name for table in tables]
     known = catalogue.relations(connection, [SUMMARIES], [f"{name}_until" for name in names])
     of_these = summarised.c.table_name == sa.any_(sa.literal(names, postgresql.ARRAY(sa.TEXT)))
@@ -106,7 +107,7 @@ def _create(connection: sa.Connection, name: str, single: bool) -> None:
     statements = [
         sql.SQL("alter table {} {}").format(identifier, sql.SQL(", ").join(actions)),
         sql.SQL("grant select on {} to {}").format(identifier, sql.Identifier(READER)),
-        # microseconds since 1970: put reads it at no cost of a query, and whatever its snapshot
+        # microseconds since 1970: put reads it without a query, independently of its snapshot
         sql.SQL("create sequence {} minvalue 0").format(sql.Identifier(SUMMARIES, f"{name}_until")),
     ]
     for statement in statements:

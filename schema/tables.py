@@ -34,14 +34,15 @@ def ring_schema(table: Table) -> str:
 
 
 def ring(table: Table, metadata: sa.MetaData) -> sa.Table:
-    """The ring of a table. Its rows 1 to `table.rows` are always there; time is null in one never written.
+    """The ring of a table. Its rows 1 to `table.rows` always exist; time is null in a row that was never
+    written.
 
-    Where the log has every row, the ring has no waveforms: a view, `online.<table>`, takes them from the log.
+    If the log has every row, the ring has no waveforms: a view, `online.<table>`, takes them from the log.
 
-    The B-tree on time serves "the latest rows" and is worth the HOT updates it prevents: putting a row of 200
-    reals costs 4 % more CPU time than with a BRIN index, getting the latest row two thirds less.
+    The B-tree on time finds the latest rows, and prevents HOT updates: a put of 200 reals costs 4 % more CPU
+    time than with a BRIN index, reading the latest row two thirds less.
 
-    It is never analyzed by itself: rows come and go all the time, 200 columns of statistics take 60 to 90 ms
+    Autovacuum never analyzes it: its rows change all the time, statistics of 200 columns take 60 to 90 ms
     each time, and no procedure's plan depends on them.
     """
     return sa.Table(
@@ -82,7 +83,7 @@ def _data_columns(columns: Iterable[Column]) -> Iterator[sa.Column[Any]]:
 
 
 def stored_columns(connection: sa.Connection, schema: str, names: Collection[str]) -> dict[str, Columns]:
-    """The data columns of what is stored in a schema under these names, by name."""
+    """The data columns of the relations of a schema with these names, by name."""
     # reading them by SQLAlchemy's reflection takes five times as long
     statement = sa.text(
         "select relname, coalesce(json_object_agg(attname, format_type(atttypid, atttypmod) order by attnum)"
@@ -101,5 +102,5 @@ def stored_columns(connection: sa.Connection, schema: str, names: Collection[str
 
 @cache
 def _as_sqlalchemy_writes(kind: str) -> str:
-    """A type as `ColumnType.sql` has it, from what PostgreSQL's format_type makes of it."""
+    """A type as `ColumnType.sql` writes it, from PostgreSQL's format_type."""
     return kind.upper().replace("CHARACTER VARYING", "VARCHAR").replace(",", ", ")

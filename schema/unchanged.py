@@ -1,14 +1,13 @@
-"""Whether a database is as an installation left it: then the next one of the same file compares nothing.
+"""Whether a database is unchanged since an installation: then the next one of the same file compares nothing.
 
-To compare all of 600 tables takes seconds. So an installation that has found everything as it should be
-notes of which file it was, by which sources of ringlog, and the state of PostgreSQL's catalogue: for every
-row about ringlog's objects its place (ctid) and the transaction that wrote it (xmin). Whoever changes or
-makes an object, or grants a right to it, writes another row at another place; who drops it deletes the row.
-After a VACUUM FULL of the catalogue, pg_upgrade, or pg_dump and restore the rows are others as well. In all
-these cases everything is compared.
+Comparing 600 tables takes seconds. So an installation that finds nothing to change records its file, the
+sources of ringlog, and the state of PostgreSQL's catalogue: for every row about ringlog's objects its place
+(ctid) and the transaction that wrote it (xmin). Whoever changes or makes an object, or grants a right to it,
+writes another row at another place; who drops it deletes the row. After a VACUUM FULL of the catalogue,
+pg_upgrade, or pg_dump and restore the rows are others as well. In all these cases everything is compared.
 
-What housekeeping changes by itself is left out, and no installation compares it: partitions of the logs, the
-moment from which on a view of `recent` has rows, closed rows, statistics.
+Objects that housekeeping changes are left out, and no installation compares them: partitions of the logs, the
+start of the views of `recent`, closed rows, statistics.
 """
 
 from functools import cache
@@ -43,7 +42,7 @@ State: TypeAlias = dict[str, Any]
 _WRAPS = 2**31
 """transactions after which a note is not used: xmin has 32 bits"""
 
-# rows of the catalogue: kind, where they are, and what of them is compared
+# rows of the catalogue: kind, place, and the compared columns
 _PLACE = "ctid, xmin"
 _KINDS = (
     ("schemas", "schema", _PLACE),
@@ -137,7 +136,7 @@ def note(connection: sa.Connection, state: State) -> None:
 
 @cache
 def _sources() -> str:
-    """The digest of what decides how a facility is installed."""
+    """The digest of everything that determines an installation."""
     digest = sha256()
     for package in ("ringlog.schema", "ringlog.procedures"):
         for name, content in sorted(_contents(files(package), package)):

@@ -1,9 +1,9 @@
 """The version of ringlog's own schema: numbered migrations, and which of them a database has had.
 
 A new database is made from the SQLAlchemy objects of registry, ledger and tiers, and counts as having had all
-migrations. An older one gets the missing ones, in order, in the transaction of the installation. A table that
-is new as a whole needs none: the installer makes what is missing. A migration changes existing objects, and
-is never changed after its release: `migrations/<number>_<title>.sql`, run as ringlog_owner.
+migrations. An older one gets the missing ones, in order, in the transaction of the installation. A new
+table needs none, because the installer creates missing objects. A migration changes existing objects, and is
+never changed after its release: `migrations/<number>_<title>.sql`, run as ringlog_owner.
 """
 
 import re

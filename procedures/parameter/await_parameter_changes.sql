@@ -8,7 +8,7 @@ begin
   if await_parameter_changes."time" is null then
     raise exception 'a time must be given' using errcode = 'null_value_not_allowed';
   end if;
-  -- older changes are committed, or never will be: see parameter_change_in_time
+  -- older changes have ended: see parameter_change_in_time
   if await_parameter_changes."time" > clock_timestamp() - interval '1 minute' and not pg_is_in_recovery() then
     -- the exception ends the lock
     begin

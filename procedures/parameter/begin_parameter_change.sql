@@ -26,7 +26,7 @@ begin
   insert into ringlog.parameter_change as begun ("time", login, program, machine, comment, transaction)
   values (
     greatest(clock_timestamp(), latest."time" + interval '1 microsecond'),
-    -- of the gateway the login is the role it acts for
+    -- for the gateway the login is its current role
     case session_user when 'ringlog_gateway' then current_setting('role') else session_user end,
     coalesce(client[1], session),
     coalesce(client[2], inet_client_addr()::text, ''),

@@ -25,7 +25,7 @@ begin
   select begun.change, begun.changed into change, changed
   from ringlog.begin_parameter_change(words) as begun;
   if before.change = change then
-    -- set twice in one change: what counts is the end of it
+    -- set twice in one change: the last values count
     update {stored} as stored
     set {assignments}
     where {key_matches_wanted} and upper_inf(stored.valid);
@@ -44,7 +44,7 @@ end
 $$;
 
 comment on function {procedure}({stored}, {stored}, integer, text) is
-$$Makes `wanted` the row of now in place of `before`. The caller holds the lock of parameters. A part of the
-procedures that change this table, and for nobody else.$$;
+$$Replaces the current row `before` by `wanted`. The caller holds the lock of parameters. Only the procedures that
+change this table call it.$$;
 
 revoke all on function {procedure}({stored}, {stored}, integer, text) from public;

@@ -1,4 +1,4 @@
--- What the system procedures share: patterns of names, the database they look at, their result sets.
+-- Common functions of the system procedures: patterns of names, the current database, result sets.
 
 create function sys.pattern(pattern text)
 returns text
@@ -55,7 +55,7 @@ returns text
 language sql
 immutable
 as $$
-  -- a range the wrong way round has nothing in it
+  -- a reversed range is empty
   select case
     when string_agg(written, '') is null then case when members ^@ '^' then '.' else '(?!)' end
     else '[' || case when members ^@ '^' then '^' else '' end || string_agg(written, '' order by place) || ']'
@@ -90,7 +90,7 @@ returns oid[]
 language sql
 stable
 as $$
-  -- rights are asked of those only that have such a name
+  -- check rights only for matching names
   select coalesce(array_agg(named.oid), '{}')
   from (
     select relations.oid from sys.every_named_relation as relations
@@ -101,8 +101,8 @@ as $$
 $$;
 
 comment on function sys.relations_named(text, boolean) is
-$$The tables and views of the current database whose name is like a pattern, or is the same. What else is read is then
-found by indexes: it is not read for all tables.$$;
+$$The tables and views of the current database whose name is like a pattern, or is the same. A query that joins with them
+uses indexes instead of reading all tables.$$;
 
 create function sys.remark(description text)
 returns sys.remarks
@@ -132,14 +132,14 @@ begin
     return before;
   end if;
   if lower(database) = 'tempdb' then
-    -- the session's temporary tables; as long as it has none, nothing
+    -- the session's temporary tables, if any
     perform set_config('search_path', coalesce(
       (select quote_ident(nspname) from pg_catalog.pg_namespace where oid = pg_catalog.pg_my_temp_schema()), ''), true);
     return before;
   end if;
   if not exists (select from sys.every_database as databases where databases.name = database) then
     if lower(database) = 'master' then
-      -- the database that the login has without asking, as after `use master`
+      -- the login's default database, as after `use master`
       perform set_config('search_path', reset_val, true) from pg_catalog.pg_settings where name = 'search_path';
       return before;
     end if;

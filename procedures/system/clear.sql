@@ -1,5 +1,5 @@
--- Drops what an earlier version made: views, functions, types, each kind in one statement, as they may depend on one
--- another. What somebody else has built on them makes PostgreSQL refuse, with its name.
+-- Drops the objects of an earlier version: views, functions, types, each kind in one statement, because they may depend
+-- on one another. PostgreSQL refuses if another object depends on them, and names it.
 do $$
 declare
   system constant regnamespace[] := array['sys', 'sybsystemprocs', 'tsql_information_schema']::regnamespace[];
@@ -9,7 +9,7 @@ declare
   step text;
   listed text;
 begin
-  -- a view is its function's rows, which are those of the view that defines it: see elsewhere.sql
+  -- each view returns its function's rows: see elsewhere.sql
   foreach step in array case when is_made_of_functions then '{views,rows,definitions}' else '{rows,views}' end::text[]
   loop
     if step = 'rows' then

@@ -6,12 +6,12 @@ select
   relations.type as table_type,
   coalesce(said.shown, columns.attname)::name as name,
   columns.attnum as number,
-  -- without gaps where columns were dropped. The table's name is among what rows are parted by, so that a query for one
-  -- name reads no other table's columns
+  -- without gaps for dropped columns. Partitioned by the table's name too, so that a query for one name reads no other
+  -- table's columns
   row_number() over (partition by columns.attrelid, relations.name order by columns.attnum)::integer as place,
   columns.atttypid as type,
   columns.atttypmod as typmod,
-  -- the T-SQL type it was declared with, where PostgreSQL's says less
+  -- the declared T-SQL type, where PostgreSQL's has less information
   coalesce(said.type, domains.typname::text) as declared,
   not columns.attnotnull as is_nullable,
   columns.attidentity <> '' as is_identity,
@@ -33,7 +33,7 @@ where columns.attnum > 0
   and not columns.attisdropped
   and pg_catalog.has_column_privilege(relations.oid, columns.attnum, 'select, insert, update, references');
 
--- A view whose first column is the relation shows all but that, and is a function's rows for one relation: see
+-- A view whose first column is the relation hides this column and returns a function's rows for one relation: see
 -- elsewhere.sql.
 create view sys.columns as
 select

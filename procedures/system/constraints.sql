@@ -1,5 +1,5 @@
--- Keys and checks of tables: objects with what PostgreSQL's catalogue has under their oid, which has an index. Joined by
--- numbers that have none, each of thousands would be looked for among all others.
+-- Keys and checks of tables: objects joined with PostgreSQL's catalogue by their oid, which has an index. A join by numbers
+-- without an index would scan all objects for each.
 create view sys.key_constraints as
 select
   objects.*,

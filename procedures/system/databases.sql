@@ -1,4 +1,4 @@
--- Databases: the schemas a caller may use. They have numbers by age, from 1 on, whoever asks.
+-- Databases: the schemas that the caller may use. Their numbers, from 1, are by age and the same for all callers.
 create view sys.every_database as
 select
   numbered.oid,
@@ -94,4 +94,4 @@ from (values
   (1539, 'max degree of parallelism', pg_catalog.current_setting('max_parallel_workers_per_gather')::integer)
 ) as listed (number, name, value);
 
-comment on view sys.configurations is 'SQL Server: sys.configurations, what PostgreSQL has of it';
+comment on view sys.configurations is 'SQL Server: sys.configurations, the settings that PostgreSQL has';

@@ -1,4 +1,4 @@
--- What has a column of that name, by which PostgreSQL finds the few objects of which a query asks: see below.
+-- The views with a column of that name, by which PostgreSQL finds the few objects of a query: see below.
 create function sys.described(database text, with_procedures boolean)
 returns table (relation oid, object_id integer, id integer, table_name sys.sysname)
 language plpgsql
@@ -19,12 +19,12 @@ begin
 end
 $$;
 
--- Every view is a function, which PostgreSQL runs once for a query and takes as a table of so many rows: planned
--- into each other, a few of these views would be joined row by row for minutes. And once more with the name of a
--- database: log..sysobjects is sys.sysobjects('log').
+-- Every view returns the rows of a function, which PostgreSQL runs once for a query. If the views were planned into each
+-- other, a join of a few would take minutes. Each function also exists with the name of a database: log..sysobjects is
+-- sys.sysobjects('log').
 --
--- A view of columns, whose first column is the relation, is a function for one relation and is called for each that
--- a query wants: `where object_id = …` is decided before, so that one table's columns cost no more among thousands.
+-- A view of columns, whose first column is the relation, has a function for one relation, called for each relation of
+-- the query: `where object_id = …` is evaluated first, so one table's columns cost the same among thousands of tables.
 do $$
 declare
   seen record;
@@ -76,7 +76,7 @@ begin
       );
       execute format('create view %I.%I as ', seen.schema, seen.name) || format(body, 'null');
       execute format('comment on view %I.%I is %L', seen.schema, seen.name, seen.description);
-      -- by SQL, so that it is a part of the query as the view is
+      -- in SQL, so that it is inlined into the query
       execute format(
         'create view %1$I.%2$I as select %3$s from %1$I.%4$I',
         seen.schema, 'every_shown_row_of_' || seen.name, seen.shown, seen.definition

@@ -6,7 +6,7 @@ select
   indexes.indexrelid as oid,
   sys.shown_index(constraints.oid, constraints.conname, classes.relname, tables.relname)::name as name,
   (1 + row_number() over (
-    -- by the column that is shown, so that a query for one relation numbers no others'
+    -- by the visible column, so that a query for one relation numbers only its indexes
     partition by relations.oid order by indexes.indisprimary desc, indexes.indexrelid
   ))::integer as number,
   indexes.indisunique as is_unique,
@@ -100,7 +100,7 @@ $$;
 
 comment on function sys.parts_of(oid) is 'A table and the weeks it consists of.';
 
--- A table, which is its index 0, and its indexes. Weeks of a table are no partitions of their own.
+-- A table (its index 0) and its indexes. Weeks of a table are not shown as partitions.
 create view sys.every_partition as
 select
   relations.oid as relation,
@@ -120,7 +120,7 @@ select
   1 as partition_number,
   parts.oid::bigint as hobt_id,
   (
-    -- the rows PostgreSQL's statistics know of, those of weeks added up
+    -- rows by PostgreSQL's statistics, the sum of all weeks
     select coalesce(sum(pg_catalog.pg_stat_get_live_tuples(weeks.relid)), 0)::bigint
     from sys.parts_of(parts.relation) as weeks
   ) as rows

@@ -1,5 +1,5 @@
--- INFORMATION_SCHEMA as T-SQL has it (SQL Server: System Information Schema Views). Its types are those of T-SQL and
--- its schema is dbo in each database, which PostgreSQL's own information_schema does not say.
+-- INFORMATION_SCHEMA of T-SQL (SQL Server: System Information Schema Views), with T-SQL's types and the schema dbo in each
+-- database, unlike PostgreSQL's own information_schema.
 
 create view tsql_information_schema.schemata as
 select

@@ -10,7 +10,7 @@ begin
   if exists (select from sys.every_procedure as procedures where procedures.oid = id::oid)
     or exists (select from sys.every_trigger as triggers where triggers.oid = id::oid)
   then
-    -- a procedure written in T-SQL keeps the text it was made of
+    -- the original text of a procedure written in T-SQL
     if pg_catalog.to_regprocedure('tsql.source(oid)') is not null then
       execute 'select tsql.source($1)' into source using id::oid;
     end if;

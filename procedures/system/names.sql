@@ -1,5 +1,5 @@
--- Names and numbers of things: SQL Server's metadata functions. What there is not, or what the caller has no right
--- to, is null.
+-- SQL Server's metadata functions for names and numbers. They return null for objects that do not exist or that the
+-- caller has no right to.
 
 create function sys.parsename(name text, part integer)
 returns text
@@ -68,7 +68,7 @@ returns text
 language sql
 stable
 as $$
-  -- log..t and log.dbo.t name a database; t and dbo.t are of the current one, and log.t is PostgreSQL's log..t
+  -- log..t and log.dbo.t name a database; t and dbo.t are in the current one; log.t is log..t, as in PostgreSQL
   select coalesce(sys.parsename(name, 3), nullif(sys.parsename(name, 2), 'dbo'), current_schema())
 $$;
 
@@ -124,7 +124,7 @@ begin
     from sys.every_procedure as procedures
     where procedures.name = any (spellings)
       and procedures.type = coalesce(kind, procedures.type)
-      -- ringlog's own are in every database, another's are not
+      -- ringlog's procedures are in every database, other schemas' are not
       and schema is not null
       and procedures.schema in (sys.database_of(name), 'ringlog')
     order by procedures.schema = 'ringlog', procedures.name <> object, procedures.oid
@@ -384,7 +384,7 @@ as $$
     when lower(rtrim(role)) in ('serveradmin', 'securityadmin', 'processadmin', 'setupadmin', 'bulkadmin', 'diskadmin',
       'dbcreator') then 0
   end
-  -- null for a login that there is not
+  -- null for an unknown login
   from pg_catalog.pg_roles as logins
   where logins.rolname = coalesce(rtrim(login), current_user)
 $$;

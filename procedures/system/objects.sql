@@ -1,6 +1,6 @@
--- Objects of the current database: its tables and views, those that the caller has any right to, their
--- constraints, and the procedures that the caller may execute, which are found whatever the database. An id is
--- PostgreSQL's oid. What PostgreSQL does not keep, as when an object was made, is null.
+-- Objects of the current database: tables and views on which the caller has any right, their constraints, and, in every
+-- database, the procedures that the caller may execute. An id is PostgreSQL's oid. Information that PostgreSQL does not
+-- keep, such as the creation time, is null.
 create function sys.may_see(relation oid)
 returns boolean
 language sql
@@ -27,8 +27,8 @@ as $$
   from sys.declaration(pg_catalog.col_description(relation, number)) as said
 $$;
 
--- An index of a key has the constraint's name. One of `create index` has its table's name in front: in PostgreSQL an index
--- stands beside the tables.
+-- An index of a key has the constraint's name. One of `create index` has its table's name in front, because in PostgreSQL
+-- indexes and tables share a namespace.
 create function sys.shown_index(constraint_id oid, constraint_name name, index_name name, table_name name)
 returns text
 language sql
@@ -54,8 +54,8 @@ $$;
 comment on function sys.is_global(oid) is
 'Whether a table of schema tsql_global is a global temporary table (##t) of a session that is there.';
 
--- tempdb has the session's temporary tables and the global ones, the former named as SQL Server names it there: underscores to 116 characters, and
--- twelve of a number.
+-- tempdb has the session's temporary tables and the global ones. The former have SQL Server's names there: padded with
+-- underscores to 116 characters, then a number of twelve.
 -- A name is shown in the case in which T-SQL declared it.
 create view sys.every_named_relation as
 select
@@ -70,7 +70,7 @@ select
   relkind as kind,
   reltuples as tuples
 from pg_catalog.pg_class
--- shown_name, as a join: in a query for columns it would be called for each of them
+-- shown_name as a join: as a function it would be called for each column
 left join pg_catalog.pg_description
   on objoid = oid and classoid = 'pg_catalog.pg_class'::regclass and objsubid = 0
 cross join lateral sys.declaration(pg_description.description) as said
@@ -78,21 +78,21 @@ where (
     relnamespace = (
       select oid from pg_catalog.pg_namespace where nspname = pg_catalog.current_schema()
     )
-    -- tempdb has those of all sessions; it is without a schema as long as the session has none of its own
+    -- tempdb has those of all sessions; it has no schema while the session has no temporary table
     or relnamespace = 'tsql_global'::regnamespace
     and (pg_catalog.current_schema() is null or pg_catalog.current_schema() like 'pg\_temp\_%')
     and sys.is_global(oid)
   )
   and relkind in ('r', 'p', 'v', 'm', 'f')
   and not relispartition
-  -- but those of table variables
+  -- except those of table variables
   and (relpersistence <> 't' or relname like '#%' and relname not like '#@%');
 
 create view sys.every_relation as
 select * from sys.every_named_relation
 where sys.may_see(oid);
 
--- What is said of tables, and of their columns too (number 0: of the table itself): by COMMENT ON, or by the facility file.
+-- Descriptions of tables (number 0) and of their columns, from COMMENT ON or the facility file.
 create view sys.every_table_description as
 select
   objoid as relation,
@@ -102,7 +102,7 @@ where classoid = 'pg_catalog.pg_class'::regclass
   and objsubid = 0
   and description not like 'T-SQL "%'
   and description not like 'T-SQL view of PostgreSQL %'
-  -- of a log with archived weeks ringlog says so to users of PostgreSQL
+  -- the comment of a log with archived weeks, for users of PostgreSQL
   and not (description like '%ringlog.cold_week%' and exists (
     select from pg_catalog.pg_class
     where pg_class.oid = objoid and relnamespace = 'log'::regnamespace
@@ -132,7 +132,7 @@ select
   columns.attnum,
   concat_ws(', ', signals.signal, nullif(signals.unit, ''), nullif(signals.description, ''))
 from pg_catalog.pg_class as relations
--- table by table: before PostgreSQL has statistics of thousands of new signals, it would read all for one table
+-- table by table: without statistics of thousands of new signals PostgreSQL would read all for one table
 cross join lateral (
   select * from ringlog.signal as here
   where here.table_name = relations.relname::text collate "default" and here.valid_to is null
@@ -142,7 +142,7 @@ join pg_catalog.pg_attribute as columns
   on columns.attrelid = relations.oid and columns.attname = signals.column_name
 where relations.relnamespace in ('online'::regnamespace, 'log'::regnamespace);
 
--- A procedure that T-SQL made may be a function of PostgreSQL's: its text says what it is.
+-- A T-SQL procedure may be a function in PostgreSQL; its text determines its kind.
 create view sys.every_procedure as
 select
   procedures.oid,
@@ -174,7 +174,7 @@ where procedures.prokind in ('f', 'p')
     'tsql_information_schema')
   and pg_catalog.has_function_privilege(procedures.oid, 'execute')
   and pg_catalog.has_schema_privilege(schemas.oid, 'usage')
-  -- what an extension brings is PostgreSQL's own
+  -- objects of extensions count as PostgreSQL's own
   and not exists (
     select from pg_catalog.pg_depend as depending
     where depending.classid = 'pg_catalog.pg_proc'::regclass
@@ -198,8 +198,8 @@ from pg_catalog.pg_constraint as constraints
 join sys.every_relation as relations on relations.oid = constraints.conrelid
 where constraints.contype in ('p', 'u', 'f', 'c');
 
--- A default as T-SQL says it, where it is a literal behind conversions to the column's type, or the time of now; any
--- other one is in PostgreSQL's words.
+-- A default in T-SQL if it is a literal with conversions to the column's type, or the current time; any other one in
+-- PostgreSQL's SQL.
 create function sys.default_text(expression text)
 returns text
 language sql
@@ -216,7 +216,7 @@ as $$
   ) as said
 $$;
 
--- An expression in PostgreSQL's words, without the schema of T-SQL's operators.
+-- An expression in PostgreSQL's SQL, without the schema of T-SQL's operators.
 create function sys.shown_expression(expression text)
 returns text
 language sql
@@ -248,7 +248,7 @@ cross join pg_catalog.regexp_match(
   said.expression, '^tsql\.named_default\((.*), ''((?:[^'']|'''')*)''::text\)$'
 ) as named (of_default);
 
--- Triggers that T-SQL made, each by the function that has its text; those of further events are parts of it.
+-- T-SQL triggers, one for each function that has the text; triggers of further events are parts of it.
 create view sys.every_trigger as
 select
   functions.oid,
@@ -260,7 +260,7 @@ join sys.every_relation as relations on relations.oid = triggers.tgrelid
 join pg_catalog.pg_proc as functions on functions.oid = triggers.tgfoid and functions.proname = triggers.tgname
 where not triggers.tgisinternal
   and functions.prosrc like '%-- compiled from T-SQL, %'
-  -- tsql.create_trigger names the function of a further event so
+  -- the name that tsql.create_trigger gives the function of a further event
   and not exists (
     select from pg_catalog.pg_proc as first
     where first.pronamespace = functions.pronamespace
@@ -336,7 +336,7 @@ select
   0::smallint as temporal_type,
   'NON_TEMPORAL_TABLE'::sys.sysname as temporal_type_desc
 from sys.objects as objects
--- by the oid, which has an index: as a number it would be looked for in all relations, again and again
+-- by the oid, which has an index: a join by number would scan all relations for each
 join pg_catalog.pg_class as classes on classes.oid = objects.object_id::oid
 where objects.type = 'U';
 
@@ -388,7 +388,7 @@ where objects.type = 'TR';
 
 comment on view sys.triggers is 'SQL Server: Catalog Views, sys.triggers';
 
--- Kinds of objects that there are none of, for those who ask.
+-- Empty views for kinds of objects that do not exist here.
 create view sys.synonyms as
 select objects.*, null::text as base_object_name from sys.objects as objects where false;
 

@@ -1,4 +1,4 @@
--- Users: the roles of PostgreSQL, and dbo, to whom all that a database has belongs.
+-- Users: PostgreSQL's roles, and dbo, the owner of everything in a database.
 create view sys.database_principals as
 select
   listed.name,
@@ -79,7 +79,7 @@ where type = 'S';
 
 comment on view sys.syslogins is 'SQL Server and ASE: syslogins';
 
--- Who has the rights of which role.
+-- Members of roles.
 create view sys.database_role_members as
 select
   members.roleid::integer as role_principal_id,

@@ -1,4 +1,4 @@
--- SQL Server's property functions. A property that is not known here is null, as SQL Server has it for a wrong name.
+-- SQL Server's property functions. An unknown property is null, as for a wrong name in SQL Server.
 
 create function sys.serverproperty(property text)
 returns text

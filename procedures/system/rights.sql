@@ -1,2 +1,2 @@
--- Everyone may look: what there is to see goes by each caller's own rights.
+-- Everyone may read the catalogue, which shows the objects that each caller has rights on.
 grant select on all tables in schema sys, tsql_information_schema to public;

@@ -61,7 +61,7 @@ begin
     return -1;
   end if;
   begin
-    -- 0 waits without end
+    -- 0 waits without limit
     perform set_config('lock_timeout', greatest("LockTimeout", 0)::text, true);
     case
       when owner = 'session' and mode = 'shared' then perform pg_catalog.pg_advisory_lock_shared(key);

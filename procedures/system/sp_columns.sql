@@ -3,8 +3,8 @@ returns jsonb
 language sql
 stable
 as $$
-  -- by table and column. Looked up in memory: before PostgreSQL has statistics of thousands of new columns, a join
-  -- with all their signals may take seconds
+  -- by table and column. Looked up in memory: without statistics of thousands of new columns a join with all their
+  -- signals may take seconds
   select coalesce(jsonb_object_agg(format('%s.%s', described.relation, described.number), described.description), '{}')
   from sys.every_description as described
   where described.relation = any (relations)
@@ -54,7 +54,7 @@ begin
     columns.table_name::sys.sysname,
     columns.name::sys.sysname,
     sys.odbc_type(types.odbc, odbcver)::smallint,
-    -- clients know an identity column by it
+    -- clients recognize an identity column by it
     (types.name || case when columns.is_identity then ' identity' else '' end)::sys.sysname,
     types.odbc_precision,
     types.odbc_length,

@@ -1,4 +1,4 @@
--- As in ASE's syscolumns: of texts without a limit it is that of the pointer.
+-- As in ASE's syscolumns: the length of a text without limit is that of its pointer.
 create function sys.ase_bytes(characters integer, bytes integer, ase_length integer)
 returns integer
 language sql
@@ -131,7 +131,7 @@ $$;
 
 comment on function sys.sp_help(text) is
 $$SQL Server: sp_help, without filegroups and row GUIDs. Without a name the objects of the current database; of a table
-its columns, indexes, constraints; of a procedure its parameters; of a type what it is.$$;
+its columns, indexes, constraints; of a procedure its parameters; of a type its definition.$$;
 
 create function sybsystemprocs.sp_help(objname text default null)
 returns integer

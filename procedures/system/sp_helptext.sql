@@ -26,4 +26,4 @@ $$;
 
 comment on function sys.sp_helptext(text) is
 $$SQL Server and ASE: sp_helptext. The text of a procedure, view or trigger, by lines, those longer than 255 characters in pieces:
-in T-SQL what was created in T-SQL; of what was not, procedures have PostgreSQL's words and views none.$$;
+the T-SQL of objects that T-SQL created; otherwise PostgreSQL's text of a procedure, and none of a view.$$;

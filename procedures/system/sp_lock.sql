@@ -28,7 +28,7 @@ as $$
       when 'advisory' then locks.classid || ':' || locks.objid
       else coalesce(locks.transactionid::text, locks.virtualxid, '')
     end::sys.sysname,
-    -- the mode of SQL Server that meets the same others
+    -- SQL Server's mode with the same conflicts
     case locks.mode
       when 'AccessShareLock' then 'Sch-S' when 'RowShareLock' then 'IS' when 'RowExclusiveLock' then 'IX'
       when 'ShareUpdateExclusiveLock' then 'U' when 'ShareLock' then 'S' when 'ShareRowExclusiveLock' then 'SIX'
@@ -40,7 +40,7 @@ as $$
       select oid from pg_catalog.pg_database where datname = pg_catalog.current_database()
     ))
     and (spid1 is null or sys.spid_of(locks.pid) in (spid1, spid2))
-    -- those of this call itself say nothing
+    -- without the locks of this call
     and locks.pid <> pg_catalog.pg_backend_pid()
   order by 1, 5, 6
 $$;

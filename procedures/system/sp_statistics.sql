@@ -124,11 +124,11 @@ declare
   before constant text := sys.enter(table_qualifier);
   named constant oid[] := sys.relations_named(table_name, false);
 begin
-  -- no column changes by itself with every update of its row
+  -- no column changes by itself at each update of its row
   if upper(col_type) = 'R' then
     return query
     select
-      -- for the session, and no pseudo column
+      -- valid for the session; not a pseudo column
       2::smallint,
       columns.name::sys.sysname,
       sys.odbc_type(types.odbc, odbcver)::smallint,

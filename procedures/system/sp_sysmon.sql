@@ -1,4 +1,4 @@
--- What PostgreSQL has counted up to now: two samples make sp_sysmon's report.
+-- PostgreSQL's current counts: two samples make sp_sysmon's report.
 create function sys.counters()
 returns table (section text, item text, value numeric)
 language plpgsql
@@ -6,7 +6,7 @@ as $$
 declare
   version constant integer := current_setting('server_version_num')::integer;
 begin
-  -- otherwise a transaction sees the same counts for ever
+  -- otherwise a transaction keeps seeing the same counts
   perform pg_catalog.pg_stat_clear_snapshot();
   return query
   select 'transaction', counted.item, counted.value::numeric
@@ -35,7 +35,7 @@ begin
     ('records', known.wal_records::numeric), ('pages', known.wal_fpi::numeric), ('bytes', known.wal_bytes)
   ) as counted (item, value);
 
-  -- pg_stat_io: operations since 16, bytes and the log since 18
+  -- pg_stat_io: operations since PostgreSQL 16, bytes and the log since 18
   if version >= 180000 then
     return query execute
       'select ''io'', what || '' '' || verb, sum(value) from (
@@ -105,7 +105,7 @@ returns text
 language sql
 stable
 as $$
-  -- a partition counts as the table it is of
+  -- a partition counts for its table
   select relations.relnamespace::regnamespace || '..' || relations.relname
   from pg_catalog.pg_class as relations
   where relations.oid = coalesce(pg_catalog.pg_partition_root(relation), relation)
@@ -121,7 +121,7 @@ declare
   wanted constant text := lower(section);
   begun timestamptz;
   before jsonb;
-  -- what was counted in the interval
+  -- the counts of the interval
   counted jsonb;
   seconds numeric;
   committed numeric;
@@ -220,7 +220,7 @@ begin
     order by listed.written desc, listed.item
     $query$, counted, seconds, 'Table');
   end if;
-  -- PostgreSQL counts calls only where track_functions says so; the gateway's own count follows in any case
+  -- PostgreSQL counts calls only with track_functions; the gateway's own counts always follow
   if coalesce(wanted, 'procs') = 'procs' and exists (
     select from jsonb_to_recordset(counted) as changes (section text, count numeric)
     where changes.section = 'function calls' and changes.count > 0
@@ -305,7 +305,7 @@ declare
   rows refcursor;
   counted jsonb;
 begin
-  -- there are some dozens of counts for each procedure of the catalogue: those of the called ones do
+  -- dozens of counts for each procedure: only those of called procedures are kept
   with later as materialized (
     select * from sys.read_metrics(after)
   ),
@@ -386,7 +386,7 @@ begin
       from counts
       group by counts.procedure
     ) as listed
-    -- the bounds of the buckets; there is none above the last
+    -- the bounds of the buckets; the last has none
     cross join lateral (
       select
         min(buckets.bound) filter (where buckets.count >= 0.5 * listed.calls) as half,

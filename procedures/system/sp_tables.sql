@@ -20,7 +20,7 @@ declare
   before text;
   named oid[];
 begin
-  -- ODBC's SQLTables: nothing but one % asks for the databases, the owners, the types there are
+  -- ODBC's SQLTables: a single % requests the list of databases, owners or types
   if table_qualifier = '%' and table_name = '' and table_owner = '' then
     return query
     select databases.name::sys.sysname, null::sys.sysname, null::sys.sysname, null::sys.sysname, null::sys.remarks

@@ -3,7 +3,7 @@ returns setof pg_catalog.pg_stat_activity
 language plpgsql
 stable
 rows 100
--- PostgreSQL shows a login its own sessions, but not the role that the login has taken
+-- PostgreSQL shows a session's details to its login, but not to the role that the login has set
 set role to 'none'
 as $$
 begin
@@ -11,7 +11,7 @@ begin
   select sessions.*
   from pg_catalog.pg_stat_activity as sessions
   where sessions.datname = pg_catalog.current_database()
-    -- of others' the kind is not visible
+    -- the kind of other sessions is not visible
     and coalesce(sessions.backend_type, 'client backend') = 'client backend';
 end
 $$;
@@ -21,7 +21,7 @@ returns integer
 language sql
 stable
 as $$
-  -- the gateway sets application_name to its number of a client, the client's program and machine: "17 program (machine)"
+  -- the gateway sets application_name to the client's number, program and machine: "17 program (machine)"
   select coalesce(substring(sessions.application_name from '^(\d+) .* \(.*\)$')::integer, sessions.pid)
   from sys.activity() as sessions
   where sessions.pid = spid_of.pid

@@ -1,4 +1,4 @@
--- What T-SQL calls PostgreSQL's types: the types that the gateway announces (gateway/src/convert/announcing.rs).
+-- T-SQL's names of PostgreSQL's types, as announced by the gateway (gateway/src/convert/announcing.rs).
 
 -- A name, as SQL Server declares it: announced as nvarchar(128). A result column of a function keeps its length only
 -- through a domain.
@@ -276,7 +276,7 @@ as $$
       coalesce(behind.typmod, described_type.typmod) as typmod
   ) as base
   join sys.every_announced_type as announced
-    -- what has no type of its own goes as text
+    -- a type without a T-SQL type is sent as text
     on announced.type = case when base.type in (select known.type from sys.every_announced_type as known)
       then base.type else 'pg_catalog.text'::regtype end
   cross join lateral (
@@ -333,8 +333,8 @@ as $$
 $$;
 
 comment on function sys.described_type(oid, integer, text) is
-$$What a PostgreSQL type with its modifier is in T-SQL, or what it was declared as there, as the gateway announces it to clients of 7.3 and later
-(name to ss_nullable) and to those of TDS 5.0 (ase_…).$$;
+$$The T-SQL type of a PostgreSQL type with its modifier, or the declared one, as the gateway announces it to clients of 7.3
+and later (name to ss_nullable) and to those of TDS 5.0 (ase_…).$$;
 -- Of text, ntext, varchar, char, nvarchar and nchar; null of other types.
 create function sys.collation_of(system_type_id integer)
 returns sys.sysname
