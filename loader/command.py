@@ -145,7 +145,7 @@ def load(
         ),
     ] = None,
 ) -> None:
-    """Write: one process per table calls put_<table> at the table's cycle, until Ctrl-C or SIGTERM.
+    """Run the writers: one process per table calls put_<table> at the table's cycle, until Ctrl-C or SIGTERM.
 
     SIGHUP and `ringlog reload` read the facility file again.
     """
@@ -187,9 +187,9 @@ def load(
 
 
 def reload(spool: Spool = None) -> None:
-    """Let running writers go by their facility file as it is now: cycle, sampling, deadbands.
+    """Make running writers read their changed facility file: cycle, sampling, deadbands.
 
-    Code 1: something in it needs more than that.
+    Code 1: other changes need a restart.
     """
     folder = spool or default_spool()
     answers = 0

@@ -25,9 +25,7 @@ def report(output: Output = OUTPUT, compare: Compare = None) -> None:
 def everything(
     time: Annotated[
         str,
-        typer.Option(
-            "--time", metavar="T", help="How long the loads of each experiment last together: 30s, 10min."
-        ),
+        typer.Option("--time", metavar="T", help="Total duration of each experiment's loads: 30s, 10min."),
     ] = "30s",
     only: Annotated[
         str | None,

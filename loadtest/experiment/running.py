@@ -23,11 +23,11 @@ Data = Annotated[
     typer.Option(
         metavar="DIR",
         show_default="temporary",
-        help="A folder for our own server's data, which are removed at the end; a long load writes much.",
+        help="Folder for the temporary server's data, which are removed at the end; a long load writes much.",
     ),
 ]
 Output = Annotated[
-    Path, typer.Option(metavar="DIR", help="Where the report goes; it has all experiments found there.")
+    Path, typer.Option(metavar="DIR", help="Folder of the report, which covers all experiments found there.")
 ]
 Compare = Annotated[
     Path | None,

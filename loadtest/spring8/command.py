@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ringlog.loadtest.spring8.scene import Experiment
 
 app = typer.Typer(
-    help="Experiments of five papers, repeated: what was measured there, and the same here.",
+    help="Repeat the experiments of five papers, and compare the results.",
     no_args_is_help=True,
 )
 
@@ -101,7 +101,8 @@ ForeignWorkers = Annotated[
         metavar="N",
         min=1,
         show_default=False,
-        help="Python users come from so many `ringlog loadtest locust --worker` instead, from any machine.",
+        help="Use this number of `ringlog loadtest locust --worker` processes, on any machine, "
+        "as Python users.",
     ),
 ]
 _CORES = max(1, min(os.cpu_count() or 1, 8))
@@ -153,7 +154,7 @@ def columns(
     time: Time = "5s",
     widths: Annotated[
         str,
-        typer.Option("--columns", metavar="A,B,...", help="Data columns of the tables of our own server."),
+        typer.Option("--columns", metavar="A,B,...", help="Data columns of the temporary server's tables."),
     ] = "10,25,50,100,150,200,250",
     url: Url = None,
     dsn: Dsn = None,
@@ -187,7 +188,7 @@ def users(
     expect_workers: ForeignWorkers = None,
     output: Output = OUTPUT,
 ) -> None:
-    """Ever more users: at the normal rate in Python, at the highest as native writers."""
+    """Increasing numbers of users: Python users at the normal rate, native writers at the highest."""
     with _experiment(
         time, facility, url, reader or "", dsn, data, clients, processes, expect_workers, output
     ) as run:
@@ -209,8 +210,9 @@ def locust(
     dsn: Dsn = None,
     data: Data = None,
 ) -> None:
-    """Locust with our users, its web page and its own options, as --headless, --run-time 1h, --processes 4,
-    --master, --worker; then a check of every row. A worker needs --url and the facility of its master."""
+    """Locust with ringlog's users, its web page and its own options, as --headless, --run-time 1h,
+    --processes 4, --master, --worker; then a check of every row. A worker needs --url and the facility of its
+    master."""
     from ringlog.loadtest.spring8.locust_run import run, work
 
     with errors_reported(), temporary_folder() as folder:

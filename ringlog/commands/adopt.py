@@ -34,9 +34,9 @@ def adopt(
         ),
     ] = None,
     every: Annotated[
-        bool, typer.Option("--all-databases", help="All databases but those of the server itself.")
+        bool, typer.Option("--all-databases", help="All databases except the server's own.")
     ] = False,
-    output: Annotated[Path, typer.Option("--output", metavar="FOLDER", help="Where the files go.")] = Path(
+    output: Annotated[Path, typer.Option("--output", metavar="FOLDER", help="Folder for the files.")] = Path(
         "adopted"
     ),
     tds_version: Annotated[
@@ -48,20 +48,21 @@ def adopt(
             "--rules",
             metavar="FILE",
             show_default=False,
-            help="What a person has decided (TOML): [ring.TABLE] with seq_no, time, log, cycle; "
+            help="Decisions about tables (TOML): [ring.TABLE] with seq_no, time, log, cycle; "
             'site = [TABLES]; of several databases "DATABASE.TABLE".',
         ),
     ] = None,
     timezone: Annotated[
-        str, typer.Option(metavar="ZONE", help="What the old server's times without a zone mean (IANA name).")
+        str,
+        typer.Option(metavar="ZONE", help="Time zone of the old server's times without a zone (IANA name)."),
     ] = "UTC",
-    copies: Annotated[bool, typer.Option("--copy", help="Bring the rows over, to --data or --dsn.")] = False,
+    copies: Annotated[bool, typer.Option("--copy", help="Copy the rows to --data or --dsn.")] = False,
     charset: Annotated[
         str,
         typer.Option(
             metavar="NAME",
             show_default=False,
-            help="What char and varchar are in at the old server, where it does not report that or is wrong: "
+            help="Character set of char and varchar at the old server, if it reports none or a wrong one: "
             "iso_1, cp850, cp1252, roman8, eucjis, sjis, utf8, …",
         ),
     ] = "",
@@ -71,13 +72,13 @@ def adopt(
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
-    """Read an old server's catalogue, and write what becomes of it: facility file, T-SQL, logins, a report.
+    """Read an old server's catalogue, and write a facility file, T-SQL, logins and a report.
 
     Each of several databases becomes a schema of its name, in one facility: database..table stays the same.
 
-    Nothing is changed at the old server. With --copy the rows of its rings, logs and other tables are brought
-    over, checked value by value, while it runs; a second run brings what has changed. Code 1: an object is
-    refused, or copied rows are not the same.
+    Nothing is changed at the old server. With --copy the rows of its rings, logs and other tables are copied
+    while it runs, and compared value by value; a second run copies the changes. Code 1: an object is refused,
+    or copied rows are not the same.
     """
     # a TDS client, which `ringlog serve` does without
     import pymssql

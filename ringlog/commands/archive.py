@@ -40,7 +40,7 @@ def recall_weeks(
 
 @archive_app.command("status")
 def archive_status(data: Data = None, dsn: Dsn = None) -> None:
-    """List what is in the archives of all servers, by table."""
+    """List the archived weeks of all servers, by table."""
     from ringlog.history.manifest import manifest, settings
 
     with chosen_database(data, dsn).opened() as conninfo:

@@ -47,7 +47,7 @@ def cert(
         int, typer.Option("--days", metavar="N", min=1, max=36500, help="How long the certificate is valid.")
     ] = 3650,
 ) -> None:
-    """Make a certificate for TLS, signed by its own key: clients trust it when they are given it."""
+    """Make a certificate for TLS, signed by its own key, to be given to the clients."""
     files = [directory / "ringlog.crt", directory / "ringlog.key"]
     for file in files:
         if file.exists():

@@ -60,7 +60,9 @@ def demo(
             help="Facility file (TOML).",
         ),
     ],
-    seconds: Annotated[float, typer.Option(metavar="S", min=1, help="How long to write and read.")] = 60.0,
+    seconds: Annotated[
+        float, typer.Option(metavar="S", min=1, help="Duration of writing and reading.")
+    ] = 60.0,
     data: Annotated[
         Path | None,
         typer.Option(metavar="DIR", show_default="temporary", help="A new data directory, which is kept."),
@@ -75,7 +77,7 @@ def demo(
         ),
     ] = None,
 ) -> None:
-    """The main job for a minute: a server, a writer and a reader per table; then a check of every row."""
+    """Run a server, and a writer and a reader per table, for a minute; then check every row."""
     demand("matplotlib", "pymssql")
     demand_parts()
     loaded = load_facility(facility)

@@ -18,7 +18,7 @@ FacilityFile = Annotated[Path, typer.Option("--facility", metavar="FILE", help="
 
 
 def init(facility: FacilityFile, data: Data = None, dsn: Dsn = None, postgres: Programs = None) -> None:
-    """Install a facility, or what its file has gained since; a second run changes nothing."""
+    """Install a facility, or the additions to its file; a second run changes nothing."""
     database = chosen_database(data, dsn, postgres)
     loaded = load_facility(facility)
     with database.opened(make=True) as conninfo:

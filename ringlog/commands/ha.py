@@ -109,8 +109,8 @@ def status(
     config: Config = _CONFIG,
     machine: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
-    """Which machine is the primary, how the others follow, whom each gateway reaches. Code 1: something is
-    amiss."""
+    """Show the primary, the lag of the others, and the PostgreSQL that each gateway uses. Code 1: there is a
+    problem."""
     with _errors_converted():
         now = state(_access(config))
     if machine:
@@ -131,7 +131,7 @@ def switchover(
     ] = None,
     config: Config = _CONFIG,
 ) -> None:
-    """Make a standby the primary, for work on the machine that is it now. Code 1: it is still the same."""
+    """Make a standby the primary, for example before maintenance. Code 1: the primary is unchanged."""
     with _errors_converted():
         access = _access(config)
         found = cluster(access, access.machines)
@@ -154,8 +154,8 @@ def switchover(
 @ha_app.command("guard")
 @logging_command
 def guard(config: Config = _CONFIG) -> None:
-    """Watch the primary from a standby's machine, and let the standby take over when nothing there answers
-    for three seconds. The unit ringlog-guard runs it."""
+    """Watch the primary from a standby's machine, and let the standby take over when the primary does not
+    answer for three seconds. The unit ringlog-guard runs it."""
     stop = stop_at_signals()
     guard_until(_access(config), stop)
 

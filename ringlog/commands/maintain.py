@@ -22,7 +22,7 @@ def maintain(
         bool,
         typer.Option(
             "--clock-is-right",
-            help="PostgreSQL's clock has jumped, and is right now: weeks leave by it again.",
+            help="Confirm that PostgreSQL's clock is right after a jump: weeks leave the log by it again.",
         ),
     ] = False,
     data: Data = None,
@@ -54,9 +54,9 @@ def refill(
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
-    """Make rows of a table's ring again from its log, after a page of the ring was damaged.
+    """Make lost rows of a table's ring again from its log, after a page of the ring was damaged.
 
-    `ringlog status` and the event name the table. Readers and writers go on meanwhile."""
+    `ringlog status` and the event name the table. Readers and writers continue."""
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
         made, empty = rings.refill(engine(server_of(conninfo, table)), table)
@@ -72,8 +72,8 @@ def summarise_again(
 ) -> None:
     """Make the summaries of a table again from its rows, in the log and in the archive.
 
-    A server that runs makes new ones, and those of rows that come late. This is for rows that were changed
-    or deleted by hand, and for what `ringlog verify` reports. Readers and writers go on meanwhile."""
+    A running server makes those of new and late rows itself. Use this for rows that were changed or deleted
+    by hand, and for differences that `ringlog verify` reports. Readers and writers continue."""
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
         bounds = (start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))

@@ -60,8 +60,8 @@ def mirror(
 ) -> None:
     """Pass every client to the old server, send its requests to the new one too, and compare their answers.
 
-    Clients get the old server's bytes as they are. What the new one does, or does not do, reaches nobody: it
-    goes to the report and the counts. It runs until Ctrl-C.
+    Clients get the old server's answers unchanged. Differences of the new one go to the report and the
+    metrics only. It runs until Ctrl-C.
     """
     servers = _server("--old", old), _server("--new", new)
     if servers[0] == servers[1]:
@@ -90,9 +90,7 @@ def mirror(
 
 
 def mirror_switch(
-    to: Annotated[
-        str, typer.Argument(metavar="old|new|status", help=("The server that shall answer clients."))
-    ],
+    to: Annotated[str, typer.Argument(metavar="old|new|status", help=("The server that answers clients."))],
     control: Annotated[
         Path, typer.Option("--control", metavar="SOCKET", help="Socket of the running mirror.")
     ] = Path("mirror.jsonl.socket"),

@@ -14,14 +14,14 @@ from ringlog.schema.facility_file import load_facility
 from ringlog.schema.session import engine
 from ringlog.server.database import chosen_database, demand_facility
 
-node_app = typer.Typer(help="Servers that tables lie on.", no_args_is_help=True)
+node_app = typer.Typer(help="Several servers, each with some of the tables.", no_args_is_help=True)
 
 
 @node_app.command("list")
 def show(data: Data = None, dsn: Dsn = None) -> None:
-    """Show all servers with their tables, and tables on their way.
+    """Show all servers with their tables, and unfinished moves.
 
-    Code 1: a node is away, or a table half way.
+    Code 1: a node does not answer, or a move is unfinished.
     """
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
@@ -46,14 +46,14 @@ def show(data: Data = None, dsn: Dsn = None) -> None:
 def move(
     facility: Annotated[
         Path,
-        typer.Option("--facility", metavar="FILE", help="Facility file (TOML): it says what belongs where."),
+        typer.Option("--facility", metavar="FILE", help="Facility file (TOML) with the node of each table."),
     ],
     table: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[TABLE]...",
             show_default=False,
-            help="Tables to move. Default: all that are elsewhere than the file says.",
+            help="Tables to move. Default: all that are not on the file's node.",
         ),
     ] = None,
     data: Data = None,
@@ -61,8 +61,8 @@ def move(
 ) -> None:
     """Move tables with their rows to the nodes that the facility file names, while they are written and read.
 
-    What was broken off goes on when this is called again, from any machine. The file's other changes are made
-    too, as by ringlog init.
+    Run it again, on any machine, to continue an interrupted move. It also installs the file's other changes,
+    as ringlog init does.
     """
     loaded = load_facility(facility)
     with chosen_database(data, dsn).opened() as conninfo:

@@ -77,7 +77,7 @@ limit {_MOST_EVENTS + 1}
 """
 _GAPS = f"select coalesce(sum(rows), 0)::bigint {_CHOSEN} and kind = 'gap'"
 
-report_app = typer.Typer(help="Reports on the rows.", no_args_is_help=True)
+report_app = typer.Typer(help="Reports about rows.", no_args_is_help=True)
 
 _AGES = 36_525  # days: a century
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -128,8 +128,8 @@ def status(
         bool, typer.Option("--json", help="Print tables and disk as JSON, for programs.")
     ] = False,
 ) -> None:
-    """Whether the server runs; the state of each table, whichever program writes it and whichever server has
-    it; the disk. A PostgreSQL that is stopped stays stopped.
+    """Show whether the server runs, the state of each table on all servers, whichever program writes it, and
+    the disk. A stopped PostgreSQL is not started.
 
     Code 1: the server does not run, a table is silent or cannot be read, housekeeping cannot read a table, a
     node cannot be reached, or PostgreSQL's clock has jumped."""

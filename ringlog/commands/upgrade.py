@@ -29,12 +29,12 @@ def upgrade(
     ] = None,
     delete_old: Annotated[
         bool,
-        typer.Option("--delete-old", help="Delete the old cluster of an upgrade that has been looked at."),
+        typer.Option("--delete-old", help="Delete the old cluster of a checked upgrade."),
     ] = False,
     data: Data = None,
     postgres: Programs = None,
 ) -> None:
-    """Bring the cluster of an older PostgreSQL to this version's. The server must be stopped."""
+    """Upgrade the cluster of an older PostgreSQL to this version's. The server must be stopped."""
     database = chosen_database(data, None)
     if not isinstance(database, Embedded):
         raise UsageError("ringlog upgrade is for the embedded PostgreSQL; upgrade your own by its own tools")

@@ -171,7 +171,10 @@ def change(
     reads: Annotated[
         str | None,
         typer.Option(
-            "--reads", metavar="NAMES", show_default=False, help="Those that it may read, in the same way."
+            "--reads",
+            metavar="NAMES",
+            show_default=False,
+            help="The tables and groups of tables that it may read, likewise.",
         ),
     ] = None,
     data: Data = None,
@@ -228,7 +231,7 @@ def reads(
 ) -> None:
     """Let a login read from a standby, if there is one. It applies to sessions that begin later.
 
-    Calls of put procedures are sent to the primary in any case; a session that has made one also reads there.
+    Calls of put procedures are always sent to the primary; a session that has made one also reads there.
     """
     with _opened(data, dsn) as conninfo:
         for server in every_server(conninfo):

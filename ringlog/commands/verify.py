@@ -32,10 +32,10 @@ def verify(
         ),
     ] = None,
 ) -> None:
-    """Check all of it, on all servers: rings, logs, registry, indexes, pages, summaries, archive. Code 1:
-    some are wrong, or a node cannot be reached.
+    """Check everything that is stored, on all servers: rings, logs, registry, indexes, pages, summaries,
+    archive. Code 1: something is wrong, or a node cannot be reached.
 
-    Writers and readers go on meanwhile; reading everything takes a while.
+    Writers and readers continue; reading everything takes a while.
     """
     if backup is not None:
         if data is not None or dsn is not None:

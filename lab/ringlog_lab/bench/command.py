@@ -48,7 +48,7 @@ def bench(
         ),
     ] = None,
     readers: Annotated[
-        str, typer.Option(metavar="N,N,...", help="How many read beside the writers in part mixed.")
+        str, typer.Option(metavar="N,N,...", help="Numbers of readers beside the writers in part mixed.")
     ] = ",".join(map(str, READERS)),
     tables: Annotated[
         int, typer.Option("--tables", metavar="N", min=1, max=10_000, help="Tables of part tables.")
@@ -91,7 +91,7 @@ def bench(
         ),
     ] = None,
 ) -> None:
-    """Measure the gateway beside PostgreSQL called directly, alternating, on a server of its own."""
+    """Compare the gateway with direct calls of PostgreSQL, alternately, on a server of its own."""
     console = Console(highlight=False)
     try:
         parts = _parts(only, stall)

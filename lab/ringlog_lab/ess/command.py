@@ -49,7 +49,9 @@ def ess(
             help="Scenarios to retrieve; `none` for none. Default: AAPS-0010 to AAPS-0120.",
         ),
     ] = None,
-    threads: Annotated[str, typer.Option(metavar="A,B,...", help="How many retrieve at once.")] = "1,10,100",
+    threads: Annotated[
+        str, typer.Option(metavar="A,B,...", help="Number of concurrent clients.")
+    ] = "1,10,100",
     forms: Annotated[
         str, typer.Option(metavar="A,B,...", help=f"What they ask for: {', '.join(FORMS)}.")
     ] = ",".join(FORMS),
@@ -58,7 +60,7 @@ def ess(
         typer.Option(
             metavar="X",
             min=0.01,
-            help="Scenarios that ask for more than X times what the disk takes are not tried.",
+            help="Skip scenarios that need more than X times the disk's throughput.",
         ),
     ] = 20.0,
     source: Annotated[
@@ -146,5 +148,5 @@ def _written(stage: Stage, server: Server, scenario: Scenario, source: Source) -
 
 
 def exhausted(output: Output = OUTPUT, compare: Compare = None) -> None:
-    """What is exhausted first, by regression lines through what `ess` has measured (papers/003)."""
+    """The resource that is exhausted first, by regression lines through the results of `ess` (papers/003)."""
     play("saturation", "1s", output, None, compare, saturation)

@@ -43,18 +43,23 @@ def plan(
         int | None, typer.Option(metavar="N", min=1, show_default=False, help="Points of each waveform.")
     ] = None,
     nodes: Annotated[
-        bool, typer.Option("--nodes", help="How many servers rows of signals need, instead of waveforms.")
+        bool, typer.Option("--nodes", help="Compute the number of servers for rows of signals.")
     ] = False,
     signals: Annotated[
-        int | None, typer.Option(metavar="N", min=1, show_default=False, help="With --nodes: signals.")
+        int | None,
+        typer.Option(metavar="N", min=1, show_default=False, help="With --nodes: number of signals."),
     ] = None,
-    columns: Annotated[int, typer.Option(metavar="N", min=1, help="With --nodes: of each table.")] = 200,
-    cores: Annotated[int, typer.Option(metavar="N", min=1, help="With --nodes: of each server.")] = 8,
+    columns: Annotated[
+        int, typer.Option(metavar="N", min=1, help="With --nodes: columns of each table.")
+    ] = 200,
+    cores: Annotated[int, typer.Option(metavar="N", min=1, help="With --nodes: cores of each server.")] = 8,
     disk: Annotated[
-        float, typer.Option(metavar="MB/S", min=1, help="With --nodes: what a disk writes durably.")
+        float, typer.Option(metavar="MB/S", min=1, help="With --nodes: durable write rate of a disk.")
     ] = 100.0,
-    readers: Annotated[int, typer.Option(metavar="N", min=0, help="Who read at once, without a pause.")] = 0,
-    type: Annotated[Type, typer.Option(help="Of the points.")] = Type.DOUBLE,
+    readers: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Number of concurrent readers without pauses.")
+    ] = 0,
+    type: Annotated[Type, typer.Option(help="Type of the points.")] = Type.DOUBLE,
     results: Annotated[
         Path | None,
         typer.Option(
@@ -65,8 +70,8 @@ def plan(
         ),
     ] = None,
 ) -> None:
-    """What a machine needs to store waveforms and serve readers, or how many servers (nodes) rows need, from
-    what was measured."""
+    """Compute the machine for storing waveforms and serving readers, or the number of servers (nodes) for
+    rows, from measured costs."""
     with errors_reported():
         if nodes:
             if signals is None or waveforms is not None or points is not None:

@@ -38,7 +38,7 @@ def half(
         ),
     ] = None,
     minutes: Annotated[
-        str, typer.Option(metavar="A,B,...", help="Batches of so many minutes of all PVs; there 0.1 to 1.")
+        str, typer.Option(metavar="A,B,...", help="Minutes of all PVs in a batch; there 0.1 to 1.")
     ] = "0.1",
     hours: Annotated[
         float, typer.Option(metavar="H", min=0.001, help="The longest query of one PV; there 0.4 to 10.")

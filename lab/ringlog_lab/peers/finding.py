@@ -23,7 +23,7 @@ Timescaledb = Annotated[
         metavar="DIR",
         envvar="RINGLOG_TIMESCALEDB",
         show_default=False,
-        help="PostgreSQL's folder of programs where TimescaleDB is installed. Default: looked for.",
+        help="PostgreSQL's folder of programs where TimescaleDB is installed. Default: the usual places.",
     ),
 ]
 Questdb = Annotated[

@@ -15,13 +15,15 @@ def sdalinac(
     batches: Annotated[
         str, typer.Option(metavar="A,B,...", help="Rows of a batch in the write schemes.")
     ] = "1,10,100,1000,10000",
-    clients: Annotated[int, typer.Option(metavar="N", min=1, max=100, help="Who read at once.")] = 8,
+    clients: Annotated[
+        int, typer.Option(metavar="N", min=1, max=100, help="Number of concurrent readers.")
+    ] = 8,
     every: Annotated[
         float,
         typer.Option(
             metavar="S",
             min=1,
-            help="Seconds between samples in the last day of what is read; 360 times as many before.",
+            help="Seconds between samples on the last day of the data; 360 times as long before.",
         ),
     ] = 60.0,
     data: Data = None,

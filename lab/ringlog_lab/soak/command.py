@@ -41,7 +41,7 @@ def soak(
     ],
     time: Time = "60s",
     speed: Annotated[
-        float, typer.Option(metavar="X", min=0.1, help="Times the normal rate: X s pass in a second.")
+        float, typer.Option(metavar="X", min=0.1, help="Factor of the normal rate: X s pass in a second.")
     ] = 5.0,
     data: Data = None,
     output: Output = OUTPUT,
