@@ -17,6 +17,7 @@ _WHERE = {
     "report": "commands.report:report_app",
     "archive": "commands.archive:archive_app",
     "weeks": "commands.weeks:weeks_app",
+    "service": "commands.service:service_app",
     "ha": "commands.ha:ha_app",
     "node": "commands.node:node_app",
     "loadtest": "loadtest.command:app",
