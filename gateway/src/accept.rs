@@ -16,8 +16,8 @@ const MOST_CLIENTS: usize = 16_000;
 /// Pause when the process has run out of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Starts what `serve` makes of each client until `stopping`; then no more are accepted, and this returns when the
-/// last of them has ended.
+/// Starts the task that `serve` returns for each client, until `stopping`; then it accepts no more clients, and returns
+/// when the last task has ended.
 pub async fn accept<Session: Future<Output = ()> + Send + 'static>(
     listener: TcpListener,
     stopping: CancellationToken,

@@ -1,5 +1,5 @@
-//! Limits on logins, per address: how many connections may keep us waiting for theirs, and how many may fail in a
-//! time. A name with wrong passwords delays only its own logins, and not those with the password that was right before.
+//! Limits on logins, per address: the number of connections without a login, and of failures in a time. Wrong passwords
+//! of a user delay only this user's logins, except those with the password of the last successful login.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// Connections that have not asked to log in yet: of one address, and of all. When another comes the oldest must go,
-/// which for a login that is on its way is rare and for one that never comes is due.
+/// Connections that have not sent a login yet: of one address, and of all. A further connection closes the oldest one,
+/// which rarely has a login on its way.
 const MOST_UNKNOWN_OF_ONE: usize = 2048;
 const MOST_UNKNOWN: usize = 4096;
-/// Failures of one user at one address without a delay; after them its logins are tried one by one. A login that
-/// succeeds resets the count.
+/// Failures of one user at one address without a delay; further logins are tried one by one. A successful login resets
+/// the count.
 const FREE_FAILURES: u32 = 10;
 /// The same for all users at one address, against guesses of names: further ones are answered late. Failures of a user
 /// past its own limit do not count: a program with a wrong password delays only itself.
@@ -28,7 +28,7 @@ const TURN: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(15);
 /// Failures are dropped after this time without another one.
 const FORGOTTEN: Duration = Duration::from_secs(300);
-/// Users and addresses whose failures are kept, and as many whose right passwords are.
+/// Number of users and addresses whose failures are kept, and of those whose last correct passwords are kept.
 const MOST_REMEMBERED: usize = 10_000;
 
 #[derive(Clone, Default)]
@@ -39,10 +39,10 @@ pub struct Admission {
 #[derive(Default)]
 struct State {
     last_entry: u64,
-    /// Connections that have not asked to log in yet, oldest first, with the channel that ends them.
+    /// Connections that have not sent a login yet, oldest first, with the channel that ends them.
     unknown: BTreeMap<u64, (IpAddr, oneshot::Sender<()>)>,
     unknown_of: HashMap<IpAddr, BTreeSet<u64>>,
-    /// Those that have asked and wait for the answer.
+    /// Connections that have sent a login and wait for the answer.
     asked: HashMap<u64, (IpAddr, oneshot::Sender<()>)>,
     /// By address and user, and under the user "" for the address.
     failed: HashMap<(IpAddr, String), Failed>,
@@ -52,7 +52,7 @@ struct State {
 
 /// The last login that succeeded.
 struct Right {
-    /// Of the password. PostgreSQL checks it whatever this says.
+    /// Digest of the password. PostgreSQL checks the password in any case.
     digest: u64,
     last: Instant,
 }
@@ -65,7 +65,7 @@ struct Failed {
 }
 
 impl Failed {
-    /// Takes the next turn and says how long it is until then.
+    /// Takes the next turn. Returns the time until then.
     fn turn(&mut self, free: u32, now: Instant) -> Option<Duration> {
         if self.count < free {
             return Some(Duration::ZERO);
@@ -80,7 +80,7 @@ impl Failed {
     }
 }
 
-/// A connection's place among those that have not asked to log in yet, until it has, or is dropped.
+/// A connection's place among those without a login, until it has sent one or is dropped.
 pub struct Entry {
     admission: Admission,
     address: IpAddr,
@@ -89,7 +89,7 @@ pub struct Entry {
 }
 
 impl Admission {
-    /// A place for a new connection, for which the oldest may have to go.
+    /// A place for a new connection; may close the oldest one.
     pub fn enter(&self, address: IpAddr) -> Entry {
         let mut state = self.state.lock();
         while let Some(oldest) = state.in_the_way_of(address) {
@@ -114,7 +114,7 @@ impl Admission {
         }
     }
 
-    /// Counts a failure. When it may be answered.
+    /// Counts a failure. Returns the time of its answer.
     fn failed_at(&self, address: IpAddr, user: &str, now: Instant) -> Duration {
         let mut state = self.state.lock();
         let is_guess = state.count(address, user, now) <= FREE_FAILURES;
@@ -144,7 +144,7 @@ impl Admission {
 }
 
 impl State {
-    /// The connection that has to go for another of this address.
+    /// The connection to close for another of this address.
     fn in_the_way_of(&self, address: IpAddr) -> Option<u64> {
         let of_one = self.unknown_of.get(&address);
         match of_one.filter(|numbers| numbers.len() >= MOST_UNKNOWN_OF_ONE) {
@@ -166,7 +166,7 @@ impl State {
         Some(leave)
     }
 
-    /// Counts a failure. How many there are now.
+    /// Counts a failure. Returns the number of failures.
     fn count(&mut self, address: IpAddr, user: &str, now: Instant) -> u32 {
         let key = (address, user.to_owned());
         self.failed.retain(|_, failed| now.duration_since(failed.last) < FORGOTTEN);
@@ -182,20 +182,20 @@ impl State {
 }
 
 impl Entry {
-    /// Waits until the connection has to go for another.
+    /// Waits until the connection must be closed for another.
     pub async fn evicted(&mut self) {
         if (&mut self.evicted).await.is_err() {
             std::future::pending().await
         }
     }
 
-    /// The rest of what a login has to ask.
+    /// The remaining operations of a login.
     pub fn limits(&self) -> Limits {
         Limits { admission: self.admission.clone(), address: self.address, number: self.number }
     }
 }
 
-/// The bounds on failures that hold for a connection.
+/// The limits of failures for a connection.
 pub struct Limits {
     admission: Admission,
     address: IpAddr,
@@ -203,7 +203,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The login has come: from now on it is the client that waits, and no other can take its place.
+    /// The login has arrived: the connection can no longer be closed for another.
     pub fn has_asked(&self) {
         let mut state = self.admission.state.lock();
         if let Some(leave) = state.leave(self.number) {
@@ -211,7 +211,7 @@ impl Limits {
         }
     }
 
-    /// Whether this login is like the last one from its address that succeeded.
+    /// Whether this login equals the last successful one from its address.
     pub fn was_right(&self, user: &str, password: &str) -> bool {
         self.admission.was_right(self.address, user, password)
     }
@@ -220,13 +220,13 @@ impl Limits {
         self.address
     }
 
-    /// How long a login of `user` has to wait for its turn; None when that is too long.
+    /// The time that a login of `user` must wait for its turn; None: too long.
     pub fn turn(&self, user: &str) -> Option<Duration> {
         self.admission.turn_at(self.address, user, Instant::now())
     }
 
-    /// `user` is not one, or the password was wrong. When that may be answered; until then the connection may have to go
-    /// for another.
+    /// `user` does not exist, or the password was wrong. Returns the time of the answer; until then the connection may be
+    /// closed for another.
     pub fn failed(&self, user: &str) -> Duration {
         let mut state = self.admission.state.lock();
         if let Some((address, leave)) = state.asked.remove(&self.number) {
@@ -280,7 +280,7 @@ mod tests {
         let entries: Vec<Entry> = (0..=MOST_UNKNOWN_OF_ONE).map(|_| admission.enter(address(1))).collect();
         assert_eq!(asked.evicted.try_recv(), Err(oneshot::error::TryRecvError::Empty));
         assert_eq!(admission.state.lock().unknown.len(), MOST_UNKNOWN_OF_ONE);
-        // one that has failed only waits for its answer
+        // a failed login only waits for its answer
         asked.limits().failed("daq");
         let newest = admission.enter(address(1));
         assert!(asked.evicted.try_recv().is_ok());

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Characters that are kept of an error.
+/// Number of characters kept of an error.
 const LONGEST_TEXT: usize = 400;
-/// Procedures whose last call is known: clients may make and drop any number.
+/// Maximum number of procedures with a last call: clients may make and drop any number of procedures.
 const MOST_PROCEDURES: usize = 10_000;
 
 /// A client's identity, and its own description at login.

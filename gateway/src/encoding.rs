@@ -1,5 +1,5 @@
-//! The Python interface of the crate `encode`, for retrieval: Arrow's columns come as buffers, lines go as bytes. Python's
-//! lock is free while they are written.
+//! The Python interface of the crate `encode`, for retrieval: takes Arrow's columns as buffers and returns lines as bytes.
+//! Python's lock is free while they are written.
 
 use encode::column::Column;
 use encode::events::{self, Events, Payload};
@@ -22,7 +22,7 @@ pub struct Given {
     points: Vec<Given>,
 }
 
-/// The bytes of an object, which stay where they are as long as this is there.
+/// The bytes of an object, which do not move while this exists.
 pub struct Held(PyUntypedBuffer);
 
 impl<'py> FromPyObject<'_, 'py> for Held {

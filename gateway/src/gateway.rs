@@ -24,16 +24,16 @@ use tokio_util::sync::CancellationToken;
 
 /// Connections of group commit.
 const COMMIT_CONNECTIONS: usize = 4;
-/// Connections that sessions open at once: each costs PostgreSQL a process and thousands of hashes, and a storm of logins
-/// is not to take the processor from those who write.
+/// Connections that sessions open at once: each costs PostgreSQL a process and thousands of hashes, and many logins must
+/// not take the processor from writers.
 const CONNECTING: usize = 8;
 /// Sessions at one time.
 const MOST_SESSIONS: usize = 10_000;
-/// A login without a limit of its own may have one in so many of the sessions, and of the connections to PostgreSQL.
+/// A login without a limit of its own may have this fraction (1/n) of the sessions and of the connections to PostgreSQL.
 const OF_LOGIN: usize = 2;
-/// One in so many of both is reserved.
+/// Reserved fraction (1/n) of both.
 const RESERVED: usize = 4;
-/// Names a client may use for the database it gets without asking.
+/// Names that a client may use for its default database.
 const DEFAULT_DATABASES: [&str; 2] = ["", "master"];
 
 pub struct Gateway {
@@ -52,29 +52,29 @@ pub struct Gateway {
     pub statements: Pool,
     pub programs: Arc<Programs>,
     live: Arc<LiveCatalogue>,
-    /// Counts the changes of tables and views that sessions have to heed.
+    /// Version of the definitions of tables and views; sessions forget prepared statements when it changes.
     definitions: Arc<AtomicU64>,
     pub stopping: CancellationToken,
-    /// Rung when PostgreSQL has no connection left: idle sessions then give theirs up.
+    /// Notified when PostgreSQL has no connection left: idle sessions then close theirs.
     pub scarce: Notify,
     /// Places for connections that are being opened.
     pub connecting: Semaphore,
-    /// Places for logins that are tried, by their addresses.
+    /// Places for logins that are being authenticated, by address.
     pub logins: Shares,
-    /// Places for connections that idle sessions keep for a while; the others give theirs up soon.
+    /// Places for connections that idle sessions keep for a while; other sessions close theirs soon.
     pub idle: Semaphore,
     pub admission: Admission,
     /// For long requests.
     pub room: Room,
-    /// Sessions, and the connections to PostgreSQL that they have.
+    /// Sessions, and their connections to PostgreSQL.
     pub sessions: Shares,
     pub connections: Shares,
     most_connections: usize,
-    /// The last of both are for members of these roles.
+    /// The last places of both are reserved for members of these roles.
     pub reserved_for: Vec<String>,
     /// The turns of result sets.
     pub turns: Arc<Turns>,
-    /// None: everything goes in the clear.
+    /// None: nothing is encrypted.
     pub tls: Option<Arc<Tls>>,
     login_key: OwnKey,
 }
@@ -122,8 +122,8 @@ impl Gateway {
         });
         let start_commit = move || GroupCommit::start(&maker, COMMIT_CONNECTIONS);
         let commit = Arc::new(ArcSwap::from_pointee(start_commit()));
-        // PL/pgSQL keeps plans for the types there were, and only a new connection plans anew; the old ones end
-        // with the calls they have
+        // PL/pgSQL keeps plans for the former types, and only a new connection makes new plans; the old connections end
+        // after their current calls
         let nodes = Arc::new(Nodes::new(nodes, &metrics));
         let (renewed, renewed_nodes) = (commit.clone(), nodes.clone());
         let definitions = Arc::new(AtomicU64::new(0));
@@ -165,15 +165,15 @@ impl Gateway {
         }))
     }
 
-    /// A place among the sessions; None when its login has as many as it may have.
+    /// A place for a session; None: its login has reached its limit.
     pub fn session_place(&self, login: &Arc<str>, role: &Role) -> Option<shares::Place> {
-        // writers of one login may be all that there are
+        // writers' logins may have all sessions
         let usual = if role.has_reserve { MOST_SESSIONS } else { MOST_SESSIONS / OF_LOGIN };
         let most = role.most_sessions.unwrap_or(usual);
         self.sessions.try_take(&Claimant { login: login.clone(), most, has_reserve: role.has_reserve })
     }
 
-    /// The most connections to PostgreSQL that sessions of one login have.
+    /// The maximum number of connections to PostgreSQL of one login's sessions.
     pub fn most_connections_of_login(&self) -> usize {
         (self.most_connections / OF_LOGIN).max(1)
     }
@@ -182,32 +182,32 @@ impl Gateway {
         self.live.now().catalogue.clone()
     }
 
-    /// The number of definitions so far: what was prepared or asked before another one may not hold any more.
+    /// The version of the definitions: statements prepared under another version may be outdated.
     pub fn definitions(&self) -> u64 {
         self.definitions.load(Ordering::Acquire)
     }
 
-    /// A session has changed a table or view. Returns the number of definitions so far.
+    /// A session has changed a table or view. Returns the new version of the definitions.
     pub fn has_defined(&self) -> u64 {
         self.definitions.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// The zone that zoneless times of clients are in.
+    /// The time zone of clients' times without a zone.
     pub fn zone(&self) -> Zone {
         self.live.now().zone.clone()
     }
 
-    /// Reads the catalogue again. False: PostgreSQL is not there.
+    /// Reads the catalogue again. False: PostgreSQL cannot be reached.
     pub async fn reload_catalogue(&self, because: Because) -> bool {
         self.live.reload(because).await
     }
 
-    /// Group commit as it is now.
+    /// The current group commit.
     pub fn commit(&self) -> Arc<GroupCommit> {
         self.commit.load_full()
     }
 
-    /// Whether a name that is no schema may be that of PostgreSQL's database: there is a login without one.
+    /// Whether a name that is no schema is that of PostgreSQL's database, which a client may name as its default.
     pub fn may_mean_default(&self, name: &str, error: &PgError) -> bool {
         error.sqlstate() == Some("3F000") && name == self.address.database
     }
@@ -216,7 +216,7 @@ impl Gateway {
         DEFAULT_DATABASES.iter().any(|default| name.eq_ignore_ascii_case(default))
     }
 
-    /// The key for encrypted passwords of TDS 5.0, made when it is first wanted.
+    /// The key for encrypted passwords of TDS 5.0, made at its first use.
     pub async fn login_key(&self) -> Result<&LoginKey, KeyError> {
         self.login_key.get().await
     }

@@ -22,24 +22,24 @@ pub struct Failure {
     pub message: ServerMessage,
     pub ends: Ends,
     pub stage: Stage,
-    /// The return status of the procedure that it has ended.
+    /// The return status of the ended procedure.
     pub status: Option<i32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     Raised,
-    /// Raised too, but no CATCH gets it: the gateway cannot do what the text says.
+    /// Raised, but no CATCH gets it: the gateway does not support the statement.
     Refused,
     /// On its way to the CATCH around it.
     Thrown,
-    /// The client has it, and what it ends is being left.
+    /// Sent to the client; the unit that it ends is being left.
     Reported,
 }
 
 impl Failure {
     fn new(message: ServerMessage, ends: Ends) -> Failure {
-        // a loop would go on asking for it
+        // a loop would repeat it
         let ends = if message.number == NO_MEMORY { Ends::Batch } else { ends };
         Failure { message, ends, stage: Stage::Raised, status: None }
     }
@@ -52,7 +52,7 @@ impl Failure {
         Failure::new(message, Ends::Batch)
     }
 
-    /// A value's that is not what a variable is.
+    /// Of a value that does not fit its variable.
     pub fn of_value(message: ServerMessage) -> Failure {
         let ends = match errors::ends(message.number) {
             Ends::Transaction => Ends::Transaction,
@@ -69,7 +69,7 @@ impl Failure {
         }
     }
 
-    /// A call's: what was wrong inside the procedure has ended there.
+    /// Of a call: errors inside the procedure have ended there.
     pub fn of_call(error: &PgError) -> Failure {
         let failure = Failure::from(error);
         let ends = if failure.ends == Ends::Text { Ends::Statement } else { failure.ends };
@@ -79,7 +79,7 @@ impl Failure {
     }
 }
 
-/// The return status of a procedure that gives none after an error of this severity: 10 less it, from -1 to -14 (SQL
+/// The default return status of a procedure after an error of this severity: 10 minus it, from -1 to -14 (SQL
 /// Server 6.5, "Return Status Values"; ASE Reference Manual, "return").
 pub fn status_after(severity: u8) -> i32 {
     10 - i32::from(severity.min(24))

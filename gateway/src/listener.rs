@@ -1,5 +1,5 @@
-//! The gateway's socket, with a session for every client. All of this runs on the threads for statements: a storm of
-//! connections is nothing that calls wait for.
+//! The gateway's socket, with a session for every client. It runs on the threads for statements, so calls do not wait for
+//! new connections.
 
 use crate::accept::{accept, Counted};
 use crate::admission::Entry;
@@ -36,7 +36,7 @@ pub async fn bind(host: String, port: u16) -> io::Result<TcpListener> {
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // a server that starts again does not wait for the connections of the one before
+    // a restarted server does not wait for the connections of the previous one
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
@@ -52,7 +52,7 @@ pub async fn run(listener: TcpListener, gateway: Arc<Gateway>) {
         let gateway = gateway.clone();
         let number = numbers.next();
         let spid = number.spid;
-        // entered where something is logged: to enter it at each turn of the session costs a call more than a lock
+        // entered only to log: entering it at each poll of the session would cost every call
         let span = error_span!("session", spid, client = %peer, login = field::Empty);
         async move {
             let _counted = Counted::new(&gateway.metrics.clients);
@@ -85,7 +85,7 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
     SockRef::from(stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))
 }
 
-/// A client that just goes away is nothing to report.
+/// A client that disconnects is not reported.
 fn has_left(error: &SessionError) -> bool {
     matches!(error, SessionError::Closed | SessionError::Io(_) | SessionError::Evicted)
 }

@@ -8,7 +8,7 @@ use tracing_subscriber::prelude::*;
 
 /// Starts logging of events of this level and above; once a process.
 pub fn start(level: LevelFilter, json: bool) {
-    // a closed standard error is no reason to stop serving
+    // continue if standard error is closed
     let lines = fmt::layer().with_writer(io::stderr).with_ansi(false).log_internal_errors(false);
     let lines =
         if json { lines.json().flatten_event(true).with_span_list(false).boxed() } else { lines.boxed() };

@@ -1,6 +1,5 @@
-//! Bounds the memory that sessions use besides their requests (`room.rs`): what they keep (values of variables, prepared
-//! statements, rows for INSERT … EXECUTE), the long messages of PostgreSQL, and the long parameters that are on their way
-//! there. Small amounts are not counted.
+//! Limits the memory of sessions besides their requests (`room.rs`): values of variables, prepared statements, rows for
+//! INSERT … EXECUTE, long messages of PostgreSQL, and long parameters that are being sent. Small amounts are not counted.
 
 use crate::postgres::{Notice, PgError};
 use crate::tds::tokens::message::ServerMessage;
@@ -8,33 +7,33 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-/// Bytes that are counted as one.
+/// Unit of counting, in bytes.
 const UNIT: usize = 1 << 10;
-/// What all sessions keep.
+/// Limit of the memory that all sessions keep.
 const KEPT: usize = 192 << 20;
 static KEPT_LEFT: Semaphore = Semaphore::const_new(KEPT / UNIT);
-/// Bytes of one keeper that are not counted.
+/// Uncounted bytes of one keeper.
 const UNCOUNTED: usize = 64 << 10;
 
 /// Messages and parameters of fewer bytes are not counted.
 pub const LONG: usize = 1 << 20;
-/// The longest message: what the longest request may store comes back in UTF-8.
+/// The longest message: a value of the longest request, in UTF-8.
 const LONGEST: usize = 96 << 20;
 static MESSAGES_LEFT: Semaphore = Semaphore::const_new(2 * LONGEST / UNIT);
-/// How long a message waits for those of others.
+/// The longest wait of a message for others.
 const WAIT: Duration = Duration::from_secs(10);
 /// Statements whose long parameters are written at once.
 static WRITING: Semaphore = Semaphore::const_new(2);
 
-/// SQL Server's number for memory that is not there.
+/// SQL Server's error number for insufficient memory.
 pub const NO_MEMORY: i32 = 701;
 
-/// What one keeper has.
+/// The memory of one keeper.
 #[derive(Debug, Default)]
 pub struct Kept(Option<SemaphorePermit<'static>>);
 
 impl Kept {
-    /// Keeps `bytes` from now on, which may be `most`. `what`: the subject of the error.
+    /// Sets the kept bytes, at most `most`. `what`: the subject of the error.
     pub fn keep(&mut self, bytes: usize, most: usize, what: &str) -> Result<(), ServerMessage> {
         if bytes > most {
             let text = format!(
@@ -67,14 +66,13 @@ impl Kept {
         Ok(())
     }
 
-    /// Whether something counts.
+    /// Whether any bytes are counted.
     pub fn counts(&self) -> bool {
         self.0.is_some()
     }
 }
 
-/// Waits until there is memory for a message of so many bytes. The error is fatal to its connection, which has bytes that
-/// nobody takes.
+/// Waits for memory for a message of this size. The error is fatal to its connection, whose bytes nobody reads.
 pub async fn message(bytes: usize) -> Result<SemaphorePermit<'static>, PgError> {
     if bytes > LONGEST {
         let text = format!(
@@ -96,7 +94,7 @@ pub async fn message(bytes: usize) -> Result<SemaphorePermit<'static>, PgError> 
     }
 }
 
-/// Waits until the long parameters of others have been sent.
+/// Waits until other long parameters have been sent.
 pub async fn writing(bytes: usize) -> Option<SemaphorePermit<'static>> {
     if bytes < LONG {
         return None;
@@ -113,7 +111,7 @@ fn no_memory(message: String) -> PgError {
     }))
 }
 
-/// Held by each test that uses up what all sessions keep.
+/// Held by each test that uses up the memory of all sessions.
 #[cfg(test)]
 pub static ALONE: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
 

@@ -44,13 +44,13 @@ pub struct Metrics {
     pub groups: Histogram,
     /// Transactions of group commit that failed and whose calls ran again one by one.
     pub split_groups: Counter,
-    /// Procedures that took so long that they were put on connections of their own.
+    /// Slow procedures that were moved to connections of their own.
     pub quarantines: Counter,
     /// Result sets that wait for their turn.
     pub waiting_result_sets: Gauge,
     /// Texts compiled by Python, in seconds.
     pub compilations: Histogram,
-    /// Texts whose program was there from before.
+    /// Texts whose compiled program was reused.
     pub compiled_again: Counter,
 }
 
@@ -65,7 +65,7 @@ pub struct CallMetrics {
 }
 
 impl CallMetrics {
-    /// A call was answered so many seconds after its last byte had come, perhaps by an error.
+    /// A call was answered, perhaps by an error, so many seconds after its last byte arrived.
     pub fn answered(&self, seconds: f64, caller: &Arc<Caller>, error: Option<&ServerMessage>) {
         let (latency, failures, last) = self.made();
         latency.observe(seconds);
@@ -133,7 +133,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// The counts of `procedure`, from zero or from where they stand.
+    /// The counts of `procedure`, new or existing.
     pub fn of_procedure(&self, procedure: String) -> CallMetrics {
         CallMetrics {
             calls: self.calls.clone(),

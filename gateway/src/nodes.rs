@@ -17,9 +17,9 @@ use tsql::quoting::literal;
 
 /// Connections of group commit to each.
 const COMMIT_CONNECTIONS: usize = 4;
-/// A node that could not be reached is not asked again for so long.
+/// Pause before an unreachable node is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long it may take to say which login is meant.
+/// Timeout of the query of a login's oid.
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// The address of a node, and the gateway's login there.
@@ -31,7 +31,7 @@ pub struct Place {
 }
 
 pub struct Node {
-    /// Another one for each place that a node of this name has had.
+    /// Changes with each address of a node of this name.
     pub id: u64,
     pub name: String,
     pub address: Address,
@@ -49,7 +49,7 @@ struct Asking {
 
 static NEXT_NODE: AtomicU64 = AtomicU64::new(1);
 
-/// All that are known now.
+/// All known nodes.
 pub struct Nodes {
     by_name: ArcSwap<HashMap<String, Arc<Node>>>,
     metrics: Arc<Metrics>,
@@ -62,7 +62,7 @@ impl Nodes {
         nodes
     }
 
-    /// Adds nodes that are new, or whose address has changed.
+    /// Adds new nodes, and those with a changed address.
     pub fn know(&self, places: Vec<Place>) {
         let mut all = HashMap::clone(&self.by_name.load());
         for place in places {
@@ -79,7 +79,7 @@ impl Nodes {
         self.by_name.load().is_empty()
     }
 
-    /// Begins anew on other connections; those there are end with the calls they have.
+    /// Starts new connections; the existing ones end after their current calls.
     pub fn renew(&self) {
         self.by_name.load().values().for_each(|node| node.renew());
     }
@@ -96,7 +96,7 @@ impl Node {
             user: place.role,
             password: place.password,
             metrics,
-            // its processes are not known to be on this machine
+            // its processes may be on another machine
             priority: Arc::new(WriterPriority::new(false, None)),
         });
         let commit = ArcSwap::from_pointee(GroupCommit::start(&maker, COMMIT_CONNECTIONS));
@@ -112,13 +112,13 @@ impl Node {
         self.commit.store(Arc::new(GroupCommit::start(&self.maker, COMMIT_CONNECTIONS)));
     }
 
-    /// The oid of a login there, which the gateway's role may act as.
+    /// The oid there of a login whose role the gateway may take.
     pub async fn login(&self, name: &str) -> Result<u32, PgError> {
         let mut asking = self.asking.lock().await;
         if let Some((_, why)) = asking.failed.as_ref().filter(|(since, _)| since.elapsed() < PAUSE) {
             return Err(self.unreachable(why));
         }
-        // a server that says nothing holds up those who wait for their turn
+        // a server that does not answer would delay the waiting sessions
         let asked = tokio::time::timeout(ANSWER, asking.login(&self.maker, name)).await;
         let found = asked.unwrap_or_else(|_| {
             let why = format!("no answer in {} s", ANSWER.as_secs());

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 /// The time that `stop` waits for running calls.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Hosts or socket directories with their ports, whether only one that takes changes will do, sslmode, sslrootcert and
+/// Hosts or socket directories with their ports, whether the server must accept writes, sslmode, sslrootcert and
 /// database.
 type PyServers = (Vec<(String, u16)>, bool, String, Option<PathBuf>, String);
 /// A node: its name, its servers, and the gateway's role and password there.
@@ -64,7 +64,7 @@ impl PyServer {
         // roles whose members have the last sessions and connections
         reserved_for: Vec<String>,
         nodes: Vec<PyPlace>,
-        // certificate file, key file, whether everyone must
+        // certificate file, key file, whether TLS is required
         tls: Option<(PathBuf, PathBuf, bool)>,
         postmaster: Option<i32>,
         writers_first: bool,
@@ -127,13 +127,13 @@ impl PyServer {
         self.metrics.text()
     }
 
-    /// Reads the certificate and its key again. Raises ValueError, and those there are go on.
+    /// Reads the certificate and its key again. On ValueError the previous ones remain in use.
     fn reload_tls(&self) -> PyResult<()> {
         let reloaded = self.tls.as_ref().map_or(Ok(()), |tls| tls.reload());
         reloaded.map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// Adds nodes that are new, or whose address has changed.
+    /// Adds new nodes, and those with a changed address.
     fn know_nodes(&self, py: Python<'_>, nodes: Vec<PyPlace>) -> PyResult<()> {
         let places = places_of(nodes)?;
         if let Some(threads) = &self.threads {
@@ -186,7 +186,7 @@ fn start_error(error: &PgError) -> PyErr {
     PyConnectionError::new_err(format!("the gateway cannot log in to PostgreSQL: {error}"))
 }
 
-/// Has the gateway log on standard error: events of this level (error, warn, info, debug) and of graver ones.
+/// Makes the gateway log events of this level (error, warn, info, debug) and above to standard error.
 #[pyfunction]
 #[pyo3(signature = (level, *, json))]
 fn start_log(level: &str, json: bool) -> PyResult<()> {
@@ -202,8 +202,8 @@ fn self_signed(names: Vec<String>, days: u32) -> PyResult<(String, String)> {
 
 create_exception!(_core, TsqlError, PyException, "A text of T-SQL cannot be run: number, line and text.");
 
-/// The SQL for PostgreSQL that the statements of a batch become, in their order: what a session runs, with `$1`, `$2`
-/// and so on for variables. What needs no SQL is left out. Raises TsqlError.
+/// The SQL for PostgreSQL of the statements of a batch, in order, as a session runs it, with `$1`, `$2` and so on for
+/// variables. Statements without SQL are left out. Raises TsqlError.
 #[pyfunction]
 #[pyo3(signature = (text, *, database = String::new(), sybase = false, quoted_identifiers = None))]
 fn translate(
@@ -220,14 +220,13 @@ fn translate(
     Ok(program.sql())
 }
 
-/// The name of a character set, by one that clients of Sybase or code pages of Windows have for it; None: not known.
+/// The name of a character set, from Sybase's name or that of a Windows code page; None: unknown.
 #[pyfunction]
 fn charset_name(name: &str) -> Option<&'static str> {
     Charset::named(name).map(Charset::name)
 }
 
-/// The text that these bytes are in a character set, as the gateway reads clients' texts; None: some are no
-/// characters, or the set is not known.
+/// Decodes bytes of a character set, as the gateway decodes clients' texts; None: invalid bytes, or an unknown set.
 #[pyfunction]
 fn decode_text(charset: &str, bytes: &[u8]) -> Option<String> {
     Some(Charset::named(charset)?.decode(bytes)?.into_owned())

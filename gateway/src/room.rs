@@ -1,9 +1,9 @@
-//! Bounds the memory of long requests: a fixed number of each size may be under way at once, and the next waits, with
-//! its bytes in its socket, until one has been answered.
+//! Limits the memory of long requests: a fixed number of each size may be in progress, and the next waits, with its bytes
+//! in its socket, until one has been answered.
 //!
-//! A request takes a place of a size when it has grown beyond it, and keeps it until it is answered. A request that
-//! has a place of one size needs no other of that size and never one of a smaller size: so those that wait always wait
-//! for others that can continue. One whose bytes come too slowly has to go when another waits for its place.
+//! A request takes a place of a size when it has grown beyond it, and keeps it until it is answered. It then needs no
+//! further place of that or a smaller size, so waiting requests always wait for ones that can continue. A request whose
+//! bytes arrive too slowly is ended when another waits for its place.
 
 use crate::client::error::{SessionError, PACE};
 use crate::shares::{Claimant, Place, Shares};
@@ -20,7 +20,7 @@ struct Size {
     /// Bytes that a request may have without a place.
     without: usize,
     places: usize,
-    /// Of these, the most of one login.
+    /// Maximum of one login.
     of_login: usize,
 }
 
@@ -33,13 +33,13 @@ const SIZES: [Size; 3] = [
 ];
 /// Bytes that any request may have.
 pub const WITHOUT_PLACE: usize = 64 << 10;
-/// How far it may be behind that.
+/// How far a request may fall behind its pace, which is WITHOUT_PLACE bytes a second.
 const GRACE: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
 pub struct Room([Shares; SIZES.len()]);
 
-/// The room, and what a session's request has of it.
+/// The room, and the places of a session's request.
 pub struct Places {
     room: Room,
     login: Arc<str>,
@@ -47,7 +47,7 @@ pub struct Places {
     recall: Arc<Notify>,
     /// How far the request may still fall behind.
     credit: Duration,
-    /// Nothing has come since then.
+    /// Nothing has arrived since then.
     empty_since: Option<Instant>,
     is_unused: bool,
 }
@@ -72,7 +72,7 @@ impl Room {
 }
 
 impl Places {
-    /// Waits for the places that a request needs which has grown to so many bytes. Safe to drop while waiting.
+    /// Waits for the places of a request that has grown to so many bytes. Safe to drop while waiting.
     pub async fn take(&mut self, bytes: usize) {
         while let Some((size, shares)) = SIZES.iter().zip(&self.room.0).nth(self.held.len()) {
             if bytes <= size.without {
@@ -83,8 +83,8 @@ impl Places {
         }
     }
 
-    /// Waits for further bytes of a request. Raises TooSlow when they come too slowly for the others that wait. Safe to
-    /// drop while waiting.
+    /// Waits for further bytes of a request. Returns TooSlow if they arrive too slowly while others wait. Safe to drop while
+    /// waiting.
     pub async fn read(
         &mut self,
         read: impl Future<Output = io::Result<usize>>,
@@ -200,7 +200,7 @@ mod tests {
             steady.read(come(PACE / 2, Duration::from_millis(500))).await.unwrap();
         }
         assert!(!waits.is_finished());
-        // nobody waits whom the slow one's place would help
+        // no waiting request could use the slow one's place
         for _ in 0..100 {
             slow.read(come(1, GRACE * 2)).await.unwrap();
         }

@@ -1,4 +1,4 @@
-//! Requests to the kernel's scheduler that a thread, or a process of one thread, gets the processor before others.
+//! Requests to the kernel's scheduler to prefer a thread, or a process of one thread.
 
 use rustix::process::{getpid, getpriority_process, Pid};
 use std::fs;
@@ -6,20 +6,20 @@ use std::io;
 
 /// Nine times the weight of a nice of 0 (kernel/sched/core.c, sched_prio_to_weight: 9548 and 1024).
 pub const NICE: i32 = -10;
-/// In nanoseconds, the shortest there is. What wants the processor for so short a time takes it from what runs (EEVDF,
-/// PREEMPT_SHORT: Linux 6.12 and later); older kernels leave it out of account.
+/// The shortest slice, in nanoseconds. A thread with a shorter slice preempts the running one (EEVDF, PREEMPT_SHORT: Linux
+/// 6.12 and later); older kernels ignore it.
 const SLICE: u64 = 100_000;
 
-/// The means by which a thread or process got ahead of others.
+/// The means by which a thread or process is preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ahead {
     /// By a lower nice and by short slices.
     Nice,
-    /// By short slices alone, which need no right but that to the process.
+    /// By short slices alone, which only need access to the process.
     Slices,
 }
 
-/// Puts a thread or process ahead of others, as far as this process may.
+/// Prefers a thread or process, as far as this process may.
 pub fn put_ahead(process: Pid) -> io::Result<Ahead> {
     let own = getpriority_process(Some(process))?;
     if own <= NICE {
@@ -31,8 +31,8 @@ pub fn put_ahead(process: Pid) -> io::Result<Ahead> {
     }
 }
 
-/// Gives the session that a process leads the weight of those ahead, among the other sessions. Where the kernel has a
-/// group for each session, the group's own nice counts before those in it (sched(7)).
+/// Gives the session that a process leads the same weight among sessions. Where the kernel groups processes by session,
+/// the group's nice counts before those in it (sched(7)).
 pub fn put_session_ahead(leader: Pid) -> io::Result<()> {
     fs::write(format!("/proc/{}/autogroup", leader.as_raw_nonzero()), NICE.to_string())
 }

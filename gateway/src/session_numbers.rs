@@ -1,10 +1,10 @@
-//! The numbers of sessions, which @@spid is: a smallint, so they come again, but none while its session is there.
+//! The numbers of sessions (@@spid, a smallint): they are reused, but not while a session has them.
 
 use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The greatest; there are never so many clients.
+/// The greatest number; there are always fewer clients.
 const LAST: u16 = i16::MAX as u16;
 
 #[derive(Clone, Default)]
@@ -16,7 +16,7 @@ struct State {
     taken: HashSet<u16>,
 }
 
-/// A session's number, which nobody else has until this is dropped.
+/// A session's number, unique until this is dropped.
 pub struct SessionNumber {
     pub spid: u16,
     all: SessionNumbers,
@@ -26,7 +26,7 @@ impl SessionNumbers {
     pub fn next(&self) -> SessionNumber {
         let mut state = self.0.lock();
         while {
-            // a client takes 0 for no number
+            // clients take 0 as no number
             state.last = state.last % LAST + 1;
             let last = state.last;
             !state.taken.insert(last)

@@ -1,6 +1,6 @@
 //! Places that logins share, such as connections to PostgreSQL. No login has more than its share, and the last places are
-//! reserved. Waiting logins are served in turn, whatever the number of their requests. A holder that makes no use of its
-//! place reports that, and is recalled when somebody waits who could have it.
+//! reserved. Waiting logins are served in turn, whatever the number of their requests. A holder that does not use its place
+//! reports that, and is recalled when a waiting login could have it.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -21,7 +21,7 @@ pub struct Claimant {
 pub struct Shares(Arc<Inner>);
 
 struct Inner {
-    /// How many wait, so that a use of a place needs no lock while nobody does.
+    /// Number of waiting requests: while it is 0, the use of a place needs no lock.
     waiting: AtomicUsize,
     state: Mutex<State>,
 }
@@ -97,7 +97,7 @@ impl Shares {
         };
         match waiting.await {
             Ok(place) => place,
-            // only those who wait no longer are taken off the queue without a place
+            // only abandoned requests leave the queue without a place
             Err(_) => std::future::pending().await,
         }
     }
@@ -109,7 +109,7 @@ impl Shares {
         is_free.then(|| state.hold(self, claimant.login.clone(), Arc::default()))
     }
 
-    /// Recalls unused places, as many as somebody waits for.
+    /// Recalls as many unused places as requests wait for.
     fn recall(&self, state: &mut State) {
         let is_unused =
             |holder: &&Holder| holder.usage.is_unused.load(SeqCst) && !holder.usage.is_recalled.load(SeqCst);
@@ -132,7 +132,7 @@ impl Shares {
 }
 
 impl State {
-    /// Whether there is a place for it, or would be without this holder.
+    /// Whether a place is free for it, or would be without this holder.
     fn admits(&self, claimant: &Claimant, without: Option<&Holder>) -> bool {
         let reserved = if claimant.has_reserve { 0 } else { self.reserved };
         let of_login = usize::from(without.is_some_and(|holder| holder.login == claimant.login));
@@ -162,7 +162,7 @@ impl State {
         }
     }
 
-    /// Takes the first off the queue that there is a place for; its login then comes after all others.
+    /// Removes the first request with a free place from the queue; its login then comes after all others.
     fn next(&mut self) -> Option<Waiter> {
         self.forget_dropped();
         let fits = |login| {
@@ -181,7 +181,7 @@ impl State {
         next
     }
 
-    /// How many wait still.
+    /// Number of requests still waiting.
     fn forget_dropped(&mut self) -> usize {
         self.waiting.retain(|_, queue| {
             queue.retain(|waiter| !waiter.place.is_closed());
@@ -193,7 +193,7 @@ impl State {
 }
 
 impl Place {
-    /// Whether its holder makes no use of it from now on. A use takes back a recall.
+    /// Sets whether its holder leaves it unused. A use cancels a recall.
     pub fn set_unused(&self, is_unused: bool) {
         self.usage.is_unused.store(is_unused, SeqCst);
         let was_recalled = !is_unused && self.usage.is_recalled.swap(false, SeqCst);
@@ -228,7 +228,7 @@ impl Drop for Place {
             next
         };
         if let Some((waiting, place)) = next {
-            // one who has just left gives it to the next
+            // a leaving holder passes it on
             let _ = waiting.send(place);
         }
     }

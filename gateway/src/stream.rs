@@ -43,6 +43,6 @@ fn has_arrived(socket: &impl AsFd) -> bool {
 
 /// A client's.
 pub trait ClientStream: Stream {
-    /// From now on the threads that this is called on are woken by what arrives.
+    /// From now on arriving bytes wake the threads that this is called on.
     fn register_here(&mut self) -> io::Result<()>;
 }

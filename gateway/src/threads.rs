@@ -1,7 +1,6 @@
 //! The gateway's threads, of two kinds. Those for calls read requests, answer procedure calls of known shape and
 //! commit groups, and do nothing else that takes long. Everything else runs on threads for statements, which have a
-//! lower priority: connections until they are logged in, with their TLS handshakes, text, result sets, bulk copies,
-//! reading the catalogue.
+//! lower priority: logins, TLS handshakes, text, result sets, bulk copies, reading the catalogue.
 
 use crate::scheduler::{put_ahead, put_own_session_ahead};
 use rustix::process::{getpriority_process, setpriority_process};
@@ -14,7 +13,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{AbortHandle, JoinHandle};
 use tracing::Instrument;
 
-/// How far statements stand back behind calls: standing back needs no right, and getting ahead does.
+/// How much lower the priority of statements is: lowering a priority needs no right, raising one does.
 const STATEMENTS_NICE: i32 = 10;
 /// Shorter than what sessions wait for.
 const TICK: Duration = Duration::from_millis(500);
@@ -25,8 +24,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// `calls_first`: the threads for calls get the processor before others, also of other processes, as far as that
-    /// may be.
+    /// `calls_first`: prefer the threads for calls to all others, also of other processes, as far as allowed.
     pub fn start(calls_first: bool) -> io::Result<Threads> {
         if calls_first {
             put_own_session_ahead();
@@ -80,8 +78,8 @@ impl Threads {
     }
 }
 
-/// A timer that is always set. A new timer that comes before all others wakes the thread that waits for events, so without
-/// this one each wait for a client's next request would: with a system call and a look at events of its own.
+/// A timer that is always set. A timer that becomes the earliest wakes the thread that waits for events; without this one
+/// each wait for a client's next request would cost a system call and a poll.
 async fn tick() {
     loop {
         tokio::time::sleep(TICK).await;
@@ -99,14 +97,14 @@ fn stand_back() {
 pub struct Pool(Handle);
 
 impl Pool {
-    /// Those of a test.
+    /// Threads for a test.
     #[cfg(test)]
     pub fn here() -> Pool {
         Pool(Handle::current())
     }
 
-    /// Runs `task` there. It is given up when what this returns is dropped, which is small: the task's own memory is
-    /// given back with the task.
+    /// Runs `task` there. Dropping the returned future aborts the task. The future is small, because the task's memory
+    /// belongs to the task.
     pub fn run<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,
@@ -163,7 +161,7 @@ mod tests {
         let own = getpriority_process(Some(gettid())).unwrap();
         assert_eq!(nices(false), (own, own));
         let (calls, statements) = nices(true);
-        // without the right to a lower nice they have shorter slices
+        // without the right to a lower nice: shorter slices
         assert!(calls == own || calls == own.min(NICE), "{calls}");
         assert_eq!(statements, (own + STATEMENTS_NICE).min(19));
     }

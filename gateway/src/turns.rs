@@ -1,5 +1,5 @@
-//! Turns of result sets: a fixed number stream at once, and the others wait for their next turn, login by login. A
-//! login with many requests gets no more than any other, and readers never use more of the machine than these places.
+//! Turns of result sets: a fixed number stream at once; the others wait for their next turn, login by login. A login with
+//! many requests gets no more than any other, and readers never use more cores than there are places.
 
 use crate::metrics::Metrics;
 use parking_lot::Mutex;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{sleep_until, Instant};
 
-/// All that wait are to have had a turn within this time, as far as the bounds of a turn allow.
+/// Every waiting result set should get a turn within this time, within the limits of a turn.
 const ROUND: Duration = Duration::from_millis(500);
 const SHORTEST_TURN: Duration = Duration::from_millis(10);
 const LONGEST_TURN: Duration = Duration::from_millis(100);
@@ -29,7 +29,7 @@ struct State {
     count: usize,
 }
 
-/// A place, which the next in the queue gets when this is dropped.
+/// A place; the next in the queue gets it when this is dropped.
 struct Place(Option<Arc<Turns>>);
 
 impl Turns {
@@ -54,7 +54,7 @@ impl Turns {
         }
     }
 
-    /// A place, or what waits for one.
+    /// A place, or the wait for one.
     fn ask(self: &Arc<Turns>, login: &Arc<str>) -> Result<Place, oneshot::Receiver<Place>> {
         let mut state = self.state.lock();
         if state.free > 0 {
@@ -85,7 +85,7 @@ impl Turns {
             let Some(next) = next else { return };
             match next.send(Place(Some(self.clone()))) {
                 Ok(()) => return,
-                // it waits no longer
+                // it was abandoned
                 Err(mut place) => place.0 = None,
             }
         }
@@ -145,7 +145,7 @@ impl Turn {
             Ok(place) => place,
             Err(waiting) => match waiting.await {
                 Ok(place) => place,
-                // places are only dropped by those who wait no longer
+                // only abandoned waits drop places
                 Err(_) => return,
             },
         };
@@ -158,14 +158,14 @@ impl Turn {
         self.place = None;
     }
 
-    /// Gives the place back where the turn is over and others wait.
+    /// Releases the place if the turn is over and others wait.
     pub fn give_way(&mut self) {
         if self.place.is_some() && Instant::now() >= self.end && self.turns.has_waiting() {
             self.place = None;
         }
     }
 
-    /// Waits until it is time to give way; for ever without a place.
+    /// Waits until the turn is over; for ever without a place.
     pub async fn is_over(&self) {
         if self.place.is_none() {
             return std::future::pending().await;
