@@ -68,7 +68,8 @@ begin
         where logged."time" = r."time" and logged.seq_no = r.seq_no
           and row ({log_columns})::{ring} *= r
       ) then
-        raise exception '%: the log has another row of seq_no % at %', {name}, r.seq_no, r."time"
+        raise exception '%: the log has another row of seq_no % at %: give each reading a time of its own (datetime has steps of 1/300 s)',
+          {name}, r.seq_no, r."time"
           using errcode = 'unique_violation';
       end if;
       raise notice '%: the time % is more than % ahead of the server''s clock: the row is in the log, not in the ring',
@@ -143,7 +144,8 @@ begin
     where logged."time" = r."time" and logged.seq_no = r.seq_no
       and row ({log_columns})::{ring} *= r
   ) then
-    raise exception '%: the log has another row of seq_no % at %', {name}, r.seq_no, r."time"
+    raise exception '%: the log has another row of seq_no % at %: give each reading a time of its own (datetime has steps of 1/300 s)',
+      {name}, r.seq_no, r."time"
       using errcode = 'unique_violation';
   end if;
   return 0;

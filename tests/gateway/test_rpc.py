@@ -467,7 +467,7 @@ REFUSED = {
         ("put_every_type", [SEQ_NO, AT, Param("real", "99", "@a_real")]),
         2601,
         14,
-        "the log has another row of seq_no 5",
+        "give each reading a time of its own (datetime has steps of 1/300 s)",
     ),
 }
 
