@@ -33,7 +33,7 @@ const SIZES: [Size; 3] = [
 ];
 /// Bytes that any request may have.
 pub const WITHOUT_PLACE: usize = 64 << 10;
-/// How far a request may fall behind its pace, which is WITHOUT_PLACE bytes a second.
+/// How far a request may fall behind PACE.
 const GRACE: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]

@@ -41,3 +41,17 @@ def test_the_commands_exist() -> None:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
     for file in re.findall(r"\]\(([\w/.-]+)\)", (ROOT / "README.md").read_text()):
         assert (ROOT / file).exists(), file
+
+
+def test_the_first_table_is_that_of_the_readme() -> None:
+    """docs/start/first-table.md has the same table, commands and statements, which the test above runs."""
+    page = (ROOT / "docs" / "start" / "first-table.md").read_text()
+    (table,) = blocks("toml")
+    assert f"```toml\n{table}```" in page
+    put, select, _ = blocks("sql")[0].strip().split("\n")
+    assert f"1> {put}\n" in page
+    assert f"1> {select}\n" in page
+    for command in re.findall(
+        r"^(ringlog (?:serve|user|load) [^#\n]*?)\s*(?:#.*)?$", "\n".join(blocks("sh")), re.MULTILINE
+    ):
+        assert command in page, command
