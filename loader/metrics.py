@@ -22,7 +22,7 @@ _BOUNDS = range(4, 21)
 # Seconds between two looks at nothing.
 _TICK = 60.0
 
-_COUNTERS = {
+COUNTERS = {
     "rows": ("sent", "Rows of the source that were put into the spool."),
     "acknowledged_rows": ("acknowledged", "Rows that the server has acknowledged."),
     "bytes": ("bytes", "Bytes of the acknowledged readings, in the types of their columns."),
@@ -49,7 +49,7 @@ class Metrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The metrics, as collected by prometheus_client at each scrape."""
-        for name, (field, words) in _COUNTERS.items():
+        for name, (field, words) in COUNTERS.items():
             counter = CounterMetricFamily(f"ringlog_writer_{name}", words, labels=["table"])
             for table, one in self._statistics.items():
                 counter.add_metric([table], getattr(one, field))

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from ringlog.cli import app
+from ringlog.loader.metrics import COUNTERS
 from ringlog.schema import policy_entries
 
 ROOT = Path(__file__).parents[2]
@@ -138,3 +139,22 @@ def test_every_key_of_a_facility_file_is_documented() -> None:
     pages = ((ROOT / "docs" / name).read_text() for name in names)
     code = " ".join(re.findall(r"`[^`]+`", "\n".join(re.findall(r"^\|.*", "\n".join(pages), re.M))))
     assert {key for key in keys if not re.search(rf"\b{key}\b", code)} == set()
+
+
+def test_every_metric_is_documented() -> None:
+    """Those of Python, of the gateway and of the mirror, and those that alerts and dashboards ask for."""
+    names = {f"ringlog_writer_{name}" for name in COUNTERS}
+    for file in [*(ROOT / "ringlog" / "monitoring").rglob("*"), ROOT / "loader" / "metrics.py"]:
+        if file.suffix in (".py", ".yml", ".json"):
+            names.update(re.findall(r"\bringlog_[a-z_]+[a-z]\b", file.read_text()))
+    for file, prefix in (("metrics.rs", "ringlog_gateway"), ("mirror/record.rs", "ringlog_mirror")):
+        source = (ROOT / "gateway" / "src" / file).read_text()
+        names.update(
+            f"{prefix}_{name}" for name in re.findall(r"register(?:_with_unit)?\(\s*\"(\w+)\"", source)
+        )
+    page = (ROOT / "docs" / "reference" / "metrics.md").read_text()
+    # the page has the names of samples, with unit and type
+    names = {re.sub(r"_(?:bucket|count|sum)$", "", name) for name in names}
+    documented = set(re.findall(r"`(ringlog_\w+)`", page))
+    assert "ringlog_gateway_call" in names
+    assert {name for name in names if not any(each.startswith(name) for each in documented)} == set()
