@@ -1,6 +1,7 @@
 """Names of other databases in the texts of procedures, views, triggers and functions.
 
-Here a database is a schema, and `database..name` means what it means there. What is not migrated is reported.
+Here a database is a schema, and `database..name` has the same meaning. Parts that are not migrated are
+reported.
 """
 
 import re

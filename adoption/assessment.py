@@ -68,7 +68,7 @@ def assess(
     database: str,
     of_texts: Sequence[str] = (),
 ) -> Assessment:
-    """Compiles every module by the front end itself, and puts together what is to be done."""
+    """Compiles every module with the gateway's compiler, and lists the remaining work."""
     modules = (
         *(_verdict(module, old.is_ase) for module in old.modules),
         *(

@@ -194,7 +194,7 @@ def _asked(cursor: Any, file: str, what: str, unread: list[str]) -> list[tuple[A
     except pymssql.Error as error:
         if what in _NEEDED or not is_of_server(error):
             raise
-        # servers that only resemble SQL Server have other numbers for what they do not have
+        # servers that resemble SQL Server have other error numbers for missing views
         if number(error) not in ABSENT or what not in _OPTIONAL:
             unread.append(f"{what}: {words(error)}")
         return []

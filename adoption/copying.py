@@ -100,7 +100,7 @@ class Ledger:
 
 
 def identity(conninfo: str) -> str:
-    """What no other database has, of this server or another."""
+    """Unique among databases, of this and other servers."""
     with session.connect(conninfo) as connection:
         row = connection.execute(
             "select concat(system_identifier, '/', oid) from pg_control_system(), pg_database"

@@ -1,4 +1,4 @@
-"""Procedures that put SQL together and run it: what such texts name is not changed, and is reported."""
+"""Procedures that compose and run SQL: names in such texts are reported, and not changed."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

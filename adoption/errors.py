@@ -1,4 +1,4 @@
-"""What is wrong with a migration's options."""
+"""Errors in a migration's options."""
 
 
 class AdoptionError(Exception):

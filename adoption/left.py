@@ -9,7 +9,7 @@ from ringlog.adoption.parts import Asked, Place
 
 _DATABASE = 0  # sys.triggers.parent_class
 _HISTORY = 1  # sys.tables.temporal_type
-_NAMED = 8  # of what there is more of, so many are named
+_NAMED = 8  # number of names in a line
 _DESCRIPTION = "MS_Description"
 
 
@@ -22,15 +22,15 @@ def of_sql_server(asked: Asked) -> Iterator[str]:
         yield f"not migrated, of kind {kind}: {listed(names)}"
     for name, parent, disabled, kind in asked("left_triggers"):
         if int(parent) == _DATABASE:
-            yield f"trigger {name} of the whole database is not migrated: there is none of these here"
+            yield f"database trigger {name} is not migrated: ringlog has none"
         elif str(kind) == "TA":
-            yield f"trigger {name} is not migrated: it is of an assembly"
+            yield f"trigger {name} is not migrated: it belongs to an assembly"
         elif disabled:
             yield f"trigger {name} is disabled there: disable it here too, or drop it"
     for table, name, kind, disabled, ignores, of in asked("left_indexes"):
         where = f"index {name} of {table}"
         if str(of).strip() == "V":
-            yield f"{where}, a view, is not migrated: views have none here"
+            yield f"{where}, a view, is not migrated: views have no indexes here"
         elif disabled:
             yield f"{where} is disabled there, and not migrated"
         elif ignores:
@@ -39,7 +39,7 @@ def of_sql_server(asked: Asked) -> Iterator[str]:
             yield f"{where} is not migrated: it is {str(kind).lower()}"
     for name, kind in asked("left_tables"):
         if int(kind) != _HISTORY:
-            yield f"table {name} keeps its own history there (temporal): here its rows are only those of now"
+            yield f"table {name} keeps its history there (temporal): here it has the current rows only"
     if masked := [f"{table}.{column}" for table, column in asked("left_columns")]:
         yield f"columns with masked values: {listed(masked)}: copy by a login that may see them (unmask)"
     if policies := [str(name) for (name,) in asked("left_policies")]:

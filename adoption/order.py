@@ -17,7 +17,7 @@ def ordered(modules: Sequence[Module]) -> list[Module]:
     """Those that are named by others come first; where two name each other, as they were."""
     known = {_place(module): module for module in modules}
     done: dict[_Place, Module] = {}
-    # beginning with what is left to be made, each followed by what it needs
+    # begins with the remaining modules, each followed by those that it needs
     for module in modules:
         waiting = [(module, _named(module, known))]
         begun = {_place(module)}

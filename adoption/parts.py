@@ -23,7 +23,7 @@ class Parts:
     checks: dict[Place, list[Check]] = field(default_factory=lambda: defaultdict(list))
     references: dict[Place, list[Reference]] = field(default_factory=lambda: defaultdict(list))
     left: list[str] = field(default_factory=list)
-    """what is not migrated, with the reason"""
+    """parts that are not migrated, with the reason"""
 
 
 def joined(rows: Iterable[tuple[Any, ...]]) -> dict[tuple[str, ...], str]:

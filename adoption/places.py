@@ -1,7 +1,7 @@
 """The name that each object of an old database has here, where names have no owner.
 
-What has a name of its own keeps it. Of several owners' objects of one name that of dbo keeps it, and the
-others have their owner's name in front: `ops.t` is `ops_t`.
+A unique name is kept. Of several owners' objects with one name dbo's keeps it, and the others get their
+owner's name in front: `ops.t` is `ops_t`.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ class Places:
     def __init__(self, objects: Iterable[tuple[str, str, str]]) -> None:
         self._here: dict[tuple[str, str], str] = {}
         self.reported: list[str] = []
-        """what has another name here, or none"""
+        """objects with another name here, or none"""
         kinds = {(owner, name): kind for kind, owner, name in objects}
         first: dict[str, tuple[str, str]] = {}
         for owner, name in sorted(kinds, key=lambda each: each[0].lower() != "dbo"):

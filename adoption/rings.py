@@ -30,7 +30,7 @@ TYPES = {
     "bigint": "bigint",
     "bit": "bit",
 }
-"""Types of readings, and what they are in a facility file; varchar and char are varchar(n)."""
+"""Types of readings, and their types in a facility file; varchar and char are varchar(n)."""
 
 _WHOLE = ("int", "integer", "smallint", "bigint", "numeric", "decimal")
 _TIMES = ("datetime", "smalldatetime", "datetime2", "bigdatetime", "datetimeoffset")
@@ -190,7 +190,7 @@ def _logs_of_others(old: Old, logs: Mapping[_Key, Ring]) -> Iterator[str]:
 def _rings_of(
     old: Old, others: Sequence[OldTable], decided: _Decided, bounds: Bounds, before: Sequence[Ring]
 ) -> tuple[list[Ring], list[str]]:
-    """The rings of a database, and what is to be decided. `before`: those of databases before it."""
+    """The rings of a database, and the open decisions. `before`: the rings of earlier databases."""
     decisions: list[str] = []
     rings: list[Ring] = []
     taken = {ring.table.name.lower(): ring for ring in before}
@@ -289,8 +289,8 @@ def _log_of(
     """The table with the same columns whose row numbers repeat; by the rules, else by columns and name.
 
     It is one of the ring's own database, or of another where its own has none. A table with more columns, or
-    without the row's number, is the log only by the rules: rows lose what a log here has no place for. With
-    what is to be decided of it.
+    without the row's number, is the log only by the rules, without the columns that a log cannot have. With
+    the open decisions.
     """
     if rule and "log" in rule:
         log = rule["log"]

@@ -43,7 +43,7 @@ class Database:
 
 
 def write(folder: Path, databases: Sequence[Database], timezone: str) -> list[str]:
-    """Writes the files into the folder; their names, with what is in them.
+    """Writes the files into the folder. Returns their names and descriptions.
 
     Of several databases the T-SQL says in which of them it goes on.
     """

@@ -57,7 +57,7 @@ def connected(
         what = f"no answer within {timeout} s to the login or to 'use {address.database}'"
         raise pymssql.OperationalError(_TIMED_OUT, what) from error
     try:
-        # what is longer is cut without a word
+        # longer values are cut silently
         with connection.cursor() as cursor:
             cursor.execute("set textsize 2147483647")
         yield connection
@@ -66,7 +66,7 @@ def connected(
 
 
 def rows_of(cursor: Any) -> list[tuple[Any, ...]]:
-    """All rows of what a cursor has asked, in whatever types the server has them."""
+    """All rows of a cursor's query, in the server's types."""
     rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows
 

@@ -84,7 +84,7 @@ def _of_numpy(points: Any, code: str, column: Column) -> bytes:
     converted = points.astype("<f4" if code == "f" else "<f8" if code == "d" else code)
     kept = converted == points
     if code in "fd":
-        # a float is rounded; only what becomes infinite is lost
+        # a float is rounded; only one that becomes infinite is lost
         kept |= (points != points) | (abs(converted) < math.inf)
     if not kept.all():
         raise ValueError(

@@ -37,8 +37,8 @@ _REAL = struct.Struct("f")
 class Sender:
     """One table's rows on their way from the spool to the server.
 
-    What was put before the line last came up, but for the newest row, is the backlog. Live rows go first, so
-    that the ring is up to date; the backlog goes in order in between, many rows to a call.
+    The backlog is all rows that were put before the last reconnect, except the newest one. Live rows are sent
+    first, so that the ring is current; the backlog is sent in order between them, many rows per call.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Sender:
         self._figures.oldest = 0
         self._spool.settle()
         self._wake.wait(patience)
-        # before anything is looked at, what was put and whether to end: never after
+        # clear the event before checking for rows and the end, or a wake-up is lost
         self._wake.clear()
         return False
 
@@ -292,7 +292,7 @@ class Sender:
         for place in self._reals:
             value = readings[place]
             if isinstance(value, float):
-                # what is too large is refused by the server
+                # the server refuses rows that are too large
                 with suppress(OverflowError):
                     (readings[place],) = _REAL.unpack(_REAL.pack(value))
         for place, column in self._packed.items():

@@ -286,7 +286,7 @@ class Spool:
 
     def repeat(self, unknown: bool = False) -> None:
         """Counts a call that is sent again. When it is `unknown` whether the server has the rows in flight,
-        they are not thinned: the books would call lost what is not."""
+        they are not thinned: stored rows would be counted as lost."""
         with self._lock:
             self._repeated += 1
             if unknown:
@@ -294,7 +294,7 @@ class Spool:
 
     @_locked
     def settle(self) -> None:
-        """Removes what has been acknowledged, which otherwise waits for the next row put."""
+        """Removes acknowledged rows now, instead of at the next put."""
         if self._held:
             self._take_in()
         elif self._done or self._repeated or self._given_up:

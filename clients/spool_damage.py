@@ -1,4 +1,4 @@
-"""Damaged spools: a count of the rows in a file of its own, which shows what the spool has lost, and a new
+"""Damaged spools: a count of the rows in a separate file, which shows losses of the spool, and a new
 file with the rows that can be read from a damaged one.
 """
 
@@ -211,6 +211,6 @@ def _copy(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> None:
     with suppress(*UNREADABLE):
         width = len(new.execute(f"pragma table_info({table})").fetchall())
         for row in old.execute(f"select * from {table}"):
-            # what is of the wrong type is damaged
+            # a value of the wrong type is damaged
             with suppress(sqlite3.IntegrityError):
                 new.execute(f"insert or ignore into {table} values (?{', ?' * (width - 1)})", row)

@@ -43,7 +43,7 @@ EVENT = "id, time, until, kind, rows, words"
 """the columns that a checksum is of"""
 
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
-"""errors of a damaged file: SQLite's own, and Python's of SQLite's message about what it has found"""
+"""errors of a damaged file: SQLite's, and Python's about SQLite's message"""
 
 
 class SpoolError(Exception):
@@ -144,8 +144,8 @@ def open_file(file: Path, state: State, log: int, former: Former = Former()) -> 
         if db is not None:
             db.close()
         if isinstance(error, UnicodeDecodeError):
-            # SQLite names what it has found
-            raise damage("its tables are not what they were") from None
+            # SQLite's message contains damaged text
+            raise damage("its tables have changed") from None
         if isinstance(error, sqlite3.DatabaseError) and is_damage(error):
             raise
         if isinstance(error, sqlite3.OperationalError):
@@ -172,7 +172,7 @@ def _check_tables(db: sqlite3.Connection) -> None:
     """Raises DatabaseError when the file has other tables than it was made with."""
     made = {text for (text,) in db.execute("select sql from sqlite_schema where name not glob 'sqlite_*'")}
     if made != {text.replace("create table if not exists", "CREATE TABLE") for text in TABLES}:
-        raise damage("its tables are not what they were")
+        raise damage("its tables have changed")
 
 
 def _add_checksums(db: sqlite3.Connection) -> None:

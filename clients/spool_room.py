@@ -36,7 +36,7 @@ class Room:
         """Whether there is no room for so many bytes."""
         free = self._number("pragma freelist_count")
         if self._full_until is not None:
-            # what the file has is all there is, until the disk is tried again
+            # the file cannot grow until the disk is tried again
             if time.monotonic() < self._full_until:
                 return free < 16 + more // PAGE
             self._full_until = None

@@ -33,7 +33,7 @@ GRACE = 8.0
 
 
 class Writer:
-    """Writes one table. `put` never waits for the server: a thread sends what the spool has.
+    """Writes one table. `put` never waits for the server: a thread sends the spool's rows.
 
     `spool` is the folder of spools, one file a table; `budget` is in bytes a table. A second writer of the
     same spool is a SpoolError. Used as a context manager it sends what it can before it ends; the rest stays
@@ -210,7 +210,7 @@ class Writer:
             self._ended()
 
     def _send(self) -> None:
-        """Sends what is put until it is time to end. Raises Failed, Released."""
+        """Sends rows until it is time to end. Raises Failed, Released."""
         self._sender.begin(self._take_over)
         self._began.set()
         due = time.monotonic()
@@ -226,7 +226,7 @@ class Writer:
 
 
 def spool_file(folder: Path, address: Address, table: str) -> Path:
-    """The file of a table's spool: what is meant for one server never goes to another."""
+    """The file of a table's spool, one for each server."""
     server = ",".join(f"{one.host}-{one.port}" for one in address.each)
     server += f"-{address.database}" if address.database else ""
     return folder / server / f"{table}.spool"

@@ -81,7 +81,7 @@ def backfill(
 
 
 def _place(dsn: str) -> dict[str, Any]:
-    """A node's connection string, without what is the administrator's."""
+    """A node's connection string, without the administrator's login."""
     return {name: value for name, value in conninfo_to_dict(dsn).items() if name not in _OF_A_LOGIN}
 
 

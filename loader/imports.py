@@ -33,7 +33,7 @@ from ringlog.schema.facility import Table
 _LOCKED = "55P03"
 _TWICE = "23505"
 _PASSING = frozenset({"25006", "40001", "40P01", _LOCKED, _TWICE, "53300", "57P01", "57P02", "57P03"})
-"""SQLSTATEs of what is otherwise when it is tried again."""
+"""SQLSTATEs of temporary errors."""
 _ATTEMPTS = 5
 """of a block that PostgreSQL refuses for such a reason"""
 _PAUSE = 1.0  # seconds

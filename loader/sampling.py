@@ -12,7 +12,7 @@ from ringlog.loader.sources import Changed, Note, Reading, Row, Wait
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Deadband, Table
 
-# Seconds between two looks at what has changed; shorter for short cycles.
+# Seconds between two checks for changes; shorter for short cycles.
 _LOOK = 0.1
 
 
@@ -61,7 +61,7 @@ class Filter:
 
 
 class _Update(NamedTuple):
-    """A reading that waits for its row: when it was taken, when it came, what it is."""
+    """A reading that waits for its row: its time, its arrival, its value."""
 
     stamp: int
     came: float
@@ -156,8 +156,8 @@ class Cells:
             yield row
 
     def _monitored(self, wait: Wait) -> Iterator[Row]:
-        """A row has what was taken within a cycle, before the next update of any of it. However late updates
-        come, none is left out, unless `min_period` makes them: then the last one of each column counts."""
+        """A row has the updates of one cycle, at most one of each column. No update is omitted, however late,
+        except with `min_period`: then the last one of each column counts."""
         cycle = self._table.cycle
         sample = self._table.sample
         patience = max(cycle, sample.min_period or 0.0)

@@ -67,7 +67,7 @@ class _Group:
 
 
 class Supervisor:
-    """Runs jobs as forked processes. Fork keeps 60 of them small: they share what was imported before.
+    """Runs jobs as forked processes, which share the imported modules: 60 of them remain small.
 
     Each job has a process, or `processes` share them, a thread each. The caller must have no other threads.
     Used as a context manager it leaves no process behind.

@@ -1,1 +1,1 @@
-"""Several machines: what is installed on each, and their state."""
+"""Several machines: the files of each, and their state."""

@@ -13,7 +13,7 @@ ETCD_PEER_PORT = 2380
 GATEWAY_PORT = 5000
 METRICS_PORT = 9400
 
-# What a host is called in etcd, Patroni and the names of files.
+# Names of hosts in etcd, Patroni and file names.
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 

@@ -1,4 +1,4 @@
--- SQL Server: what is said of tables (minor_id 0) and columns, and other properties that people have given them.
+-- SQL Server: descriptions and other extended properties of tables (minor_id 0) and columns.
 select schema_name(o.schema_id), o.name, c.name, p.name, convert(nvarchar(4000), p.value)
 from sys.extended_properties p
 join sys.objects o on o.object_id = p.major_id

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the callbacks have heard since the last call began; each thread has a context and connections of its own. */
+/* The messages of the callbacks since the last call began; each thread has a context and connections of its own. */
 static _Thread_local struct answer heard;
 
 /* A login is waited for as long as the line is up: FreeTDS 1.3, when the time for one of TDS 5.0 runs out, logs out

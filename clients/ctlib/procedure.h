@@ -1,7 +1,7 @@
-/* Stored procedures called by ct-library: log in, call, and know what became of it.
+/* Stored procedures called by ct-library: log in, call, and get the outcome.
  *
- * What a server that is busy, restarts or is gone does to a call is an answer here, never the end of the
- * program. One connection, and one call at a time, for each thread.
+ * A busy, restarting or lost server is an outcome of a call and never ends the program. One connection, and one
+ * call at a time, for each thread.
  */
 #ifndef PROCEDURE_H
 #define PROCEDURE_H

@@ -1,8 +1,8 @@
-/* writer: a data acquisition process as legacy ones are. One table; one row a cycle; put_<table> by RPC.
+/* writer: a data acquisition process for one table, with one row per cycle, by RPC of put_<table>.
  *
- * It keeps to what docs/how-to/write.md asks of a writer: it goes on where the ring ends, sends a row until
- * there is an answer, and gives up only what will never be right. It keeps one row: cycles that pass while
- * that one has no answer are missed, and counted.
+ * It follows the rules of docs/how-to/write.md: it continues after the ring's latest row, sends a row until it is
+ * answered, and drops only rows that the server refuses for their content. It keeps one row: cycles that pass
+ * before its answer are missed, and counted.
  */
 #include "procedure.h"
 
@@ -127,8 +127,8 @@ static enum outcome put(CS_CONNECTION *connection, const struct row *row, struct
   return UNANSWERED;
 }
 
-/* Errors are sorted as docs/how-to/write.md lists them. What is in neither list passes: a deadlock, a full disk, a
- * server that restarts; the row is sent again, later. */
+/* Errors as docs/how-to/write.md lists them. All others are temporary (a deadlock, a full disk, a server that
+ * restarts): the row is sent again, later. */
 static int among(int error, const int *numbers) {
   while (*numbers && *numbers != error) numbers++;
   return *numbers != 0;
@@ -161,7 +161,7 @@ static void report(long waiting) {
   counts.longest = 0;
 }
 
-/* Ends the program when the server will never take what this one has to say. */
+/* Ends the program when the server will never accept its calls. */
 static void give_up(const struct answer *answer, long waiting) {
   say(answer);
   report(waiting);

@@ -24,7 +24,7 @@ _CHECK_MESSAGES = 20018
 # characters, and as a text, for it would be cut as a varchar.
 _UNICODE_BYTES = 4000
 _SINGLE_BYTE = "cp1252"
-# Bytes of a varbinary; what is longer goes as an image.
+# Maximum bytes of a varbinary; longer values are sent as an image.
 _BINARY_BYTES = 8000
 # Login failed, at 7.x and at 5.0.
 _LOGIN_FAILED = frozenset({18456, 4002})
@@ -120,7 +120,7 @@ def _sendable(place: str, argument: Argument) -> Argument:
 def _said(error: Exception, *, left: re.Pattern[str] | None = None) -> tuple[int, str]:
     """Number and words of a driver's exception, without the driver's wrapping; number 0 when it has none.
 
-    `left`: what earlier connections have left in it, unless it has nothing else.
+    `left`: the text that earlier connections have left in it, unless it has no other text.
     """
     content = error.args[0] if len(error.args) == 1 else error.args
     if not (isinstance(content, tuple) and len(content) == 2):

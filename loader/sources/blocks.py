@@ -150,7 +150,7 @@ class File:
                 else:
                     times = values.cast(pa.timestamp("us", zone))
                 if times.type.tz is None:
-                    # what is twice or never is an error here, too
+                    # a repeated or missing local time is an error here too
                     times = pc.assume_timezone(times, self._zone.key)
                 return times.cast(_MICROSECONDS)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

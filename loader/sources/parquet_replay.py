@@ -50,7 +50,7 @@ class ParquetReplay(Replay):
             raise error
 
     def _check_apart(self, tables: Sequence[Table], parent: int, answering: Connection) -> None:
-        """Sends what is wrong with the files, or None. Ends with the parent process."""
+        """Sends the error of the files, or None. Ends with the parent process."""
         error: Exception | None = None
         try:
             for table in tables:
@@ -109,7 +109,7 @@ class ParquetReplay(Replay):
             if finer and column.type.unit == "ns":
                 whole = pc.floor_temporal(column, unit="microsecond")
                 below = pc.subtract(column.cast(pa.int64()), whole.cast(pa.int64())).to_pylist()
-            # refuses what is finer than a microsecond
+            # refuses times finer than a microsecond
             column = whole.cast(pa.timestamp("us", column.type.tz))
 
             def moment_of(value: Any) -> datetime:

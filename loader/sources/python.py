@@ -10,7 +10,7 @@ function takes the table (its name, cycle and columns) and is one of two kinds:
         while True:
             yield datetime.now(UTC), {"current": device.wait()}
 
-Readings go by the names of columns or signals; what is left out is no reading. A value that does not fit its
+Readings go by the names of columns or signals; an omitted one has no reading. A value that does not fit its
 column is no reading, and an event. When `read` raises there is no row for this cycle, but an event; when it
 gives None there is neither. A generator that raises is started again with its process; one that returns has
 ended. The function runs in a process of its own for each table.
@@ -60,7 +60,7 @@ class Python:
     def rows(
         self, table: Table, after: datetime | None, wait: Wait, statistics: Statistics, note: Note
     ) -> Iterator[Row]:
-        """The function's rows. Raises SourceError when it is not there, or gives what is no row."""
+        """The function's rows. Raises SourceError if it does not exist, or returns anything but rows."""
         function = self._function()
         readings = _Readings(self, table, note)
         if inspect.isgeneratorfunction(function):

@@ -134,7 +134,7 @@ class Upgrade:
 
     @contextmanager
     def _begun_anew(self) -> Iterator[None]:
-        """Without what an earlier run has left, and leaving nothing."""
+        """Removes the remains of an earlier run before, and its own at the end."""
 
         def clear() -> None:
             for folder in (self.new, self.work):

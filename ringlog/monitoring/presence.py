@@ -16,7 +16,7 @@ from ringlog.schema import session
 from ringlog.server.background import in_background
 
 _NAME, _TIME = "ringlog serve", "%Y%m%dT%H%M%SZ"
-_PAUSE = 1.0  # seconds between two looks at what is to be said
+_PAUSE = 1.0  # seconds between two checks
 _LONGEST = 63  # bytes of an application_name
 
 

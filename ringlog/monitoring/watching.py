@@ -23,17 +23,17 @@ from ringlog.schema.many import by_connection
 from ringlog.schema.partitions import MAY_LOOK, has_pages
 from ringlog.server import releases
 
-# Seconds for which an answer is used again before PostgreSQL is asked anew; longer where asking takes long:
-# thousands of tables take no more than a part of a core.
+# Seconds for which an answer is reused; longer where the query takes long, so that thousands of tables use
+# only a part of a core.
 _FRESH = 10.0
 _PART = 0.05
 _LONGEST_FRESH = 60.0
 _FRESH_GROWTH = 600.0
-# Seconds that connecting may take, and what is sent until PostgreSQL's machine has it.
+# Timeout in seconds of connecting, and of sending until PostgreSQL's machine has acknowledged it.
 _PATIENCE = 5
-# Connections that look at the same time: no look takes the machine from its writers.
+# Concurrent connections; few, to leave the machine to its writers.
 _AT_ONCE = 2
-# Seconds for which the metrics keep a connection: it has statements of each week that it has seen.
+# Seconds for which the metrics keep a connection, which caches statements of each week.
 _KEPT = 86_400.0
 
 
@@ -45,28 +45,28 @@ class TableState:
     cycle: float
     newest: datetime | None
     age: float | None
-    """since a row came"""
+    """since a row arrived"""
     silent: bool | None
     rows_per_second: float | None
     in_default: int | None
     unread: str | None
-    """why there are none of the five before: the table is locked, or cannot be read"""
+    """why the previous five are missing: the table is locked, or cannot be read"""
     ahead: float | None
-    """of the newest row's time against the clock, from a minute on"""
+    """by which the newest row's time is ahead of the clock, from a minute on"""
     host: str | None
-    """of the last caller of put over TDS, as its login gives it; program likewise. None: no call yet"""
+    """of the last caller of put over TDS, as reported at its login, like the program. None: no call yet"""
     program: str | None
     login: str | None
     called: datetime | None
     failed: datetime | None
-    """when a call was answered by an error last; its number and words"""
+    """time of the last call that failed; number and text of its error"""
     number: int | None
     error: str | None
 
 
 @dataclass(frozen=True)
 class Space:
-    """Bytes free where the data is, what the logs have gained a day, and how many days that leaves."""
+    """Free bytes on the data's disk, the logs' growth per day, and the days until the disk is full."""
 
     free: int
     a_day: float | None
@@ -74,8 +74,8 @@ class Space:
 
 
 def look(conninfo: str, *, kept: bool = False) -> psycopg.Connection:
-    """A connection for a look: it is there within seconds, or fails. One that is `kept` fails as soon when
-    PostgreSQL's machine has gone meanwhile."""
+    """A connection that is made within seconds, or fails. One that is `kept` fails as soon if PostgreSQL's
+    machine is lost later."""
     if kept:
         conninfo = make_conninfo(conninfo, tcp_user_timeout=1000 * _PATIENCE)
     return session.connect(conninfo, connect_timeout=_PATIENCE, autocommit=kept)
@@ -140,7 +140,7 @@ def states_everywhere(
 
 
 def space(data: Path, a_day: float | None) -> Space:
-    """The free space on the disk of a data directory, where the logs grow by so much a day."""
+    """The free space on the disk of a data directory, with the logs' growth per day."""
     free = psutil.disk_usage(str(data)).free
     return Space(free, a_day, free / a_day if a_day else None)
 
@@ -218,11 +218,11 @@ class Standby:
     behind: int
     """bytes of write-ahead log"""
     seconds: float
-    """what replaying the newest record took from its commit on; 0 where nothing is on its way"""
+    """from the commit of the newest record to its replay; 0 when all is replayed"""
 
 
 def standbys(connection: psycopg.Connection) -> list[Standby]:
-    """The standbys that are connected, as far as the role may see them (pg_monitor)."""
+    """The connected standbys that the role may see (pg_monitor)."""
     query = """
         select
           application_name as name,
@@ -248,7 +248,7 @@ def clock_doubt(connection: psycopg.Connection) -> str | None:
 
 @dataclass(frozen=True)
 class Failure:
-    """What housekeeping cannot do of a table, until it can."""
+    """Work of housekeeping on a table that fails, until it succeeds."""
 
     work: str
     table: str
@@ -265,7 +265,7 @@ class Safety:
     """Whether a lost disk could be made good."""
 
     archiving_failed: datetime | None
-    """when archiving the write-ahead log has failed last; None: it has not since it last worked"""
+    """time of the last failure of archiving the write-ahead log; None: none since the last success"""
     segment: str | None
     """the segment of the log that it could not archive"""
     backup_age: float | None
@@ -293,8 +293,8 @@ def as_json(
     doubts: Mapping[str | None, str],
     failed: Mapping[str | None, list[Failure]],
 ) -> dict[str, object]:
-    """For machines: `tables` of all servers, each with its `node`, `space` of an embedded database, the nodes
-    that are `away` with why, the servers whose `clock` is not believed with why, and what has `failed`."""
+    """For programs: `tables` of all servers, each with its `node`; `space` of an embedded database; nodes
+    that are `away`, servers with a doubted `clock`, and `failed` work, each with its reason."""
     tables = [
         {
             name: value.isoformat() if isinstance(value, datetime) else value
@@ -390,8 +390,8 @@ class Watch:
         )
 
     def _states(self, server: str) -> list[TableState]:
-        """The tables of a server, by a connection that is kept: there each has been opened, and its statement
-        planned. What has ended meanwhile is opened again."""
+        """The tables of a server, by a kept connection, which has opened each and planned its statement. A
+        lost connection is made again."""
         kept = self._kept.pop(server, None)
         if kept is not None:
             try:
@@ -408,7 +408,7 @@ class Watch:
         return states
 
     def _growth(self, connection: psycopg.Connection) -> float | None:
-        """That of the logs, which is looked at less often."""
+        """The growth of the logs, which is queried less often."""
         if (now := time.monotonic()) > self._growth_until:
             self._a_day, self._growth_until = growth(connection, self._conninfo), now + _FRESH_GROWTH
         return self._a_day
@@ -555,7 +555,7 @@ def _metrics(
 
 
 def _labels(**values: str) -> str:
-    """Labels as the text has them: what clients say of themselves may be anything."""
+    """Labels in the text's form; names reported by clients may contain anything."""
     escapes = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
     return "{" + ",".join(f'{name}="{value.translate(escapes)}"' for name, value in values.items()) + "}"
 

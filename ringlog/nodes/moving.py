@@ -38,17 +38,17 @@ from ringlog.schema.tables import stored_columns
 from ringlog.schema.tiers import cold_week, history, leave_manifest, summarised
 
 _FEW = 200
-"""rows that came meanwhile may wait for the last step"""
+"""number of rows that may wait for the last step"""
 _LOCK_TIMEOUT = "400ms"
 _PAUSE = 0.2
-"""seconds until locks are tried for again"""
+"""seconds between attempts to get locks"""
 _PATIENCE = 60.0
-"""seconds after which that is given up"""
+"""seconds after which the attempts end"""
 
 
 @dataclass(frozen=True)
 class Move:
-    """A table on its way; None is the first server."""
+    """A moving table; None is the first server."""
 
     table: str
     source: str | None
@@ -72,8 +72,8 @@ def moves_under_way(connection: sa.Connection) -> list[Move]:
 def move_tables(conninfo: str, facility: Facility, names: Collection[str]) -> Iterator[str]:
     """Moves these tables, all if none are named, to where the facility says. Yields lines on the progress.
 
-    Raises ServerError for what a person can mend. What was begun before goes on, or is taken back where the
-    facility wants the table elsewhere again.
+    Raises ServerError for problems that an operator can fix. What was begun before goes on, or is taken back
+    where the facility wants the table elsewhere again.
     """
     wanted = {table.name: table for table in facility.tables}
     unknown = [name for name in names if name not in wanted]
@@ -86,7 +86,7 @@ def move_tables(conninfo: str, facility: Facility, names: Collection[str]) -> It
             now = places(connection)
             under_way = moves_under_way(connection)
         if not under_way:
-            # everything else that the file says, new nodes among it
+            # all other changes of the file, including new nodes
             as_it_is = [replace(table, node=now.get(table.name, table.node)) for table in facility.tables]
             report = install_everywhere(first, replace(facility, tables=tuple(as_it_is)))
             if report:
@@ -132,10 +132,10 @@ class _Moving:
         self.target = engine(self.target_conninfo)
         self._procedures: list[Procedure] = []
         self._readable: list[sql.Identifier] = []
-        """of a table that comes to the first server: made and granted at the switch"""
+        """of a table that moves to the first server: made and granted at the switch"""
 
     def run(self, facility: Facility) -> Iterator[str]:
-        """All of it, from where it is."""
+        """The whole move, continuing at its current step."""
         yield f"{self.move}: begins"
         bring_up_to_date(self.source, [install_tsql])
         bring_up_to_date(self.target, [install_tsql])
@@ -155,7 +155,7 @@ class _Moving:
         yield from self.finish()
 
     def take_back(self) -> Iterator[str]:
-        """Makes it as if it had not begun, before the switch."""
+        """Cancels the move before the switch."""
 
         def end_recording(connection: sa.Connection) -> None:
             become_owner(connection)
@@ -177,7 +177,7 @@ class _Moving:
         yield f"{self.move}: taken back"
 
     def finish(self) -> Iterator[str]:
-        """What is left after the switch: the old copy."""
+        """The last step after the switch: the old copy."""
         placed = self._placed(self.target, self.move.target)
         with ExitStack() as stack:
             stack.enter_context(alone(self.source))
@@ -217,7 +217,7 @@ class _Moving:
         yield f"{self.move}: done"
 
     def _note(self) -> None:
-        """Notes the move on the first server, unless that is done."""
+        """Records the move on the first server, unless it is recorded."""
 
         def note(connection: sa.Connection) -> None:
             become_owner(connection)
@@ -240,7 +240,7 @@ class _Moving:
         moves.begin_recording(connection, self.table)
 
     def _install(self, facility: Facility) -> None:
-        """Makes the table on the target, as the source has it, with the partitions of its log."""
+        """Creates the table on the target as on the source, with the partitions of its log."""
         with self.source.connect() as connection:
             order = [*stored_columns(connection, "online", [self.table])[self.table]]
             rows = registry.ring_sizes(connection)[self.table]
@@ -330,7 +330,7 @@ class _Moving:
         ]
 
     def _copy(self, carrier: Carrier) -> Iterator[tuple[str, int]]:
-        """The closed parts, then what came meanwhile until that is little."""
+        """The closed parts, then the rows that arrived meanwhile, until few are left."""
         done = carrier.done()
         for part in self._parts():
             if part.name not in done:
@@ -396,7 +396,7 @@ class _Moving:
             yield
 
     def _switch(self, carrier: Carrier) -> float:
-        """Brings the last rows and sends calls to the target. Returns for how many seconds writers waited."""
+        """Copies the last rows and sends calls to the target. Returns the seconds that writers waited."""
         placed = self._placed(self.target, self.move.target)
         with ExitStack() as stack:
             first = carrier.source
@@ -434,7 +434,7 @@ class _Moving:
         return time.monotonic() - began
 
     def _close(self, carrier: Carrier) -> None:
-        """Closes the old copy where that is yet to be done, and brings what came to it after the switch."""
+        """Closes the old copy unless it is closed, and copies rows that arrived there after the switch."""
         with carrier.source.transaction():
             carrier.source.execute(_timeout())
             carrier.lock()
@@ -442,7 +442,7 @@ class _Moving:
             carrier.source.execute(moves.closing(self.table, carrier.ring))
             rights.hide(carrier.source, self.table)
             carrier.carry_ring(None)
-            # no writer waits for these: what is reported meanwhile is added on the target
+            # no writer waits for these: reports that arrive meanwhile are added on the target
             carrier.carry_books()
 
     def _compare(self, carrier: Carrier) -> None:
@@ -482,7 +482,7 @@ class _Moving:
             return nodes.placed(connection, of, [self.table])
 
     def _patiently(self, work: Callable[[], float | None]) -> float:
-        """Does what needs locks that others may have."""
+        """Runs a step that needs locks which others may hold."""
         end = time.monotonic() + _PATIENCE
         while True:
             try:
@@ -541,9 +541,9 @@ def _as_stored(table: Table, order: Sequence[str], rows: int) -> Table:
 
 @contextmanager
 def no_other_move(conninfo: str) -> Iterator[None]:
-    """No table moves inside this but by the caller. Raises ServerError while one does."""
+    """Excludes other moves inside this. Raises ServerError while one runs."""
     with opened(conninfo) as connection, connection.transaction():
-        # one that was killed has it for a moment yet
+        # a killed one holds it for another moment
         connection.execute("set lock_timeout = '5s'")
         try:
             connection.execute(locks.statement(locks.MOVES))
