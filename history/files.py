@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from ringlog.history.connection import plain
 from ringlog.history.folder import Damaged, Folder
 
-__all__ = ["Damaged", "bits", "footer", "read", "same", "write"]
+__all__ = ["Damaged", "bits", "file_of", "footer", "overlaps", "read", "same", "width", "write"]
 
 GROUP_BYTES = 64 << 20
 """A row group of a busy table has less than a day: it is in memory as a whole."""
@@ -103,18 +103,18 @@ def read(
     some damages in a footer end the process. Raises Damaged.
     """
     try:
-        with folder.opened(name) as source, _file(source, footer) as file:
+        with folder.opened(name) as source, file_of(source, footer) as file:
             schema = file.schema_arrow
             names = [each for each in schema.names if columns is None or each in columns]
             time = schema.names.index("time")
             groups = [
                 number
                 for number in range(file.num_row_groups)
-                if _overlaps(file.metadata.row_group(number).column(time).statistics, start, end)
+                if overlaps(file.metadata.row_group(number).column(time).statistics, start, end)
             ]
             if not groups:
                 return
-            size = max(1024, BATCH_BYTES // sum(_width(schema.field(each).type) for each in names))
+            size = max(1024, BATCH_BYTES // sum(width(schema.field(each).type) for each in names))
             for batch in file.iter_batches(size, groups, names):
                 # files of earlier versions have the driver's type of numerics
                 yield plain(_within(batch, start, end))
@@ -122,8 +122,8 @@ def read(
         raise Damaged(f"{folder}/{name}: {error}") from error
 
 
-def _file(source: pa.NativeFile, footer: str | None) -> pq.ParquetFile:
-    """Raises ValueError for another footer than was written."""
+def file_of(source: pa.NativeFile, footer: str | None) -> pq.ParquetFile:
+    """A file that is open. Raises ValueError where its footer has another digest than this one."""
     metadata = None
     if footer is not None:
         end = _footer(source)
@@ -159,11 +159,17 @@ def _footer(source: pa.NativeFile) -> bytes:
     return bytes(source.read_at(length, size - length))
 
 
-def _overlaps(statistics: pq.Statistics, start: datetime | None, end: datetime | None) -> bool:
-    return bool((end is None or statistics.min < end) and (start is None or statistics.max >= start))
+def overlaps(
+    statistics: pq.Statistics, start: datetime | None, end: datetime | None, *, inclusive: bool = False
+) -> bool:
+    """Whether a row group, by the statistics of its times, may have rows from `start` on and before `end`, or
+    with `inclusive` up to it."""
+    begins_before = end is None or statistics.min < end or (inclusive and statistics.min == end)
+    return bool(begins_before and (start is None or statistics.max >= start))
 
 
-def _width(kind: pa.DataType) -> int:
+def width(kind: pa.DataType) -> int:
+    """Bytes of a value, about."""
     try:
         return max(1, int(kind.bit_width) // 8)
     except ValueError:

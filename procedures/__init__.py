@@ -73,6 +73,7 @@ OVER_ALL_TABLES = (
     "record_late_row",
     "record_moved_row",
     "refuse_moved",
+    "refuse_archive",
     "registry_changed",
     "losses",
     "table_callers",

@@ -20,6 +20,7 @@ from ringlog.procedures import (
 )
 from ringlog.procedures.parameters import shared_procedures as shared_parameter_procedures
 from ringlog.schema import (
+    archive_tables,
     dropping,
     elsewhere,
     ledger,
@@ -158,6 +159,7 @@ class _Ringlogs:
         self.created += [f"role {role}" for role in roles.create_missing_roles(self.connection)]
         self.created += [f"schema {schema}" for schema in roles.create_missing_schemas(self.connection)]
         self._make_array_bytes()
+        self._prepare_archive()
         roles.become_owner(self.connection)
         _refuse_if(versions.obstacles(self.connection))
         new = not registry.exists(self.connection)
@@ -176,6 +178,9 @@ class _Ringlogs:
         ledger.create_missing(self.connection, registry_state.metadata)
         parameter_tables.create_missing(self.connection)
         self.changed += versions.bring_up(self.connection, new=new)
+
+    def _prepare_archive(self) -> None:
+        """Makes what only a superuser can make of the way to the archive, where the facility has one."""
 
     def _make_array_bytes(self) -> None:
         """Makes the function that only a superuser can make, where there is one at work."""
@@ -215,6 +220,10 @@ class _Installation(_Ringlogs):
         self.parts = parts
         self.later: list[list[Table]] = []
         """the new tables that `run` has left to `add`"""
+
+    def _prepare_archive(self) -> None:
+        if self.facility.history:
+            self.created += archive_tables.prepare(self.connection)
 
     def run(self) -> InstallReport:
         """Makes everything but new tables beyond AT_ONCE."""
@@ -281,6 +290,7 @@ class _Installation(_Ringlogs):
                 parameter_tables.procedures(self.facility.parameters, parameters),
             )
         )
+        self._view_archive(now)
         parameter_tables.watch_changes(self.connection)
         report = self.finish(self.parts)
         if state is not None and not report and not self.later:
@@ -296,6 +306,7 @@ class _Installation(_Ringlogs):
         self.changed += summaries.create_missing(self.connection, new)
         self._view_recent(new)
         self.renew_procedures(self.table_procedures(new, {}))
+        self._view_archive(new)
         rights.grant_missing(driver(self.connection))
         announce(self.connection)
         return InstallReport(tuple(self.created), tuple(self.changed))
@@ -362,6 +373,12 @@ class _Installation(_Ringlogs):
         for table in view_recent(self.connection, [table.name for table in of]):
             if table not in grown:
                 self.changed.append(f"view recent.{table}")
+
+    def _view_archive(self, of: Sequence[Table]) -> None:
+        """Makes the views of the archived weeks, where the facility has an archive."""
+        if self.facility.history:
+            made = archive_tables.create_missing(self.connection, [table.name for table in of])
+            self.created += [f"view archive.{table}" for table in made]
 
     def _store_waveforms(self, table: Table, names: Collection[str]) -> None:
         """Stores waveforms beside their rows, and uncompressed unless the file has compress = true."""

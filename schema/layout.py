@@ -19,6 +19,11 @@ RECENT = "recent"
 SET_ASIDE = "set_aside"
 """schema of the weeks past retention that are not dropped yet"""
 
+ARCHIVE = "archive"
+"""schema of the logs' archived weeks, which the archive server reads"""
+ARCHIVE_FILES = "archive_files"
+"""schema of the foreign tables of these"""
+
 CLOSED = "closed"
 """schema of closed rows as columns"""
 
@@ -38,6 +43,8 @@ SCHEMAS = (
     RECENT,
     SET_ASIDE,
     CLOSED,
+    ARCHIVE,
+    ARCHIVE_FILES,
     SUMMARIES,
     *SCHEMA_OF_LEVEL.values(),
 )

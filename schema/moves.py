@@ -12,7 +12,16 @@ from sqlalchemy.dialects import postgresql
 from ringlog.procedures import OF_A_TABLE
 from ringlog.schema import catalogue, made, renaming
 from ringlog.schema.change import run
-from ringlog.schema.layout import CLOSED, READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES, WRITER
+from ringlog.schema.layout import (
+    ARCHIVE,
+    ARCHIVE_FILES,
+    CLOSED,
+    READER,
+    RECENT,
+    SCHEMA_OF_LEVEL,
+    SUMMARIES,
+    WRITER,
+)
 from ringlog.schema.tiers import cold_week, leave_manifest
 
 metadata = sa.MetaData(schema="ringlog")
@@ -114,8 +123,9 @@ def drop_copy(connection: sa.Connection, table: str) -> None:
     names = [table, *renaming.former_names(connection).get(table, ())]
     procedures = [pattern.format(name) for name in names for pattern in OF_A_TABLE.values()]
     made.drop(connection, procedures)
-    for schema in (RECENT, *SCHEMA_OF_LEVEL.values()):
+    for schema in (RECENT, ARCHIVE, *SCHEMA_OF_LEVEL.values()):
         run(connection, sql.SQL("drop view if exists {}").format(sql.Identifier(schema, table)))
+    run(connection, sql.SQL("drop foreign table if exists {}").format(sql.Identifier(ARCHIVE_FILES, table)))
     for former in names[1:]:
         for schema in ("online", "log"):
             run(connection, sql.SQL("drop view if exists {}").format(sql.Identifier(schema, former)))

@@ -18,7 +18,7 @@ from ringlog.schema.change import run
 from ringlog.schema.elsewhere import signal_elsewhere
 from ringlog.schema.facility import Facility
 from ringlog.schema.install import Part
-from ringlog.schema.layout import CLOSED, GATEWAY, READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES, WRITER
+from ringlog.schema.layout import ARCHIVE, CLOSED, GATEWAY, READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES, WRITER
 from ringlog.schema.made import Before
 from ringlog.schema.obstacles import Obstacle
 
@@ -234,7 +234,7 @@ def keep_away(connection: sa.Connection, table: Placed) -> list[sql.Identifier]:
     for each in table.procedures:
         run(connection, each.source)
     connection.execute(registry.signal.delete().where(registry.signal.c.table_name == table.table))
-    schemas = [*_SCHEMAS, RECENT, CLOSED, SUMMARIES, *SCHEMA_OF_LEVEL.values()]
+    schemas = [*_SCHEMAS, RECENT, ARCHIVE, CLOSED, SUMMARIES, *SCHEMA_OF_LEVEL.values()]
     there = catalogue.relations(connection, schemas, [table.table])
     readable = [sql.Identifier(*name) for name, kind in there.items() if kind in ("r", "p", "v")]
     hide = sql.SQL("revoke select on {} from {}, {}")

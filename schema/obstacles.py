@@ -230,6 +230,7 @@ def _gone(name: str, why: str, is_view: bool, formers: Sequence[str], instead: s
                     else [("table", "online"), ("table", "log")]
                 )
             ),
+            sql.SQL("drop foreign table if exists {}").format(sql.Identifier(layout.ARCHIVE_FILES, name)),
             sql.SQL("drop table if exists {}").format(sql.Identifier(layout.CLOSED, name)),
             sql.SQL("drop table if exists {} cascade").format(sql.Identifier("summary", name)),
             sql.SQL("drop sequence if exists {}").format(sql.Identifier("summary", f"{name}_until")),
@@ -253,6 +254,7 @@ def _drop_views(table: str, formers: Sequence[str]) -> Iterator[sql.Composable]:
     """Drops the views that stand on ring and log. The installer makes them again."""
     views = [
         (layout.RECENT, table),
+        (layout.ARCHIVE, table),
         *((schema, former) for former in formers for schema in ("online", "log")),
     ]
     for view in views:

@@ -14,7 +14,15 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.procedures import OF_A_TABLE, WRITING
-from ringlog.schema.layout import READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES, TABLE_READER, TABLE_WRITER
+from ringlog.schema.layout import (
+    ARCHIVE,
+    READER,
+    RECENT,
+    SCHEMA_OF_LEVEL,
+    SUMMARIES,
+    TABLE_READER,
+    TABLE_WRITER,
+)
 
 metadata = sa.MetaData(schema="ringlog")
 
@@ -80,7 +88,7 @@ object as (
 )
 """
 
-_SCHEMAS = ("online", "log", RECENT, SUMMARIES, *SCHEMA_OF_LEVEL.values())
+_SCHEMAS = ("online", "log", RECENT, ARCHIVE, SUMMARIES, *SCHEMA_OF_LEVEL.values())
 
 _KINDS = [
     *((TABLE_WRITER, OF_A_TABLE[file]) for file in (*WRITING, "last")),

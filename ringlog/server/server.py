@@ -27,12 +27,14 @@ from ringlog.schema.install import InstallRefused, InstallReport, bring_up_to_da
 from ringlog.schema.session import engine
 from ringlog.server import certificates, releases, web
 from ringlog.server.account import give_archive
+from ringlog.server.archive_server import ArchiveServers, archive_server
 from ringlog.server.cancelling import cancelled_at
 from ringlog.server.database import Embedded, External, demand_facility
 from ringlog.server.housekeeping import housekeeping
 from ringlog.server.installer import Installer
 from ringlog.server.logins import GATEWAY, Right, set_gateway_password
 from ringlog.server.memory import give_back_memory
+from ringlog.server.tended import State
 
 log = logging.getLogger(__name__)
 
@@ -119,6 +121,7 @@ class Server:
         self._writers_first = writers_first
         self._postgres: subprocess.Popen[bytes] | None = None
         self._web: web.Web | None = None
+        self._archive: ArchiveServers | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> "Server":
@@ -141,6 +144,8 @@ class Server:
             if self._http is not None:
                 running = self._web = self._start_web(stack, login, self._http, nodes)
                 self.http = running.address
+            data = self._database.data if isinstance(self._database, Embedded) else None
+            self._archive = stack.enter_context(archive_server(administrator, data))
             role = None if self._http is None else self._http.role
 
             def add(new: Mapping[str, tuple[str, str]]) -> None:
@@ -149,7 +154,7 @@ class Server:
                     running.know_nodes(web.places_of_nodes(new, role))
 
             stack.enter_context(nodes_followed(self.conninfo, nodes, add))
-            stack.enter_context(present(self.conninfo, lambda: "" if running is None else str(running.state)))
+            stack.enter_context(present(self.conninfo, self._trouble))
             begin_housekeeping(self._stop)
             self._stack = stack.pop_all()
         give_back_memory()
@@ -157,6 +162,15 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def _trouble(self) -> str:
+        """Of the processes beside it, those that are down first; empty: none."""
+        states = sorted(self._states(), key=lambda state: state.up)
+        return "; ".join(filter(None, map(str, states)))
+
+    def _states(self) -> list[State]:
+        beside = (self._web, self._archive)
+        return [state for each in beside if each is not None and (state := each.state) is not None]
 
     def wait(self) -> None:
         """Serves until `stop` is set. Raises ServerError when PostgreSQL ends by itself."""
@@ -261,9 +275,9 @@ class Server:
         watch = Watch(self.conninfo, self._database.data if isinstance(self._database, Embedded) else None)
 
         def text() -> str:
-            http = "" if self._web is None else self._web.state.metrics
+            beside = (state.metrics for state in self._states())
             certificate = "" if self._tls is None else certificates.metrics_of(self._tls.certificate)
-            return together(watch.text(), http, certificate, gateway.metrics())
+            return together(watch.text(), *beside, certificate, gateway.metrics())
 
         try:
             counts = served(text, watch.ready, where.host, where.port)

@@ -1,0 +1,185 @@
+"""DuckDB over the archive's files: queries of postgres_fdw, and their rows as messages."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from ringlog.history.archive_server import encoding
+from ringlog.history.archive_server.rows import Rows
+from ringlog.history.archive_server.statement import Refused, Statement, read
+from ringlog.history.folder import Damaged
+
+MEMORY = 160
+"""MiB for what DuckDB keeps of queries; what is more is on disk"""
+_ROWS = 10_000
+"""rows of a part of an answer, at most"""
+
+
+class Failed(Exception):
+    """A query cannot be answered: SQLSTATE and the reason."""
+
+    def __init__(self, state: str, message: str) -> None:
+        super().__init__(message)
+        self.state = state
+
+
+class Engine:
+    """DuckDB, for all connections."""
+
+    def __init__(self, spill: str, spilled: int, threads: int) -> None:
+        """`spill` is a folder for what does not fit into memory, up to `spilled` bytes."""
+        self._database = duckdb.connect(
+            config={
+                "memory_limit": f"{MEMORY}MiB",
+                "threads": str(threads),
+                "temp_directory": spill,
+                "max_temp_directory_size": f"{spilled}B",
+                "allocator_background_threads": "false",
+                "autoinstall_known_extensions": "false",
+                "autoload_known_extensions": "false",
+                "python_enable_replacements": "false",
+            }
+        )
+        # files are read by this process, never by DuckDB
+        self._database.execute("set enable_external_access = false")
+        self._lock = threading.Lock()
+
+    def query(self, text: str, parameters: Sequence[str | None]) -> "Answer":
+        """Begins to answer a query. Raises Failed."""
+        with Failures([]):
+            statement = read(text, parameters)
+        with self._lock:
+            connection = self._database.cursor()
+        return Answer(connection, statement)
+
+
+class Answer:
+    """The rows of a query, which are made as they are taken."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, statement: Statement) -> None:
+        self._connection = connection
+        self._statement = statement
+        self._sources: list[Rows] = []
+        self._parts: Iterator[_Part] | None = None
+        self._part: _Part | None = None
+        self.columns: list[str] = []
+        """names, which are known when rows have been taken"""
+        self._starved = False
+        connection.execute("set integer_division = true")
+        connection.execute("set TimeZone = 'UTC'")
+
+    def rewind(self) -> None:
+        """Begins with the first row again."""
+        self._parts = self._part = None
+        self._starved = False
+
+    def _made(self) -> "Iterator[_Part]":
+        self._sources.clear()
+        for relation in self._statement.relations:
+            rows = Rows(relation, self._statement.descending)
+            self._sources.append(rows)
+            self._connection.register(relation.name, rows.reader())
+        result = self._connection.sql(self._statement.text, params=self._statement.values)
+        reader = result.to_arrow_reader(_ROWS)
+        self.columns = reader.schema.names
+        for batch in reader:
+            if batch.num_rows:
+                yield _Part(*encoding.messages(_distinct(batch)))
+
+    def take(self, count: int) -> tuple[list[memoryview], int]:
+        """The messages of the next rows, at most so many, and how many there are. Raises Failed."""
+        taken: list[memoryview] = []
+        rows = 0
+        with Failures(self._sources, lambda: self._starved):
+            if self._parts is None:
+                self._parts = self._made()
+            while rows < count:
+                if self._part is None or self._part.is_empty:
+                    self._part = next(self._parts, None)
+                    if self._part is None:
+                        break
+                messages, number = self._part.take(count - rows)
+                taken.append(messages)
+                rows += number
+        return taken, rows
+
+    def cancel(self, *, starved: bool = False) -> None:
+        """For another thread: ends what runs, by a person's wish or because there is no memory left."""
+        self._starved = starved
+        with suppress(duckdb.Error):
+            self._connection.interrupt()
+
+    def close(self) -> None:
+        with suppress(duckdb.Error):
+            self._connection.close()
+
+
+class Failures:
+    """Turns errors into Failed, by what a source of rows says where one has failed."""
+
+    def __init__(self, sources: list[Rows], is_starved: Callable[[], bool] = lambda: False) -> None:
+        self._sources = sources
+        self._is_starved = is_starved
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None or not isinstance(error, Exception) or isinstance(error, Failed):
+            return
+        cause = next((rows.error for rows in self._sources if rows.error is not None), error)
+        match cause:
+            case Refused():
+                raise Failed("0A000", str(cause)) from error
+            case Damaged():
+                words = (
+                    f"the archive cannot be read: {cause}. `ringlog archive verify` checks all of its weeks"
+                )
+                raise Failed("58030", words) from error
+            case duckdb.InterruptException() if not self._is_starved():
+                raise Failed("57014", "canceling statement due to user request") from error
+            case (
+                MemoryError()
+                | duckdb.InterruptException()
+                | duckdb.OutOfMemoryException()
+                | pa.ArrowMemoryError()
+            ):
+                words = "the archive server's memory is used up: ask for fewer columns or groups at a time"
+                raise Failed("53200", f"{words} ({_line(cause)})") from error
+            case duckdb.ConversionException() | duckdb.OutOfRangeException():
+                raise Failed("22000", _line(cause)) from error
+        raise Failed("XX000", f"the archive server cannot answer this: {_line(cause)}") from error
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _distinct(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Columns of the same name are several too."""
+    return pa.RecordBatch.from_arrays(batch.columns, names=[str(n) for n in range(batch.num_columns)])
+
+
+@dataclass
+class _Part:
+    """Messages of rows that are made and not taken yet."""
+
+    messages: memoryview
+    offsets: np.ndarray
+    at: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return self.at == len(self.offsets) - 1
+
+    def take(self, count: int) -> tuple[memoryview, int]:
+        last = min(self.at + count, len(self.offsets) - 1)
+        found = self.messages[self.offsets[self.at] : self.offsets[last]]
+        number = last - self.at
+        self.at = last
+        return found, number

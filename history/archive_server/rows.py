@@ -1,0 +1,148 @@
+"""The rows of a table's files, in the order of their times, as DuckDB takes them.
+
+Each file's footer is compared with the manifest's digest whenever it is opened, and each page has a
+checksum, so a damaged file is an error that names it.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ringlog.history import files, late
+from ringlog.history.archive_server.statement import Relation
+from ringlog.history.connection import plain
+from ringlog.history.folder import Damaged, Folder
+from ringlog.schema.column_type import ColumnType, Kind
+
+_FIRST = 1000
+"""rows of the first batch, which may be all that is wanted"""
+_LONGEST = 1 << 20
+"""rows of a batch"""
+
+_COUNT = "rows:"
+"""the column of rows of which nothing is asked but how many there are"""
+
+
+@dataclass(frozen=True)
+class _File:
+    name: str
+    begins: datetime
+    ends: datetime
+    rows: int
+    footer: str | None
+
+
+class Rows:
+    """The rows of a relation. They are read once, while DuckDB takes them."""
+
+    def __init__(self, relation: Relation, descending: bool | None) -> None:
+        """Raises ValueError for a list of files that is none."""
+        given = json.loads(relation.files or "{}")
+        weeks = [
+            _File(name, datetime.fromisoformat(begins), datetime.fromisoformat(ends), rows, footer)
+            for name, begins, ends, rows, footer in given.get("files") or []
+        ]
+        self._weeks = [
+            week
+            for week in sorted(weeks, key=lambda week: week.begins, reverse=bool(descending))
+            if (relation.start is None or week.ends > relation.start)
+            and (relation.end is None or week.begins <= relation.end)
+        ]
+        self._folder = Folder(given["folder"]) if self._weeks else None
+        self._relation = relation
+        self._descending = descending
+        self._columns = [name.rpartition(":")[::2] for name in relation.columns]
+        self._schema = pa.schema([(name, _arrow(kind)) for name, kind in self._columns])
+        # whoever wants an order may want its first rows only
+        self._size = self._longest if descending is None else _FIRST
+        self.error: Exception | None = None
+        """why they could not be read"""
+
+    def reader(self) -> pa.RecordBatchReader:
+        fields = [
+            pa.field(name, each.type) for name, each in zip(self._relation.columns, self._schema, strict=True)
+        ]
+        schema = pa.schema(fields or [pa.field(_COUNT, pa.bool_())])
+        return pa.RecordBatchReader.from_batches(schema, self._batches(schema))
+
+    def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        for week in self._weeks:
+            try:
+                for batch in self._week(week):
+                    if not self._columns:
+                        yield pa.record_batch([pa.nulls(batch.num_rows, pa.bool_())], schema)
+                    else:
+                        yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+            except (OSError, pa.ArrowException, ValueError, Damaged) as error:
+                is_named = isinstance(error, Damaged) and not isinstance(error, late.Unlike)
+                self.error = error if is_named else Damaged(f"{self._folder}/{week.name}: {error}")
+                raise self.error from error
+            except Exception as error:
+                self.error = error
+                raise
+
+    @property
+    def _longest(self) -> int:
+        """Rows of a batch of about BATCH_BYTES."""
+        width = sum(files.width(each.type) for each in self._schema) or 1
+        return max(_FIRST, min(_LONGEST, files.BATCH_BYTES // width))
+
+    def _week(self, week: _File) -> Iterator[pa.RecordBatch]:
+        assert self._folder is not None
+        with self._folder.opened(week.name) as source, files.file_of(source, week.footer) as file:
+            if file.metadata.num_rows != week.rows:
+                raise ValueError(f"it has {file.metadata.num_rows} rows, not {week.rows}")
+            yield from self._of_file(file)
+
+    def _of_file(self, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+        start, end = self._relation.start, self._relation.end
+        has = file.schema_arrow.names
+        time = has.index("time")
+        groups = [
+            number
+            for number in range(file.num_row_groups)
+            if files.overlaps(
+                file.metadata.row_group(number).column(time).statistics, start, end, inclusive=True
+            )
+        ]
+        if not self._columns:
+            for number in groups:
+                rows = file.metadata.row_group(number).num_rows
+                yield pa.record_batch([pa.nulls(rows)], ["rows"])
+            return
+        names = [name for name, _ in self._columns]
+        there = [name for name in names if name in has]
+        # of a file that has none of them its times say how many rows there are
+        for number in reversed(groups) if self._descending else groups:
+            if self._descending:
+                whole = file.iter_batches(self._longest, [number], there or ["time"])
+                batches = _backwards([*whole], self._size)
+            else:
+                batches = file.iter_batches(self._size, [number], there or ["time"])
+            for batch in batches:
+                table = late.cast(self._schema, plain(batch))
+                yield from table.combine_chunks().to_batches()
+            self._size = self._longest
+
+
+def _backwards(batches: Sequence[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
+    """The rows from the last one on, in batches that grow."""
+    for batch in reversed(batches):
+        end = batch.num_rows
+        while end:
+            begin = max(0, end - size)
+            yield batch.slice(begin, end - begin).take(pa.array(np.arange(end - begin - 1, -1, -1)))
+            end, size = begin, 2 * size
+
+
+def _arrow(kind: str) -> pa.DataType:
+    """Arrow's type of PostgreSQL's; numerics are their digits. Raises ValueError for a type of no column."""
+    column = ColumnType.of_postgresql(kind)
+    if column is None:
+        raise ValueError(f"no column has the type {kind}")
+    return pa.string() if column.kind is Kind.NUMERIC else column.arrow

@@ -1,0 +1,162 @@
+"""The archive server's process: it reads its settings from standard input, and ends with it.
+
+Its first line of input is the settings in JSON, its first line of output `archive on HOST:PORT`.
+"""
+
+import ctypes
+import gc
+import grp
+import io
+import json
+import logging
+import os
+import resource
+import secrets
+import shutil
+import signal
+import socket
+import struct
+import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from ringlog.history.archive_server.engine import Engine
+from ringlog.history.archive_server.session import Session
+from ringlog.history.archive_server.wire import CANCEL, Closed, Password, Wire
+from ringlog.history.priority import lower_process
+
+log = logging.getLogger(__name__)
+
+_MEMORY = 448 << 20
+"""bytes in memory, beyond which queries end: with what comes before that is seen it is less than 512 MiB"""
+_LOOK = 0.05  # seconds between two looks at that
+_ARENAS = (-8, 2)
+"""of glibc's malloc (M_ARENA_MAX of mallopt(3)): memory that one thread frees is the others' too"""
+_CONNECTIONS = 100
+_NICENESS = 10  # behind writers, and behind readers over HTTP
+_STACK = 1 << 20  # bytes of a thread's
+_PART_OF_DISK = 4
+"""of what is free, a fourth may hold what does not fit into memory"""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of the process; the password is never on a command line."""
+
+    host: str
+    port: int
+    """0 is a free one"""
+    password: str
+    uid: int | None = None
+    """account to run under"""
+    gid: int | None = None
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+
+def main() -> None:
+    """Serves until standard input ends or a signal comes."""
+    parent = io.FileIO(sys.stdin.fileno(), "rb", closefd=False)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    settings = Settings(**json.loads(parent.readline()))
+    with suppress(OSError):
+        lower_process(os.getpid(), _NICENESS)
+    try:
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        listening = socket.create_server((settings.host, settings.port), family=family)
+    except OSError as error:
+        print(f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}", flush=True)
+        sys.exit(1)
+    if settings.uid is not None and settings.gid is not None:
+        os.setgroups([group.gr_gid for group in grp.getgrall() if group.gr_gid == settings.gid])
+        os.setgid(settings.gid)
+        os.setuid(settings.uid)
+    pa.set_memory_pool(pa.system_memory_pool())
+    pa.set_cpu_count(_cores())
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).mallopt(*_ARENAS)
+    threading.stack_size(_STACK)
+    with tempfile.TemporaryDirectory(prefix="ringlog-archive-") as spill:
+        engine = Engine(spill, shutil.disk_usage(spill).free // _PART_OF_DISK, _cores())
+        host, port = listening.getsockname()[:2]
+        print(f"archive on [{host}]:{port}" if ":" in host else f"archive on {host}:{port}", flush=True)
+        clients = Clients(engine, Password(settings.password))
+        threading.Thread(target=clients.accept, args=(listening,), daemon=True).start()
+        threading.Thread(target=clients.watch_memory, daemon=True).start()
+        with suppress(OSError):
+            parent.read()
+
+
+def _cores() -> int:
+    return max(1, min(4, len(os.sched_getaffinity(0))))
+
+
+class Clients:
+    """The connections that are open."""
+
+    def __init__(self, engine: Engine, password: Password) -> None:
+        self._engine = engine
+        self._password = password
+        self._sessions: dict[tuple[int, int], Session] = {}
+        self._lock = threading.Lock()
+        self._places = threading.BoundedSemaphore(_CONNECTIONS)
+
+    def accept(self, listening: socket.socket) -> None:
+        while True:
+            client, _ = listening.accept()
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            if not self._places.acquire(blocking=False):
+                client.close()
+                continue
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def watch_memory(self) -> None:
+        """Ends all queries when they have taken too much together."""
+        pages = Path("/proc/self/statm")
+        while True:
+            time.sleep(_LOOK)
+            if int(pages.read_text().split()[1]) * resource.getpagesize() > _MEMORY:
+                with self._lock:
+                    sessions = [*self._sessions.values()]
+                for session in sessions:
+                    session.cancel(starved=True)
+                gc.collect()
+                with suppress(AttributeError, OSError):
+                    ctypes.CDLL(None).malloc_trim(0)
+
+    def _serve(self, client: socket.socket) -> None:
+        wire = Wire(client)
+        key = (secrets.randbits(31), secrets.randbits(32))
+        try:
+            startup = wire.startup()
+            if startup.code == CANCEL:
+                self._cancel(startup.content)
+                return
+            session = Session(wire, self._engine, key)
+            with self._lock:
+                self._sessions[key] = session
+            session.serve(startup, self._password)
+        except Closed:
+            pass
+        except Exception:
+            log.exception("a connection of the archive server has failed")
+        finally:
+            with self._lock:
+                self._sessions.pop(key, None)
+            wire.close()
+            self._places.release()
+
+    def _cancel(self, content: bytes) -> None:
+        if len(content) == struct.calcsize("!II"):
+            with self._lock:
+                session = self._sessions.get(struct.unpack("!II", content))
+            if session is not None:
+                session.cancel()

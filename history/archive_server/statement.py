@@ -1,0 +1,429 @@
+"""The queries that postgres_fdw sends, as DuckDB runs them.
+
+postgres_fdw writes expressions as PostgreSQL has them, and sends all of PostgreSQL's own functions and
+operators. DuckDB has many of the same names with another meaning, so only what is known to mean the same is
+taken; everything else is refused by name. The foreign tables (`ringlog.schema.archive_tables`) call each
+column `name:type`, and a column of a type of their own is never part of an expression that is sent.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from ringlog.schema.layout import ARCHIVE
+
+FILES = "other:"
+"""The column that is compared with the list of the files to read."""
+
+ADVICE = (
+    "Take the rows first, and calculate with them in PostgreSQL:"
+    " with taken as materialized (select … from archive.… where …) select … from taken"
+)
+
+
+class Refused(Exception):
+    """The query has something that the archive server does not do as PostgreSQL does."""
+
+
+_TOKEN = re.compile(
+    r"""\s+
+    | (?P<text>'(?:[^']|'')*')
+    | (?P<name>"(?:[^"]|"")*")
+    | (?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)
+    | (?P<parameter>\$\d+)
+    | (?P<word>[A-Za-z_][A-Za-z0-9_$]*)
+    | (?P<mark>::|[(),.\[\]])
+    | (?P<operator>[-+*/<>=~!@\#%^&|`?]+)""",
+    re.X,
+)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_KEYWORDS = _words(
+    "select from where and or not is null distinct group by having order asc desc nulls first last limit"
+    " offset on inner left right full join case when then else end true false any all filter exists"
+)
+
+_AGGREGATES = _words(
+    "count sum min max avg bool_and bool_or every corr covar_pop covar_samp"
+    " stddev stddev_samp stddev_pop variance var_samp var_pop"
+    " regr_slope regr_intercept regr_r2 regr_count regr_avgx regr_avgy"
+)
+
+_FUNCTIONS = _AGGREGATES | _words(
+    "abs floor ceil ceiling sqrt cbrt exp ln log10 power sign trunc"
+    " sin cos tan asin acos atan atan2 degrees radians"
+)
+"""Functions that mean the same."""
+
+_ELSEWHERE = {"every": "bool_and", "ceiling": "ceil"}
+"""DuckDB's names of those that have another one."""
+
+_OPERATORS = frozenset(["=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "&", "|"])
+_DIVISIONS = frozenset(["/", "%"])
+"""by a number other than 0, for which PostgreSQL has an error"""
+
+_TYPES = {
+    "smallint": "SMALLINT",
+    "integer": "INTEGER",
+    "bigint": "BIGINT",
+    "real": "FLOAT",
+    "double precision": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "timestamp with time zone": "TIMESTAMPTZ",
+}
+"""PostgreSQL's names of the types that are sent, and DuckDB's."""
+
+_OF_TYPES = {word for name in _TYPES for word in name.split()}
+
+_BOUND = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+"""Comparisons, and the same from right to left."""
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+
+
+@dataclass
+class Relation:
+    """A foreign table of a query."""
+
+    table: str
+    name: str
+    """in the query for DuckDB"""
+    alias: str | None
+    columns: dict[str, None] = field(default_factory=dict)
+    """`name:type` of those that the query uses"""
+    files: str | None = None
+    """list of files, as PostgreSQL sends it"""
+    start: datetime | None = None
+    """the rows have a time from this on, up to `end`; None: any"""
+    end: datetime | None = None
+
+
+@dataclass
+class Statement:
+    """A query for DuckDB; `{name}` of each relation stands for its rows."""
+
+    text: str
+    values: list[str | None]
+    relations: list[Relation]
+    descending: bool | None
+    """the rows come by time, and have to be read in this order; None: in any"""
+
+
+def read(text: str, parameters: Sequence[str | None] = ()) -> Statement:
+    """Translates a query of postgres_fdw. Raises Refused."""
+    return _Reader([*_tokens(text)], parameters).statement()
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    at = 0
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None:
+            raise Refused(f"the archive server cannot read this: {text[at : at + 40]}")
+        at = found.end()
+        if found.lastgroup:
+            yield _Token(found.lastgroup, found[0])
+
+
+def _plain(name: str) -> str:
+    """An identifier without its quotes."""
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+class _Reader:
+    def __init__(self, tokens: list[_Token], parameters: Sequence[str | None]) -> None:
+        self._tokens = tokens
+        self._parameters = parameters
+        self._relations = [*self._found()]
+
+    def statement(self) -> Statement:
+        if any(self._clause("for", strength) is not None for strength in ("update", "share")):
+            raise Refused("rows of the archive cannot be locked")
+        self._take_files()
+        for relation in self._relations:
+            if relation.files is None:
+                raise Refused(f"the list of files of {ARCHIVE}.{relation.table} is missing")
+        conditions = self._conditions()
+        self._bound(conditions)
+        descending = self._order()
+        values: list[str | None] = []
+        text = " ".join(self._translated(values))
+        return Statement(text, values, self._relations, descending)
+
+    def _at(self, place: int) -> _Token:
+        return self._tokens[place] if 0 <= place < len(self._tokens) else _Token("end", "")
+
+    def _is(self, place: int, *texts: str) -> bool:
+        return all(self._at(place + number).text.lower() == text for number, text in enumerate(texts))
+
+    def _found(self) -> Iterator[Relation]:
+        """The foreign tables: `archive.table`, and perhaps an alias."""
+        for place, token in enumerate(self._tokens):
+            if token.text == ARCHIVE and self._is(place + 1, ".") and not self._is(place - 1, "."):
+                after = self._at(place + 3)
+                is_alias = after.kind == "word" and after.text.lower() not in _KEYWORDS
+                number = sum(each.text == ARCHIVE for each in self._tokens[:place])
+                table = _plain(self._at(place + 2).text)
+                yield Relation(table, f"rows_{number}", after.text if is_alias else None)
+
+    def _of(self, place: int) -> list[Relation]:
+        """The relations that the column at a place may be of."""
+        if self._is(place - 1, "."):
+            alias = self._at(place - 2).text
+            return [each for each in self._relations if each.alias == alias]
+        return [each for each in self._relations if each.alias is None]
+
+    def _take_files(self) -> None:
+        """Takes the comparisons with the list of files out of the query."""
+        place = 0
+        before: list[Relation] = []
+        while place < len(self._tokens):
+            if self._at(place).text == ARCHIVE and self._is(place + 1, "."):
+                before.append(self._relations[len(before)])
+            if _plain(self._at(place).text) == FILES:
+                first = place - 2 if self._is(place - 1, ".") else place
+                (relation,) = self._of(place)[:1] if first < place else [before[-1]]
+                if self._is(place + 1, "<>") and self._is(place + 3, "::", "text"):
+                    value, last = self._at(place + 2), place + 4
+                elif self._is(first - 1, "<>") and self._is(first - 3, "::", "text"):
+                    value, first, last = self._at(first - 4), first - 4, place
+                else:
+                    raise Refused("the list of files is no value to calculate with")
+                relation.files = self._value(value)
+                self._tokens[first : last + 1] = [_Token("word", "true")]
+                place = first
+            place += 1
+
+    def _value(self, token: _Token) -> str | None:
+        if token.kind == "parameter":
+            return self._parameters[int(token.text[1:]) - 1]
+        if token.kind == "text":
+            return token.text[1:-1].replace("''", "'")
+        raise Refused(f"{token.text} is no value")
+
+    def _clause(self, *words: str) -> int | None:
+        """Where a clause of the outermost query begins."""
+        depth = 0
+        for place, token in enumerate(self._tokens):
+            depth += (token.text == "(") - (token.text == ")")
+            if depth == 0 and token.kind == "word" and self._is(place, *words):
+                return place
+        return None
+
+    def _conditions(self) -> list[list[_Token]]:
+        """The conditions that every row fulfils, without the parentheses around them."""
+        where = self._clause("where")
+        if where is None:
+            return []
+        ends = [self._clause(*words) for words in (("group", "by"), ("having",), ("order", "by"), ("limit",))]
+        end = min((each for each in ends if each is not None), default=len(self._tokens))
+        found: list[list[_Token]] = [[]]
+        depth = 0
+        for token in self._tokens[where + 1 : end]:
+            depth += (token.text == "(") - (token.text == ")")
+            if depth == 0 and token.text.lower() == "and":
+                found.append([])
+            else:
+                found[-1].append(token)
+        return [_bare(each) for each in found]
+
+    def _bound(self, conditions: list[list[_Token]]) -> None:
+        """Learns from them of which time rows are needed."""
+        for condition in conditions:
+            texts = [token.text for token in condition]
+            column = next((n for n, text in enumerate(texts) if _plain(text).startswith("time:")), None)
+            if column is None:
+                continue
+            first = column - 2 if column >= 2 and texts[column - 1] == "." else column
+            alias = texts[first] if first < column else None
+            if first == 0 and len(texts) > column + 2:
+                comparison, value, rest = texts[column + 1], condition[column + 2], texts[column + 3 :]
+            elif column == len(texts) - 1 and first > 1:
+                comparison, value, rest = texts[first - 1], condition[0], texts[1 : first - 1]
+                comparison = _BOUND.get(comparison, comparison)
+            else:
+                continue
+            if comparison in _BOUND and rest in ([], ["::", "timestamp", "with", "time", "zone"]):
+                for relation in self._relations:
+                    if relation.alias == alias:
+                        _narrow(relation, comparison, self._value(value))
+
+    def _order(self) -> bool | None:
+        """Whether rows are asked for by time, oldest or newest first; takes the clause away then."""
+        order = self._clause("order", "by")
+        if order is None or len(self._relations) != 1 or self._clause("group", "by") is not None:
+            return None
+        if any(
+            token.text.lower() in _AGGREGATES and self._is(n + 1, "(") for n, token in enumerate(self._tokens)
+        ):
+            return None
+        limit = self._clause("limit")
+        end = len(self._tokens) if limit is None else limit
+        keys: list[list[str]] = [[]]
+        for token in self._tokens[order + 2 : end]:
+            if token.text == ",":
+                keys.append([])
+            else:
+                keys[-1].append(_plain(token.text).lower())
+        # an alias before the column
+        names = [(key[2] if len(key) > 2 and key[1] == "." else key[0]).partition(":")[0] for key in keys]
+        directions = {"desc" in key for key in keys[:2]}
+        nulls = all(key[-2:] == ["nulls", "first" if "desc" in key else "last"] for key in keys)
+        if names[0] != "time" or names[1:2] not in ([], ["seq_no"]) or len(directions) != 1 or not nulls:
+            return None
+        del self._tokens[order:end]
+        return directions.pop()
+
+    def _translated(self, values: list[str | None]) -> Iterator[str]:
+        place = 0
+        number = 0
+        while place < len(self._tokens):
+            token = self._at(place)
+            low = token.text.lower()
+            if token.text == ARCHIVE and self._is(place + 1, "."):
+                yield _quoted(self._relations[number].name)
+                number, place = number + 1, place + 3
+                continue
+            if token.kind in ("text", "parameter") or low == "null":
+                what, place = self._typed(place, values)
+                yield what
+                continue
+            if token.kind == "name":
+                name = _plain(token.text)
+                if ":" not in name:
+                    raise Refused(f"the archive server does not know {token.text}")
+                for relation in self._of(place):
+                    relation.columns[name] = None
+                yield token.text
+            elif token.kind == "word":
+                yield self._word(place, low)
+            elif token.kind == "operator":
+                yield self._operator(place)
+            elif token.text == "::":
+                kind, place = self._type(place + 1)
+                yield f"::{kind}"
+                continue
+            elif token.text in "[]":
+                raise Refused(f"the archive server does not take arrays apart. {ADVICE}")
+            else:
+                yield token.text
+            place += 1
+
+    def _operator(self, place: int) -> str:
+        text = self._at(place).text
+        divisor = self._at(place + 1)
+        divides = text in _DIVISIONS and divisor.kind == "number" and float(divisor.text) != 0
+        if text not in _OPERATORS and not divides:
+            raise Refused(f"the archive server does not calculate with {text} here. {ADVICE}")
+        return text
+
+    def _word(self, place: int, low: str) -> str:
+        if low in _FUNCTIONS and self._is(place + 1, "("):
+            return _ELSEWHERE.get(low, low)
+        if low not in _KEYWORDS and not self._is_alias(low):
+            raise Refused(f"the archive server does not know {self._at(place).text}. {ADVICE}")
+        return low
+
+    @staticmethod
+    def _is_alias(word: str) -> bool:
+        return re.fullmatch(r"[rsc]\d+", word) is not None
+
+    def _typed(self, place: int, values: list[str | None]) -> tuple[str, int]:
+        """A value with its type behind it, and what follows."""
+        token = self._at(place)
+        if token.text.lower() == "null":
+            if not self._is(place + 1, "::"):
+                return "NULL", place + 1
+            kind, place = self._type(place + 2)
+            return f"NULL::{kind}", place
+        value = self._value(token)
+        if self._is(place + 1, "::"):
+            kind, place = self._type(place + 2)
+        else:
+            kind, place = self._type_beside(place), place + 1
+        if kind.endswith("[]"):
+            return self._list(value, kind), place
+        values.append(value)
+        return f"CAST(${len(values)} AS {kind})", place
+
+    def _type_beside(self, place: int) -> str:
+        """The type of the column that a value without a type is compared with."""
+        if self._at(place - 1).kind == "operator":
+            column = self._at(place - 2)
+        else:
+            column = self._at(place + (4 if self._is(place + 3, ".") else 2))
+        kind = _TYPES.get(_plain(column.text).rpartition(":")[2]) if column.kind == "name" else None
+        if kind is None:
+            raise Refused(f"the archive server does not know the type of {self._at(place).text}. {ADVICE}")
+        return kind
+
+    @staticmethod
+    def _list(value: str | None, kind: str) -> str:
+        """PostgreSQL's text of an array of numbers or times, which are compared with ANY or ALL."""
+        if value is None or not re.fullmatch(r'\{[-+.:,"\w ]*\}', value):
+            raise Refused(f"the archive server does not know the list {value}")
+        items = [item.strip('"') for item in value[1:-1].split(",") if item]
+        if any(item.upper() == "NULL" for item in items):
+            raise Refused(f"the archive server does not compare with a list that has NULL. {ADVICE}")
+        return f"CAST([{', '.join(repr(item) for item in items)}] AS {kind})"
+
+    def _type(self, place: int) -> tuple[str, int]:
+        """DuckDB's name of the type at a place, and what follows."""
+        words = []
+        while self._at(place).text.lower() in _OF_TYPES:
+            words.append(self._at(place).text.lower())
+            place += 1
+        kind = _TYPES.get(" ".join(words))
+        if kind is None:
+            raise Refused(
+                f"the archive server does not calculate with the type {self._at(place).text}. {ADVICE}"
+            )
+        if self._is(place, "[", "]"):
+            return f"{kind}[]", place + 2
+        return kind, place
+
+
+def _bare(tokens: list[_Token]) -> list[_Token]:
+    """Without the parentheses around all of it."""
+    while len(tokens) > 1 and tokens[0].text == "(" and tokens[-1].text == ")":
+        depth = 0
+        for place, token in enumerate(tokens):
+            depth += (token.text == "(") - (token.text == ")")
+            if depth == 0 and place < len(tokens) - 1:
+                return tokens
+        tokens = tokens[1:-1]
+    return tokens
+
+
+def _narrow(relation: Relation, comparison: str, value: str | None) -> None:
+    moment = _moment(value)
+    if moment is None:
+        return
+    if comparison in (">", ">=", "=") and (relation.start is None or moment > relation.start):
+        relation.start = moment
+    if comparison in ("<", "<=", "=") and (relation.end is None or moment < relation.end):
+        relation.end = moment
+
+
+def _moment(text: str | None) -> datetime | None:
+    """A time as PostgreSQL writes it; None where it is beyond Python's, which then leaves nothing out."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

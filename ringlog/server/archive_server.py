@@ -1,0 +1,146 @@
+"""The archive server beside `ringlog serve`: it is started where SQL has an archive to read, and
+PostgreSQL is told where it is."""
+
+import logging
+import secrets
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from ringlog.errors import ServerError
+from ringlog.extras import demand, hint
+from ringlog.schema import archive_tables
+from ringlog.schema.change import change
+from ringlog.server.account import Account
+from ringlog.server.background import in_background
+from ringlog.server.tended import State, Tended
+from ringlog.server.web import unprivileged
+
+log = logging.getLogger(__name__)
+
+_LOOK = 10.0  # seconds between two looks whether there is an archive
+
+
+class ArchiveServer(Tended):
+    """The process, which gets a new password, and perhaps another port, with each start."""
+
+    name = "archive"
+    metric = "archive_server"
+    what = "the archive server"
+    module = "ringlog.server.archive_process"
+    greeting = "archive on"
+
+    def __init__(self, administrator: sa.Engine, account: Account | None) -> None:
+        super().__init__()
+        self._administrator = administrator
+        self._account = account
+        self._password = ""
+        self._place = ("", 0)
+
+    def send_settings(self, process: "subprocess.Popen[bytes]") -> None:
+        from ringlog.history.archive_server.server import Settings
+
+        assert process.stdin is not None
+        self._password = secrets.token_urlsafe(24)
+        with self._administrator.begin() as connection:
+            # where PostgreSQL sees us; our own machine where that is the same
+            host = connection.scalar(sa.text("select host(inet_client_addr())")) or "127.0.0.1"
+        account = self._account
+        settings = Settings(
+            host,
+            0,
+            self._password,
+            None if account is None else account.uid,
+            None if account is None else account.gid,
+        )
+        process.stdin.write(settings.to_json())
+
+    def serves(self, process: "subprocess.Popen[bytes]", address: str) -> None:
+        host, _, port = address.rpartition(":")
+        self._place = (host.strip("[]"), int(port))
+        self._announce()
+
+    def _announce(self) -> None:
+        def work(connection: sa.Connection) -> None:
+            archive_tables.announce_server(connection, *self._place, self._password)
+
+        try:
+            change(self._administrator, work)
+        except sa.exc.DBAPIError as error:
+            words = f"PostgreSQL cannot be told where the archive server is: {error.orig}"
+            raise ServerError(words) from None
+
+    def look(self) -> None:
+        """Has PostgreSQL find this server where it looks for one that has ended, which another ringlog serve
+        on the database had announced. Raises ServerError."""
+        with self._administrator.begin() as connection:
+            place = archive_tables.announced(connection)
+        if place == self._place:
+            return
+        try:
+            socket.create_connection(place, _LOOK).close()
+        except OSError:
+            if self.state.up:
+                self._announce()
+
+
+class ArchiveServers:
+    """The archive server, as soon as there is an archive."""
+
+    def __init__(self) -> None:
+        self.running: ArchiveServer | None = None
+
+    @property
+    def state(self) -> State | None:
+        return None if self.running is None else self.running.state
+
+
+@contextmanager
+def archive_server(administrator: sa.Engine, data: Path | None) -> Iterator[ArchiveServers]:
+    """Keeps the archive server running inside the with block, once the facility has an archive.
+
+    `data` is the data directory of an embedded database.
+    """
+    servers = ArchiveServers()
+    end = threading.Event()
+
+    def tend() -> None:
+        while not _is_needed(administrator):
+            if end.wait(_LOOK):
+                return
+        try:
+            demand("duckdb", "pyarrow")
+            account = unprivileged(data, "the archive server", "duckdb")
+        except ModuleNotFoundError as error:
+            log.warning("SQL does not reach the archive: %s", hint(error) or error)
+            return
+        except ServerError as error:
+            log.warning("SQL does not reach the archive: %s", error)
+            return
+        while not end.is_set():
+            server = ArchiveServer(administrator, account)
+            try:
+                with server.running():
+                    servers.running = server
+                    while not end.wait(_LOOK):
+                        server.look()
+            except (ServerError, OSError, sa.exc.DBAPIError) as error:
+                log.error("%s; the next try is in %.0f s", error, _LOOK)
+                end.wait(_LOOK)
+
+    with in_background("archive server", tend, end):
+        yield servers
+
+
+def _is_needed(administrator: sa.Engine) -> bool:
+    try:
+        with administrator.begin() as connection:
+            return archive_tables.is_needed(connection)
+    except sa.exc.DBAPIError:
+        # PostgreSQL has stopped or is elsewhere now; what needs it says so
+        return False

@@ -1,0 +1,342 @@
+"""SQL over the archive: `archive.<table>`, which the archive server answers."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from psycopg import errors
+
+from ringlog.history import archive as archiving
+from ringlog.history.recall import recall
+from ringlog.schema.facility import Column, Facility, History, Retention, Table
+from ringlog.schema.install import install
+from ringlog.schema.partitions import maintain
+from ringlog.server.archive_server import ArchiveServers, archive_server
+from waiting import wait_until
+
+from .conftest import COLUMNS, conninfo_of
+
+NOW = datetime(2026, 6, 10, tzinfo=UTC)
+BEGIN = datetime(2026, 4, 27, tzinfo=UTC)
+
+OTHERS = (
+    Column("a_numeric", "t/numeric", "numeric(10,2)"),
+    Column("a_time", "t/time", "datetime"),
+    Column("a_text", "t/text", "text"),
+    Column("reals", "t/reals", "real[]", points=8),
+    Column("texts", "t/texts", "varchar(20)[]", points=8),
+    Column("bits", "t/bits", "bit[]", points=8),
+)
+
+archive = partial(archiving.archive, pauses=0)
+
+
+@pytest.fixture(scope="module")
+def archived(
+    prepared_databases: Callable[[], AbstractContextManager[sa.URL]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[sa.URL]:
+    """Rows every 20 minutes for six weeks, of which two stay online; they are in schema `copied` too."""
+    folder = tmp_path_factory.mktemp("archive_server") / "archive"
+    tables = (Table("every_type", 10, 1.0, (*COLUMNS, *OTHERS)),)
+    facility = Facility("test", "UTC", tables, history=History(Retention(2, "week"), str(folder)))
+    with prepared_databases() as url:
+        engine = sa.create_engine(url)
+        install(engine, facility)
+        with psycopg.connect(conninfo_of(url)) as connection:
+            connection.execute(
+                """
+                insert into log.every_type
+                select
+                  1 + n % 3, %(begin)s + n * interval '20 minutes',
+                  case when n %% 7 = 0 then 'NaN' when n %% 11 = 0 then null else sin(n) end,
+                  case when n %% 5 = 0 then '-0' when n %% 3 = 0 then 'infinity' else cos(n) end,
+                  n, n %% 100, n * 1000000000::bigint, n %% 2 = 0, 'text "' || n,
+                  n / 100.0,
+                  timestamptz '1066-10-14 12:00Z' - n * interval '290 days 1 hour 0.000001 second',
+                  E'a\\\\b' || n,
+                  case when n %% 4 <> 0 then array[n, 1e-20, 'NaN', -0.5]::real[] end,
+                  array['a"b', null, 'c\\d', '', 'null', '{x,y}'], array[true, false]
+                from generate_series(0, 3000) as n;
+                create schema copied;
+                create table copied.every_type as select * from log.every_type;
+                """.replace("%(begin)s", f"timestamptz '{BEGIN.isoformat()}'").replace("%%", "%")
+            )
+        maintain(engine, NOW)
+        [*archive(engine, conninfo_of(url), NOW)]
+        engine.dispose()
+        yield url
+
+
+@contextmanager
+def running(url: sa.URL) -> Iterator[ArchiveServers]:
+    engine = sa.create_engine(url)
+    try:
+        with pytest.MonkeyPatch.context() as patch, archive_server(engine, None) as servers:
+            # root's folders of tests are nobody else's to read
+            patch.setattr("ringlog.server.archive_server.unprivileged", lambda *_: None)
+            wait_until(lambda: servers.running is not None and servers.running.state.up)
+            yield servers
+    finally:
+        engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def server(archived: sa.URL) -> Iterator[ArchiveServers]:
+    with running(archived) as servers:
+        yield servers
+
+
+@pytest.fixture(scope="module")
+def sql(archived: sa.URL, server: ArchiveServers) -> Iterator[psycopg.Connection]:
+    """A connection, whose archive server runs."""
+    with psycopg.connect(conninfo_of(archived), autocommit=True) as connection:
+        connection.execute("set timezone to 'UTC'")
+        yield connection
+
+
+def one(connection: psycopg.Connection, query: str) -> tuple[object, ...]:
+    found = connection.execute(query.encode()).fetchone()
+    assert found is not None
+    return found
+
+
+def test_every_row(sql: psycopg.Connection) -> None:
+    (rows,) = one(sql, "select sum(rows)::int from ringlog.cold_week where table_name = 'every_type'")
+    assert one(sql, "select count(*) from archive.every_type") == (rows,)
+    # bit by bit
+    same = """
+        select count(*) from archive.every_type as a join copied.every_type as c using ("time", seq_no)
+        where (a.*) *= (c.*)
+    """
+    assert one(sql, same) == (rows,)
+
+
+@pytest.mark.parametrize(
+    ("query", "sent"),
+    [
+        ("select count(*), min(a_real), max(a_real), avg(a_double), sum(an_int) from {}", "max("),
+        ("select seq_no, a_text, a_time::text, reals, texts, bits from {} where a_smallint = 7"
+         " order by time desc limit 3", "= 7"),
+        ("select time, a_real from {} order by time, seq_no limit 3", "LIMIT 3"),
+        ("select a_real, time from {} order by a_double desc, time limit 5", "LIMIT 5"),
+        ("select count(*) from {} where time < '2026-04-28' and a_real > .5 and an_int in (1, 2)", "= ANY"),
+        ("select count(*) from {} where '2026-05-04' <= time and time < '2026-05-11 01:00+1'", "< '2026"),
+        ("select seq_no, count(*) from {} where a_varchar > 'text 5' group by seq_no order by 1", "a_var"),
+        ("select seq_no, avg(an_int) from {} group by 1 having count(*) > 5 order by 1", "HAVING"),
+        ("select count(*) from {} a join {} b using (time) where a.an_int < 100", "< 100"),
+        ("select count(*) from {} a left join {} b on b.time = a.time and b.an_int < 9", "< 9"),
+        ("select count(*) from {} a where exists (select from {} b where b.an_int = a.an_int * 2)", "_i"),
+        ("select count(*) from {} where a_bit and not (a_smallint > 50) or a_real is null", "IS NULL"),
+        ("select count(*) from {} where a_real is distinct from 'NaN' and a_double = 'infinity'", "IS D"),
+        ("select max(a_time)::text, min(a_time)::text from {} where a_time < '1000-01-01'", "min("),
+        ("select count(distinct a_smallint), max(an_int) filter (where a_bit) from {}", "FILTER"),
+        ("select count(*) from {} where an_int <> all ('{{1,2}}') and a_smallint % 3 = 1", "<> ALL"),
+        ("select case when a_bit then 1 else 2 end, count(*) from {} group by 1 order by 1", "CASE"),
+        ("select an_int / 7, count(*) from {} group by 1 order by 1 limit 3", "/ 7"),
+        ("select stddev(a_smallint)::real, corr(a_smallint, an_int)::real from {}", "corr("),
+        ("select count(*) from {} where ln(an_int + 1) > 3 and abs(a_smallint - 50) < 9", "ln("),
+        ("select count(*), sum(a_numeric) from {} where reals[1] > 100 and 'a\"b' = any (texts)", "reals"),
+        ("select b.an_int from {} a cross join lateral (select * from {} b where b.time > a.time"
+         " order by b.time limit 1) b where a.an_int < 3", "LIMIT 1"),
+    ],
+)  # fmt: skip
+def test_it_answers_as_postgresql_does(sql: psycopg.Connection, query: str, sent: str) -> None:
+    there = query.replace("{}", "archive.every_type").replace("{{", "{").replace("}}", "}")
+    # what is not archived yet
+    rows = "(select * from copied.every_type where time < '2026-05-25')"
+    here = query.replace("{} a", f"{rows} a").replace("{} b", f"{rows} b").replace("{}", f"{rows} c")
+    here = here.replace("{{", "{").replace("}}", "}")
+    plan = sql.execute(f"explain verbose {there}".encode()).fetchall()
+    assert any(sent in line for (line,) in plan if "Remote SQL" in line)
+    found, expected = (sql.execute(text.encode()).fetchall() for text in (there, here))
+    assert compared(found) == compared(expected)
+
+
+def compared(rows: list[tuple[object, ...]]) -> str:
+    """Rows as text, NaN being NaN; numerics to the digits that DuckDB has of an average."""
+    return str([[float(value) if isinstance(value, Decimal) else value for value in row] for row in rows])
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("select count(*) from archive.every_type where sinh(a_real) > 1", "does not know sinh"),
+        ("select count(*) from archive.every_type where an_int / a_smallint > 1", "calculate with / here"),
+        ("select * from archive.every_type limit 1 for update", "cannot be locked"),
+    ],
+)
+def test_what_it_does_not_do(sql: psycopg.Connection, query: str, words: str) -> None:
+    with pytest.raises(errors.FeatureNotSupported, match=words):
+        sql.execute(query.encode())
+    # and goes on
+    taken = "with taken as materialized (select * from archive.every_type) select count(*) from taken"
+    assert one(sql, f"{taken} where sinh(a_smallint) > 1") == (1995,)
+    with pytest.raises(errors.Error):
+        sql.execute("delete from archive.every_type")
+
+
+def test_the_list_of_files_is_the_snapshots(sql: psycopg.Connection, archived: sa.URL) -> None:
+    """Weeks come back and go again while others count."""
+    engine = sa.create_engine(archived)
+    conninfo = conninfo_of(archived)
+    counts: list[object] = []
+    done = threading.Event()
+
+    def count() -> None:
+        query = """
+            select count(*), sum(an_int) from (
+              select an_int from log.every_type union all select an_int from archive.every_type
+            ) as both_of_them
+        """
+        with psycopg.connect(conninfo, autocommit=True) as connection:
+            while not done.is_set():
+                counts.append(one(connection, query))
+                done.wait(0.1)
+
+    counting = threading.Thread(target=count)
+    with psycopg.connect(conninfo) as before:
+        before.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        (rows,) = one(before, "select count(*) from archive.every_type")
+        counting.start()
+        try:
+            for _ in range(2):
+                [*recall(engine, conninfo, "every_type", BEGIN, BEGIN + timedelta(weeks=2), timedelta(0))]
+                assert one(sql, "select count(*) from archive.every_type")[0] == 2016 - 2 * 504
+                # the files of its snapshot are kept
+                assert one(before, "select count(*) from archive.every_type") == (rows,)
+                # they are to stay until then
+                sql.execute(
+                    "update ringlog.cold_week set recalled_until = %s where recalled_until > %s", [NOW, NOW]
+                )
+                [*archive(engine, conninfo, NOW)]
+                assert one(sql, "select count(*) from archive.every_type") == (rows,)
+        finally:
+            done.set()
+            counting.join()
+            engine.dispose()
+    assert len(counts) > 3
+    assert {*counts} == {(3001, 3000 * 3001 // 2)}
+
+
+def test_a_server_that_ends_while_it_answers(server: ArchiveServers, archived: sa.URL) -> None:
+    with psycopg.connect(conninfo_of(archived)) as connection:
+        assert server.running is not None
+        connection.execute("declare rows cursor for select * from archive.every_type")
+        assert connection.execute("fetch 5 from rows").rowcount == 5
+        os.kill(server.running.pid, signal.SIGKILL)
+        with pytest.raises(errors.OperationalError, match="server closed the connection"):
+            connection.execute("fetch all from rows")
+        connection.rollback()
+        with pytest.raises(errors.OperationalError, match=r"archive server \(see ringlog status\)"):
+            connection.execute("select count(*) from archive.every_type")
+        connection.rollback()
+
+        def answers() -> bool:
+            try:
+                return one(connection, "select count(*) from archive.every_type") == (2016,)
+            except errors.OperationalError:
+                return False
+            finally:
+                connection.rollback()
+
+        wait_until(answers)
+        assert "1 restarts" in str(server.state)
+
+
+def test_it_can_be_cancelled(sql: psycopg.Connection) -> None:
+    """A join of each row with each, in groups."""
+    endless = """
+        select count(*) from archive.every_type a join archive.every_type b on a.an_int < b.an_int
+        join archive.every_type c on b.an_int < c.an_int where a.a_real + b.a_real * c.a_real > 5
+    """
+    sql.execute("set statement_timeout = 500")
+    with pytest.raises(errors.QueryCanceled):
+        sql.execute(endless)
+    sql.execute("reset statement_timeout")
+    assert one(sql, "select count(*) from archive.every_type") == (2016,)
+
+
+def test_damaged_and_missing_files_are_named(sql: psycopg.Connection, archived: sa.URL) -> None:
+    query = """
+        select archive || '/' || file from ringlog.history, ringlog.cold_week
+        where table_name = 'every_type' and begins < '2026-05-05' order by begins desc limit 1
+    """
+    file = Path(str(one(sql, query)[0]))
+    content = file.read_bytes()
+    # somewhere in the pages
+    for damaged in (content[:5000] + bytes([content[5000] ^ 1]) + content[5001:], content[:-100], b"", None):
+        file.unlink(missing_ok=True)
+        if damaged is not None:
+            file.write_bytes(damaged)
+        with pytest.raises(errors.IoError, match=rf"{file.stem}.*ringlog archive verify"):
+            sql.execute("select * from archive.every_type")
+        # others are read
+        assert one(sql, "select count(a_real) from archive.every_type where time > '2026-05-15'") is not None
+        assert one(sql, "select seq_no from archive.every_type order by time desc limit 1") == (3,)
+    file.write_bytes(content)
+    assert one(sql, "select count(a_real) from archive.every_type") == (1859,)
+
+
+def test_it_answers_its_database_only(sql: psycopg.Connection) -> None:
+    options = dict(
+        option.split("=", 1)
+        for (option,) in sql.execute("select unnest(srvoptions) from pg_foreign_server").fetchall()
+    )
+    for user, password in (("ringlog", "guessed"), ("postgres", ""), ("ringlog", "")):
+        with pytest.raises(psycopg.OperationalError, match=r"its own database only|no password supplied"):
+            psycopg.connect(
+                host=options["host"], port=options["port"], user=user, password=password, dbname="archive"
+            )
+
+
+def test_rights_are_the_tables(sql: psycopg.Connection) -> None:
+    sql.execute("create role archive_reader in role daq_reader; create role archive_nobody")
+    try:
+        for role, table, may in (
+            ("archive_reader", "archive.every_type", True),
+            ("archive_reader", "archive_files.every_type", False),
+            ("archive_nobody", "archive.every_type", False),
+        ):
+            with sql.transaction(force_rollback=True):
+                sql.execute(f"set local role {role}".encode())
+                if may:
+                    assert one(sql, f"select count(*) from {table}") == (2016,)
+                else:
+                    with pytest.raises(errors.InsufficientPrivilege):
+                        sql.execute(f"select count(*) from {table}".encode())
+    finally:
+        sql.execute("drop role archive_reader, archive_nobody")
+
+
+def test_without_postgres_fdw(
+    engine: sa.Engine, conninfo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ringlog.schema.archive_tables._EXTENSION", "postgres_fdw_that_is_not_there")
+    history = History(Retention(2, "week"), str(tmp_path))
+    tables = (Table("every_type", 10, 1.0, COLUMNS),)
+    facility = Facility("test", "UTC", tables, history=history)
+    install(engine, facility)
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        with pytest.raises(errors.FeatureNotSupported, match="no postgres_fdw"):
+            connection.execute("select count(*) from archive.every_type")
+        # and with it
+        monkeypatch.undo()
+        install(engine, facility)
+        with pytest.raises(errors.OperationalError, match="archive server"):
+            connection.execute("select count(*) from archive.every_type")
+        # a column more, of which the view stays
+        connection.execute("create view public.on_it as select seq_no from archive.every_type")
+        more = replace(facility, tables=(Table("every_type", 10, 1.0, (*COLUMNS, *OTHERS[:3])),))
+        assert "view archive.every_type" in install(engine, more).created
+        assert not install(engine, more)
+        connection.execute("drop view public.on_it")
