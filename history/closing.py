@@ -197,7 +197,8 @@ def problems_of(connection: psycopg.Connection, table: str) -> Iterator[str]:
 def _difference(
     connection: psycopg.Connection, table: str, part: _Part, start: datetime, end: datetime
 ) -> str | None:
-    """What is wrong with a block, of rows of its own snapshot; None also where late rows have ended it."""
+    """What is wrong with a block, of rows of its own snapshot; None also where late rows have ended it, and
+    where rows cannot be read: `ringlog verify` reports that by itself."""
     from ringlog.history.closed import type_of
     from ringlog.history.packing import DAMAGES, unpacked
 
@@ -208,6 +209,7 @@ def _difference(
         " and mark.time > block.begins - levels[1] * interval '1 second')"
     ).format(closed.storage(table))
     log = sql.Identifier("log", table)
+    reads_rows = False
     try:
         with connection.transaction():
             connection.execute("set transaction isolation level repeatable read")
@@ -219,8 +221,12 @@ def _difference(
             if not found:
                 return None
             columns = [each for each in _columns(connection, log) if _key(each) in found]
+            reads_rows = True
             n, contents = _packed(connection, part, columns, start, end)
     except (errors.DataCorrupted, errors.IndexCorrupted) as error:
+        if reads_rows:
+            # the block may be all that is left of them
+            return None
         return f"the block cannot be read ({' '.join(str(error).split())})"
     for column, content in contents:
         rows, stored = found[_key(column)]

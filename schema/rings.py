@@ -72,8 +72,9 @@ def _complete(connection: sa.Connection, schema: str, name: str) -> int:
 
 
 def refill(engine: sa.Engine, table: str) -> tuple[int, int]:
-    """Makes the empty rows of a ring again from the log, after a damage (procedures/mend_ring.sql). Writers
-    and readers go on. How many it made, and how many stay empty: the log has none for them.
+    """Makes the empty rows of a ring again from the log, and its indexes, after a damage
+    (procedures/mend_ring.sql). Writers and readers go on. How many rows it made, and how many stay empty: the
+    log has none for them.
 
     Raises LookupError when there is no such table here.
     """
@@ -106,6 +107,9 @@ def refill(engine: sa.Engine, table: str) -> tuple[int, int]:
                 ),
             )
             made += run(connection, statement)
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        # a damaged page that no call has met yet
+        run(connection, sql.SQL("reindex table concurrently {}").format(ring))
     with engine.begin() as connection:
         become_owner(connection)
         connection.execute(damage.delete().where((damage.c.work == "ring") & (damage.c.table_name == table)))

@@ -81,6 +81,12 @@ def test_a_damaged_week_stops_no_other(temporary_directory: Path, tmp_path: Path
                 ("sound", mondays[0], 2000),
                 ("sound", mondays[1], 2000),
             ]
+            # the closed rows of the damaged week are what is left of it
+            blocks = "select begins, rows from closed.damaged where column_name = 'time' and begins < %s"
+            packed = connection.execute(blocks, [mondays[1]]).fetchall()
+            assert sum(rows for _, rows in packed) == 2000
+            assert "closed.damaged" not in ringlog("verify", "--data", data).stdout
+            assert connection.execute(blocks, [mondays[1]]).fetchall() == packed
         # a late row of the damaged week and one of another week, and the same of the sound table
         with psycopg.connect(server.dsn, autocommit=True) as connection:
             for table in TABLES:
@@ -144,6 +150,15 @@ def damaged_rings(folder: Path, tmp_path: Path, part: str) -> Iterator[RunningSe
         damage(data, path, 0 if part else -2)
     with serving(data, facility=file) as server:
         yield server
+
+
+def files_of_indexes(server: RunningServer) -> set[str]:
+    """The files of the rings' indexes."""
+    with psycopg.connect(server.dsn) as connection:
+        query = (
+            "select pg_relation_filepath(indexrelid) from pg_index where indrelid::regclass::text = any(%s)"
+        )
+        return {path for (path,) in connection.execute(query, [[f"online.{name}" for name in RINGS]])}
 
 
 def damages(server: RunningServer) -> list[tuple[str, str]]:
@@ -213,10 +228,13 @@ def test_a_ring_has_its_rows_again(temporary_directory: Path, tmp_path: Path) ->
         with psycopg.connect(server.dsn_of(server.writer)) as writer:
             writer.execute("select ringlog.put_rung(row (%s, %s, %s)::online.rung)", newer)
         whole[newer[0] - 1] = newer
+        before = files_of_indexes(server)
         for name, made in (("rung", len(empty) - 1), ("direct", len(empty))):
             said = ringlog("refill", name, "--data", server.data)
             assert said.stdout == f"ring {name}: {made} rows from the log, 0 are empty\n", said
         assert ring_of(server, "rung") == whole
+        # their pages may be damaged where no call has looked yet
+        assert not before & files_of_indexes(server)
         assert "was damaged" not in ringlog("status", "--data", server.data).stdout
         assert "online." not in ringlog("verify", "--data", server.data).stdout
         refused = ringlog("refill", "nothing", "--data", server.data)
