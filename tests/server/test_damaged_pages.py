@@ -122,13 +122,13 @@ RINGS = ("rung", "direct")
 START = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
 
 
-@contextmanager
-def damaged_rings(folder: Path, tmp_path: Path, part: str) -> Iterator[RunningServer]:
-    """A server whose two rings, or their indexes of this name, have a damaged page; the log has all rows."""
+def damage_rings(folder: Path, tmp_path: Path, part: str) -> tuple[Path, Path]:
+    """The data and the facility file of a server whose two rings, or their indexes of this name, have a
+    damaged page; the log has all rows."""
     file = tmp_path / "rings.toml"
     tables = (f'[[table]]\nname = "{name}"\nrows = {RING}\ncycle = 1.0\n{COLUMNS}\n' for name in RINGS)
     file.write_text("\n".join(['timezone = "UTC"', *tables]))
-    data = folder / f"damagedring{part}"
+    data = folder / tmp_path.name
     files = []
     with serving(data, facility=file) as server:
         add_logins(server)
@@ -148,6 +148,13 @@ def damaged_rings(folder: Path, tmp_path: Path, part: str) -> Iterator[RunningSe
     for (path,) in files:
         # the first page of an index is read by all; the last ones of a ring have its rows
         damage(data, path, 0 if part else -2)
+    return data, file
+
+
+@contextmanager
+def damaged_rings(folder: Path, tmp_path: Path, part: str) -> Iterator[RunningServer]:
+    """A server of them."""
+    data, file = damage_rings(folder, tmp_path, part)
     with serving(data, facility=file) as server:
         yield server
 
@@ -240,3 +247,15 @@ def test_a_ring_has_its_rows_again(temporary_directory: Path, tmp_path: Path) ->
         refused = ringlog("refill", "nothing", "--data", server.data)
         assert refused.returncode == 2
         assert "there is no table 'nothing'" in refused.stderr
+
+
+@pytest.mark.long
+def test_tables_are_changed_where_a_ring_is_damaged(temporary_directory: Path, tmp_path: Path) -> None:
+    """No call has met with the damage before."""
+    data, file = damage_rings(temporary_directory, tmp_path, "")
+    more = COLUMNS.replace("]", ', { name = "more", type = "real" }]')
+    file.write_text(file.read_text().replace(COLUMNS, more))
+    changed = ringlog("init", "--facility", file, "--data", data)
+    assert changed.returncode == 0, changed.stderr
+    with serving(data, facility=file) as server:
+        assert {name for name, _ in damages(server)} == {*RINGS}
