@@ -68,3 +68,8 @@ def test_a_file_that_a_comment_names_is_there() -> None:
             if name.partition("/")[0] in FOLDERS and not any(file.endswith(name) for file in FILES):
                 broken.append((source, name))
     assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_blocks_of_code_end(page: Path) -> None:
+    assert "```" not in prose(page)
