@@ -129,7 +129,10 @@ class Table:
         for values in {
             id(one): one for one in [v for _, v in self.ring.values()] + [*self.log.values()]
         }.values():
-            values[new] = values.pop(old)
+            # in the order of the columns
+            named = {new if name == old else name: value for name, value in values.items()}
+            values.clear()
+            values.update(named)
 
     def change_type(self, name: str, of: str) -> None:
         self.columns[name] = of

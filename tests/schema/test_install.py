@@ -34,6 +34,8 @@ def test_report_of_an_empty_database(engine: sa.Engine) -> None:
         "schema recent",
         "schema set_aside",
         "schema closed",
+        "schema archive",
+        "schema archive_files",
         "schema summary",
         "schema ten_seconds",
         "schema minute",
