@@ -290,6 +290,7 @@ class _Installation(_Ringlogs):
                 parameter_tables.procedures(self.facility.parameters, parameters),
             )
         )
+        archive_tables.drop_others(self.connection, {*known, *(table.name for table in new)})
         self._view_archive(now)
         parameter_tables.watch_changes(self.connection)
         report = self.finish(self.parts)

@@ -149,8 +149,10 @@ class Failures:
                 | duckdb.OutOfMemoryException()
                 | pa.ArrowMemoryError()
             ):
-                words = "the archive server's memory is used up: ask for fewer columns or groups at a time"
-                raise Failed("53200", f"{words} ({_line(cause)})") from error
+                words = (
+                    "the archive server's memory is used up: ask for fewer columns or groups, or again later"
+                )
+                raise Failed("53200", words) from error
             case duckdb.ConversionException() | duckdb.OutOfRangeException():
                 raise Failed("22000", _line(cause)) from error
         raise Failed("XX000", f"the archive server cannot answer this: {_line(cause)}") from error

@@ -78,6 +78,9 @@ class Rows:
                         yield pa.record_batch([pa.nulls(batch.num_rows, pa.bool_())], schema)
                     else:
                         yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+            except MemoryError as error:
+                self.error = error
+                raise
             except (OSError, pa.ArrowException, ValueError, Damaged) as error:
                 is_named = isinstance(error, Damaged) and not isinstance(error, late.Unlike)
                 self.error = error if is_named else Damaged(f"{self._folder}/{week.name}: {error}")

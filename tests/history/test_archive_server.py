@@ -340,3 +340,8 @@ def test_without_postgres_fdw(
         assert "view archive.every_type" in install(engine, more).created
         assert not install(engine, more)
         connection.execute("drop view public.on_it")
+        # by its new name alone
+        (table,) = more.tables
+        install(engine, replace(more, tables=(replace(table, name="renamed", renamed_from="every_type"),)))
+        views = connection.execute("select viewname from pg_views where schemaname = 'archive'").fetchall()
+        assert views == [("renamed",)]
