@@ -16,6 +16,7 @@ from ringlog.history.folder import Damaged
 
 MEMORY = 160
 """MiB for what DuckDB keeps of queries; what is more is on disk"""
+_FULL = "Out of Memory Error"
 _ROWS = 10_000
 """rows of a part of an answer, at most"""
 
@@ -133,29 +134,22 @@ class Failures:
         if error is None or not isinstance(error, Exception) or isinstance(error, Failed):
             return
         cause = next((rows.error for rows in self._sources if rows.error is not None), error)
-        match cause:
-            case Refused():
-                raise Failed("0A000", str(cause)) from error
-            case Damaged():
-                words = (
-                    f"the archive cannot be read: {cause}. `ringlog archive verify` checks all of its weeks"
-                )
-                raise Failed("58030", words) from error
-            case duckdb.InterruptException() if not self._is_starved():
-                raise Failed("57014", "canceling statement due to user request") from error
-            case (
-                MemoryError()
-                | duckdb.InterruptException()
-                | duckdb.OutOfMemoryException()
-                | pa.ArrowMemoryError()
-            ):
-                words = (
-                    "the archive server's memory is used up: ask for fewer columns or groups, or again later"
-                )
-                raise Failed("53200", words) from error
-            case duckdb.ConversionException() | duckdb.OutOfRangeException():
-                raise Failed("22000", _line(cause)) from error
-        raise Failed("XX000", f"the archive server cannot answer this: {_line(cause)}") from error
+        # DuckDB's errors come through Arrow's stream as text, where a result has begun
+        said = _line(cause)
+        if isinstance(cause, Refused):
+            raise Failed("0A000", said) from error
+        if isinstance(cause, Damaged):
+            words = f"the archive cannot be read: {said}. `ringlog archive verify` checks all of its weeks"
+            raise Failed("58030", words) from error
+        is_interrupted = isinstance(cause, duckdb.InterruptException) or "INTERRUPT Error" in said
+        if is_interrupted and not self._is_starved():
+            raise Failed("57014", "canceling statement due to user request") from error
+        if is_interrupted or isinstance(cause, MemoryError | duckdb.OutOfMemoryException) or _FULL in said:
+            words = "the archive server's memory is used up: ask for fewer columns or groups, or again later"
+            raise Failed("53200", words) from error
+        if isinstance(cause, duckdb.ConversionException | duckdb.OutOfRangeException):
+            raise Failed("22000", said) from error
+        raise Failed("XX000", f"the archive server cannot answer this: {said}") from error
 
 
 def _line(error: BaseException) -> str:

@@ -5,9 +5,12 @@ checksum, so a damaged file is an error that names it.
 """
 
 import json
+import resource
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +26,10 @@ _FIRST = 1000
 """rows of the first batch, which may be all that is wanted"""
 _LONGEST = 1 << 20
 """rows of a batch"""
+
+_ROOM = 360 << 20
+"""bytes in memory up to which a row group, of about files.GROUP_BYTES, is read as a whole"""
+_ONE_AT_A_TIME = threading.Lock()
 
 _COUNT = "rows:"
 """the column of rows of which nothing is asked but how many there are"""
@@ -123,14 +130,22 @@ class Rows:
         # of a file that has none of them its times say how many rows there are
         for number in reversed(groups) if self._descending else groups:
             if self._descending:
-                whole = file.iter_batches(self._longest, [number], there or ["time"])
-                batches = _backwards([*whole], self._size)
+                with _ONE_AT_A_TIME:
+                    if resident() > _ROOM:
+                        raise MemoryError
+                    whole = [*file.iter_batches(self._longest, [number], there or ["time"])]
+                batches = _backwards(whole, self._size)
             else:
                 batches = file.iter_batches(self._size, [number], there or ["time"])
             for batch in batches:
                 table = late.cast(self._schema, plain(batch))
                 yield from table.combine_chunks().to_batches()
             self._size = self._longest
+
+
+def resident() -> int:
+    """Bytes of this process in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def _backwards(batches: Sequence[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:

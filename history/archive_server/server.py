@@ -10,7 +10,6 @@ import io
 import json
 import logging
 import os
-import resource
 import secrets
 import shutil
 import signal
@@ -22,11 +21,11 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
 from ringlog.history.archive_server.engine import Engine
+from ringlog.history.archive_server.rows import resident
 from ringlog.history.archive_server.session import Session
 from ringlog.history.archive_server.wire import CANCEL, Closed, Password, Wire
 from ringlog.history.priority import lower_process
@@ -120,10 +119,9 @@ class Clients:
 
     def watch_memory(self) -> None:
         """Ends all queries when they have taken too much together."""
-        pages = Path("/proc/self/statm")
         while True:
             time.sleep(_LOOK)
-            if int(pages.read_text().split()[1]) * resource.getpagesize() > _MEMORY:
+            if resident() > _MEMORY:
                 with self._lock:
                     sessions = [*self._sessions.values()]
                 for session in sessions:

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -11,12 +12,17 @@ from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+import psutil
 import psycopg
+import pyarrow as pa
 import pytest
 import sqlalchemy as sa
 from psycopg import errors
 
 from ringlog.history import archive as archiving
+from ringlog.history import files
+from ringlog.history.folder import Folder
 from ringlog.history.recall import recall
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
@@ -345,3 +351,60 @@ def test_without_postgres_fdw(
         install(engine, replace(more, tables=(replace(table, name="renamed", renamed_from="every_type"),)))
         views = connection.execute("select viewname from pg_views where schemaname = 'archive'").fetchall()
         assert views == [("renamed",)]
+
+
+@pytest.mark.long
+def test_its_memory_has_a_bound(database_url: sa.URL, engine: sa.Engine, tmp_path: Path) -> None:
+    """Whatever is asked at once; what has no room fails, and the server goes on."""
+    rows, names = 200_000, [f"v{n}" for n in range(100)]
+    columns = tuple(Column(name, f"wide/{name}", "double") for name in names)
+    history = History(Retention(2, "week"), str(tmp_path))
+    install(engine, Facility("test", "UTC", (Table("wide", 10, 1.0, columns),), history=history))
+    begins = int(BEGIN.timestamp()) * 10**6
+    random = np.random.default_rng(1)
+    batch = pa.record_batch(
+        {
+            "seq_no": pa.array(np.arange(rows) % 10 + 1, pa.int32()),
+            "time": pa.array(begins + np.arange(rows) * 1000, pa.timestamp("us", "UTC")),
+            **{name: pa.array(random.random(rows)) for name in names},
+        }
+    )
+    folder = Folder(str(tmp_path))
+    with folder.created("wide/1.parquet") as stream:
+        files.write(stream, (batch.slice(n, 10_000) for n in range(0, rows, 10_000)), {})
+    heavy = [
+        "select * from archive.wide order by v1 limit 5",
+        "select * from archive.wide order by time desc limit 5",
+        "select v1, v2, v3, count(*) from archive.wide group by 1, 2, 3 order by 4 limit 5",
+        "select count(*) from archive.wide a join archive.wide b on a.v1 = b.v1 and a.v2 = b.v2",
+        "select * from archive.wide order by v9, v8 offset 199000",
+    ]
+    ended: list[object] = []
+
+    def ask(query: str) -> None:
+        with psycopg.connect(conninfo_of(database_url), autocommit=True) as connection:
+            try:
+                ended.append(len(connection.execute(query.encode()).fetchall()))
+            except errors.OutOfMemory as error:
+                ended.append(error)
+
+    with psycopg.connect(conninfo_of(database_url), autocommit=True) as connection:
+        connection.execute(
+            "insert into ringlog.cold_week (table_name, begins, ends, file, rows, bytes, sha256, footer)"
+            " values ('wide', %s, %s, 'wide/1.parquet', %s, 1, '', %s)",
+            [BEGIN, BEGIN + timedelta(weeks=1), rows, files.footer(folder, "wide/1.parquet")],
+        )
+        with running(database_url) as servers:
+            assert servers.running is not None
+            process = psutil.Process(servers.running.pid)
+            asking = [threading.Thread(target=ask, args=(query,)) for query in heavy]
+            for thread in asking:
+                thread.start()
+            most = 0
+            while any(thread.is_alive() for thread in asking):
+                most = max(most, process.memory_info().rss)
+                time.sleep(0.01)
+            assert len(ended) == len(heavy)
+            assert most < 512 << 20
+            assert one(connection, "select count(*) from archive.wide") == (rows,)
+            assert servers.running.state.restarts == 0
