@@ -26,13 +26,12 @@ from ringlog.history import blocks, waveforms
 from ringlog.history.copying import copied, copied_waveforms
 from ringlog.history.spans import Spans, combined, of_rows
 from ringlog.schema import catalogue, closed, locks, session
-from ringlog.schema.catalogue import WEEKS
-from ringlog.schema.clock import JUMP
+from ringlog.schema.believed import JUMP
+from ringlog.schema.catalogue import MAY_LOOK, WEEKS, has_pages
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import KEY_COLUMNS
 from ringlog.schema.layout import EARLIEST, OWNER
 from ringlog.schema.many import by_connection
-from ringlog.schema.partitions import MAY_LOOK, has_pages
 
 log = logging.getLogger(__name__)
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlog.schema.layout import SCALARS
+
 if TYPE_CHECKING:
     import pyarrow as pa
-
-SCALARS = ("min", "max", "mean", "rms", "length")
 
 Scalars = tuple[NDArray[np.float64], NDArray[np.bool_]]
 """Values, of (waveforms, SCALARS), and which of them are null."""

@@ -67,9 +67,7 @@ def load(
     facility: Annotated[Path, typer.Option("--facility", metavar="FILE", help="Facility file (TOML).")],
     url: Annotated[
         str,
-        typer.Option(
-            metavar="URL", help="Server and login: tds://user@host:port[,host:port …]\\[/database]."
-        ),
+        typer.Option(metavar="URL", help="Server and login: tds://user@host:port[,host:port …][/database]."),
     ],
     tables: Annotated[
         str | None,

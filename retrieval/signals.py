@@ -13,11 +13,13 @@ from ringlog.history.connection import Connection, records, rows
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.texts import query
+from ringlog.retrieval.words import search_query
 from ringlog.schema.column_type import ColumnType, Kind
+from ringlog.schema.layout import SCALARS
 
 LONGEST = 1000  # characters of a name or pattern
 
-_OF_WAVEFORMS = re.compile(rf"(.+)\.({'|'.join(waveforms.SCALARS)})", re.DOTALL)
+_OF_WAVEFORMS = re.compile(rf"(.+)\.({'|'.join(SCALARS)})", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Signal:
     cycle: float | None = None
     """seconds from row to row of its log, about; None is unknown"""
     scalar: str | None = None
-    """which of ringlog.history.waveforms.SCALARS it is, of the waveform in its column; None is the column
+    """which of ringlog.schema.layout.SCALARS it is, of the waveform in its column; None is the column
     itself"""
     nodes: tuple[str | None, ...] = (None,)
     """the servers that have rows of it, the one of today last: nodes, or None for the first server"""
@@ -124,7 +126,7 @@ def reduced(values: pa.Array, scalar: str | None) -> pa.Array:
     if pa.types.is_boolean(values.type.value_type):
         values = values.cast(pa.list_(pa.int8()))
     found, missing = waveforms.of_lists(values)
-    place = waveforms.SCALARS.index(scalar)
+    place = SCALARS.index(scalar)
     return pa.array(found[:, place], mask=missing[:, place])
 
 
@@ -137,22 +139,12 @@ def demand(servers: Servers, names: Sequence[str]) -> list[Signal]:
     return [known[name] for name in names]
 
 
-def search(connection: Connection, words: str, limit: int, offset: int = 0) -> list[Signal]:
-    """Signals of today that hold all the words, in their name, table, description or unit.
-
-    A word with .rms or another scalar behind it finds that of waveforms.
-    """
-    asked = [(word, waveform_of(word)) for word in words.lower().split()]
-    scalars = {part[1] for _, part in asked if part is not None}
-    text = query(
-        "search",
-        words=sql.Literal([word if part is None else part[0] for word, part in asked]),
-        waveforms=sql.Literal(bool(scalars)),
-        limit=sql.Literal(limit),
-        offset=sql.Literal(offset),
-    )
-    found = [_signal(row) for row in records(connection, text)]
-    return [scalar_of(signal, scalar) for signal in found for scalar in sorted(scalars)] if scalars else found
+def search(connection: Connection, text: str, limit: int, offset: int = 0) -> list[Signal]:
+    """Signals of today that hold all words of a text, as `search_query` understands them."""
+    found = records(connection, search_query(text, limit, offset))
+    return [
+        _signal(row) if row["scalar"] is None else scalar_of(_signal(row), row["scalar"]) for row in found
+    ]
 
 
 def matching(connection: Connection, pattern: str, limit: int | None = None) -> list[str]:

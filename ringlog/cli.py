@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Annotated
 
 import typer
 
@@ -22,6 +23,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 200},
 )
 
 
@@ -29,8 +32,22 @@ app = typer.Typer(
 _FOR_OTHERS = ("adopt", "bench", "cert", "demo", "export", "ha", "loadtest", "plan", "plot")
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"ringlog {version('ringlog')}")
+        raise typer.Exit
+
+
 @app.callback()
-def _ringlog(context: typer.Context) -> None:
+def _ringlog(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
     """Makes it a group: its commands are where ringlog.commands.group says."""
     if context.invoked_subcommand not in _FOR_OTHERS:
         os.umask(0o077)

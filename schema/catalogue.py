@@ -58,3 +58,18 @@ def relations(
     """
     found = _rows(connection, query, {"schemas": [*schemas], "names": [*names]})
     return {(schema, name): kind for schema, name, kind in found}
+
+
+MAY_LOOK = "select has_function_privilege('pg_catalog.pg_stat_file(text, boolean)', 'execute')"
+"""Whether one may look at PostgreSQL's files, as superusers may."""
+
+
+def has_pages(relation: str, may_look: bool) -> str:
+    """SQL: whether a relation, given by its oid, has, or had, rows.
+
+    PostgreSQL reads all columns of a relation to open it, for its size too, and keeps them; who may looks at
+    the file instead. A query that only names that function needs the right to it.
+    """
+    if may_look:
+        return f"coalesce((pg_stat_file(pg_relation_filepath({relation}), true)).size, 0) > 0"
+    return f"pg_relation_size({relation}) > 0"

@@ -8,47 +8,17 @@ believed when rows that arrive have agreed with it for a day of rounds, or when 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
 from psycopg import sql
 
+from ringlog.schema.believed import JUMP, Clock
 from ringlog.schema.roles import become_owner
 from ringlog.schema.tiers import housekeeping
 
-JUMP = timedelta(days=1)
-"""A clock that differs by more from the previous round's has jumped."""
-
 _AGREES = timedelta(hours=1)
 """Rows that arrive agree with a clock when the newest are not further from it."""
-
-
-@dataclass(frozen=True)
-class Clock:
-    """PostgreSQL's clock in a round of housekeeping, in UTC."""
-
-    now: datetime
-    round: datetime
-    """the clock of the last round that was believed"""
-
-    @property
-    def believed(self) -> datetime:
-        """The time as of which weeks leave the log and files the archive."""
-        return min(self.now, self.round + JUMP)
-
-    @property
-    def doubt(self) -> str | None:
-        """Why the clock is not believed, for the operator; None: it is."""
-        if abs(self.now - self.round) <= JUMP:
-            return None
-        where = "ahead of" if self.now > self.round else "behind"
-        days = abs(self.now - self.round) / timedelta(days=1)
-        return (
-            f"PostgreSQL's clock ({self.now:%Y-%m-%d %H:%M} UTC) is {days:.1f} days {where} the last round of"
-            f" housekeeping ({self.round:%Y-%m-%d %H:%M}): weeks are dropped and archived as of"
-            f" {self.believed:%Y-%m-%d %H:%M}. If the clock is right: ringlog maintain --clock-is-right"
-        )
 
 
 def sure(now: datetime) -> Clock:

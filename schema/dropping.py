@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 from psycopg import sql
 
+from ringlog.schema.believed import Clock
 from ringlog.schema.catalogue import WEEKS
 from ringlog.schema.change import run
-from ringlog.schema.clock import Clock
 from ringlog.schema.facility import Facility
 from ringlog.schema.layout import SET_ASIDE
 from ringlog.schema.obstacles import Obstacle, as_owner

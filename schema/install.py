@@ -32,6 +32,7 @@ from ringlog.schema import (
     registry,
     registry_state,
     renaming,
+    right_tables,
     rights,
     rings,
     roles,
@@ -174,7 +175,7 @@ class _Ringlogs:
         ledger.create_missing(self.connection, locks.metadata)
         ledger.create_missing(self.connection, elsewhere.metadata)
         ledger.create_missing(self.connection, unchanged.metadata)
-        ledger.create_missing(self.connection, rights.metadata)
+        ledger.create_missing(self.connection, right_tables.metadata)
         ledger.create_missing(self.connection, registry_state.metadata)
         parameter_tables.create_missing(self.connection)
         self.changed += versions.bring_up(self.connection, new=new)

@@ -21,9 +21,10 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.schema import locks, recent
-from ringlog.schema.catalogue import WEEKS, columns
+from ringlog.schema.believed import Clock
+from ringlog.schema.catalogue import MAY_LOOK, WEEKS, columns, has_pages
 from ringlog.schema.change import is_lock_conflict, run, tried
-from ringlog.schema.clock import Clock, judge, sure
+from ringlog.schema.clock import judge, sure
 from ringlog.schema.dropping import drop_for_good, set_week_aside, weeks_aside
 from ringlog.schema.facility import KEY_COLUMNS
 from ringlog.schema.layout import EARLIEST
@@ -65,21 +66,6 @@ class Week:
 
     def partition(self, table: str) -> str:
         return f"{table}_{self.start:%Gw%V}"
-
-
-MAY_LOOK = "select has_function_privilege('pg_catalog.pg_stat_file(text, boolean)', 'execute')"
-"""Whether one may look at PostgreSQL's files, as superusers may."""
-
-
-def has_pages(relation: str, may_look: bool) -> str:
-    """SQL: whether a relation, given by its oid, has, or had, rows.
-
-    PostgreSQL reads all columns of a relation to open it, for its size too, and keeps them; who may looks at
-    the file instead. A query that only names that function needs the right to it.
-    """
-    if may_look:
-        return f"coalesce((pg_stat_file(pg_relation_filepath({relation}), true)).size, 0) > 0"
-    return f"pg_relation_size({relation}) > 0"
 
 
 @dataclass(frozen=True)

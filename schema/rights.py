@@ -1,8 +1,8 @@
 """Rights to single tables, and to groups of them.
 
-ringlog's own tables record which logins have them; PostgreSQL checks grants on the objects of the tables. The
-installer and `ringlog user` make missing grants, so the rights survive new tables, changed groups, renames
-and moves to another server.
+ringlog's own tables (`right_tables.py`) record which logins have them; PostgreSQL checks grants on the
+objects of the tables. The installer and `ringlog user` make missing grants, so the rights survive new tables,
+changed groups, renames and moves to another server.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
-import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.procedures import OF_A_TABLE, WRITING
@@ -22,34 +21,6 @@ from ringlog.schema.layout import (
     SUMMARIES,
     TABLE_READER,
     TABLE_WRITER,
-)
-
-metadata = sa.MetaData(schema="ringlog")
-
-table_right = sa.Table(
-    "table_right",
-    metadata,
-    sa.Column("login", sa.TEXT, primary_key=True),
-    sa.Column("role", sa.TEXT, primary_key=True, comment="what it may: daq_table_writer or daq_table_reader"),
-    sa.Column("table_name", sa.TEXT, primary_key=True),
-    comment="logins with rights to single tables",
-)
-
-group_right = sa.Table(
-    "group_right",
-    metadata,
-    sa.Column("login", sa.TEXT, primary_key=True),
-    sa.Column("role", sa.TEXT, primary_key=True, comment="what it may: daq_table_writer or daq_table_reader"),
-    sa.Column("group_name", sa.TEXT, primary_key=True),
-    comment="logins with rights to groups of tables",
-)
-
-table_group = sa.Table(
-    "table_group",
-    metadata,
-    sa.Column("group_name", sa.TEXT, primary_key=True),
-    sa.Column("table_name", sa.TEXT, primary_key=True),
-    comment="the groups of tables that the facility file names",
 )
 
 _HELD = """

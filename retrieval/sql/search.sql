@@ -1,31 +1,45 @@
--- the signals of today, of all servers, that the login may read and that hold all these words in what is known of them, those that begin so first
-select
-  found.signal,
-  found.table_name,
-  found.column_name,
-  found.type,
-  found.unit,
-  found.description,
-  found.limit_low,
-  found.limit_high
-from (
-  select signal, table_name, column_name, type, unit, description, limit_low, limit_high, valid_to
+-- the signals of today, of all servers, that the login may read and that hold all these words in what is known of them, those that begin so first; scalars of waveforms where they are asked for
+with known as (
+  select
+    signal, table_name, column_name, type, unit, description, limit_low, limit_high, valid_to, null::text as node
   from ringlog.signal
   union all
-  select signal, table_name, column_name, type, unit, description, limit_low, limit_high, valid_to
+  select signal, table_name, column_name, type, unit, description, limit_low, limit_high, valid_to, node
   from ringlog.signal_elsewhere
-) as found
-where found.valid_to is null
-  and (pg_has_role('daq_reader', 'usage') or found.table_name in (select ringlog.readable_tables()))
-  and (found.type like '%[]' and found.type not like 'varchar%' or not {waveforms})
+),
+named as (
+  select known.*, null as scalar, signal as name from known
+  union all
+  select known.*, scalar, concat(signal, '.', scalar)
+  from known
+  cross join unnest({scalars}) as scalar
+  where type like '%[]' and type not like 'varchar%'
+)
+select
+  signal, table_name, column_name, type, unit, description, limit_low, limit_high, scalar, node
+from named
+where valid_to is null
+  and (pg_has_role('daq_reader', 'usage') or table_name in (select ringlog.readable_tables()))
   and not exists (
-    select from unnest({words}::text[]) as word
-    where strpos(lower(concat_ws(' ', found.signal, found.table_name, found.description, found.unit)), word) = 0
+    select
+    from unnest({words}, {fields}, {patterns}) as asked (word, field, pattern)
+    cross join lateral concat(
+      case field
+        when 'signal' then name
+        when 'table' then table_name
+        when 'column' then column_name
+        when 'device' then regexp_replace(name, '/[^/]*$', '')
+        when 'unit' then unit
+        when 'description' then description
+        else concat_ws(E'\n', name, table_name, column_name, description, unit)
+      end
+    ) as described
+    where case when pattern is null then strpos(lower(described), word) = 0 else described !~* pattern end
   )
 order by
-  strpos(lower(found.signal), coalesce(({words}::text[])[1], '')) <> 1,
-  strpos(lower(found.signal), coalesce(({words}::text[])[1], '')) = 0,
-  regexp_replace(found.signal, '\d+', '', 'g'),
-  length(found.signal),
-  found.signal
+  strpos(lower(name), {first}) <> 1,
+  strpos(lower(name), {first}) = 0,
+  regexp_replace(name, '\d+', '', 'g'),
+  length(name),
+  name
 limit {limit} offset {offset}

@@ -7,7 +7,7 @@ import typer
 
 from ringlog.commands.options import Data, Dsn
 from ringlog.history.summaries import summarise
-from ringlog.nodes.everywhere import Everywhere, server_of
+from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema.session import engine
 from ringlog.server.database import chosen_database, demand_facility
 

@@ -16,7 +16,7 @@ import typer
 
 from ringlog.commands.options import Data, Dsn
 from ringlog.monitoring.watching import safety
-from ringlog.nodes.everywhere import Everywhere
+from ringlog.nodes.servers import Everywhere
 from ringlog.schema import catalogue, session
 from ringlog.server import certificates, releases
 from ringlog.server.database import Embedded, chosen_database

@@ -10,7 +10,7 @@ from ringlog.errors import UsageError
 from ringlog.history.again import again
 from ringlog.history.closing import close
 from ringlog.history.summaries import summarise
-from ringlog.nodes.everywhere import Everywhere, server_of
+from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema import clock, rings
 from ringlog.schema.partitions import maintain as maintain_partitions
 from ringlog.schema.session import engine

@@ -7,9 +7,10 @@ import psycopg
 import typer
 
 from ringlog.commands.options import Data, Dsn
-from ringlog.nodes.everywhere import nodes_of, place, places, reached
 from ringlog.nodes.moving import Move, move_tables, moves_under_way
+from ringlog.nodes.servers import nodes_of, place, places, reached
 from ringlog.schema import session
+from ringlog.schema.change import driver
 from ringlog.schema.facility_file import load_facility
 from ringlog.schema.session import engine
 from ringlog.server.database import chosen_database, demand_facility
@@ -26,7 +27,7 @@ def show(data: Data = None, dsn: Dsn = None) -> None:
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
         with engine(conninfo).connect() as connection:
-            found = places(connection)
+            found = places(driver(connection))
             under_way = moves_under_way(connection)
         servers = {None: conninfo} | {name: reached(dsn) for name, (dsn, _) in nodes_of(conninfo).items()}
         amiss = bool(under_way)

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from ringlog import logs
-from ringlog.gateway import start_log
 from ringlog.logs import Format, Level
 from ringlog.server.programs import PACKAGED
 
@@ -62,6 +61,8 @@ def logging_command(run: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(run)
     def command(*, log_level: Level, log_format: Format, **options: Any) -> None:
+        from ringlog.gateway import start_log  # with psycopg, which the help does not need
+
         logs.start(log_level, log_format)
         start_log(logs.SHORT.get(log_level, log_level), json=log_format is Format.JSON)
         run(**options)

@@ -1,14 +1,10 @@
-"""The state that writers report, as `ringlog status` and `ringlog report losses` print it."""
+"""What became of the rows, as `ringlog report losses` prints it."""
 
-import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Annotated
 
-import psycopg
 import typer
 from rich import box
 from rich.console import Console
@@ -17,23 +13,9 @@ from rich.text import Text
 
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import UsageError
-from ringlog.monitoring import presence
-from ringlog.monitoring.watching import (
-    Space,
-    TableState,
-    as_json,
-    clock_doubt,
-    failures,
-    growth,
-    look,
-    space,
-    states_everywhere,
-)
-from ringlog.nodes.everywhere import Everywhere, server_of
+from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema import session
-from ringlog.server import releases
-from ringlog.server.data_lock import Service, latest_service
-from ringlog.server.database import Embedded, chosen_database, demand_facility
+from ringlog.server.database import chosen_database, demand_facility
 
 # Events that the report shows at most.
 _MOST_EVENTS = 1000
@@ -79,7 +61,6 @@ _GAPS = f"select coalesce(sum(rows), 0)::bigint {_CHOSEN} and kind = 'gap'"
 
 report_app = typer.Typer(help="Reports about rows.", no_args_is_help=True)
 
-_AGES = 36_525  # days: a century
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _LOSSES = (
     "produced",
@@ -119,81 +100,6 @@ def losses(
         none_lost = [print_losses(server, begin, table, hourly) for server in servers]
         if not all(none_lost):
             raise typer.Exit(1)
-
-
-def status(
-    data: Data = None,
-    dsn: Dsn = None,
-    machine: Annotated[
-        bool, typer.Option("--json", help="Print tables and disk as JSON, for programs.")
-    ] = False,
-) -> None:
-    """Show whether the server runs, the state of each table on all servers, whichever program writes it, and
-    the disk. A stopped PostgreSQL is not started.
-
-    Code 1: the server does not run, a table is silent or cannot be read, housekeeping cannot read a table, a
-    node cannot be reached, or PostgreSQL's clock has jumped."""
-    database = chosen_database(data, dsn)
-    disk = None
-    if isinstance(database, Embedded):
-        disk = database.data
-        database.postgres.demand()
-        service, runs = latest_service(disk)
-        if not runs:
-            _print_stopped(service, disk, machine)
-            raise typer.Exit(1)
-    with database.opened() as conninfo:
-        demand_facility(conninfo)
-        servers = Everywhere(conninfo)
-        found = states_everywhere(servers)
-        doubts = {}
-        failed = {}
-        for node, server in servers:
-            with look(server) as connection:
-                failed[node] = failures(connection)
-                if doubt := clock_doubt(connection):
-                    doubts[node] = doubt
-        with look(conninfo) as connection:
-            running = presence.servers(connection)
-            left = None if disk is None else space(disk, growth(connection, conninfo))
-        if machine:
-            state = as_json(found, left, servers.away, doubts, failed)
-            print(json.dumps({"servers": presence.as_json(running)} | state))
-        else:
-            for one in running:
-                print(one)
-            if not running:
-                print("no ringlog serve runs on this database")
-            for node, server in servers.with_headlines():
-                with look(server) as connection:
-                    print_status(connection, server, disk if node is None else None, found.get(node, []))
-                if node in doubts:
-                    print(f"\n{doubts[node]}")
-                for failure in failed.get(node, ()):
-                    print(f"\n{failure.words}")
-        servers.demand_all()
-    if (
-        not running
-        or doubts
-        or any(failed.values())
-        or any(state.silent or state.unread for states in found.values() for state in states)
-    ):
-        raise typer.Exit(1)
-
-
-def _print_stopped(service: Service | None, data: Path, machine: bool) -> None:
-    """Prints that the server of a data directory does not run, and since when."""
-    if machine:
-        latest = {"latest": None if service is None else asdict(service)}
-        print(json.dumps({"servers": []} | latest | as_json({}, space(data, None), {}, {}, {})))
-        return
-    if service is None:
-        when = "it has not run yet"
-    elif service.until is None:
-        when = f"it ran since {service.since} and ended without a stop"
-    else:
-        when = f"it stopped at {service.until}"
-    print(f"ringlog serve does not run: {when}")
 
 
 def moment_of(text: str) -> datetime:
@@ -258,88 +164,6 @@ def print_losses(conninfo: str, begin: datetime, table: str | None, hourly: bool
     return not lost and not gaps
 
 
-def print_status(
-    connection: psycopg.Connection, conninfo: str, data: Path | None, states: list[TableState]
-) -> None:
-    """Prints the state of each table, by whatever program it is written, and of ringlog's own writers.
-    `conninfo` is where the connection leads to."""
-    console = _console()
-    _print(
-        console,
-        ["table", "rows", "newest", "age", "cycle", "rows/s", "no week"],
-        (
-            [
-                state.table_name,
-                _word(state),
-                _cell(state.newest),
-                "-" if state.age is None else f"{state.age:.0f} s",
-                f"{state.cycle:g} s",
-                "-" if state.rows_per_second is None else f"{state.rows_per_second:.2f}",
-                _cell(state.in_default),
-            ]
-            for state in states
-        ),
-        2,
-    )
-    for state in states:
-        if state.unread:
-            console.print(Text(f"{state.table_name}: {state.unread}"))
-    if any(state.called for state in states):
-        _print(
-            console,
-            ["table", "last caller", "called", "error", "number", "words"],
-            (
-                [
-                    state.table_name,
-                    f"{state.login}@{state.host} {state.program}",
-                    _cell(state.called),
-                    _cell(state.failed),
-                    _cell(state.number),
-                    _cell(state.error),
-                ]
-                for state in states
-                if state.called
-            ),
-            4,
-        )
-    if data is not None:
-        left = space(data, growth(connection, conninfo))
-        console.print(f"disk: {left.free / 1e9:.1f} GB free{lasting(left)}\n")
-    if old := releases.outdated(connection.info.server_version):
-        console.print(Text(f"{old}: {releases.REMEDY}\n"))
-    if priority := _writer_priority(connection):
-        console.print(f"{priority}\n")
-    query = (
-        "select table_name, case when released is not null then 'ended' when reported is null then 'claimed'"
-        " when reported < now() - interval '2 minutes' then 'silent' else state end, name, epoch,"
-        " acknowledged, waiting, oldest, late, refused, repeated, reconnected, latency, reported, troubled,"
-        " trouble"
-        " from ringlog.writer order by table_name"
-    )
-    writers = connection.execute(query).fetchall()
-    if not writers:
-        console.print("no writer has claimed a table")
-        return
-    headings = ["table", "state", "writer", "claim", "written", "waiting", "oldest", "late", "refused"]
-    headings += ["repeated", "reconnected", "latency", "reported", "since", "trouble"]
-    _print(console, headings, ([_cell(value) for value in row] for row in writers), 3)
-
-
-def _word(state: TableState) -> str:
-    if state.unread:
-        return "unread"
-    if state.silent:
-        return "silent"
-    return "coming" if state.ahead is None else "ahead of the clock"
-
-
-def _writer_priority(connection: psycopg.Connection) -> str | None:
-    """The running gateway's report on the priority of writers; None when none runs."""
-    query = "select application_name from pg_stat_activity where application_name like 'ringlog catalogue, %'"
-    found = connection.execute(query).fetchone()
-    return None if found is None else str(found[0]).removeprefix("ringlog catalogue, ")
-
-
 def _console() -> Console:
     console = Console(highlight=False)
     # a file or a pipe takes every line whole
@@ -354,14 +178,6 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value * 1000:.1f} ms"
     return str(value)
-
-
-def lasting(left: Space) -> str:
-    """The time for which the disk suffices, if it is known."""
-    if left.days is None or left.a_day is None:
-        return ""
-    days = f"{left.days:.0f} days" if left.days < _AGES else "more than 100 years"
-    return f", {days} at {left.a_day / 1e6:.1f} MB a day"
 
 
 def _print(console: Console, headings: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> None:

@@ -16,7 +16,8 @@ from ringlog.clients.password import PasswordError, only_line
 from ringlog.commands.cert import TlsUse, chosen_tls
 from ringlog.commands.options import Data, Dsn, Programs, logging_command
 from ringlog.errors import UsageError
-from ringlog.nodes.everywhere import nodes_followed, nodes_of, reached
+from ringlog.nodes.everywhere import nodes_followed
+from ringlog.nodes.servers import nodes_of, reached
 from ringlog.schema.facility_file import FacilityError
 from ringlog.server.database import Embedded, External, chosen_database
 from ringlog.server.descriptors import raise_file_limit

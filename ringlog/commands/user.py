@@ -10,7 +10,7 @@ import typer
 
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import ServerError, UsageError
-from ringlog.nodes.everywhere import every_server, servers_there
+from ringlog.nodes.servers import every_server, servers_there
 from ringlog.schema.rights import Held
 from ringlog.server import limits, logins
 from ringlog.server.database import chosen_database, demand_facility
@@ -192,6 +192,61 @@ def change(
         }
         for server in every_server(conninfo):
             logins.change_tables(server, name, wanted)
+        rights = next(each.rights for each in logins.logins(conninfo) if each.name == name)
+    print(f"login {name} is a {' and '.join(rights)}")
+
+
+@user.command("grant")
+def grant(
+    name: Name,
+    writes: Annotated[
+        str | None,
+        typer.Option(
+            "--writes",
+            metavar="NAMES",
+            show_default=False,
+            help="Tables and groups of tables that it may write too, separated by commas; or all.",
+        ),
+    ] = None,
+    reads: Annotated[
+        str | None,
+        typer.Option(
+            "--reads",
+            metavar="NAMES",
+            show_default=False,
+            help="Those that it may read too, in the same way.",
+        ),
+    ] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--parameter",
+            metavar="TABLE",
+            show_default=False,
+            help="A parameter table that it may change too. May be repeated.",
+        ),
+    ] = None,
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Let a login write and read further tables, beside those that it may. It applies at once."""
+    given = {logins.Right.WRITER: ("--writes", writes), logins.Right.READER: ("--reads", reads)}
+    if writes is None and reads is None and not parameter:
+        raise UsageError("choose what to grant: --writes, --reads or --parameter")
+    if "none" in (writes, reads):
+        raise UsageError("none takes rights away: ringlog user change")
+    with _opened(data, dsn) as conninfo:
+        more = {
+            right: _tables(conninfo, option, names)
+            for right, (option, names) in given.items()
+            if names is not None
+        }
+        wanted = logins.more_tables(conninfo, name, more)
+        for server in every_server(conninfo):
+            logins.change_tables(server, name, wanted)
+        # the first server has the parameter tables
+        for table in parameter or ():
+            logins.grant_parameter(conninfo, name, table)
         rights = next(each.rights for each in logins.logins(conninfo) if each.name == name)
     print(f"login {name} is a {' and '.join(rights)}")
 

@@ -14,7 +14,7 @@ from ringlog.copies.backup_set import checked
 from ringlog.errors import UsageError
 from ringlog.history import verification as history
 from ringlog.history.verification import whole
-from ringlog.nodes.everywhere import Everywhere, place
+from ringlog.nodes.servers import Everywhere, place
 from ringlog.schema import session
 from ringlog.schema.session import engine
 from ringlog.server.database import chosen_database, demand_facility

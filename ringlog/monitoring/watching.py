@@ -13,14 +13,12 @@ import psutil
 import psycopg
 from psycopg.conninfo import make_conninfo
 from psycopg.rows import class_row
-from sqlalchemy.exc import DBAPIError
 
-from ringlog.nodes.everywhere import Everywhere, placing_of
+from ringlog.nodes.servers import Everywhere, placing_of
 from ringlog.schema import catalogue, session
-from ringlog.schema.catalogue import WEEKS
-from ringlog.schema.clock import Clock
+from ringlog.schema.believed import Clock
+from ringlog.schema.catalogue import MAY_LOOK, WEEKS, has_pages
 from ringlog.schema.many import by_connection
-from ringlog.schema.partitions import MAY_LOOK, has_pages
 from ringlog.server import releases
 
 # Seconds for which an answer is reused; longer where the query takes long, so that thousands of tables use
@@ -352,7 +350,7 @@ class Watch:
                 try:
                     self._text = self._read()
                     fresh = min(max(_FRESH, (time.monotonic() - began) / _PART), _LONGEST_FRESH)
-                except (psycopg.Error, DBAPIError, OSError):
+                except (psycopg.Error, OSError):
                     self._text = _family("ringlog_up", "1 while PostgreSQL answers.", [("", 0)])
                 self._until = time.monotonic() + fresh
             return self._text

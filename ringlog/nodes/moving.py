@@ -23,7 +23,8 @@ from sqlalchemy.dialects import postgresql
 
 from ringlog.errors import ServerError, UsageError
 from ringlog.gateway.tsql_schema import install as install_tsql
-from ringlog.nodes.everywhere import install_everywhere, place, places, reached
+from ringlog.nodes.everywhere import install_everywhere
+from ringlog.nodes.servers import place, places, reached
 from ringlog.procedures import Procedure
 from ringlog.schema import locks, moves, nodes, registry, renaming, rights
 from ringlog.schema.carrying import Carrier, Connection, Part, opened
@@ -83,7 +84,7 @@ def move_tables(conninfo: str, facility: Facility, names: Collection[str]) -> It
     with no_other_move(conninfo):
         bring_up_to_date(first, [install_tsql])
         with first.connect() as connection:
-            now = places(connection)
+            now = places(driver(connection))
             under_way = moves_under_way(connection)
         if not under_way:
             # all other changes of the file, including new nodes

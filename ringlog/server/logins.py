@@ -116,6 +116,35 @@ def change_tables(conninfo: str, name: str, wanted: Mapping[Right, Held | None])
         connection.execute("notify ringlog_catalogue")
 
 
+def more_tables(conninfo: str, name: str, more: Mapping[Right, Held | None]) -> dict[Right, Held | None]:
+    """What a login may write and read (as `change_tables` takes it) when it gets these tables beside those
+    that it has. Raises UsageError for a login that is not there."""
+    with session.connect(conninfo) as connection:
+        _demand(connection, name)
+        now = rights.held(connection)
+        found: dict[Right, Held | None] = {}
+        for right, tables in more.items():
+            has_all = connection.execute(_MEMBER, [name, right.value]).fetchone() is not None
+            own = now.get((name, right.of_tables.value), Held())
+            found[right] = (
+                None
+                if has_all or tables is None
+                else Held(
+                    tuple(dict.fromkeys((*own.tables, *tables.tables))),
+                    tuple(dict.fromkeys((*own.groups, *tables.groups))),
+                )
+            )
+        return found
+
+
+def grant_parameter(conninfo: str, name: str, table: str) -> None:
+    """Lets a login change a parameter table. Raises UsageError for a login or a table that is not there."""
+    with session.connect(conninfo) as connection:
+        _demand(connection, name)
+        _grant_parameter(connection, table, sql.Identifier(name))
+        connection.execute("notify ringlog_catalogue")
+
+
 def _hold(connection: psycopg.Connection, name: str, right: Right, tables: Held | None) -> None:
     """Gives a login a right to these tables and no others; None: to all."""
     # installations wait, which grant what is missing themselves

@@ -20,7 +20,8 @@ from ringlog.monitoring.callers import callers_kept
 from ringlog.monitoring.metrics import served, together
 from ringlog.monitoring.presence import present
 from ringlog.monitoring.watching import Watch
-from ringlog.nodes.everywhere import known_by_gateway, nodes_followed, nodes_of
+from ringlog.nodes.everywhere import nodes_followed
+from ringlog.nodes.servers import known_by_gateway, nodes_of
 from ringlog.schema import session
 from ringlog.schema.facility_file import FacilityError
 from ringlog.schema.install import InstallRefused, InstallReport, bring_up_to_date

@@ -14,7 +14,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ringlog.errors import ServerError, UsageError
 from ringlog.extras import demand
-from ringlog.nodes.everywhere import known_by_gateway
+from ringlog.nodes.servers import known_by_gateway
 from ringlog.server.account import Account, account_for, system_account
 from ringlog.server.tended import Tended
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from ringlog.history.restoring import PastRetention, restore
 from ringlog.schema import clock
-from ringlog.schema.clock import Clock
+from ringlog.schema.believed import Clock
 from ringlog.schema.facility import Column, Facility, Retention
 from ringlog.schema.install import install
 from ringlog.schema.partitions import Week, maintain

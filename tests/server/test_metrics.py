@@ -14,7 +14,7 @@ import pymssql
 import pytest
 
 from ringlog.clients import Unanswered, call, connect
-from ringlog.commands.report import lasting
+from ringlog.commands.status import lasting
 from ringlog.monitoring.watching import Space, Watch
 from servers import READER, WRITER, RunningServer, add_logins, free_port, ringlog, serving
 from waiting import PATIENCE, wait_until
@@ -205,7 +205,7 @@ def test_a_table_is_watched_whoever_writes_it(counted: RunningServer, port: int)
     assert 3600 <= states["sr_rf"]["age"] < 3900
     assert json.loads(ran.stdout)["space"]["free"] > 0
     assert re.search(r"^ *every_type +ahead of the clock +20", shown.stdout, re.M), shown.stdout
-    assert re.search(r"^ *sr_vac +silent +- ", shown.stdout, re.M), shown.stdout
+    assert re.search(r"^ *sr_vac +never written +- ", shown.stdout, re.M), shown.stdout
     asked = urllib.request.Request(
         f"http://127.0.0.1:{port}/metrics", headers={"Accept": "text/plain;version=0.0.4"}
     )

@@ -94,5 +94,7 @@ def test_a_writers_trouble_is_shown_with_its_time(data: Path) -> None:
         assert reported("disk full") == first
         assert reported("disk gone") > first  # type: ignore[operator]
         shown = ringlog("status", "--data", data).stdout
-        assert re.search(rf"{TIME} +disk gone", shown)
+        assert re.search(rf"sr_rf: writer here since {TIME} \(\d+ s ago\): disk gone", shown)
+        (writer,) = json.loads(ringlog("status", "--json", "--data", data).stdout)["writers"]
+        assert (writer["table_name"], writer["trouble"]) == ("sr_rf", "disk gone")
         assert reported(None) is None

@@ -1,0 +1,59 @@
+"""The words of a search for signals, as the parts of its query."""
+
+import re
+from collections.abc import Sequence
+
+from psycopg import sql
+
+from ringlog.retrieval.texts import query
+from ringlog.schema.layout import SCALARS
+
+FIELDS = ("signal", "table", "column", "device", "unit", "description")
+"""what a word can be searched in alone, as in `unit:Pa`; a signal's device is its name before the last /"""
+
+
+def search_query(text: str, limit: int, offset: int = 0) -> sql.Composed:
+    """The query for the signals that hold all words of a text, in any order.
+
+    A word is found in the signal's name, table, column, description or unit; in one of FIELDS where that and
+    a colon stand before it (the whole of a unit). * stands for any characters, ? for one; /…/ is a regular
+    expression of PostgreSQL's, in any case, and ^ and $ are the ends of the name, the description and so on.
+    Scalars of a waveform (ringlog.history.waveforms) are found where they are named.
+    """
+    words, fields, patterns = [], [], []
+    scalars = set()
+    for each in text.split():
+        field, colon, rest = each.partition(":")
+        if not colon or not rest or field not in FIELDS:
+            field, rest = "", each
+        words.append(rest.lower())
+        fields.append(field)
+        patterns.append(_pattern(rest, whole=field == "unit"))
+        scalars |= {scalar for scalar in SCALARS if rest.lower().rpartition(".")[2] == scalar}
+    plain = [word for word, pattern in zip(words, patterns, strict=True) if pattern is None]
+    return query(
+        "search",
+        words=_array(words),
+        fields=_array(fields),
+        patterns=_array(patterns),
+        first=sql.Literal(plain[0] if plain else ""),
+        scalars=_array(sorted(scalars)),
+        limit=sql.Literal(limit),
+        offset=sql.Literal(offset),
+    )
+
+
+def _pattern(word: str, *, whole: bool) -> str | None:
+    """The regular expression of a word; None: it is found as it is."""
+    if len(word) > 2 and word.startswith("/") and word.endswith("/"):
+        return f"(?n){word[1:-1]}"
+    if not whole and not set(word) & {"*", "?"}:
+        return None
+    parts = (
+        ".*" if part == "*" else "." if part == "?" else re.escape(part) for part in re.split(r"([*?])", word)
+    )
+    return f"(?n)^{''.join(parts)}$" if whole else f"(?n){''.join(parts)}"
+
+
+def _array(values: Sequence[str | None]) -> sql.Composable:
+    return sql.SQL("{}::text[]").format(sql.Literal([*values]))
