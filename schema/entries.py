@@ -4,9 +4,11 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import Any
 
 from ringlog.schema.column_type import NUMBERS, NUMERIC_PRECISION, VARCHAR_LENGTH, ColumnType, Kind
+from ringlog.schema.toml_lines import Known, Problem
 
 # PostgreSQL's own bounds, from its sources: NAMEDATALEN - 1, MaxHeapAttributeNumber, MaxHeapTupleSize, and
 # the system columns of every table.
@@ -43,16 +45,21 @@ class Entry:
     A wrong value is reported and replaced by a valid one, so that reading continues to the next error.
     """
 
-    def __init__(self, content: dict[str, Any], where: str, problems: list[str]) -> None:
+    def __init__(self, content: dict[str, Any], where: str, problems: list[str], known: Known) -> None:
         self._content = dict(content)
+        self._whole = content
         self._where = where
         self._problems = problems
+        self._known = known
+        self._asked: set[str] = set()
 
     def refuse(self, rule: str) -> None:
-        self._problems.append(f"{self._where}: {rule}" if self._where else rule)
+        words = f"{self._where}: {rule}" if self._where else rule
+        self._problems.append(Problem(words, self._known.line(rule, self._whole)))
 
     def take(self, key: str) -> Any:
         """The value; None when the key is missing."""
+        self._asked.add(key)
         return self._content.pop(key, None)
 
     def demand(self, key: str) -> Any:
@@ -93,12 +100,14 @@ class Entry:
         for number, item in enumerate(value, 1):
             name = item.get("name")
             where = f"{kind} {name}" if name and isinstance(name, str) else f"{kind} number {number}"
-            yield Entry(item, f"{self._where}, {where}" if self._where else where, self._problems)
+            inner = f"{self._where}, {where}" if self._where else where
+            yield Entry(item, inner, self._problems, self._known.inner(kind, number))
 
     def end(self, kind: str) -> None:
         """Refuses unknown keys."""
         for key in self._content:
-            self.refuse(f"'{key}' is no key of a {kind}")
+            near = get_close_matches(key, self._asked, 1, 0.7)
+            self.refuse(f"'{key}' is no key of a {kind}" + (f": did you mean '{near[0]}'?" if near else ""))
 
 
 def check_identifier(entry: Entry, name: str, longest: int, what: str) -> None:

@@ -28,6 +28,7 @@ from ringlog.schema.policy_entries import (
     seconds_of,
     summaries_of,
 )
+from ringlog.schema.toml_lines import Known, Lines
 
 _PARTITION = re.compile(r".+_(\d{4}([wm]\d{2}|y)|default)")
 _TABLE_NAME_BYTES = NAME_BYTES - max(len(name.format("")) for name in OF_A_TABLE.values())
@@ -39,11 +40,17 @@ class FacilityError(ValueError):
     def __init__(self, file: str, problems: Sequence[str]) -> None:
         self.file = file
         self.problems = tuple(problems)
-        super().__init__("\n".join(f"{file}: {problem}" for problem in self.problems))
+        super().__init__("\n".join(f"{file}{_at(problem)}: {problem}" for problem in self.problems))
 
     def __reduce__(self) -> tuple[type["FacilityError"], tuple[str, tuple[str, ...]]]:
         """So that it passes from one process to another."""
         return FacilityError, (self.file, self.problems)
+
+
+def _at(problem: str) -> str:
+    """The line of a problem, where it is known, as compilers write it."""
+    line = getattr(problem, "line", None)
+    return "" if line is None else f":{line}"
 
 
 class FacilityFile:
@@ -54,7 +61,8 @@ class FacilityFile:
         try:
             self._read = self._path.read_bytes()
             # editors of Windows begin a file with a byte order mark
-            self._content = tomllib.loads(self._read.decode("utf-8-sig"))
+            text = self._read.decode("utf-8-sig")
+            self._content = tomllib.loads(text)
         except OSError as error:
             raise FacilityError(str(path), [f"cannot be read: {error.strerror}"]) from error
         except ValueError as error:
@@ -69,7 +77,8 @@ class FacilityFile:
     def facility(self) -> Facility:
         """What it says. Raises FacilityError with every rule it breaks."""
         problems: list[str] = []
-        facility = _facility(Entry(self._content, "", problems), self._path.stem)
+        known = Known(Lines(self._read.decode("utf-8-sig")))
+        facility = _facility(Entry(self._content, "", problems, known), self._path.stem)
         if problems:
             raise FacilityError(str(self._path), problems)
         digest = sha256(f"{self._path.stem}\n".encode() + self._read)

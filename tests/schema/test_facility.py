@@ -50,9 +50,8 @@ def write(folder: Path, text: str) -> Path:
 def refusal(folder: Path, text: str) -> tuple[str, ...]:
     with pytest.raises(FacilityError) as error:
         load_facility(write(folder, text))
-    assert all(
-        line.startswith(str(folder / "facility.toml") + ": ") for line in str(error.value).splitlines()
-    )
+    begin = re.escape(str(folder / "facility.toml"))
+    assert all(re.match(rf"{begin}(:\d+)?: ", line) for line in str(error.value).splitlines())
     return error.value.problems
 
 
@@ -137,7 +136,7 @@ IN_COLUMN = "table sr_mag_ps, column current_{n}: "
         ('"UTC"', '"Mars/Olympus"', "timezone 'Mars/Olympus' is no name of the IANA time zone database"),
         ('"UTC"', '"../UTC"', "timezone '../UTC' is no name of the IANA time zone database"),
         ('"UTC"', "9", "timezone must be text"),
-        ("timezone", "timezones", "'timezones' is no key of a facility"),
+        ("timezone", "timezones", "'timezones' is no key of a facility: did you mean 'timezone'?"),
         # a table
         ("rows = 3000\n", "", IN_TABLE + "rows is missing"),
         ("cycle = 1.0\n", "", IN_TABLE + "cycle is missing"),
@@ -280,7 +279,7 @@ IN_COLUMN = "table sr_mag_ps, column current_{n}: "
             "table sr_mag_ps, column Current_{n}: name 'Current_200' must be a "
             "lower-case letter, then letters, digits and _",
         ),
-        ("unit =", "units =", IN_COLUMN + "'units' is no key of a column"),
+        ("unit =", "units =", IN_COLUMN + "'units' is no key of a column: did you mean 'unit'?"),
         (
             "sr_mag_ps_b_{n}",
             " sr_mag_ps_b_{n}",
@@ -404,6 +403,52 @@ def test_a_wrong_sampling_policy_is_refused(tmp_path: Path, table: str, column: 
     file.write_text(f'{head}[[table.column]]\nname = "c"\ntype = "real"\n{column}\n')
     with pytest.raises(FacilityError, match=re.escape(complaint)):
         load_facility(file)
+
+
+def test_an_error_has_its_line_and_names_the_key_that_is_meant(tmp_path: Path) -> None:
+    file = tmp_path / "f.toml"
+    file.write_text(
+        """timezones = "UTC"
+description = '''
+[[table]]
+rows = 1
+'''
+
+[[table]]
+name = "a"
+rows = 5
+cycl = 1.0
+column = [{ name = "v", type = "float" }]
+
+[[table]]
+name = "b"
+rows = 5
+cycle = 1.0
+
+[[table.column]]
+name = "v"
+type = "real"
+
+[[table.column]]
+name = "w"
+type = "real"
+limits = [3, 1]
+"""
+    )
+    with pytest.raises(FacilityError) as error:
+        load_facility(file)
+    lines = str(error.value).splitlines()
+    for line, words in (
+        (1, "'timezones' is no key of a facility: did you mean 'timezone'?"),
+        (2, "'description' is no key of a facility"),
+        (7, "table a: cycle is missing"),
+        (10, "table a: 'cycl' is no key of a table: did you mean 'cycle'?"),
+        (25, "table b, column w: limits must be low before high, not 3 and 1"),
+    ):
+        assert f"{file}:{line}: {words}" in lines
+    (typed,) = (line for line in lines if "type 'float'" in line)
+    assert typed.startswith(f"{file}:11: table a, column v: ")
+    assert len(lines) == 6
 
 
 def test_sampling_policies_are_read(tmp_path: Path) -> None:
