@@ -2,7 +2,9 @@
 
 export const isWaveform = (signal) => signal.type.endsWith("[]");
 export const isText = (signal) => signal.type.startsWith("varchar") && !isWaveform(signal);
-export const isState = (signal) => signal.type === "bit" || isText(signal);
+// The severity of an alarm as a number, by EPICS's name of the field.
+export const isSeverity = (signal) => signal.signal?.endsWith(".SEVR") && ["smallint", "int", "bigint"].includes(signal.type);
+export const isState = (signal) => signal.type === "bit" || isText(signal) || isSeverity(signal);
 // Whole numbers are states, counts or set points: each holds until the next.
 export const isHeld = (signal) => ["smallint", "int", "bigint"].includes(signal.type) || isState(signal);
 const HALF = 0.0005; // of a microsecond, in milliseconds

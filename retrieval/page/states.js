@@ -1,6 +1,16 @@
 // Bits and texts as bars below the lines: one bar a signal, one piece a state.
 
+import { theme } from "./axes.js";
 import { valueText } from "./format.js";
+import { isSeverity, isText } from "./series.js";
+
+// The severities of EPICS, in the colours that control rooms know: [name, ground, words on it].
+const SEVERITIES = [["NO_ALARM", "#2b8a3e", "#ffffff"], ["MINOR", "#ffd43b", "#17212b"], ["MAJOR", "#c92a2a", "#ffffff"],
+  ["INVALID", "#a61e9d", "#ffffff"]];
+const GROUNDS = {
+  light: ["#0b7285", "#5f3dc4", "#8f4a00", "#1864ab", "#862e9c", "#5c3c10", "#495057", "#9c1f4a"],
+  dark: ["#3bc9db", "#b197fc", "#ffc078", "#74c0fc", "#eebefa", "#e8c39e", "#ced4da", "#faa2c1"],
+};
 
 const HEIGHT = 18, GAP = 4;
 
@@ -18,23 +28,39 @@ export function states(chart, bars, time) {
   ctx.textAlign = "left";
   for (const [row, series] of bars.entries()) {
     const y = top + row * (HEIGHT + GAP) * ratio, height = HEIGHT * ratio;
-    for (const piece of pieces(series, time)) {
+    for (const piece of pieces(isSeverity(series) ? { ...series, mean: series.max } : series, time)) {
       const x = place(piece.from), width = Math.max(ratio, place(piece.to) - x);
       if (piece.value === null) continue;
       const off = piece.value === 0 || piece.value === false;
       const mixed = typeof piece.value === "number" && piece.value > 0 && piece.value < 1;
-      ctx.globalAlpha = off ? 0.18 : mixed ? 0.5 : 0.85;
-      ctx.fillStyle = series.colour;
+      const own = lookOf(piece.value, series);
+      ctx.globalAlpha = own ? 1 : off ? 0.18 : mixed ? 0.5 : 0.85;
+      ctx.fillStyle = own?.ground ?? series.colour;
       ctx.fillRect(x, y, width, height);
       ctx.globalAlpha = 1;
-      const words = valueText(piece.value, series.type);
+      const words = stateText(piece.value, series);
       if (ctx.measureText(words).width + 8 * ratio < width) {
-        ctx.fillStyle = off || mixed ? text : ground;
+        ctx.fillStyle = own?.words ?? (off || mixed ? text : ground);
         ctx.fillText(words, x + 4 * ratio, y + height / 2);
       }
     }
   }
   ctx.restore();
+}
+
+// The name of a state.
+export const stateText = (value, series) =>
+  (isSeverity(series) && SEVERITIES[value]?.[0]) || valueText(value, series.type);
+
+// The colours of a severity, or of a text among those that the series has; null for a bit, which has its line's.
+function lookOf(value, series) {
+  const severity = SEVERITIES.find(([name], number) => value === name || (isSeverity(series) && value === number));
+  if (severity) return { ground: severity[1], words: severity[2] };
+  if (!isText(series)) return null;
+  const seen = series.seen ??= new Map(); // a text keeps its colour while the chart is there
+  if (!seen.has(value)) seen.set(value, seen.size);
+  const grounds = GROUNDS[theme()] ?? GROUNDS.light;
+  return { ground: grounds[seen.get(value) % grounds.length], words: theme() === "dark" ? "#0f1419" : "#ffffff" };
 }
 
 // Neighbours with the same value are one piece, unless points are missing for long between them, as in withGaps;

@@ -6,11 +6,14 @@ import { timeText, valueText } from "./format.js";
 import { eventList, eventMarks, limitLines } from "./marks.js";
 import { Pointer } from "./pointer.js";
 import {
-  append, between, forget, isHeld, isState, isText, lone, ofSamples, ofTrend, outside, placeAt, withGaps, withWideGaps,
+  append, between, forget, isHeld, isSeverity, isState, isText, lone, ofSamples, ofTrend, outside, placeAt, withGaps, withWideGaps,
 } from "./series.js";
 import { setAxis } from "./state.js";
-import { states } from "./states.js";
+import { states, stateText } from "./states.js";
 import { zoneName } from "./zones.js";
+
+// Of several severities at once the worst counts.
+const stateAt = (series, place) => (isSeverity(series) ? series.max : series.mean)[place];
 
 export class Trend {
   isTime = true;
@@ -182,7 +185,9 @@ export class Trend {
 
   pointed(series) {
     const place = this.placeOf(series);
-    return place < 0 ? "no samples" : `${valueText(series.mean[place], series.type)} ${series.unit}`.trim();
+    if (place < 0) return "no samples";
+    return isState(series) ? stateText(stateAt(series, place), series)
+      : `${valueText(series.mean[place], series.type)} ${series.unit}`.trim();
   }
 
   current(series) {
@@ -200,6 +205,7 @@ export class Trend {
   }
 
   figures(series, place, unit = "") {
+    if (isState(series)) return stateText(stateAt(series, place), series);
     const band = series.n[place] > 1 && series.type !== "bit" && series.min[place] !== series.max[place]
       ? ` (${valueText(series.min[place])} … ${valueText(series.max[place])})` : "";
     return `${valueText(series.mean[place], series.type)} ${unit}${band}`.trim();

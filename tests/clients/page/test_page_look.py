@@ -249,3 +249,18 @@ def test_the_head_leaves_a_phone_its_screen(page: Page, view: str) -> None:
     if view != "view=status":
         page.get_by_role("button", name="More", exact=True).click()
         expect(page.get_by_label("From", exact=True)).to_be_visible()
+
+
+def test_severities_have_their_names(page: Page) -> None:
+    """A severity is a state, as a number or by its name; of several at once the worst is shown."""
+    page.goto("/")
+    shown = page.evaluate(
+        """async () => {
+            const { isState } = await import("/page/series.js");
+            const { stateText } = await import("/page/states.js");
+            const severity = { signal: "bpm/x.SEVR", type: "smallint" };
+            const names = [0, 1, 2, 3, null].map((one) => stateText(one, severity));
+            return [isState(severity), isState({ signal: "bpm/n", type: "smallint" }), ...names];
+        }"""
+    )
+    assert shown == [True, False, "NO_ALARM", "MINOR", "MAJOR", "INVALID", "no reading"]
