@@ -158,8 +158,7 @@ def archive(
                 line = done(table, partial(_archive, this, table, partition))
                 yield line + (f" ({number} of {len(due)})" if len(due) > 1 else "")
             for week in with_late:
-                if line := done(week.table, partial(_merge_late, this, week)):
-                    yield line
+                yield done(week.table, partial(_merge_late, this, week))
         except _Stopped:
             return
         with engine.begin() as connection:
@@ -429,36 +428,20 @@ def _late_weeks(connection: sa.Connection) -> list[ColdWeek]:
     ]
 
 
-def _rows_that_came(week: ColdWeek) -> sql.Composed:
-    """The rows that have come for a cold week and are in the summaries: trends take the others from the log,
-    and would lack them once they are in a file."""
-    return sql.SQL(
-        'select late.* from {} as late where "time" >= {} and "time" < {} and not exists ('
-        ' select from ringlog.summary_mark as mark where mark.table_name = {} and mark."time" = late."time")'
-        ' order by "time", seq_no'
-    ).format(
-        default_partition(week.table),
-        sql.Literal(week.begins),
-        sql.Literal(week.ends),
-        sql.Literal(week.table),
-    )
-
-
 def _merge_late(this: _Round, week: ColdWeek) -> str:
-    """Makes a new file of a week with the rows that came for it, and takes these from the log. The line is
-    empty where the summaries of all of them are still to be made."""
+    """Makes a new file of a week with the rows that came for it, and takes these from the log."""
     try:
         verify(this.folder, week)
     except Damaged as error:
         return f"rows that came for {week.file} stay in the log: {error}"
     try:
-        came = pa.Table.from_batches(rows(this.source, _rows_that_came(week))).combine_chunks()
+        came = pa.Table.from_batches(
+            rows(this.source, _rows_of(default_partition(week.table), week.begins, week.ends))
+        ).combine_chunks()
     except BeyondArrow as error:
         return f"rows that came for {week.file} stay in the log: {error}"
     finally:
         this.source.rollback()
-    if not came.num_rows:
-        return ""
     there = late.found(files.read(this.folder, week.file, footer=week.footer), came)
     new = came.filter(pa.array(~(there.repeated | there.conflicting)))
     written = week

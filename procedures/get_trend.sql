@@ -29,7 +29,8 @@ $$A signal from from_time (inclusive) to to_time (exclusive) in at most so many 
 bin's begin, the number, minimum, maximum and mean of its values, the first and the last of them, and the numbers of
 rows with NaN and without a reading, which the other figures omit; bins without rows are omitted. Bins made from
 summaries have the length of stored spans, so that there are more than half as many as requested, and are counted from
-1970; others begin with from_time. Rows that are not summarised yet are included. Where rows are in the archive the
+1970; others begin with from_time. Rows that are not summarised yet are included,
+except those that came late for an archived week: the next round of summaries adds them. Where rows are in the archive the
 trend begins and ends with a whole span of the shortest summaries. Defaults: the last day, 1000 points. A scalar of a
 waveform is a signal here, named as the waveform followed by .min, .max, .mean, .rms or .length. Errors: a signal that
 never existed (42704), a varchar signal or a waveform (42804), bounds in the wrong order or points outside 1 to 1000000

@@ -307,7 +307,6 @@ def test_rows_that_come_for_a_cold_week(
     now = all_rows(conninfo)
     assert len(now) == len(before) + 1, "of two rows with one key the file's is read"
     maintain(engine, NOW)
-    summarise(conninfo, NOW, enough=1)
     (line,) = archive(engine, conninfo, NOW)
     assert line == (
         "merged 1 late rows into every_type/2026w10-2.parquet, 1 were there already, "
@@ -425,9 +424,6 @@ def test_rows_that_come_while_a_week_is_written(
     assert all("1 rows came meanwhile" in line for line in lines)
     monkeypatch.setattr(archiving, "_write", written)
     assert len(all_rows(conninfo)) == len(before) + 12
-    # trends have them from the log until they are in the summaries
-    assert [*archive(engine, conninfo, NOW)] == []
-    summarise(conninfo, NOW, enough=1)
     [*archive(engine, conninfo, NOW)]
     assert len(all_rows(conninfo)) == len(before) + 12
     assert table.execute("select count(*) from log.every_type_default").fetchone() == (0,)

@@ -589,6 +589,17 @@ class Life:
             [key for key, _ in table.logged(begin, end)],
         )
 
+    def _coming(self, table: Table) -> set[datetime]:
+        """The hours of archived weeks to whose summaries the next round adds late rows."""
+        with psycopg.connect(self.server.dsn) as connection:
+            marks = connection.execute(
+                "select distinct date_trunc('hour', mark.time) from ringlog.summary_mark as mark"
+                " join ringlog.cold_week as week using (table_name)"
+                " where table_name = %s and recalled_until is null and begins <= time and time < ends",
+                [table.name],
+            ).fetchall()
+        return {hour.astimezone(UTC) for (hour,) in marks}
+
     def _trend(self, draw: random.Random, table: Table) -> None:
         """Bins of an hour."""
         signal, column = self._signal(draw, table, numeric=True)
@@ -603,10 +614,11 @@ class Life:
                 [signal, begin, end, hours + 1],
             ).fetchall()
         got = {at.astimezone(UTC): figures for at, *figures in found}
+        coming = self._coming(table)
         for hour in (begin + timedelta(hours=hour) for hour in range(hours)):
             wanted = table.figures(column, hour, hour + timedelta(hours=1))
             figures = got.pop(hour, None)
-            if figures is None and wanted is None:
+            if (figures is None and wanted is None) or hour in coming:
                 continue
             if (
                 figures is None
