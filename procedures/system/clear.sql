@@ -41,7 +41,7 @@ begin
   from pg_proc
   where pronamespace = any (system);
   if listed is not null then
-    execute 'drop function ' || listed;
+    execute 'drop routine ' || listed;
   end if;
   select string_agg(oid::regtype::text, ', ') into listed
   from pg_type

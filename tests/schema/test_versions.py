@@ -67,3 +67,14 @@ def test_a_missing_procedure_comes_back_without_a_facility(engine: sa.Engine, co
     connect().execute("drop function ringlog.table_states")
     assert bring_up_to_date(engine).created == ("procedure table_states",)
     assert not bring_up_to_date(engine)
+
+
+def test_system_procedures_of_an_earlier_version_are_replaced(engine: sa.Engine, connect: Connect) -> None:
+    install(engine, FACILITY)
+    connection = connect()
+    query = "select count(*), count(distinct prokind) from pg_proc where pronamespace = 'sys'::regnamespace"
+    before = connection.execute(query).fetchone()
+    connection.execute("comment on schema sys is 'of an earlier version'")
+    assert bring_up_to_date(engine)
+    assert connection.execute(query).fetchone() == before
+    assert not bring_up_to_date(engine)
