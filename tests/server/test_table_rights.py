@@ -307,6 +307,17 @@ def test_the_rights_of_a_login_are_narrowed_and_widened(own: Own, other_rights: 
         cursor.callproc("last_sr_vac", ())
 
 
+def test_further_rights_are_granted(own: Own, other_rights: None) -> None:
+    """Beside those that the login has."""
+    own.user("grant", WRITER.user, "--writes", "beam", "--reads", "bo_vac")
+    assert "some_writer: reader of bo_vac and writer of beam, group vacuum, open" in own.user("list")
+    assert may_put(own, "beam", "sr_vac", "bo_vac") == ["beam", "sr_vac", "bo_vac"]
+    own.user("grant", WRITER.user, "--writes", "all")
+    assert "writer, open" in own.user("list")
+    assert "choose what to grant" in own.user("grant", WRITER.user, code=2)
+    assert "none takes rights away" in own.user("grant", WRITER.user, "--writes", "none", code=2)
+
+
 def test_commands_refuse_what_is_wrong(own: Own) -> None:
     said = own.user("change", WRITER.user, "--writes", "vacum", code=2)
     assert "there is no table and no group of tables 'vacum'" in said
