@@ -4,6 +4,7 @@ Its first line of input is the settings in JSON, its first line of output `archi
 """
 
 import ctypes
+import fcntl
 import gc
 import grp
 import io
@@ -19,8 +20,10 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -40,6 +43,8 @@ _ARENAS = (-8, 2)
 _CONNECTIONS = 100
 _NICENESS = 10  # behind writers, and behind readers over HTTP
 _STACK = 1 << 20  # bytes of a thread's
+_SPILL = "ringlog-spill-"
+_JUST_MADE = 60.0  # seconds: the folder of another process that may not have locked it yet
 _PART_OF_DISK = 4
 """of what is free, a fourth may hold what does not fit into memory"""
 
@@ -82,8 +87,8 @@ def main() -> None:
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(*_ARENAS)
     threading.stack_size(_STACK)
-    with tempfile.TemporaryDirectory(prefix="ringlog-archive-") as spill:
-        engine = Engine(spill, shutil.disk_usage(spill).free // _PART_OF_DISK, _cores())
+    with _spill() as spill:
+        engine = Engine(str(spill), shutil.disk_usage(spill).free // _PART_OF_DISK, _cores())
         host, port = listening.getsockname()[:2]
         print(f"archive on [{host}]:{port}" if ":" in host else f"archive on {host}:{port}", flush=True)
         clients = Clients(engine, Password(settings.password))
@@ -91,6 +96,26 @@ def main() -> None:
         threading.Thread(target=clients.watch_memory, daemon=True).start()
         with suppress(OSError):
             parent.read()
+
+
+@contextmanager
+def _spill() -> Iterator[Path]:
+    """A folder for what does not fit into memory. Those of processes that were killed are removed."""
+    with tempfile.TemporaryDirectory(prefix=_SPILL) as name:
+        own = os.open(name, os.O_RDONLY)
+        fcntl.flock(own, fcntl.LOCK_EX)
+        for other in Path(name).parent.glob(f"{_SPILL}*"):
+            with suppress(OSError):
+                found = os.open(other, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+                try:
+                    there = os.fstat(found)
+                    if there.st_uid == os.getuid() and time.time() - there.st_mtime > _JUST_MADE:
+                        fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        shutil.rmtree(other, ignore_errors=True)
+                finally:
+                    os.close(found)
+        yield Path(name)
+        os.close(own)
 
 
 def _cores() -> int:

@@ -239,7 +239,10 @@ def test_a_server_that_ends_while_it_answers(server: ArchiveServers, archived: s
         assert server.running is not None
         connection.execute("declare rows cursor for select * from archive.every_type")
         assert connection.execute("fetch 5 from rows").rowcount == 5
+        opened = [each.readlink() for each in Path(f"/proc/{server.running.pid}/fd").iterdir()]
+        (spill,) = [each for each in opened if each.name.startswith("ringlog-spill-")]
         os.kill(server.running.pid, signal.SIGKILL)
+        os.utime(spill, (0, 0))  # as if it had been there for long
         with pytest.raises(errors.OperationalError, match="server closed the connection"):
             connection.execute("fetch all from rows")
         connection.rollback()
@@ -257,6 +260,7 @@ def test_a_server_that_ends_while_it_answers(server: ArchiveServers, archived: s
 
         wait_until(answers)
         assert "1 restarts" in str(server.state)
+        assert not spill.exists()
 
 
 def test_it_can_be_cancelled(sql: psycopg.Connection) -> None:

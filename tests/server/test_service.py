@@ -2,7 +2,9 @@
 
 import os
 import shlex
+import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,13 +17,14 @@ from servers import FACILITY, RINGLOG, ringlog
 
 
 @pytest.fixture
-def units(monkeypatch: pytest.MonkeyPatch) -> Path:
+def units(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A machine on which systemd does not run; the units go into a folder of the test's own."""
     folder = new_folder("units")
     monkeypatch.setattr(systemd, "UNITS", folder)
     monkeypatch.setattr(systemd, "_RUNNING", folder / "none")
     monkeypatch.setattr(sys, "argv", [str(RINGLOG)])
-    return folder
+    yield folder
+    shutil.rmtree(folder)
 
 
 def printed(*words: str) -> dict[str, str]:
