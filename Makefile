@@ -51,8 +51,8 @@ MACHINE := $(shell uname -m)
 MACHINES := x86_64 aarch64
 TRIPLE = $(MACHINE)-unknown-linux-gnu
 WHEEL := $(CURDIR)/build/wheel
-RUST := $(shell rustc --print sysroot)/lib
-OBJCOPY := LD_LIBRARY_PATH=$(RUST) $(RUST)/rustlib/$(shell uname -m)-unknown-linux-gnu/bin/rust-objcopy
+RUST = $(shell rustc --print sysroot)/lib
+OBJCOPY = LD_LIBRARY_PATH=$(RUST) $(RUST)/rustlib/$(shell uname -m)-unknown-linux-gnu/bin/rust-objcopy
 COMMITTED = $(shell git log -1 --format=%ct)
 # The profile of cargo that is built for tests of the core and of clients, in a third of the time of the released one: it also
 # finds overflows. `make demo`, `make test-long` and wheels have what is released.

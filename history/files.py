@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from ringlog.history.connection import plain
 from ringlog.history.folder import Damaged, Folder
 
-__all__ = ["Damaged", "bits", "file_of", "footer", "overlaps", "read", "same", "width", "write"]
+__all__ = ["Damaged", "bits", "file_of", "footer", "groups_of", "read", "same", "width", "write"]
 
 GROUP_BYTES = 64 << 20
 """A row group of a busy table has less than a day: it is in memory as a whole."""
@@ -106,12 +106,7 @@ def read(
         with folder.opened(name) as source, file_of(source, footer) as file:
             schema = file.schema_arrow
             names = [each for each in schema.names if columns is None or each in columns]
-            time = schema.names.index("time")
-            groups = [
-                number
-                for number in range(file.num_row_groups)
-                if overlaps(file.metadata.row_group(number).column(time).statistics, start, end)
-            ]
+            groups = groups_of(file, schema, start, end)
             if not groups:
                 return
             size = max(1024, BATCH_BYTES // sum(width(schema.field(each).type) for each in names))
@@ -159,11 +154,27 @@ def _footer(source: pa.NativeFile) -> bytes:
     return bytes(source.read_at(length, size - length))
 
 
-def overlaps(
-    statistics: pq.Statistics, start: datetime | None, end: datetime | None, *, inclusive: bool = False
+def groups_of(
+    file: pq.ParquetFile,
+    schema: pa.Schema,
+    start: datetime | None,
+    end: datetime | None,
+    *,
+    inclusive: bool = False,
+) -> list[int]:
+    """The row groups of a file, by its schema, that may have rows from `start` on and before `end`, or with
+    `inclusive` up to it: by the statistics of their times."""
+    time = schema.names.index("time")
+    return [
+        number
+        for number in range(file.num_row_groups)
+        if _overlaps(file.metadata.row_group(number).column(time).statistics, start, end, inclusive)
+    ]
+
+
+def _overlaps(
+    statistics: pq.Statistics, start: datetime | None, end: datetime | None, inclusive: bool
 ) -> bool:
-    """Whether a row group, by the statistics of its times, may have rows from `start` on and before `end`, or
-    with `inclusive` up to it."""
     begins_before = end is None or statistics.min < end or (inclusive and statistics.min == end)
     return bool(begins_before and (start is None or statistics.max >= start))
 

@@ -1,4 +1,4 @@
-"""The systemd units of each machine."""
+"""The systemd units of each machine, and the form of every unit."""
 
 from ringlog.machines.site import GATEWAY_PORT, METRICS_PORT, Layout, Machine
 
@@ -74,21 +74,32 @@ def _gateway(machine: Machine, layout: Layout) -> str:
 
 
 def _unit(what: str, after: str, layout: Layout, command: str, *lines: str) -> str:
+    return unit_text(
+        what,
+        after,
+        layout.account,
+        # a folder that is the account's own
+        f"StateDirectory={layout.data.name}",
+        "StateDirectoryMode=0700",
+        f"ExecStart={command}",
+        *lines,
+    )
+
+
+def unit_text(description: str, after: str, account: str, *lines: str) -> str:
+    """The text of a unit that starts with the machine, after the network and what else `after` names;
+    `lines` are of its section Service."""
     return "\n".join(
         (
             "[Unit]",
-            f"Description={what}",
+            f"Description={description}",
             "Wants=network-online.target",
             f"After={after}",
             # tried again for ever
             "StartLimitIntervalSec=0",
             "",
             "[Service]",
-            f"User={layout.account}",
-            # a folder that is the account's own
-            f"StateDirectory={layout.data.name}",
-            "StateDirectoryMode=0700",
-            f"ExecStart={command}",
+            f"User={account}",
             *lines,
             "LimitNOFILE=65536",
             "",

@@ -5,7 +5,6 @@ line of input has nodes that it is to know. When its input ends, as it does when
 is gone, it stops.
 """
 
-import grp
 import io
 import os
 import signal
@@ -25,6 +24,7 @@ from httptools import HttpParserError, HttpParserUpgrade
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ringlog.history.priority import lower_process
+from ringlog.history.privileges import become
 from ringlog.retrieval.access import Access, Place
 from ringlog.retrieval.application import application
 from ringlog.retrieval.limits import Limits
@@ -203,6 +203,4 @@ def _become(settings: Settings) -> None:
         return
     if not settings.uid or settings.gid is None:
         _refuse("it does not run as root: name an account for it")
-    os.setgroups([group.gr_gid for group in grp.getgrall() if group.gr_gid == settings.gid])
-    os.setgid(settings.gid)
-    os.setuid(settings.uid)
+    become(settings.uid, settings.gid)

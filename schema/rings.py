@@ -58,16 +58,11 @@ def complete(engine: sa.Engine) -> Iterator[str]:
         stored = relations(connection, ("online", RINGS), sizes)
         rings = [(schema, name, sizes[name]) for (schema, name), kind in stored.items() if kind == "r"]
     for some in by_connection(rings):
-        lacking = mended(engine, partial(_short, engine, some))
+        lacking = _read(engine, partial(short, rings=some))
         for schema, name, _ in lacking:
             if made := change(engine, partial(_complete, schema=schema, name=name)):
                 yield f"ring {name}: {made} rows more"
         engine.dispose()
-
-
-def _short(engine: sa.Engine, rings: Collection[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
-    with engine.connect() as connection:
-        return short(connection, rings)
 
 
 def _complete(connection: sa.Connection, schema: str, name: str) -> int:
@@ -91,7 +86,7 @@ def refill(engine: sa.Engine, table: str) -> tuple[int, int]:
         weeks = log_partitions(connection, table)
     ring, log = sql.Identifier(schema, table), sql.Identifier("log", table)
     # first mend damage that no call has met yet
-    mended(engine, partial(_read_whole, engine, ring))
+    _read(engine, partial(run, statements=_WHOLE.format(ring)))
     made = 0
     for week in sorted(weeks, key=lambda week: week.start, reverse=True):
         with engine.begin() as connection:
@@ -137,14 +132,17 @@ where ring.seq_no = logged.seq_no and ring."time" is null
 """
 
 
-def _read_whole(engine: sa.Engine, ring: sql.Identifier) -> None:
-    with engine.connect() as connection:
-        run(connection, _WHOLE.format(ring))
-
-
 def _empty(connection: sa.Connection, ring: sql.Identifier) -> list[int]:
     statement = sql.SQL('select ring.seq_no from {} as ring where ring."time" is null').format(ring)
     return [*connection.exec_driver_sql(statement.as_string()).scalars()]
+
+
+def _read(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
+    def read() -> T:
+        with engine.connect() as connection:
+            return work(connection)
+
+    return mended(engine, read)
 
 
 def mended(engine: sa.Engine, work: Callable[[], T]) -> T:

@@ -111,22 +111,15 @@ class Rows:
 
     def _of_file(self, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
         start, end = self._relation.start, self._relation.end
-        has = file.schema_arrow.names
-        time = has.index("time")
-        groups = [
-            number
-            for number in range(file.num_row_groups)
-            if files.overlaps(
-                file.metadata.row_group(number).column(time).statistics, start, end, inclusive=True
-            )
-        ]
+        schema = file.schema_arrow
+        groups = files.groups_of(file, schema, start, end, inclusive=True)
         if not self._columns:
             for number in groups:
                 rows = file.metadata.row_group(number).num_rows
                 yield pa.record_batch([pa.nulls(rows)], ["rows"])
             return
         names = [name for name, _ in self._columns]
-        there = [name for name in names if name in has]
+        there = [name for name in names if name in schema.names]
         # of a file that has none of them its times say how many rows there are
         for number in reversed(groups) if self._descending else groups:
             if self._descending:

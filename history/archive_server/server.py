@@ -6,7 +6,6 @@ Its first line of input is the settings in JSON, its first line of output `archi
 import ctypes
 import fcntl
 import gc
-import grp
 import io
 import json
 import logging
@@ -32,6 +31,7 @@ from ringlog.history.archive_server.rows import resident
 from ringlog.history.archive_server.session import Session
 from ringlog.history.archive_server.wire import CANCEL, Closed, Password, Wire
 from ringlog.history.priority import lower_process
+from ringlog.history.privileges import become
 
 log = logging.getLogger(__name__)
 
@@ -79,9 +79,7 @@ def main() -> None:
         print(f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}", flush=True)
         sys.exit(1)
     if settings.uid is not None and settings.gid is not None:
-        os.setgroups([group.gr_gid for group in grp.getgrall() if group.gr_gid == settings.gid])
-        os.setgid(settings.gid)
-        os.setuid(settings.uid)
+        become(settings.uid, settings.gid)
     pa.set_memory_pool(pa.system_memory_pool())
     pa.set_cpu_count(_cores())
     with suppress(AttributeError, OSError):

@@ -80,8 +80,7 @@ def service_install(
         print(f"{name} runs: systemctl status {name}, journalctl -u {name}")
         return
     print(f"{systemd.UNITS}/{name}.service is written; systemd does not run here. Where it does:")
-    for line in systemd.starting(name):
-        print(f"  {line}")
+    print(f"  systemctl daemon-reload\n  systemctl enable --now {name}")
 
 
 @service_app.command("remove")

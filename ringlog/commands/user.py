@@ -181,19 +181,13 @@ def change(
     dsn: Dsn = None,
 ) -> None:
     """Set which tables a login may write and read. It applies at once, to open sessions too."""
-    given = {logins.Right.WRITER: ("--writes", writes), logins.Right.READER: ("--reads", reads)}
     if writes is None and reads is None:
         raise UsageError("choose what to change: --writes or --reads")
     with _opened(data, dsn) as conninfo:
-        wanted = {
-            right: _tables(conninfo, option, names)
-            for right, (option, names) in given.items()
-            if names is not None
-        }
+        wanted = _named(conninfo, writes, reads)
         for server in every_server(conninfo):
             logins.change_tables(server, name, wanted)
-        rights = next(each.rights for each in logins.logins(conninfo) if each.name == name)
-    print(f"login {name} is a {' and '.join(rights)}")
+        print(_rights_of(conninfo, name))
 
 
 @user.command("grant")
@@ -230,25 +224,18 @@ def grant(
     dsn: Dsn = None,
 ) -> None:
     """Let a login write and read further tables, beside those that it may. It applies at once."""
-    given = {logins.Right.WRITER: ("--writes", writes), logins.Right.READER: ("--reads", reads)}
     if writes is None and reads is None and not parameter:
         raise UsageError("choose what to grant: --writes, --reads or --parameter")
     if "none" in (writes, reads):
         raise UsageError("none takes rights away: ringlog user change")
     with _opened(data, dsn) as conninfo:
-        more = {
-            right: _tables(conninfo, option, names)
-            for right, (option, names) in given.items()
-            if names is not None
-        }
-        wanted = logins.more_tables(conninfo, name, more)
+        wanted = logins.more_tables(conninfo, name, _named(conninfo, writes, reads))
         for server in every_server(conninfo):
             logins.change_tables(server, name, wanted)
         # the first server has the parameter tables
         for table in parameter or ():
             logins.grant_parameter(conninfo, name, table)
-        rights = next(each.rights for each in logins.logins(conninfo) if each.name == name)
-    print(f"login {name} is a {' and '.join(rights)}")
+        print(_rights_of(conninfo, name))
 
 
 @user.command("limit")
@@ -326,6 +313,21 @@ def remove(name: Name, data: Data = None, dsn: Dsn = None) -> None:
         for server in every_server(conninfo):
             logins.remove_login(server, name)
     print(f"login {name} is removed")
+
+
+def _named(conninfo: str, writes: str | None, reads: str | None) -> dict[logins.Right, Held | None]:
+    """The tables of each right that is given."""
+    given = {logins.Right.WRITER: ("--writes", writes), logins.Right.READER: ("--reads", reads)}
+    return {
+        right: _tables(conninfo, option, names)
+        for right, (option, names) in given.items()
+        if names is not None
+    }
+
+
+def _rights_of(conninfo: str, name: str) -> str:
+    rights = next(each.rights for each in logins.logins(conninfo) if each.name == name)
+    return f"login {name} is a {' and '.join(rights)}"
 
 
 def _tables(conninfo: str, option: str, text: str) -> Held | None:

@@ -4,10 +4,11 @@ Quoting in units: systemd.service(5), "Command lines"; `%` is systemd.unit(5)'s 
 """
 
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ringlog.errors import ServerError
+from ringlog.machines.units import unit_text
 
 UNITS = Path("/etc/systemd/system")
 _RUNNING = Path("/run/systemd/system")
@@ -31,38 +32,25 @@ def unit(program: Path, words: Sequence[str], account: str, folder: Path | None)
     else:
         # reads certificates again
         reload = "/bin/kill -HUP $MAINPID"
-    return "\n".join(
-        (
-            _MARK,
-            "[Unit]",
-            f"Description={about}",
-            "Wants=network-online.target",
-            "After=network-online.target",
-            # tried again for ever
-            "StartLimitIntervalSec=0",
-            "",
-            "[Service]",
-            f"User={account}",
-            f"ExecStart={' '.join(map(_quoted, (str(program), *words)))}",
-            f"ExecReload={reload}",
-            *lines,
-            "RestartSec=2",
-            # recovery after a crash and the last checkpoint can take long
-            "TimeoutStartSec=infinity",
-            "TimeoutStopSec=infinity",
-            # the first process stops the others itself
-            "KillMode=mixed",
-            # writers' calls have precedence
-            "LimitNICE=-10",
-            "LimitNOFILE=65536",
-            "UMask=0077",
-            "NoNewPrivileges=yes",
-            "",
-            "[Install]",
-            "WantedBy=multi-user.target",
-            "",
-        )
+    text = unit_text(
+        about,
+        "network-online.target",
+        account,
+        f"ExecStart={' '.join(map(_quoted, (str(program), *words)))}",
+        f"ExecReload={reload}",
+        *lines,
+        "RestartSec=2",
+        # recovery after a crash and the last checkpoint can take long
+        "TimeoutStartSec=infinity",
+        "TimeoutStopSec=infinity",
+        # the first process stops the others itself
+        "KillMode=mixed",
+        # writers' calls have precedence
+        "LimitNICE=-10",
+        "UMask=0077",
+        "NoNewPrivileges=yes",
     )
+    return f"{_MARK}\n{text}"
 
 
 def _quoted(word: str) -> str:
@@ -82,22 +70,16 @@ def install(name: str, text: str) -> bool:
     return _told(("daemon-reload",), ("enable", path.name), ("restart", path.name))
 
 
-def remove(name: str) -> bool:
-    """Stops a service and removes its unit. Whether systemd runs here. Raises ServerError."""
+def remove(name: str) -> None:
+    """Stops a service and removes its unit. Raises ServerError."""
     path = _path(name)
     if not path.exists():
         raise ServerError(f"there is no {path}")
     if not path.read_text().startswith(_MARK):
         raise ServerError(f"{path} was not written by ringlog: it stays")
-    runs = _told(("disable", "--now", path.name))
+    _told(("disable", "--now", path.name))
     path.unlink()
-    return _told(("daemon-reload",)) and runs
-
-
-def starting(name: str) -> Iterator[str]:
-    """The commands that start the service where systemd did not run."""
-    yield "systemctl daemon-reload"
-    yield f"systemctl enable --now {name}"
+    _told(("daemon-reload",))
 
 
 def _path(name: str) -> Path:
