@@ -29,12 +29,14 @@ def _blocks(folder: Path) -> Iterator[Block]:
     yield Paragraph(
         "Made from `lab/ringlog_lab/measured` by `python -m ringlog_lab.measurements`; do not edit it. "
         "[Load test](load-test.md) describes the experiments. `ringlog loadtest report --output` with a copy "
-        "of that folder makes the whole report, with all tables and plots. Five figures were repeated with "
-        "pgbench, psql, freebcp and curl (`lab/ringlog_lab/measured/by-hand.md`). "
+        "of that folder makes the whole report, also of `columns` and `users`. Five figures were repeated "
+        "with other tools (`lab/ringlog_lab/measured/by-hand.md`). "
         "The machine compiled and tested at the same time, as the load averages show: ratios within a run "
         "hold better than absolute figures."
     )
     for result in read_results(folder, EXPERIMENTS):
+        if result.experiment in ("columns", "users"):
+            continue  # many figures, none in the paper
         load = f"load average {result.runs[0].load_before:.1f} before" if result.runs else ""
         where = (
             f"ringlog {result.versions['ringlog']}; {result.machine.processor}, {result.machine.cores} "
@@ -74,20 +76,25 @@ def _one(
     with_paper = [one for one in found if one.paper is not None]
     if with_paper:
         # each condition once, below the table
-        notes = {
-            text: f"{number})"
-            for number, text in enumerate(dict.fromkeys(one.different for one in with_paper), 1)
-        }
+        parts = [_conditions(one) for one in with_paper]
+        numbers = {part: n for n, part in enumerate(dict.fromkeys(p for each in parts for p in each), 1)}
         yield TextTable(
             "",
             ["", "unit", "the paper", "here", "ratio", "conditions"],
-            [[one.title, *figures(one), notes[one.different]] for one in with_paper],
+            [
+                [one.title, *figures(one), ", ".join(str(numbers[part]) for part in each)]
+                for one, each in zip(with_paper, parts, strict=True)
+            ],
         )
-        yield Paragraph(". ".join(f"{number} {text}" for text, number in notes.items()) + ".")
+        yield Paragraph(". ".join(f"{number}) {part}" for part, number in numbers.items()) + ".")
     others = [one for one in found if one.paper is None and one.ours is not None]
     if others and not with_paper:
         rows = [[one.title, one.unit, amount(one.ours or 0.0)] for one in others]
         yield TextTable("", ["", "unit", "here"], rows)
+
+
+def _conditions(one: Figure) -> list[str]:
+    return one.different.split("; ")
 
 
 def main() -> None:
