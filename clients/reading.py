@@ -12,9 +12,6 @@ pyarrow is needed (the extra `history` or `parquet` brings it), pandas for to_pa
 import base64
 import json
 import os
-import ssl
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlencode, urlsplit
 
 if TYPE_CHECKING:
+    from urllib.error import HTTPError
+
     import pyarrow as pa
 
 SERVER = "RINGLOG_HTTP"
@@ -80,6 +79,11 @@ def opened(
     certificate: str | Path | None = None,
 ) -> Any:
     """The open answer to a request of the plain API. Raises ReadRefused and ValueError as `read`."""
+    # a third of the start of commands that read nothing over HTTP
+    import ssl
+    import urllib.error
+    import urllib.request
+
     url = server or os.environ.get(SERVER)
     if not url:
         raise ValueError(f"no server: give server=http://host:port or set {SERVER}")
@@ -103,10 +107,17 @@ def opened(
     except urllib.error.HTTPError as error:
         raise ReadRefused(error.code, _words(error)) from None
     except urllib.error.URLError as error:
+        if isinstance(error.reason, ssl.SSLCertVerificationError):
+            remedy = (
+                "copy its certificate (DIR/ringlog.crt of `ringlog cert DIR`) to this machine, and set "
+                "SSL_CERT_FILE to the copy, or give certificate="
+            )
+            words = f"{where}: its certificate is not trusted here ({error.reason.verify_message}): {remedy}"
+            raise ReadRefused(0, words) from None
         raise ReadRefused(0, f"{where} does not answer: {error.reason}") from None
 
 
-def _words(error: urllib.error.HTTPError) -> str:
+def _words(error: "HTTPError") -> str:
     text = error.read(10_000).decode(errors="replace")
     try:
         return str(json.loads(text)["error"])

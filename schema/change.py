@@ -82,7 +82,7 @@ def change(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
 
 
 def _become_the_only_one(connection: sa.Connection) -> None:
-    if connection.scalar(sa.select(sa.func.to_regclass(locks.CHANGES.fullname))) is not None:
+    if connection.scalar(sa.select(sa.func.to_regclass(f"ringlog.{locks.CHANGES.name}"))) is not None:
         run(connection, locks.statement(locks.CHANGES))
     else:
         # the first installation: no login is there that could keep it

@@ -172,7 +172,7 @@ class _Ringlogs:
         tiers.begin_housekeeping(self.connection)
         ledger.create_missing(self.connection, renaming.metadata)
         ledger.create_missing(self.connection, moves.metadata)
-        ledger.create_missing(self.connection, locks.metadata)
+        ledger.create_missing(self.connection, _locks())
         ledger.create_missing(self.connection, elsewhere.metadata)
         ledger.create_missing(self.connection, unchanged.metadata)
         ledger.create_missing(self.connection, right_tables.metadata)
@@ -471,6 +471,13 @@ class _Installation(_Ringlogs):
             called=called,
             retired=table.retired,
         )
+
+
+def _locks() -> sa.MetaData:
+    metadata = sa.MetaData(schema="ringlog")
+    for lock in locks.LOCKS:
+        sa.Table(lock.name, metadata, comment=lock.comment)
+    return metadata
 
 
 def _steps(new: Iterable[Table]) -> Iterator[list[Table]]:

@@ -5,18 +5,27 @@ change it, which ringlog_owner's procedures have and no login. Those who write a
 a partition lock the log itself, in modes for which readers do not wait.
 """
 
-import sqlalchemy as sa
+from dataclasses import dataclass
+
 from psycopg import sql
 
-metadata = sa.MetaData(schema="ringlog")
 
-CHANGES = sa.Table("one_change", metadata, comment="locked by what changes tables or procedures")
-MAINTENANCE = sa.Table("one_maintenance", metadata, comment="locked by the maintenance of the logs")
-SUMMARIES = sa.Table("one_summary", metadata, comment="locked by the process that makes summaries")
-MOVES = sa.Table("one_move", metadata, comment="locked by the process that moves tables between servers")
+@dataclass(frozen=True)
+class Lock:
+    """A table of schema ringlog that is only locked."""
+
+    name: str
+    comment: str
 
 
-def statement(lock: sa.Table) -> sql.Composed:
+CHANGES = Lock("one_change", "locked by what changes tables or procedures")
+MAINTENANCE = Lock("one_maintenance", "locked by the maintenance of the logs")
+SUMMARIES = Lock("one_summary", "locked by the process that makes summaries")
+MOVES = Lock("one_move", "locked by the process that moves tables between servers")
+LOCKS = (CHANGES, MAINTENANCE, SUMMARIES, MOVES)
+
+
+def statement(lock: Lock) -> sql.Composed:
     """Waits for the lock and takes it."""
     return sql.SQL("lock table {} in exclusive mode").format(sql.Identifier("ringlog", lock.name))
 

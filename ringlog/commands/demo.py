@@ -143,7 +143,7 @@ def _server(console: Console, facility: Path, data: Path, folder: Path) -> Itera
     try:
         unprivileged(None)
         command += ["--http", "127.0.0.1:0", "--http-role", READER]
-        http = r"HTTP on (\S+)$"
+        http = r"HTTP on (http\S+)$"
     except ServerError as error:
         console.print(f"  without the page: {error}", soft_wrap=True, markup=False)
         http = "()"
@@ -157,7 +157,7 @@ def _server(console: Console, facility: Path, data: Path, folder: Path) -> Itera
                 raise ServerError(f"the demo's server did not start: {reason or 'it printed no reason'}")
             time.sleep(0.05)
         console.print(f"  PostgreSQL and the gateway are up after {time.monotonic() - began:.1f} s")
-        page = f"http://{found[3]}/" if found[3] else None
+        page = f"{found[3]}/" if found[3] else None
         yield Running(psutil.Process(server.pid), found[1], int(found[2]), Postgres(data), page)
     finally:
         server.terminate()

@@ -3,19 +3,18 @@
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table as Grid
-from rich.text import Text
 
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import UsageError
 from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema import session
 from ringlog.server.database import chosen_database, demand_facility
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 # Events that the report shows at most.
 _MOST_EVENTS = 1000
@@ -164,7 +163,9 @@ def print_losses(conninfo: str, begin: datetime, table: str | None, hourly: bool
     return not lost and not gaps
 
 
-def _console() -> Console:
+def _console() -> "Console":
+    from rich.console import Console
+
     console = Console(highlight=False)
     # a file or a pipe takes every line whole
     return console if console.is_terminal else Console(highlight=False, width=250)
@@ -180,7 +181,11 @@ def _cell(value: object) -> str:
     return str(value)
 
 
-def _print(console: Console, headings: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> None:
+def _print(console: "Console", headings: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> None:
+    from rich import box
+    from rich.table import Table as Grid
+    from rich.text import Text
+
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, heading in enumerate(headings):
         words = heading in ("words", "trouble")

@@ -271,7 +271,7 @@ def web(
                 running.know_nodes(places_of_nodes(new, http_role))
 
             stack.enter_context(nodes_followed(database.conninfo, nodes, add, looked_after=False))
-        print(f"HTTP on {running.address}\n  stop: Ctrl-C", flush=True)
+        print(f"HTTP on {running.url}\n  stop: Ctrl-C", flush=True)
         stop.wait()
     print("stopped", flush=True)
 

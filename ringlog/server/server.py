@@ -90,7 +90,7 @@ class Server:
     installed: InstallReport | None
     metrics: Address | None = None
     http: str | None = None
-    """HOST:PORT of retrieval, when it runs"""
+    """URL of retrieval, when it runs"""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class Server:
             running = None
             if self._http is not None:
                 running = self._web = self._start_web(stack, login, self._http, nodes)
-                self.http = running.address
+                self.http = running.url
             data = self._database.data if isinstance(self._database, Embedded) else None
             self._archive = stack.enter_context(archive_server(administrator, data))
             role = None if self._http is None else self._http.role

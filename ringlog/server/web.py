@@ -126,6 +126,11 @@ class Web(Tended):
         )
         """HOST:PORT; of port 0 until it has started once"""
 
+    @property
+    def url(self) -> str:
+        """Of the page."""
+        return f"{'http' if self._wanted.certificate is None else 'https'}://{self.address}"
+
     def know_nodes(self, nodes: Mapping[str, "Place"]) -> None:
         """Sends the process the nodes that are new or elsewhere, this one and those after it."""
         from ringlog.retrieval.server import nodes_to_json

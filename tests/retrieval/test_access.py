@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from ringlog.clients import ReadRefused, read
 from ringlog.history.connection import ReadError, connect
 from ringlog.retrieval.access import Access, Place
 from ringlog.retrieval.refused import Refused, refused
@@ -99,6 +100,11 @@ def test_https(temporary_directory: Path) -> None:
         trusted = ssl.create_default_context(cafile=str(certificate))
         with httpx.Client(verify=trusted, timeout=60, trust_env=False) as client:
             answer = client.get(f"https://localhost:{port}{ME}")
+        with pytest.raises(ReadRefused, match=r"not trusted here \(self-signed certificate\).*SSL_CERT_FILE"):
+            read("x", "now-1h", server=f"https://localhost:{port}")
+        with pytest.raises(ReadRefused) as refusal:
+            read("x", "now-1h", server=f"https://localhost:{port}", certificate=certificate)
+        assert refusal.value.status == 401
         # and nobody reads without a login where no role was named
         assert answer.status_code == 401
 

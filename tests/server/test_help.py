@@ -52,6 +52,11 @@ HEAVY = {"sqlalchemy", "numpy", "pyarrow", "rich", "orjson", "starlette", "ringl
         ("status --help", set()),
         ("signals --help", set()),
         ("latest --help", set()),
+        ("user --help", set()),
+        ("report losses --help", set()),
+        ("doctor --help", set()),
+        ("export --help", {"psycopg", "psutil", "urllib.request"}),
+        ("plot --help", {"psycopg", "psutil", "urllib.request"}),
     ],
 )
 def test_a_command_loads_what_it_needs(words: str, others: set[str]) -> None:

@@ -229,7 +229,7 @@ def web_alone(dsn: str) -> Iterator[httpx.Client]:
     ) as process:
         try:
             assert process.stdout is not None
-            url = process.stdout.readline().strip().replace("HTTP on ", "http://")
+            url = process.stdout.readline().strip().removeprefix("HTTP on ")
             with httpx.Client(base_url=url, auth=("reader", "secret"), timeout=60, trust_env=False) as reader:
                 yield reader
         finally:
