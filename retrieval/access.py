@@ -25,8 +25,8 @@ _PATIENCE = 5  # seconds that a node may take to answer
 
 @dataclass(frozen=True)
 class Place:
-    """A server that logins connect to: the connection string without user and password, and a whole one for
-    requests that show nothing; None refuses them."""
+    """A server that logins connect to: its connection string without user and password, and a complete one
+    for requests without a login; None refuses such requests."""
 
     database: str
     everyone: str | None = field(default=None, repr=False)
@@ -34,8 +34,8 @@ class Place:
 
 @dataclass(frozen=True)
 class Login:
-    """A login that may connect: `conninfo` is a libpq connection string, with its password. `on_node` is the
-    same login on a node; it raises Refused for one that is not known."""
+    """A login that may connect. `conninfo` is a libpq connection string with the password. `on_node` is the
+    same login on a node; it raises Refused for an unknown node."""
 
     name: str
     conninfo: str = field(repr=False)
@@ -43,9 +43,9 @@ class Login:
 
 
 class Access:
-    """Turns what a request shows into a login.
+    """Finds the login of a request.
 
-    `first` is the server on which they log in, `nodes` are others by their names.
+    `first` is the server on which clients log in, `nodes` are other servers by their names.
     """
 
     def __init__(self, first: Place, seconds: float, nodes: Mapping[str, Place] | None = None) -> None:
@@ -56,7 +56,7 @@ class Access:
             "options": f"-c statement_timeout={int(seconds * 1000)} -c default_transaction_read_only=on"
             " -c timezone=UTC -c jit=off",
         }
-        # to read and write connection strings takes as long as a small query
+        # parsing connection strings takes as long as a small query
         self._login = lru_cache(_LOGINS)(self._made_login)
         self._login_of_all = lru_cache(_LOGINS)(self._made_login_of_all)
         self._tokens: dict[str, tuple[float, Login]] = {}
@@ -68,11 +68,11 @@ class Access:
         return self._first.everyone is not None
 
     def know_nodes(self, nodes: Mapping[str, Place]) -> None:
-        """Nodes that are new, or elsewhere than the ones of these names were."""
+        """Adds nodes, or replaces the addresses of nodes with these names."""
         self._nodes = self._nodes | dict(nodes)
 
     def login(self, authorization: str | None) -> Login:
-        """The login that a request's Authorization header shows. Raises Refused (401)."""
+        """The login of a request's Authorization header. Raises Refused (401)."""
         if authorization is None:
             if self._first.everyone is None:
                 raise Refused(
@@ -89,9 +89,9 @@ class Access:
         )
 
     def token(self, login: Login) -> tuple[str, float]:
-        """A new bearer token for a login, and the seconds that it is good for.
+        """A new bearer token for a login, and its validity in seconds.
 
-        It lives in this process's memory only, and ends with it.
+        The token is kept in this process's memory only.
         """
         now = time.monotonic()
         token = secrets.token_urlsafe(32)
@@ -126,7 +126,7 @@ class Access:
                 raise Refused(401, f"log in: node {name} can be read with a login only", CHALLENGE)
             return self._login_of_all(make_conninfo(place.everyone, connect_timeout=_PATIENCE))
 
-        # a role to act for may stand in the options already
+        # the options may already name a role
         options = f"{_options(conninfo)} {self._settings['options']}".strip()
         return Login("everyone", make_conninfo(conninfo, **self._settings | {"options": options}), on_node)
 

@@ -34,7 +34,7 @@ _SAFE = {
 
 
 def application(access: Access, limits: Limits, data: str | None = None) -> ASGIApp:
-    """The whole of it, for any server of ASGI. `data` is a folder on the disk of the data."""
+    """The application, for any ASGI server. `data` is a folder on the disk of the data."""
     queries = Queries(limits)
 
     @asynccontextmanager
@@ -58,7 +58,8 @@ def application(access: Access, limits: Limits, data: str | None = None) -> ASGI
 
 
 class _Safe:
-    """Puts what protects browsers into every answer. There is no CORS: other sites' pages read nothing."""
+    """Adds the headers that protect browsers to every answer. There is no CORS: pages of other sites cannot
+    read anything."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

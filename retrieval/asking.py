@@ -20,7 +20,7 @@ class Asked:
     access: Access
     queries: Queries
     data: str | None
-    """folder on the disk of the data; None: it is another machine's"""
+    """folder on the disk of the data; None: the data are on another machine"""
 
 
 def asked(request: Request) -> Asked:
@@ -34,7 +34,7 @@ def caller(request: Request) -> Login:
 
 
 def number(text: str | None, name: str, default: int, least: int = -1, most: int = 10_000_000) -> int:
-    """A whole number of a parameter. Raises Refused (400)."""
+    """An integer parameter. Raises Refused (400)."""
     if text is None or text == "":
         return default
     try:
@@ -47,7 +47,7 @@ def number(text: str | None, name: str, default: int, least: int = -1, most: int
 
 
 def names(request: Request, parameter: str = "signal") -> list[str]:
-    """The signals that are asked for, each once. Raises Refused (400, 413)."""
+    """The requested signals, each once. Raises Refused (400, 413)."""
     found = list(dict.fromkeys(request.query_params.getlist(parameter)))
     most = asked(request).queries.limits.signals
     if not found:

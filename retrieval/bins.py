@@ -1,6 +1,6 @@
-"""Samples gathered in bins of a whole number of microseconds, counted from 1970-01-01 UTC.
+"""Collects samples in bins of a whole number of microseconds, counted from 1970-01-01 UTC.
 
-Bins are returned as they are complete, so memory does not grow with the requested time.
+Bins are returned as soon as they are complete, so memory does not grow with the requested time.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import INVALID, Samples
 
 SECOND = 1_000_000  # microseconds
-MOST_IN_A_BIN = 5_000_000  # samples, where all of a bin are needed at once
+MOST_IN_A_BIN = 5_000_000  # samples, if all of a bin are needed at once
 
 Numbers = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -21,34 +21,34 @@ Whole = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Bins:
-    """Figures of some bins with samples, one each, in the order of time.
+    """Figures of some bins with samples, in the order of time.
 
-    Samples without a reading, and those whose reading is NaN, do not count: where a bin has no others, n is 0
+    Samples without a reading, and those whose reading is NaN, do not count: if a bin has no others, n is 0
     and its figures are NaN.
     """
 
     number: Whole
-    """time over the width, cut"""
+    """time divided by the width, truncated"""
     n: Whole
     mean: Numbers
     squares: Numbers
-    """sum of the squared distances to the mean"""
+    """sum of the squared differences from the mean"""
     low: Numbers
     high: Numbers
     first: Numbers
     last: Numbers
     first_time: Whole
-    """microseconds; where n is 0, those of the bin's samples"""
+    """microseconds; if n is 0, those of the bin's samples"""
     last_time: Whole
     alarm: Whole
-    """the greatest severity that was recorded with its samples"""
+    """the greatest severity recorded with its samples"""
     held: Numbers
     """the value that holds after the bin: that of its last sample, NaN where it has no reading"""
     held_severity: Whole
     empty: NDArray[np.bool_]
     """whether no sample has a reading"""
     held_empty: NDArray[np.bool_]
-    """whether the last sample has none"""
+    """whether the last sample has no reading"""
 
     def __len__(self) -> int:
         return len(self.number)
@@ -64,12 +64,12 @@ class Bins:
 
     @property
     def severity(self) -> Whole:
-        """The greatest that was recorded; INVALID where no sample has a reading."""
+        """The greatest recorded severity; INVALID if no sample has a reading."""
         return np.where(self.empty, INVALID, self.alarm)
 
     @property
     def variance(self) -> Numbers:
-        """of a sample; 0 of a single value, NaN of none"""
+        """of a sample; 0 for a single value, NaN for none"""
         single = np.where(self.n == 1, 0.0, np.nan)
         return np.where(self.n > 1, self.squares / np.maximum(self.n - 1, 1), single)
 
@@ -96,7 +96,7 @@ def binned(stream: Iterator[Samples], width: int) -> Iterator[Bins]:
 
 
 def whole_bins(stream: Iterator[Samples], width: int) -> Iterator[tuple[Bins, Whole, Numbers]]:
-    """Each bin with samples, and the times and values of its readings: for figures that need all values at
+    """Each bin with samples, with the times and values of its readings: for figures that need all values at
     once.
 
     Raises Refused (413) for a bin of more than MOST_IN_A_BIN samples.
@@ -110,7 +110,7 @@ def whole_bins(stream: Iterator[Samples], width: int) -> Iterator[tuple[Bins, Wh
 
 
 def samples_of_bins(stream: Iterator[Samples], width: int) -> Iterator[tuple[int, list[Samples]]]:
-    """Number and samples of each bin that has some. Raises Refused (413) as whole_bins."""
+    """Number and samples of each bin with samples. Raises Refused (413) like whole_bins."""
     number: int | None = None
     held: list[Samples] = []
     for part in stream:
@@ -168,8 +168,8 @@ def _bins(part: Samples, width: int) -> Bins:
 
 
 def _readings(good: NDArray[np.bool_], starts: Whole, ends: Whole) -> tuple[Whole, Whole, Whole]:
-    """How many samples of each bin have a reading, and the first and last of them; the bin's own first and
-    last sample where none has."""
+    """The number of samples with a reading in each bin, and the first and last of them; without any, the
+    bin's first and last sample."""
     n = np.add.reduceat(good.astype(np.int64), starts)
     places = np.arange(len(good))
     firsts = np.minimum.reduceat(np.where(good, places, len(good)), starts)
@@ -184,7 +184,7 @@ def starts_of(bins: Whole) -> Whole:
 
 
 def _merged(two: Bins) -> Bins:
-    """One bin of two parts of it (Chan, Golub, LeVeque 1979)."""
+    """Combines two parts of one bin (Chan, Golub, LeVeque 1979)."""
     filled = np.flatnonzero(two.n)
     one = two.slice(1, 2) if not len(filled) else two.slice(filled[0], filled[0] + 1)
     if len(filled) == 2:

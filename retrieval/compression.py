@@ -1,4 +1,4 @@
-"""Answers compressed as the client accepts it: zstd, which costs little, or gzip for text."""
+"""Compresses answers as the client accepts: zstd, which is cheap, or gzip for text."""
 
 import zlib
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _TEXT = ("application/json", "text/")
 
 
 def coding(accepted: str, media_type: str) -> str | None:
-    """The coding for an answer, by the request's Accept-Encoding (RFC 9110, 12.5.3); None: as it is."""
+    """The coding for an answer, by the request's Accept-Encoding (RFC 9110, 12.5.3); None: not compressed."""
     weights = {}
     for each in accepted.lower().split(","):
         name, _, weight = each.partition(";")
@@ -23,7 +23,7 @@ def coding(accepted: str, media_type: str) -> str | None:
         return None
     if "zstd" in known:
         return "zstd"
-    # of binary answers it saves little and takes longer than a network
+    # for binary answers it saves little and takes longer than a network
     return "gzip" if "gzip" in known and media_type.startswith(_TEXT) else None
 
 

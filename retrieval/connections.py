@@ -1,4 +1,4 @@
-"""Connections of readers, kept for some time for their next request."""
+"""Connections of readers, kept for some time for the next request."""
 
 import threading
 import time
@@ -13,11 +13,11 @@ from ringlog.history.connection import Connection, ReadError, connect
 from ringlog.history.priority import lower_process
 from ringlog.retrieval.access import Login
 
-_IDLE = 60.0  # seconds; so long a login taken away may still be served
+_IDLE = 60.0  # seconds; a removed login may still be served for this time
 _KEPT = 32  # idle connections
-_NICENESS = 10  # of the processes of PostgreSQL that serve readers
+_NICENESS = 10  # nice value of PostgreSQL's processes that serve readers
 _VERSION = "select version from ringlog.registry_state"
-_LOGINS = 100  # whose registries are kept
+_LOGINS = 100  # logins whose registries are kept
 _ENTRIES = 50_000  # of each
 
 
@@ -31,8 +31,8 @@ class Connections:
 
     @contextmanager
     def taken(self, login: Login, *, sure: bool = False) -> Iterator[Connection]:
-        """A connection of this login. It is kept for another request unless this one fails. `sure`: one that
-        was kept is tried first. Raises ReadError.
+        """A connection of this login. It is kept for another request unless this one fails. `sure`: a kept
+        connection is tested first. Raises ReadError.
         """
         connection = self._take(login, sure)
         try:
@@ -54,7 +54,7 @@ class Connections:
         return connect(login.conninfo, _lower_priority if _is_near(login) else lambda pid: None)
 
     def registry(self, login: Login, connection: Connection) -> dict[Any, Any]:
-        """What is kept of a server's registry, as this login reads it: nothing once the registry has changed.
+        """The cached registry of a server, as this login reads it: empty after a change of the registry.
         Raises ReadError."""
         version = connection.answer(_VERSION).get_value(0, 0)
         with self._lock:
@@ -89,7 +89,7 @@ class Connections:
             old.close()
 
     def close(self) -> None:
-        """Closes what is idle."""
+        """Closes idle connections."""
         with self._lock:
             idle, self._idle = self._idle, []
         for _, _, connection in idle:
@@ -103,6 +103,6 @@ def _is_near(login: Login) -> bool:
 
 
 def _lower_priority(pid: int) -> None:
-    """Lets writers go first, where PostgreSQL runs under the account of this process."""
+    """Lowers the priority of readers' backends, if PostgreSQL runs under the account of this process."""
     with suppress(OSError):
         lower_process(pid, _NICENESS)

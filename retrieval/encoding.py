@@ -11,8 +11,8 @@ from ringlog.gateway._core import encode_events, encode_header, encode_lines
 
 Values: TypeAlias = "pa.Array | NDArray[np.int64]"
 Piece: TypeAlias = "bytes | tuple[str, Values] | tuple[str, Values, bytes]"
-"""The same in each line, or a style of gateway/encode/src/lines.rs and a value each; of CSV also what stands
-for a missing one."""
+"""Constant bytes of each line, or a style of gateway/encode/src/lines.rs with a value per line; in CSV also
+the text of a missing value."""
 
 _FORMATS = {
     pa.float32(): "f",
@@ -28,7 +28,7 @@ _FORMATS = {
 
 
 class Column(NamedTuple):
-    """An array's parts, as Rust takes them."""
+    """An array's buffers, as the Rust functions take them."""
 
     format: str
     length: int
@@ -37,19 +37,19 @@ class Column(NamedTuple):
     bounds: pa.Buffer | None
     content: pa.Buffer | None
     points: "list[Column]"
-    """of lists: the one of their values"""
+    """for lists: the column of their values"""
 
 
 def lines(*pieces: Piece) -> bytes:
-    """A line for each value of the columns, of which one is there at least."""
+    """A line for each value of the columns; there must be at least one column."""
     return encode_lines(
         [piece if isinstance(piece, bytes) else (piece[0], _column(piece[1]), *piece[2:]) for piece in pieces]
     )
 
 
 def header(payload: int, name: str, year: int, points: int, pairs: Mapping[str, str]) -> bytes:
-    """The line before a year's events in PB/HTTP. `pairs` are values of EPICS's fields, `points` how many
-    values the first event has."""
+    """The header line of a year's events in PB/HTTP. `pairs` are values of EPICS's fields, `points` the
+    number of values of the first event."""
     return encode_header(payload, name, year, points, [*pairs.items()])
 
 

@@ -10,7 +10,7 @@ class Limits:
     rows: int = 100_000_000
     """of one answer; more is 413"""
     seconds: float = 300.0
-    """that a query may run, its sending included; longer is 504"""
+    """that a query may run, including the sending of its result; longer is 504"""
     queries: int = 6
     """that run at once"""
     waiting: int = 256
@@ -18,7 +18,7 @@ class Limits:
     patience: float = 60.0
     """seconds that a query waits for its turn; longer is 429"""
     streams: int = 200
-    """of live values at once; one more is 429"""
+    """streams of live values at once; one more is 429"""
     signals: int = 500
     """of one request; more is 413"""
     body: int = 1 << 20

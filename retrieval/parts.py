@@ -1,15 +1,15 @@
-"""Parts of answers: bytes as they are made."""
+"""Parts of answers, as they are produced."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 Part: TypeAlias = bytes | memoryview
-"""of an answer; a memoryview is of bytes that do not change"""
-_LARGE = 1 << 16  # bytes of a part that is given on without being copied
+"""of an answer; the bytes of a memoryview do not change"""
+_LARGE = 1 << 16  # bytes from which a part is passed on without a copy
 
 
 def gathered(parts: Iterator[Part]) -> Iterator[Part]:
-    """Small parts are joined, up to so many bytes; large ones stay as they are."""
+    """Joins small parts into parts of at least 64 KiB; large ones stay separate."""
     small: list[Part] = []
     size = 0
     for part in parts:
@@ -26,7 +26,7 @@ def gathered(parts: Iterator[Part]) -> Iterator[Part]:
 
 
 class Sink:
-    """A file whose content is taken as it is written; `kept` is what is kept of each part."""
+    """A file whose content can be taken while it is written; `kept` converts each written part."""
 
     closed = False
 
@@ -39,7 +39,7 @@ class Sink:
         return len(part)
 
     def taken(self) -> list[Part]:
-        """What was written since the last call."""
+        """The bytes written since the last call."""
         parts, self._parts = self._parts, []
         return parts
 

@@ -27,11 +27,11 @@ from ringlog.retrieval.servers import Servers
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-_TOGETHER = 1 << 18  # bytes sent at once: an error before the first of them has its own HTTP status
-_SENT = 1 << 18  # bytes given to a connection at once: so many may lie there when the query has ended
+_TOGETHER = 1 << 18  # bytes sent at once: an error before the first block has its own HTTP status
+_SENT = 1 << 18  # bytes given to a connection at once: so many may be unsent when the query has ended
 Work = Callable[[Servers], Iterator[Part]]
 Tag = Callable[[Servers], str | None]
-"""what of an entity tag is the same while the answer is; None: it may be another at any time"""
+"""the part of an entity tag that changes with the answer; None: the answer may change at any time"""
 
 
 class Queries:
@@ -41,12 +41,12 @@ class Queries:
         self.limits = limits
         self.connections = Connections()
         self._slots = anyio.Semaphore(limits.queries)
-        # a thread a query, and a few to end them
+        # a thread per query, and a few to cancel queries
         self._threads = ThreadPoolExecutor(2 * limits.queries + 4, "query")
         self._waiting = 0
 
     async def answer(self, login: Login, work: Callable[[Servers], Result]) -> Result:
-        """What `work` makes of the servers, in a thread. Raises Refused."""
+        """The result of `work` with the servers, run in a thread. Raises Refused."""
 
         def run() -> Result:
             with Servers(self.connections, login) as servers:
@@ -66,11 +66,11 @@ class Queries:
         headers: Mapping[str, str] | None = None,
         tag: Tag | None = None,
     ) -> Response:
-        """A response with the bytes that `work` makes of the servers, or 304 to a client that has those of
-        this `tag`.
+        """A response with the bytes that `work` makes from the servers, or 304 to a client that has the
+        answer with this `tag`.
 
-        What fails before 256 KiB of them is an error of HTTP; what fails later breaks the connection, so that
-        nobody takes a part for the whole.
+        A failure within the first 256 KiB is an HTTP error; a later one breaks the connection, so that no
+        client takes a partial answer for a complete one.
         """
         return _Streamed(self, login, work, media_type, headers, tag)
 
@@ -92,8 +92,8 @@ class Queries:
             self._slots.release()
 
     async def run(self, login: Login, work: Work, send: Callable[[Sequence[Part], bool], Any]) -> None:
-        """Gives the parts of what `work` makes to `send`, and whether there are more; cancelling it cancels
-        the query. Raises Refused."""
+        """Passes the parts that `work` makes to `send`, with a flag whether more follow; cancelling it
+        cancels the query. Raises Refused."""
         async with self._turn():
             servers = Servers(self.connections, login)
             try:
@@ -104,11 +104,11 @@ class Queries:
     async def _run(self, servers: Servers, work: Work, send: Callable[[Sequence[Part], bool], Any]) -> None:
         loop = asyncio.get_running_loop()
         made: asyncio.Queue[list[Part] | None] = asyncio.Queue()
-        # the next parts are made while some are sent
+        # the next parts are made while these are sent
         room, stopped = threading.Semaphore(), threading.Event()
 
         def make() -> list[Part]:
-            """The last parts, which are often all."""
+            """The last parts, often the only ones."""
             held: list[Part] = []
             size = 0
             with servers, _ended(work(servers)) as parts:
@@ -139,7 +139,7 @@ class Queries:
                     await asyncio.gather(making, return_exceptions=True)
 
     async def _in_thread(self, call: Callable[[], Result]) -> Result:
-        """What `call` returns; it runs to its end, also when this is cancelled."""
+        """Returns the result of `call`, which runs to its end even if this coroutine is cancelled."""
         running = asyncio.get_running_loop().run_in_executor(self._threads, call)
         try:
             return await asyncio.shield(running)
@@ -151,7 +151,7 @@ class Queries:
 
 @contextmanager
 def _ended(parts: Iterator[Part]) -> Iterator[Iterator[Part]]:
-    """The parts, of which no more are made at the end."""
+    """The parts; the generator is closed at the end."""
     try:
         yield parts
     finally:
@@ -164,7 +164,7 @@ def _busy() -> Refused:
 
 
 class _Streamed(Response):
-    """A response whose bytes come from a query."""
+    """A response with the bytes of a query."""
 
     def __init__(
         self,
@@ -189,7 +189,7 @@ class _Streamed(Response):
         def work(servers: Servers) -> Iterator[Part]:
             tag = None if self._tag is None else self._tag(servers)
             if tag is not None:
-                # a browser keeps it, and asks whether it is still so
+                # a browser keeps it, and revalidates it
                 self.headers.update({"etag": tag, "cache-control": "private, no-cache"})
                 if tag in (each.strip() for each in had.split(",")):
                     self.status_code = 304

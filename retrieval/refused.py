@@ -1,4 +1,4 @@
-"""The refusal of a request: an HTTP status and a text that says what to do."""
+"""The refusal of a request: an HTTP status and a text with the remedy."""
 
 import logging
 import re
@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 class Refused(Exception):
-    """A request that is not served. `status` is HTTP's; the text is for the client."""
+    """A refused request. `status` is the HTTP status; the text is for the client."""
 
     def __init__(self, status: int, words: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(words)
@@ -34,7 +34,7 @@ _DAMAGED = (
     "a part of this time is in the archive, and a file of it is missing or damaged: the server's log names it"
     ", and ringlog archive verify finds all such files"
 )
-# PostgreSQL's words for a connection that it refuses or ends, for which libpq gives no SQLSTATE (its sources:
+# PostgreSQL's messages for a refused or ended connection, for which libpq gives no SQLSTATE (its sources:
 # utils/init/miscinit.c and postinit.c, libpq/auth.c, commands/variable.c), and their meaning for a request.
 _REFUSED_LOGINS = (
     ("authentication failed", 401, "the login was refused"),
@@ -53,26 +53,26 @@ _REFUSED_LOGINS = (
     ("due to administrator command", *_STATES["57P01"]),
 )
 _FATAL = re.compile(r"FATAL:  ([^\n]{1,300})")
-# the role to act for (--http-role) does not exist, or the gateway's login may not act for it
+# the role of --http-role does not exist, or the gateway's login may not act as it
 _NO_ROLE = re.compile(r'role "[^"]*" does not exist')
 _NO_LOGIN = re.compile(r'permission denied to set role ("[^"]*")')
 _DENIED = re.compile(r"permission denied for (?:function|schema|table|view) [^\s;,]{1,64}")
-# the driver's text of an error that PostgreSQL has raised; there is no SQLSTATE in the middle of a result
+# the driver's text of an error of PostgreSQL; in the middle of a result it has no SQLSTATE
 _RAISED = re.compile(r"\[PGRES_FATAL_ERROR\]: (?!FATAL|PANIC)\w+:  ([^\n]{1,300})")
 CHALLENGE = {"WWW-Authenticate": 'Basic realm="ringlog", charset="UTF-8"'}
 
 
 def refused(error: ReadError | Damaged, login: str | None = None) -> Refused:
-    """The answer to a request, of this login, whose query failed so."""
+    """The answer to a request of this login whose query failed with this error."""
     if isinstance(error, Damaged):
         log.error("a file of the archive is damaged: %s", error)
         return Refused(503, _DAMAGED)
     text = " ".join(str(error).split())
     state = error.sqlstate or ""
     if "no password supplied" in text:
-        # libpq's own words
+        # libpq's own messages
         state = "28P01"
-    elif "statement timeout" in text:  # the driver gives no SQLSTATE in the middle of a result
+    elif "statement timeout" in text:  # the driver reports no SQLSTATE in the middle of a result
         state = "57014"
     elif "lock timeout" in text:
         state = "55P03"
@@ -93,7 +93,7 @@ def refused(error: ReadError | Damaged, login: str | None = None) -> Refused:
 
 
 def _refused_login(words: str) -> Refused:
-    """The answer where PostgreSQL has ended the connection with these words."""
+    """The answer if PostgreSQL has ended the connection with this message."""
     if no_role := _NO_ROLE.search(words):
         add = "it is the login of --http-role: add it with ringlog user add NAME --reader"
         return Refused(503, f"{no_role[0]}: {add}")

@@ -1,4 +1,4 @@
-"""Files that are renewed while a server runs: its certificate and key."""
+"""Watches files that are renewed while a server runs: its certificate and key."""
 
 import logging
 import threading
@@ -8,15 +8,15 @@ from pathlib import Path
 
 log = logging.getLogger(__name__)
 
-_PAUSE = 2.0  # seconds between two looks at the files
+_PAUSE = 2.0  # seconds between two checks of the files
 
 
 @contextmanager
 def followed(
     files: Sequence[Path], renew: Callable[[], None], now: threading.Event | None = None
 ) -> Iterator[None]:
-    """Calls `renew` inside the block when a file has changed, and when `now` is set. What it raises of
-    ValueError and OSError is logged, and it is called again when a file changes further."""
+    """Calls `renew` inside the block when a file has changed, and when `now` is set. Its ValueError or
+    OSError is logged, and it is called again after the next change of a file."""
     end = threading.Event()
     wake = now or threading.Event()
 
@@ -24,7 +24,7 @@ def followed(
         return [_state(file) for file in files]
 
     def follow() -> None:
-        # taken before the block begins: a change from now on is seen
+        # read before the block begins, so that every later change is noticed
         seen = first
         while not end.is_set():
             asked = wake.wait(_PAUSE)

@@ -1,4 +1,4 @@
-"""Samples of one signal over time, through all the columns it has had."""
+"""Samples of one signal over time, from all columns that have stored it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from ringlog.schema.facility import nanoseconds_of
 MICROSECOND = timedelta(microseconds=1)
 INVALID = SEVERITIES.index("INVALID")
 _FEW_IN_A_BIN = 64
-"""samples that are read as soon as one is found"""
+"""up to this number, reading all samples is as fast as finding one"""
 _MOST_BINS = 20_000
 _FOREVER = datetime.max.replace(tzinfo=UTC)
 
@@ -37,16 +37,16 @@ Whole = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 @dataclass(frozen=True)
 class Samples:
-    """Some samples, oldest first, all of one place. Values null are rows without a reading; NaN is one."""
+    """Some samples of one place, oldest first. A null value is a row without a reading; NaN is a reading."""
 
     place: Place
     time: Whole
     """microseconds since 1970-01-01 UTC"""
     values: pa.Array
     nanos: Whole | None = None
-    """what is below a microsecond; None is 0"""
+    """the part below a microsecond, in nanoseconds; None: 0"""
     severity: Whole | None = None
-    """of the alarm with a sample, as EPICS counts them; None is no alarm"""
+    """of the alarm recorded with a sample, with EPICS's numbers; None: no alarm"""
     status: Whole | None = None
 
     def __len__(self) -> int:
@@ -72,12 +72,12 @@ class Samples:
 
     @property
     def missing(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """A mask of those without a reading."""
+        """A mask of the samples without a reading."""
         return np.asarray(self.values.is_null(), bool)
 
     @property
     def severities(self) -> Whole | None:
-        """The severity of each: INVALID where there is no reading. None where none has any."""
+        """The severity of each: INVALID for a sample without a reading. None if no sample has a severity."""
         missing = self.missing
         if self.severity is None and not missing.any():
             return None
@@ -86,7 +86,7 @@ class Samples:
 
     @property
     def numbers(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """The values as float64, NaN where there is none."""
+        """The values as float64, NaN for a missing reading."""
         values = self.values
         if pa.types.is_boolean(values.type):
             values = values.cast(pa.int8())
@@ -107,15 +107,15 @@ def samples(
     before: bool = False,
     limit: int | None = None,
 ) -> Iterator[Samples]:
-    """What the log has of a signal from `start` on and before `end`, at most `limit` of it.
+    """The samples of a signal from `start` on and before `end`, at most `limit`.
 
-    With `before` the newest sample before `start` comes first, if there is one and none is at `start` itself:
-    the Archiver Appliance sends the last event "at or before the given start time"
+    With `before` the newest sample before `start` comes first, if it exists and there is none at `start`
+    itself: the Archiver Appliance sends the last event "at or before the given start time"
     (ParquetBackedPBEventFileStream; FileBackedPBEventStream seeks the same). `limit` does not count it.
     Raises ReadError.
     """
     known = columns_of(servers, signal)
-    # of one column that has them all it is read with the others
+    # if one column has all of them it is read with the others
     is_one = len(known) == 1 and before and start < end and within(known[0].place, start, end) == (start, end)
     if is_one:
         yield from _with_one_before(known[0], start, end, limit)
@@ -165,8 +165,8 @@ def _with_one_before(
 def thinned(
     servers: Servers, signal: Signal, start: datetime, end: datetime, width: int, *, last: bool, before: bool
 ) -> Iterator[Samples] | None:
-    """Of what `samples` gives from `start` to `end`, both included, the first of each bin of `width` seconds,
-    or with `last` the last one, and others. None where it is as soon done to read all. Raises ReadError.
+    """The first sample of each bin of `width` seconds from `start` to `end` (inclusive), or with `last` the
+    last one; others may be among them. None if reading all samples is as fast. Raises ReadError.
     """
     found = [column for column in columns_of(servers, signal) if column.reaches(start, end)]
     if len(found) != 1 or not signal.cycle or width / signal.cycle < _FEW_IN_A_BIN:
@@ -174,7 +174,7 @@ def thinned(
     (column,) = found
     since, until = within(column.place, start, end + MICROSECOND)
     step = width * 1_000_000
-    # the sample before the start may be of the first bin
+    # the sample before the start may belong to the first bin
     first, stop = microseconds(since) // step + 1, microseconds(until) // step
     if not 1 <= stop - first <= _MOST_BINS:
         return None
@@ -202,7 +202,7 @@ def at(servers: Servers, signal: Signal, when: datetime) -> Samples | None:
 def demand_few(
     servers: Servers, signals: Sequence[Signal], start: datetime, end: datetime, most: int
 ) -> None:
-    """Raises Refused (413) when there are more than `most` samples. Counts only where that may be."""
+    """Raises Refused (413) for more than `most` samples. Counts only if there may be so many."""
     left = most
     for signal in signals:
         span = (min(end, datetime.now(UTC)) - start).total_seconds()
@@ -219,9 +219,7 @@ def demand_few(
 
 
 def count(servers: Servers, signal: Signal, start: datetime, end: datetime, bound: int) -> int:
-    """How many samples there are, null ones too, of the log and of the archive; what is more than `bound` is
-    not counted exactly.
-    """
+    """The number of samples in log and archive, including nulls; a number above `bound` is not exact."""
     n = 0
     for node in signal.nodes:
         connection = servers.of(node)
@@ -241,14 +239,14 @@ def count(servers: Servers, signal: Signal, start: datetime, end: datetime, boun
 
 
 def _newest_before(known: Sequence["Column"], start: datetime, *, given: bool = False) -> Samples | None:
-    """The newest sample before an instant; with `given` the newest that has a value or an alarm."""
+    """The newest sample before an instant; with `given` the newest with a value or an alarm."""
     found: Samples | None = None
     for column in reversed(known):
         place = column.place
         until = start if place.until is None else min(start, place.until)
         if place.since is not None and place.since >= until:
             continue
-        # a signal's first column in a table may have older rows than the signal's place before
+        # a signal's first column in a table may have older rows than the signal's previous place
         if found is not None and found.time[0] >= microseconds(until):
             continue
         row = newest(column.connection, place.table, column.names, until, given=column.said if given else ())
@@ -262,8 +260,8 @@ def _newest_before(known: Sequence["Column"], start: datetime, *, given: bool = 
 
 @dataclass(frozen=True)
 class Column:
-    """A place of a signal, the server it is on, and the columns beside it that say more of each sample: their
-    names."""
+    """A place of a signal, its server, and the names of the columns with further information about each
+    sample."""
 
     connection: Connection
     place: Place
@@ -271,7 +269,7 @@ class Column:
     severity: str | None
     status: str | None
     scalar: str | None
-    """of the waveforms there; None: the values themselves"""
+    """the scalar of the waveforms there; None: the values themselves"""
 
     @property
     def said(self) -> list[str]:
@@ -284,13 +282,13 @@ class Column:
         return self.said if self.nanoseconds is None else [*self.said, self.nanoseconds]
 
     def reaches(self, start: datetime, end: datetime) -> bool:
-        """Whether it has samples of a time, of which both bounds are a part."""
+        """Whether it may have samples of an interval, bounds included."""
         since, until = within(self.place, start, end + MICROSECOND)
         return since < until
 
     @property
     def shown(self) -> Place:
-        """The place with the type that its samples have."""
+        """The place with the type of its samples."""
         kind = ColumnType(Kind.DOUBLE) if self.scalar else shown_type(self.place.type)
         return replace(self.place, type=kind)
 
@@ -306,7 +304,7 @@ class Column:
         elif kind is Kind.DATETIME:
             values = pc.strftime(values, format="%Y-%m-%dT%H:%M:%SZ")
         elif kind is Kind.NUMERIC:
-            # PostgreSQL's numeric comes as its digits
+            # PostgreSQL's numeric is sent as text
             values = pc.cast(values, pa.float64())
         return Samples(
             self.shown,
@@ -319,13 +317,13 @@ class Column:
 
 
 def within(place: Place, start: datetime, end: datetime) -> tuple[datetime, datetime]:
-    """The part of an interval that is a place's; empty where the begin is not before the end."""
+    """The part of an interval that belongs to a place; empty if its begin is not before its end."""
     since, until = place.since, place.until
     return start if since is None else max(start, since), end if until is None else min(end, until)
 
 
 def _places(connection: Connection, signal: str) -> tuple[tuple[Place, ...], str | None]:
-    """The places of a signal; of a scalar of waveforms those of the waveforms, and which it is."""
+    """The places of a signal; for a scalar of waveforms the places of the waveforms, with the scalar."""
     found = places(connection, [signal])[signal]
     if not found and (part := waveform_of(signal)) is not None:
         return places(connection, [part[0]])[part[0]], part[1]
@@ -347,12 +345,12 @@ def columns_of(servers: Servers, signal: Signal) -> list[Column]:
 
 
 _Beside: TypeAlias = tuple[Place, str | None, str | None, str | None, str | None]
-"""What `Column` has besides its connection."""
+"""The arguments of `Column` except its connection."""
 
 
 def _columns_of(connection: Connection, signal: str) -> list[_Beside]:
-    """The places of a signal on a server. Beside it are, in the same table, the signals of its alarm by
-    EPICS's names of fields, and the table's nanoseconds.
+    """The places of a signal on a server. The same table has the signals of its alarm, by EPICS's names of
+    fields, and the nanoseconds.
     """
     known, scalar = _places(connection, signal)
     stored = known[0].signal if known else signal
@@ -378,7 +376,7 @@ def _columns_of(connection: Connection, signal: str) -> list[_Beside]:
 
 
 def _whole(values: pa.Array, names: Sequence[str]) -> Whole:
-    """Whole numbers, 0 where there is none; texts are names of numbers."""
+    """Integers, 0 for a missing one; texts are names of numbers."""
     if pa.types.is_string(values.type):
         numbers = {text: number_of(text, names) for text in values.unique().to_pylist()}
         return np.array([numbers[text] for text in values.to_pylist()], np.int64)

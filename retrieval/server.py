@@ -1,8 +1,8 @@
-"""The server process: it reads its settings from standard input, and ends with it.
+"""The server process: it reads its settings from standard input, and stops when that ends.
 
 Its first line of input is the settings in JSON, its first line of output `HTTP on HOST:PORT`. Each further
-line of input has nodes that it is to know. When its input ends, as it does when the process that started it
-is gone, it stops.
+line of input has nodes to add. The process stops when its input ends, also because its parent process has
+ended.
 """
 
 import io
@@ -30,30 +30,28 @@ from ringlog.retrieval.application import application
 from ringlog.retrieval.limits import Limits
 from ringlog.retrieval.renewal import followed
 
-_NICENESS = 5  # readers wait for writers
+_NICENESS = 5  # nice value: readers wait for writers
 _BACKLOG = 2048  # connections that wait to be accepted
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a server. Connection strings may contain passwords: they are never put on a command
-    line.
-    """
+    """The settings of a server. Connection strings may contain passwords: never put them on a command line."""
 
     host: str
     port: int
-    """0 is a free one"""
+    """0: any free port"""
     database: str
-    """libpq connection string without user and password, for logins that clients show"""
+    """libpq connection string without user and password, for clients with a login"""
     everyone: str | None = None
-    """connection string for clients that show no login; None refuses them"""
+    """connection string for clients without a login; None refuses them"""
     certificate: str | None = None
     key: str | None = None
     uid: int | None = None
-    """account to run under, once the key is read and the port is bound"""
+    """account to run under, after the key is read and the port is bound"""
     gid: int | None = None
     data: str | None = None
-    """folder whose disk holds the data, where that is this machine's"""
+    """folder on the disk of the data, if it is on this machine"""
     limits: Limits = field(default_factory=Limits)
     nodes: Mapping[str, Place] = field(default_factory=dict)
 
@@ -76,9 +74,9 @@ def _places_of(values: Mapping[str, dict[str, str]]) -> dict[str, Place]:
 
 def main() -> None:
     """Serves until standard input ends or a signal comes."""
-    # not sys.stdin, whose lock a thread that reads it holds to the end: Python aborts then
+    # not sys.stdin: a thread that reads it holds its lock to the end, and Python aborts
     parent = io.FileIO(sys.stdin.fileno(), "rb", closefd=False)
-    # it may be meant for the server
+    # the signal may be meant for the server
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     settings = Settings.from_json(parent.readline())
     with suppress(OSError):
@@ -99,7 +97,7 @@ def main() -> None:
             for line in parent:
                 access.know_nodes(_places_of(orjson.loads(line)))
         finally:
-            # also after an error: whose input is not read would outlive its server
+            # also after an error: a process that does not read its input would outlive its parent
             server.should_exit = True
 
     threading.Thread(target=watch, name="parent", daemon=True).start()
@@ -119,11 +117,11 @@ def _refuse(words: str) -> NoReturn:
 
 
 class _Protocol(HttpToolsProtocol):
-    """HTTP/1.1 for clients that offer another protocol, too: the offer may be ignored (RFC 9110, 7.8).
+    """HTTP/1.1 also for clients that offer another protocol: the offer may be ignored (RFC 9110, 7.8).
 
-    Java's HTTP client, and so Phoebus and the appliance's, offers HTTP/2 with each request. The parser takes
-    what follows the head of such a request for the other protocol, so that a body is lost: it is given the
-    head again, without the offer.
+    Java's HTTP client, and so Phoebus and the appliance's, offers HTTP/2 with each request. After such a head
+    the parser takes the body for the other protocol and loses it, so it gets the head again without the
+    offer.
     """
 
     def on_headers_complete(self) -> None:
@@ -150,7 +148,7 @@ class _Protocol(HttpToolsProtocol):
         return self.parser.should_upgrade() and any(name == b"upgrade" for name, _ in self.headers)
 
     def _head(self) -> bytes:
-        """The head of the request that was read, without its offer."""
+        """The head of the request, without its offer."""
         lines = [
             b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
         ]
@@ -167,7 +165,7 @@ def _prepared(settings: Settings) -> tuple[socket.socket, uvicorn.Server, Access
         http=_Protocol,
         ws="none",
         lifespan="on",
-        # as the rest of this process logs
+        # in the format of the other logs of this process
         log_config=None,
         log_level="warning",
         access_log=False,
@@ -175,7 +173,7 @@ def _prepared(settings: Settings) -> tuple[socket.socket, uvicorn.Server, Access
         ssl_certfile=settings.certificate,
         ssl_keyfile=settings.key,
         backlog=_BACKLOG,
-        # of connections; a query is bounded by its own limits
+        # for connections; queries have their own limits
         limit_concurrency=2000,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=3,
@@ -186,7 +184,7 @@ def _prepared(settings: Settings) -> tuple[socket.socket, uvicorn.Server, Access
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that clients may connect to as soon as this has returned. Raises OSError."""
+    """A listening socket. Raises OSError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sets TCP_NODELAY on connections only if their socket names its protocol; without it the end of
     # an answer waits for the client's delayed acknowledgement, 40 ms
@@ -198,7 +196,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def _become(settings: Settings) -> None:
-    """Gives up root: a server of HTTP has no need of it."""
+    """Gives up root, which an HTTP server does not need."""
     if os.geteuid() != 0:
         return
     if not settings.uid or settings.gid is None:

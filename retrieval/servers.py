@@ -1,4 +1,4 @@
-"""What one request reads: the first server, and the nodes that have tables of its signals."""
+"""The servers that one request reads: the first server, and the nodes with tables of its signals."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -15,9 +15,9 @@ from ringlog.retrieval.texts import query
 
 
 class Servers:
-    """A login's connections for one request, each taken when it is first needed. Use it in a with statement.
+    """A login's connections for one request, each opened when it is first needed. Use it in a with statement.
 
-    A failure closes them all; else they are kept for other requests.
+    A failure closes all of them; otherwise they are kept for other requests.
     """
 
     def __init__(self, connections: Connections, login: Login) -> None:
@@ -43,7 +43,8 @@ class Servers:
         return self._taken[None]
 
     def of(self, node: str | None) -> Connection:
-        """The connection to a node, or to the first server (None). Raises Refused for a node that is away."""
+        """The connection to a node, or to the first server (None). Raises Refused for a node that cannot be
+        reached."""
         if node in self._taken:
             return self._taken[node]
         try:
@@ -56,16 +57,16 @@ class Servers:
             raise Refused(answer.status, f"node {node}: {answer}", answer.headers) from error
 
     def registry(self, node: str | None) -> dict[Any, Any]:
-        """What is kept of a server's registry from one request to the next, to be added to. Raises Refused
-        for a node that is away."""
+        """The cache of a server's registry, kept between requests; callers add to it. Raises Refused for a
+        node that cannot be reached."""
         if node not in self._registries:
             login = self._login if node is None else self._login.on_node(node)
             self._registries[node] = self._connections.registry(login, self.of(node))
         return self._registries[node]
 
     def each(self, table: str | None = None) -> Iterator[tuple[str | None, Connection | Refused, list[str]]]:
-        """Every server: its node, its connection or why there is none, and the tables which it may still have
-        and others have now. With `table` only the server that has it."""
+        """Every server: its node, its connection or the reason why there is none, and the tables that it may
+        still have although they have moved. With `table` only the server that has it."""
         placed = {row["table_name"]: row["node"] for row in records(self.first, query("placed"))}
         nodes = {*placed.values(), None} if table is None else {placed.get(table)}
         for node in sorted(nodes, key=lambda name: (name is not None, name or "")):
@@ -76,13 +77,13 @@ class Servers:
                 yield node, error, others
 
     def cancel(self) -> None:
-        """Ends what runs on any of them, and what would be begun; from another thread."""
+        """Cancels the running queries on all servers, and prevents new ones; called from another thread."""
         self._cancelled = True
         for connection in [*self._taken.values()]:
             connection.cancel()
 
     def _take(self, node: str | None, login: Login) -> Connection:
-        # checked, so that a node that is away is reported as such, and a restarted one is read
+        # checked, so that an unreachable node is reported as such, and a restarted one is read
         taken = self._connections.taken(login, sure=node is not None)
         connection = self._stack.enter_context(taken)
         self._taken[node] = connection
@@ -92,5 +93,5 @@ class Servers:
 
 
 def excluded(tables: list[str]) -> sql.Composable:
-    """Tables as a list in a query's text."""
+    """Table names as a list for the text of a query."""
     return sql.SQL("{}::text[]").format(sql.Literal(tables))

@@ -24,39 +24,38 @@ _OF_WAVEFORMS = re.compile(rf"(.+)\.({'|'.join(SCALARS)})", re.DOTALL)
 
 @dataclass(frozen=True)
 class Signal:
-    """A signal as it is now, or was last. `limits` are low and high in `unit`, None is none."""
+    """A signal with its current or last properties. `limits` are low and high in `unit`; None: no limit."""
 
     name: str
     table: str
     column: str
     type: ColumnType
-    """as `shown_type` has it"""
+    """as returned by `shown_type`"""
     unit: str
     description: str
     limits: tuple[float, float] | None
     now: bool = True
     """whether it is still logged"""
     cycle: float | None = None
-    """seconds from row to row of its log, about; None is unknown"""
+    """approximate seconds from row to row of its log; None: unknown"""
     scalar: str | None = None
-    """which of ringlog.schema.layout.SCALARS it is, of the waveform in its column; None is the column
-    itself"""
+    """one of ringlog.schema.layout.SCALARS of the waveform in its column; None: the column itself"""
     nodes: tuple[str | None, ...] = (None,)
-    """the servers that have rows of it, the one of today last: nodes, or None for the first server"""
+    """the servers with rows of it, the current one last: nodes, or None for the first server"""
 
     @property
     def node(self) -> str | None:
-        """The node that it is or was on last."""
+        """Its current or last node."""
         return self.nodes[-1]
 
     @property
     def is_number(self) -> bool:
-        """Whether it is one number at a time: neither text nor a waveform."""
+        """Whether its values are single numbers: neither texts nor waveforms."""
         return self.type.is_number
 
 
 def describe(servers: Servers, names: Sequence[str]) -> dict[str, Signal]:
-    """These signals; those that never were are missing. Raises Refused for a node that is away."""
+    """These signals, without those that never existed. Raises Refused for a node that cannot be reached."""
     found = {signal.name: signal for signal in _described(servers, names)}
     scalars = {name: waveform_of(name) for name in names if name not in found}
     stored = {part[0] for part in scalars.values() if part is not None}
@@ -86,7 +85,7 @@ def _read(servers: Servers, names: Sequence[str]) -> list[Signal]:
     newest = {name: places[-1] for name, places in rows_of.items()}
     for node in sorted({row["node"] for row in newest.values() if row["node"] is not None}):
         there = [name for name, row in newest.items() if row["node"] == node]
-        # a node knows the cycles of its tables
+        # the node has the cycles of its tables
         text = query("describe", names=sql.Literal(there))
         newest |= {row["signal"]: row for row in records(servers.of(node), text)}
     return [
@@ -96,7 +95,8 @@ def _read(servers: Servers, names: Sequence[str]) -> list[Signal]:
 
 
 def waveform_of(name: str) -> tuple[str, str] | None:
-    """The signal and the scalar that a name means which is none of a signal, as `trace.rms`; else None."""
+    """The signal and scalar of a name such as `trace.rms` that is not the name of a signal; otherwise
+    None."""
     found = _OF_WAVEFORMS.fullmatch(name)
     return (found[1], found[2]) if found else None
 
@@ -131,7 +131,7 @@ def reduced(values: pa.Array, scalar: str | None) -> pa.Array:
 
 
 def demand(servers: Servers, names: Sequence[str]) -> list[Signal]:
-    """These signals in their order. Raises Refused (404) naming the first that never was."""
+    """These signals in their order. Raises Refused (404) with the first name that never existed."""
     known = describe(servers, names)
     for name in names:
         if name not in known:
@@ -140,7 +140,7 @@ def demand(servers: Servers, names: Sequence[str]) -> list[Signal]:
 
 
 def search(connection: Connection, text: str, limit: int, offset: int = 0) -> list[Signal]:
-    """Signals of today that hold all words of a text, as `search_query` understands them."""
+    """Current signals that contain all words of a text (see `search_query`)."""
     found = records(connection, search_query(text, limit, offset))
     return [
         _signal(row) if row["scalar"] is None else scalar_of(_signal(row), row["scalar"]) for row in found
@@ -148,9 +148,9 @@ def search(connection: Connection, text: str, limit: int, offset: int = 0) -> li
 
 
 def matching(connection: Connection, pattern: str, limit: int | None = None) -> list[str]:
-    """Names that fit a regular expression as a whole, in their order.
+    """Names that match a regular expression as a whole, in their order.
 
-    A leading (?i) is for a match in any case. Raises ReadError (2201B) for what is no regular expression.
+    A leading (?i) ignores case. Raises ReadError (2201B) for an invalid regular expression.
     """
     operator = "~"
     if pattern.startswith("(?i)"):
@@ -165,7 +165,7 @@ def matching(connection: Connection, pattern: str, limit: int | None = None) -> 
 
 
 def latest(connection: Connection, table: str, columns: Sequence[str]) -> pa.RecordBatch | None:
-    """The newest row of a ring: `time` and these columns; None when it was never written."""
+    """The newest row of a ring: `time` and these columns; None if it was never written."""
     text = query(
         "latest",
         columns=sql.SQL(", ").join(sql.Identifier("ring", column) for column in dict.fromkeys(columns)),
@@ -176,7 +176,7 @@ def latest(connection: Connection, table: str, columns: Sequence[str]) -> pa.Rec
 
 
 def shown_type(kind: ColumnType) -> ColumnType:
-    """The type reported for a column's: double for numeric, varchar of any length for datetime and text."""
+    """The reported type of a column: double for numeric, varchar without a length for datetime and text."""
     match kind.kind:
         case Kind.NUMERIC:
             return ColumnType(Kind.DOUBLE)

@@ -1,9 +1,9 @@
-"""Bins of samples made of the log's summaries: the one place that knows what is exact from them.
+"""Makes bins of samples from the log's summaries. Only this module decides which bins are exact.
 
-Whole bins are spans of the longest level that divides their width; where none does, they are made of spans
-of several levels and of the rows at their ends. Rows are read for the rest: the bins of both ends, those
-after the last summaries, those for which rows have come late, and those of which summaries do not say enough
-(some of their rows have no reading: the last one may be such a row).
+Whole bins are spans of the longest level that divides their width; if none does, they are made of spans of
+several levels and of the rows at their ends. Rows are read for the other bins: those at both ends, those
+after the last summaries, those with late rows, and those with rows without a reading (the last row may be
+one).
 """
 
 import json
@@ -38,15 +38,15 @@ from ringlog.retrieval.signals import Signal
 from ringlog.schema.layout import BLOCK, EARLIEST, SUMMARIES
 
 _RUNS = 16
-"""Times to read rows for: with more of them all are read."""
+"""Maximum number of intervals whose rows are read separately: with more, all rows are read."""
 _MOST = 1_000_000
 """spans"""
 _LEAST = 4
-"""shortest spans in a bin that is made of spans and rows"""
+"""minimum number of shortest spans in a bin that is made of spans and rows"""
 _MOST_ENDS = 5000
-"""bins that are made so"""
+"""maximum number of such bins"""
 _STEP = 6
-"""times as long as one level is the next one that such bins are made of"""
+"""minimum ratio of the lengths of two successive levels used for such bins"""
 
 _STATE = """
 select
@@ -92,18 +92,18 @@ cross join lateral (
 """
 
 _ELEMENTS = {23: ">i4", 700: ">f4", 701: ">f8"}
-"""of arrays of figures, by their numbers in pg_type.dat"""
+"""types of arrays of figures, by their numbers in pg_type.dat"""
 _NUMBERS = {16: "u1", 20: "i8", 21: "i2", 23: "i4", 700: "f4", 701: "f8"}
-"""of what is summarised"""
+"""types of summarised columns"""
 
 
 @dataclass(frozen=True)
 class Summarised:
-    """Bins that are made of summaries, as far as they can be."""
+    """Makes bins from summaries, where possible."""
 
     place: Place
     samples: int
-    """they have at least so many"""
+    """the bins have at least this number of samples"""
     bins: Iterator[Bins]
 
 
@@ -117,15 +117,15 @@ def summarised(
     *,
     before: bool,
 ) -> Summarised | None:
-    """The bins of `width` seconds of the samples from `start` to `end`, both included. With `before` the
-    sample before `start` is one of them, which `moved` puts into the bin before the first. None where rows
-    have to be read for all of them. Raises ReadError.
+    """The bins of `width` seconds of the samples from `start` to `end`, both included. With `before` they
+    include the sample before `start`, which `moved` puts into the bin before the first. None if all rows must
+    be read. Raises ReadError.
     """
     found = [column for column in columns_of(servers, signal) if column.reaches(start, end)]
     if len(found) != 1 or found[0].scalar is not None or not signal.is_number:
         return None
     (column,) = found
-    # the first bin is of rows: they say whether there is a sample at the start itself
+    # the first bin is made from rows, which show whether there is a sample at the start itself
     begin = microseconds(start) // (width * SECOND) + 1
     until = (microseconds(end) + 1) // (width * SECOND)
     for bound, later in ((column.place.since, True), (column.place.until, False)):
@@ -145,7 +145,7 @@ def summarised(
         return None
 
     def read(first: int, last: int) -> Iterator[Bins]:
-        """Of rows, from one bin on and before another."""
+        """Bins from rows, from one bin on and before another."""
         span = (moment_of(number * width * SECOND) for number in (first, last))
         return binned(samples(servers, signal, *span), width * SECOND)
 
@@ -169,7 +169,7 @@ def summarised(
 
 
 def _runs(numbers: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Numbers that follow each other, as first and after the last."""
+    """Runs of successive numbers, each as its first number and the one after its last."""
     parts = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
     return [(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]
 
@@ -177,8 +177,8 @@ def _runs(numbers: NDArray[np.int64]) -> list[tuple[int, int]]:
 def _whole_bins(
     column: Column, begin: int, until: int, width: int
 ) -> tuple[NDArray[np.bool_], Bins, int] | None:
-    """Which of the bins from one number on and before another are known, those of them that have samples, and
-    how many these have together."""
+    """A mask of the known bins from one number on and before another, the bins among them with samples, and
+    their total number of samples."""
     connection, table = column.connection, column.place.table
     state = connection.answer(
         _STATE,
@@ -213,7 +213,7 @@ def _whole_bins(
     known[marks[(marks >= begin) & (marks < until)] - begin] = False
     if not known.any() or not len(made):
         return None
-    # its last sample does not matter where the bin after it has some, as summaries say
+    # its last sample does not matter if the summaries show samples in the next bin
     follows = np.append(np.diff(made.numbers) == 1, False)
     follows[:-1] &= known[made.numbers[1:] - begin]
     kinds = (made.n > 0).astype(int) + (made.nans > 0) + (made.nulls > 0)
@@ -233,9 +233,9 @@ def _tiled(
     until: int,
     width: int,
 ) -> tuple[Spans, NDArray[np.bool_]] | None:
-    """The bins with samples, of a width that no level divides, and which of all are known. Each is made of
-    the shortest spans up to the first longer one, and so on, and of the rows at its ends that are no whole
-    span. None where rows are as soon read."""
+    """The bins with samples, of a width that no level divides, and a mask of the known ones among all. Each
+    is made of the shortest spans up to the first longer one, and so on, and of the rows at its ends outside
+    whole spans. None if reading rows is as fast."""
     shortest = stored[0]
     if width < _LEAST * shortest or until - begin > _MOST_ENDS:
         return None
@@ -278,7 +278,7 @@ def _tiled(
     inside = (of_bin >= begin) & (of_bin < until)
     if inside.any():
         of_row, of_bin, values, nulls = of_row[inside], of_bin[inside], values[inside], nulls[inside]
-        # those before a bin's end are no whole span, nor are those after its begin
+        # rows before a bin's end are not a whole span, nor are those after its begin
         is_last = of_row // (shortest * SECOND) * shortest + shortest > (of_bin + 1) * width
         of_ends = of_rows(of_bin * 2 + is_last, values, nulls)
         parts.append(of_ends)
@@ -294,7 +294,8 @@ def _tiled(
 def _expanded(
     runs: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]], level: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of bins, each with a first second and one after the last: the bin and the number of each span."""
+    """For bins given by their first second and the one after their last: the bin and the number of each
+    span."""
     of_bin, first, last = (np.concatenate(each) for each in zip(*runs, strict=True))
     many = (last - first) // level
     of_bin, start = np.repeat(of_bin, many), np.repeat(first // level, many)
@@ -306,8 +307,8 @@ def _expanded(
 def _ends(
     connection: Connection, table: str, columns: list[str], begins: NDArray[np.int64], length: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]] | None:
-    """Times, values and which are null, of the rows in `length` seconds from each of these on. None where
-    some of them may be in files, or gone for their age."""
+    """Times, values and a mask of nulls of the rows in `length` seconds from each of these instants on. None
+    if some rows may be in files, or past retention."""
     none = np.empty(0, np.int64), np.empty((0, len(columns))), np.empty((0, len(columns)), bool)
     if not len(begins):
         return none
@@ -336,8 +337,8 @@ def _ends(
 def _spans(
     connection: Connection, table: str, columns: list[str], level: int, numbers: NDArray[np.int64]
 ) -> tuple[Spans, NDArray[np.bool_]]:
-    """Of these spans, by their numbers in order, those with rows, and of which of all it is known whether
-    they have some."""
+    """Of these spans, by their numbers in order: those with rows, and a mask of the spans for which this is
+    known."""
     length = BLOCK[level]
     block_of = numbers // length
     blocks = np.unique(block_of)
@@ -399,7 +400,7 @@ def _ends_of(table: str, columns: tuple[str, ...], length: int) -> str:
 
 
 def _arrays(contents: list[bytes], length: int) -> NDArray[Any]:
-    """Arrays of one type and `length` without nulls, as array_send has them, a row each."""
+    """Arrays of one type and `length` without nulls, in the format of array_send, one per row."""
     if not contents:
         return np.empty((0, length))
     element = np.dtype([("length", ">i4"), ("value", _ELEMENTS[int.from_bytes(contents[0][8:12], "big")])])
@@ -414,7 +415,7 @@ def _bins(made: Spans) -> Bins:
     none = np.zeros(len(n), np.int64)
     alarm = severity = none
     if made.max.shape[1] > 1:
-        # a severity that is null is none
+        # null means no severity
         alarm, severity = (np.nan_to_num(of[:, 1]).astype(np.int64) for of in (made.max, made.last))
         alarm = np.maximum(alarm, 0)
     return Bins(

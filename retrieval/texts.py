@@ -1,4 +1,4 @@
-"""The queries of this package, each in a file of its own in sql/, as templates of psycopg.sql."""
+"""The queries of this package, each in a file in sql/, as templates of psycopg.sql."""
 
 from datetime import UTC, datetime
 from functools import cache
@@ -8,7 +8,7 @@ from psycopg import sql
 
 
 def query(name: str, **parts: sql.Composable) -> sql.Composed:
-    """The query sql/<name>.sql with these parts filled in."""
+    """The query sql/<name>.sql with these parts inserted."""
     return sql.SQL(_read(name)).format(**parts)
 
 

@@ -23,13 +23,12 @@ _UNITS = {
 
 
 def instant(text: str, now: datetime, name: str) -> datetime:
-    """An instant of ISO 8601 (UTC when it has no offset), of seconds since 1970, or as `now`, `-90m`,
-    `now-7d`.
+    """Parses an instant: ISO 8601 (UTC without an offset), seconds since 1970, or `now`, `-90m`, `now-7d`.
 
-    What is below a microsecond is cut. `name` is the parameter's. Raises Refused (400).
+    Digits below a microsecond are cut. `name` is the parameter's name. Raises Refused (400).
     """
     given = text.strip()
-    # a plus sign of an offset that was not encoded arrives as a blank
+    # an unencoded plus sign of an offset arrives as a blank
     given = re.sub(r" (\d{2}:?\d{2})$", r"+\1", given) if "T" in given else given
     found: datetime | None = None
     try:
@@ -62,7 +61,7 @@ def instant(text: str, now: datetime, name: str) -> datetime:
 def span(
     start: str | None, end: str | None, now: datetime, *, default: timedelta = timedelta(days=1)
 ) -> tuple[datetime, datetime]:
-    """The interval of `from` and `to`: to now, and so long, where they are left out. Raises Refused."""
+    """The interval of `from` and `to`; defaults are this duration and now. Raises Refused."""
     until = instant(end, now, "to") if end else now
     since = until - default if not start else instant(start, now, "from")
     if since > until:

@@ -1,4 +1,4 @@
-"""Entity tags of answers for closed time: they are the same as long as the rows are."""
+"""Entity tags of answers for closed time: they change only with the rows."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,8 +14,8 @@ from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import describe
 from ringlog.schema.closed import storage
 
-# The blocks that have all rows of the time, and before it up to one that has some: the newest row before the
-# time may be part of an answer. A block that is made again is another row of its table.
+# The blocks with all rows of the time, and those before it up to one that has some: the newest row before the
+# time may be part of an answer. A block that is made again is a new row of its table.
 _BLOCKS = (
     """
 with bound as materialized (
@@ -53,8 +53,8 @@ having count(*) < 5001 and min(begins) = (select begins from bound) and max(ends
 
 
 def tag_of(servers: Servers, names: Sequence[str], start: datetime, end: datetime) -> str | None:
-    """The tag of an answer of these signals from `start` to `end`, both included. None where some of the time
-    is not closed, or is not in one place. Raises ReadError."""
+    """The tag of an answer with these signals from `start` to `end` (inclusive). None if part of the time is
+    not closed, or not in one place. Raises ReadError."""
     parts = [_version(), str(servers.registry(None)["version"]), str(start), str(end)]
     known = describe(servers, names)
     tables = set()
@@ -76,7 +76,7 @@ def tag_of(servers: Servers, names: Sequence[str], start: datetime, end: datetim
 
 @cache
 def _version() -> str:
-    """Another version of ringlog may write answers otherwise."""
+    """Another version of ringlog may write answers differently."""
     return version("ringlog")
 
 

@@ -1,4 +1,4 @@
-"""The words of a search for signals, as the parts of its query."""
+"""The words of a search for signals, as parts of its query."""
 
 import re
 from collections.abc import Sequence
@@ -9,16 +9,17 @@ from ringlog.retrieval.texts import query
 from ringlog.schema.layout import SCALARS
 
 FIELDS = ("signal", "table", "column", "device", "unit", "description")
-"""what a word can be searched in alone, as in `unit:Pa`; a signal's device is its name before the last /"""
+"""fields to which a word can be restricted, as in `unit:Pa`; a signal's device is its name before the last
+/"""
 
 
 def search_query(text: str, limit: int, offset: int = 0) -> sql.Composed:
-    """The query for the signals that hold all words of a text, in any order.
+    """The query for signals that contain all words of a text, in any order.
 
-    A word is found in the signal's name, table, column, description or unit; in one of FIELDS where that and
-    a colon stand before it (the whole of a unit). * stands for any characters, ? for one; /…/ is a regular
-    expression of PostgreSQL's, in any case, and ^ and $ are the ends of the name, the description and so on.
-    Scalars of a waveform (ringlog.history.waveforms) are found where they are named.
+    A word is searched in the signal's name, table, column, description and unit, or in one of FIELDS if that
+    and a colon precede it (a unit must match as a whole). * stands for any characters, ? for one; /…/ is a
+    regular expression of PostgreSQL without regard to case, and ^ and $ are the ends of the name, the
+    description and so on. Scalars of a waveform (ringlog.history.waveforms) are found if a word names them.
     """
     words, fields, patterns = [], [], []
     scalars = set()
@@ -44,7 +45,7 @@ def search_query(text: str, limit: int, offset: int = 0) -> sql.Composed:
 
 
 def _pattern(word: str, *, whole: bool) -> str | None:
-    """The regular expression of a word; None: it is found as it is."""
+    """The regular expression of a word; None: a plain text."""
     if len(word) > 2 and word.startswith("/") and word.endswith("/"):
         return f"(?n){word[1:-1]}"
     if not whole and not set(word) & {"*", "?"}:

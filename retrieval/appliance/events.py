@@ -20,9 +20,8 @@ _MOST = 2**31 - 1
 class Events:
     """Some events, oldest first, of one kind.
 
-    The values of waveforms are lists.
-    Null is no reading; answers show it as an undefined value with severity INVALID and status UDF. NaN is a
-    value, with the severity that was recorded.
+    The values of waveforms are lists. Null means no reading; answers show it as an undefined value with
+    severity INVALID and status UDF. NaN is a value with its recorded severity.
     """
 
     kind: ColumnType
@@ -33,7 +32,7 @@ class Events:
     fields: dict[str, pa.Array] = field(default_factory=dict)
     """further values of each event, as text, by name"""
     severity: NDArray[np.int64] | None = None
-    """of alarms; None is none"""
+    """of alarms; None: no alarm"""
     status: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:

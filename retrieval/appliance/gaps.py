@@ -14,7 +14,8 @@ _BLOCK = 65_536  # events of filled bins made at once
 
 
 class Gaps:
-    """Bins without samples: those between, and those to the end of the interval or to now."""
+    """Bins without samples: those between bins with samples, and those up to the end of the interval or the
+    present."""
 
     def __init__(self, width: int, begin: int, until: int | None) -> None:
         self._width = width
@@ -25,7 +26,7 @@ class Gaps:
         """its begin, in microseconds"""
 
     def moved(self, stream: Iterator[Samples], begin: int) -> Iterator[Samples]:
-        """A sample before `begin` goes into the bin before the first."""
+        """Moves a sample before `begin` into the bin before the first."""
         before = max((self._first - 1) * SECOND * self._width, 0)
         for part in stream:
             if len(part) and part.time[0] < begin:
@@ -34,9 +35,10 @@ class Gaps:
                 yield part
 
     def filled(self, number: Whole) -> Iterator[tuple[Whole, Whole]]:
-        """These bins with those missing before each: numbers, and which of the given bins each is or follows.
+        """These bins and the missing bins before each: their numbers, and for each the index of the given bin
+        that it is or follows.
 
-        Bins that follow the last one of the call before come first, by themselves, with -1.
+        Bins after the last one of the previous call come first, separately, with index -1.
         """
         if self._until is None:
             yield number, np.arange(len(number))

@@ -15,14 +15,14 @@ from ringlog.retrieval.signals import LONGEST, Signal, describe, matching
 
 _WILD = frozenset("*?")
 _PATTERNS = 100
-"""names with wildcards of one request: each is a query of all signals"""
+"""names with wildcards in one request: each is a query of all signals"""
 _SPECIAL = frozenset(".^$+()[]{}|\\")
 
 
 def known(servers: Servers, names: Sequence[str]) -> dict[str, Signal]:
-    """The signals of these names, by the names as they are given.
+    """The signals of these names, by the given names.
 
-    A name may have EPICS's protocol in front and its field of the value behind, as `ca://power.VAL` (the
+    A name may have EPICS's protocol as prefix and the field of the value as suffix, as `ca://power.VAL` (the
     appliance's PVNames: stripPrefixFromName, normalizeChannelName).
     """
     bare = {name: _bare(name) for name in names}
@@ -45,8 +45,9 @@ def checked(names: Sequence[str]) -> list[str]:
 
 
 async def posted(request: Request) -> list[str]:
-    """Names in a body: a JSON list of texts or of objects with `pv`; with `text/plain` a name a line; else a
-    form, whose `pv` has commas between names (the appliance's PVsMatchingParameter.getPVNamesFromPostBody).
+    """Names in a body: a JSON list of texts or of objects with `pv`; with `text/plain` a name a line;
+    otherwise a form, whose `pv` has commas between names (the appliance's
+    PVsMatchingParameter.getPVNamesFromPostBody).
 
     Raises Refused (400, 413).
     """
@@ -83,7 +84,8 @@ def _parts(text: str) -> list[str]:
 
 
 def expression(request: Request) -> str | None:
-    """The regular expression that `pv`, with * and ?, or `regex` of a request means; None without any.
+    """The regular expression that the parameter `pv`, with * and ?, or `regex` of a request means; None
+    without either.
 
     Raises Refused (400).
     """
@@ -95,24 +97,25 @@ def expression(request: Request) -> str | None:
 
 
 def _of_glob(glob: str) -> str:
-    """Every sign but * and ? means itself."""
+    """Every character except * and ? means itself."""
     signs = {"*": ".*", "?": "."}
     return "".join(signs.get(sign, f"\\{sign}" if sign in _SPECIAL else sign) for sign in glob)
 
 
 def _of_java(regex: str) -> str:
-    """Java's regular expression as PostgreSQL's: the escapes that both have with another meaning."""
+    """Translates a Java regular expression to PostgreSQL's: the escapes that have different meanings in
+    both."""
     return re.sub(r"\\(.)", lambda found: {"b": r"\y", "B": r"\Y"}.get(found[1], found[0]), regex)
 
 
 def most(request: Request, default: int) -> int | None:
-    """How many names are wanted; None is all. Raises Refused (400)."""
+    """The requested number of names; None: all. Raises Refused (400)."""
     limit = number(request.query_params.get("limit"), "limit", default)
     return None if limit < 0 else limit
 
 
 def chosen(servers: Servers, names: Sequence[str], limit: int | None, *, unknown: bool) -> list[str]:
-    """Names, and those that names with wildcards mean, each once; what is no signal only if `unknown`.
+    """Names, and the signals that match names with wildcards, each once; unknown names only if `unknown`.
 
     Raises Refused (413).
     """
@@ -130,8 +133,8 @@ def chosen(servers: Servers, names: Sequence[str], limit: int | None, *, unknown
 
 
 def listed(servers: Servers, request: Request, default: int, *, unknown: bool) -> list[str]:
-    """The signals of a request of management: `pv` has names with commas between and wildcards in them, else
-    `regex`, else all (the appliance's PVsMatchingParameter.getMatchingPVs)."""
+    """The signals of a management request: `pv` has names, also with wildcards, separated by commas; without
+    it `regex`; without both all signals (the appliance's PVsMatchingParameter.getMatchingPVs)."""
     limit, given = most(request, default), request.query_params.get("pv")
     if given is not None:
         return chosen(servers, checked(_parts(given)), limit, unknown=unknown)

@@ -3,10 +3,10 @@
 Their names and numbers are the Archiver Appliance's (its user guide, "Processing of data"); bins are counted
 from 1970 and have their time in the middle, and the newest sample before the interval has a bin of its own
 before the first. A bin has the greatest severity that was recorded with its samples, as in the appliance
-(SummaryStatsPostProcessor: of its events). A row without a reading is no event there, so it makes no bin
-INVALID that has readings; a bin without any has no value and is INVALID. One difference: a bin without
-samples shows the last value before it with its severity, not the result of an earlier bin, since a value
-stays until it changes (the appliance's issue 111).
+(SummaryStatsPostProcessor: of its events). A row without a reading is not an event there, so it does not make
+a bin with readings INVALID; a bin of such rows only has no value and is INVALID. One difference: a bin
+without samples shows the last value before it with its severity, not the result of an earlier bin, because a
+value holds until it changes (the appliance's issue 111).
 """
 
 from collections.abc import Callable, Iterator
@@ -33,11 +33,11 @@ from ringlog.schema.column_type import ColumnType, Kind
 Numbers = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Part = TypeVar("Part", Bins, Samples)
-_MOST_OF_LOESS = 5000  # samples in a bin: its time grows with their square
+_MOST_OF_LOESS = 5000  # samples in a bin: the computing time grows with their square
 _TWO_WEEKS = 14 * 86_400 * SECOND
 
 Figure = tuple[Callable[[Bins], Numbers], Callable[[Numbers], Numbers]]
-# of bins with samples; of bins without, given the last value before each
+# for bins with samples; for bins without samples, given the last value before each
 _FIGURES: dict[str, Figure] = {
     "mean": (lambda bins: bins.mean, np.copy),
     "min": (lambda bins: bins.low, np.copy),
@@ -61,15 +61,15 @@ _STATS: list[Figure] = [
 
 
 FIGURES = frozenset([*_FIGURES, "stats", "stats6", "optimized", "optimLastSample"])
-"""operators that summaries have the figures for"""
+"""operators that can be computed from summaries"""
 
 Moved = Callable[[Iterator[Samples], int], Iterator[Samples]]
 Summaries = Callable[[int, Moved], Summarised | None]
-"""of the width of bins, and of what puts the sample before the interval into a bin"""
+"""arguments: the width of bins, and the function that puts the sample before the interval into a bin"""
 
 
 Thinned = Callable[..., Iterator[Samples] | None]
-"""of the width of bins; with `last` their last samples are among these, else their first"""
+"""arguments: the width of bins; with `last` the result contains their last samples, otherwise their first"""
 
 
 def _none(width: int, moved: Moved) -> None:
@@ -77,7 +77,7 @@ def _none(width: int, moved: Moved) -> None:
 
 
 def _all(width: int, *, last: bool) -> None:
-    """No other samples than all."""
+    """No thinned samples: all are read."""
 
 
 def processed(
@@ -89,8 +89,9 @@ def processed(
     summaries: Summaries = _none,
     thinned: Thinned = _all,
 ) -> Iterator[Events]:
-    """The events that are wanted of samples from the one before `start` to `end`; of `summaries` where the
-    operator is one of FIGURES and they have them, and of `thinned` samples where it takes one of a bin.
+    """The events that the operator makes of the samples from the one before `start` to `end`: from
+    `summaries` if the operator is one of FIGURES and they suffice, from `thinned` samples if it takes one of
+    each bin.
 
     Raises Refused (400) for figures of text.
     """
@@ -130,7 +131,7 @@ def processed(
 
 
 def _inside(stream: Iterator[Samples], begin: int) -> Iterator[Samples]:
-    """Without the sample before the interval."""
+    """Removes the sample before the interval."""
     for part in stream:
         skip = int(np.searchsorted(part.time, begin))
         if skip < len(part):
@@ -161,8 +162,8 @@ def _ncount(stream: Iterator[Samples], begin: int) -> Iterator[Events]:
 
 
 def _dead_band(stream: Iterator[Samples], width: float) -> Iterator[Events]:
-    """Samples that are further than `width` from the last one given or have another severity, and the
-    first."""
+    """The first sample, and samples that differ from the last returned one by more than `width` or in
+    severity."""
     last: tuple[float, int] | None = None
     for part in stream:
         severities = part.severities
@@ -198,8 +199,8 @@ def _two_weeks(stream: Iterator[Samples], now: int) -> Iterator[Events]:
 
 
 def _flyers(stream: Iterator[Samples], width: int, deviations: float, given: bool) -> Iterator[Events]:
-    """The samples further than so many deviations from the mean of their bin, or the others; the one before
-    the interval is a sample like the others (the appliance's Fliers and IgnoreFliers)."""
+    """The samples further than this many deviations from the mean of their bin, or the others; the sample
+    before the interval counts like the others (the appliance's Fliers and IgnoreFliers)."""
     for _, parts in samples_of_bins(stream, width * SECOND):
         numbers = np.concatenate([part.numbers for part in parts])
         good = numbers[~np.isnan(numbers)]
@@ -216,7 +217,8 @@ def _flyers(stream: Iterator[Samples], width: int, deviations: float, given: boo
 def _optimized(
     stream: Iterator[Samples], wanted: Wanted, begin: int, until: int, now: int, summaries: Summaries
 ) -> Iterator[Events]:
-    """The samples themselves when there are few, else five figures a bin (mean, deviation, min, max, n)."""
+    """The samples themselves when there are few, otherwise five figures per bin (mean, deviation, min, max,
+    n)."""
     points = int(wanted.number)
     width = max(1, (until - begin) // SECOND // points)
     stats = Wanted(wanted.signal, "stats" if wanted.operator == "optimized" else "stats6", width, wanted.fill)
@@ -251,7 +253,7 @@ def _figures(
     now: int,
     found: Summarised | None,
 ) -> Iterator[Events]:
-    """Of what was found in summaries, or else of the samples."""
+    """From the bins found in summaries, otherwise from the samples."""
     gaps = Gaps(width, begin, min(until, now) if wanted.fill else None)
     if found is not None:
         place, all_bins = found.place, found.bins
@@ -266,8 +268,8 @@ def _figures(
 
 
 def _with_gaps(stream: Iterator[tuple[Part, Whole]], gaps: Gaps) -> Iterator[tuple[Part, Whole, Whole]]:
-    """What is of bins and their numbers; with it, in parts, the numbers of all bins up to the last of them,
-    and the index of the bin that each is or follows."""
+    """Yields each part of the bins with, in pieces, the numbers of all bins up to its last one, and the index
+    of the bin that each is or follows."""
     before: Part | None = None
     for part, numbers in stream:
         for number, source in gaps.filled(numbers):
@@ -284,7 +286,8 @@ def _with_gaps(stream: Iterator[tuple[Part, Whole]], gaps: Gaps) -> Iterator[tup
 def _events_of_bins(
     place: Place, operator: str, nanoseconds: Whole, number: Whole, source: Whole, bins: Bins
 ) -> Events:
-    """Events of the bins of these numbers: each is the one of `bins` that `source` says, or follows it."""
+    """Events of the bins of these numbers: `source` gives the index in `bins` of the bin that each is or
+    follows."""
     own = bins.number[source] == number
     last = bins.held[source]
 
@@ -334,12 +337,13 @@ def _picked(stream: Iterator[Samples], width: int, *, first: bool) -> Iterator[S
 
 
 def _filled(stream: Iterator[Samples], gaps: Gaps, width: int, *, first: bool) -> Iterator[Events]:
-    """The first or last sample of each bin in its middle, and in bins without samples the one before."""
-    # what is before the interval but in its first bin is of that bin
+    """The first or last sample of each bin, at the middle of the bin; for bins without samples the sample
+    before."""
+    # a sample before the interval but in its first bin belongs to that bin
     chosen = _picked(gaps.moved(stream, gaps.first_bin), width, first=first)
     made = ((part, part.time // (width * SECOND)) for part in chosen)
     for part, number, source in _with_gaps(made, gaps):
-        # whole seconds, also of odd widths: binNum * intervalSecs + intervalSecs / 2 in the appliance's
+        # whole seconds, also for odd widths: binNum * intervalSecs + intervalSecs / 2 in the appliance's
         # FillsCollectorEventStream; only figures (SummaryStatsCollectorEventStream) have the half second
         seconds = number * width + width // 2
         yield replace(of_samples(part.taken(source)), nanoseconds=seconds * 1_000_000_000)
@@ -384,9 +388,9 @@ def _median(values: Numbers) -> float:
 
 
 def _skewness(values: Numbers) -> float:
-    """of a sample, as in Apache Commons Math 3.3: n / (n-1) / (n-2) Σ ((x - mean) / std)³
+    """skewness of a sample, as in Apache Commons Math 3.3: n / (n-1) / (n-2) Σ ((x - mean) / std)³
 
-    NaN of fewer than three values, and of equal ones: Skewness.evaluate divides by the deviation, 0 by 0.
+    NaN for fewer than three values, and for equal ones: Skewness.evaluate divides 0 by the deviation 0.
     """
     n = len(values)
     if n < 3 or values.min() == values.max():
@@ -396,9 +400,9 @@ def _skewness(values: Numbers) -> float:
 
 
 def _kurtosis(values: Numbers) -> float:
-    """of a sample, less that of a normal distribution, as in Apache Commons Math 3.3
+    """kurtosis of a sample, minus that of a normal distribution, as in Apache Commons Math 3.3
 
-    NaN of fewer than four values, and of equal ones: Kurtosis.evaluate divides by the deviation, 0 by 0.
+    NaN for fewer than four values, and for equal ones: Kurtosis.evaluate divides 0 by the deviation 0.
     """
     n = len(values)
     if n < 4 or values.min() == values.max():
@@ -414,11 +418,12 @@ _WHOLE: dict[str, Callable[[int, Whole, Numbers, int], float]] = {
     "kurtosis": lambda number, times, values, width: _kurtosis(values),
     "loess": _smooth,
 }
-"""of a bin's number, the times and values of its readings, and its width"""
+"""arguments: a bin's number, the times and values of its readings, and its width"""
 
 
 def _plot_bins(stream: Iterator[Samples], width: int) -> Iterator[Events]:
-    """At most four events a bin: first, least, greatest, last; the middle two midway between the others."""
+    """At most four events per bin: first, minimum, maximum, last; minimum and maximum are placed midway
+    between first and last."""
     place, stream = _place_of(stream)
     if place is None:
         return
@@ -433,11 +438,11 @@ def _plot_bins(stream: Iterator[Samples], width: int) -> Iterator[Events]:
 
 
 def _linear(stream: Iterator[Samples], width: int, fill: bool, begin: int, until: int) -> Iterator[Events]:
-    """The value on the line between its neighbours, in the middle of each bin; with `fill` also of those
-    without samples.
+    """The value at the middle of each bin, on the line between the neighbouring readings; with `fill` also
+    for bins without samples.
 
-    It has the greatest severity that was recorded with the bin's samples, as the appliance's
-    LinearInterpolation, a SummaryStatsPostProcessor; where the bin has none, that of the sample before.
+    Its severity is the greatest one recorded with the bin's samples, as in the appliance's
+    LinearInterpolation, a SummaryStatsPostProcessor; without samples it is the severity of the sample before.
     """
     place, stream = _place_of(stream)
     if place is None:
@@ -450,7 +455,7 @@ def _linear(stream: Iterator[Samples], width: int, fill: bool, begin: int, until
 
     next_point = middle_after(begin)
     none = np.empty(0, np.int64)
-    # readings, and the severities of all samples: of the bins that are not complete, and one before
+    # readings, and the severities of all samples: of the incomplete bins, and the one before them
     time, value = none, np.empty(0)
     alarmed, severity = none, none
     for part in chain(stream, [None]):
@@ -467,7 +472,7 @@ def _linear(stream: Iterator[Samples], width: int, fill: bool, begin: int, until
         next_point = max(next_point, middle_after(int(time[0])))
         last = min(int(time[-1]), until)
         if part is not None:
-            # more of the last sample's bin may come
+            # the last sample's bin may get more samples
             last = min(last, int(alarmed[-1]) // step * step - 1)
         points = np.arange(next_point, last + 1, step, dtype=np.int64)
         if not len(points):
@@ -486,8 +491,8 @@ def _linear(stream: Iterator[Samples], width: int, fill: bool, begin: int, until
 
 
 def _greatest(time: Whole, severity: Whole, starts: Whole, width: int) -> Whole:
-    """The greatest severity from each start on, before the end of its width; that of the sample before where
-    there is none."""
+    """The greatest severity from each start to the end of its width; without samples there, the severity of
+    the sample before."""
     first, end = np.searchsorted(time, starts), np.searchsorted(time, starts + width)
     before = np.append(0, severity)[first]
     within = np.maximum.reduceat(np.append(severity, 0), np.column_stack([first, end]).ravel())[::2]
@@ -500,7 +505,7 @@ def _middle(number: Whole, width: int) -> Whole:
 
 
 def _place_of(stream: Iterator[Samples]) -> tuple[Place | None, Iterator[Samples]]:
-    """The place of the first samples, and all of them."""
+    """The place of the first samples, and all samples."""
     first = next(stream, None)
     if first is None:
         return None, stream

@@ -50,12 +50,12 @@ WITHOUT_FILL = {
         "ignoreflyers",
     )
 } | {"optimizedSample": "optimized", "optimLastSampleSample": "optimLastSample"}
-"""Names of operators that leave bins without samples out."""
+"""Names of operators that omit bins without samples."""
 
 _FAR = ("flyers", "ignoreflyers")
 
 _DEFAULT = {"nth": 900.0, "optimized": 1000.0, "optimLastSample": 1000.0, "deadBand": 1.0}
-# numbers may stand behind the signal too, as in mean(x,60): the appliance's DataRetrievalServlet
+# numbers may also follow the signal, as in mean(x,60): the appliance's DataRetrievalServlet
 _CALL = re.compile(r"\s*([A-Za-z]+)((?:_[0-9.]+)*)\((.*?)((?:,\s*[0-9.]+)*)\s*\)\s*", re.DOTALL | re.ASCII)
 _WIDEST = 100 * 366 * 86_400
 
@@ -68,15 +68,16 @@ class Wanted:
     operator: str = ""
     number: float = 0.0
     fill: bool = True
-    """whether bins without samples are there too, with the value before them"""
+    """whether bins without samples are included, with the value before them"""
     deviations: float = 3.0
-    """from the mean, from which on a sample is a flyer"""
+    """deviations from the mean beyond which a sample is a flyer"""
 
 
 def wanted(pv: str, operator: str | None = None) -> Wanted:
     """Reads `pv`, as `sr_rf/power` or `mean_60(sr_rf/power)`, and the parameter `pp`, if it was given.
 
-    A text before a bracket that is no operator's name is part of a signal's. Raises Refused (400).
+    A text before a bracket that is not the name of an operator is part of the signal's name. Raises Refused
+    (400).
     """
     if not pv.strip() or "\0" in pv or len(pv) > LONGEST:
         raise Refused(400, f"pv must name a signal, in at most {LONGEST} characters")

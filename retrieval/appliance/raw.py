@@ -1,6 +1,7 @@
-"""Events in PB/HTTP: chunks of a header line and a line an event, serialized messages with line ends escaped.
+"""Events in PB/HTTP: chunks of a header line and a line per event, each a serialized message with escaped
+line ends.
 
-A chunk is of one year and one kind; an empty line stands between chunks (the appliance's documentation,
+A chunk has events of one year and one type; an empty line separates chunks (the appliance's documentation,
 "The .pb file format and the .pbraw binary protocol").
 """
 
@@ -43,9 +44,9 @@ _PAYLOADS = {
     Kind.DOUBLE: (PayloadType.SCALAR_DOUBLE, PayloadType.WAVEFORM_DOUBLE),
     Kind.INT: (PayloadType.SCALAR_INT, PayloadType.WAVEFORM_INT),
     Kind.SMALLINT: (PayloadType.SCALAR_SHORT, PayloadType.WAVEFORM_SHORT),
-    # the format has no whole number of 64 bits: a double keeps what is within 2^53
+    # the format has no 64-bit integer: a double is exact up to 2^53
     Kind.BIGINT: (PayloadType.SCALAR_DOUBLE, PayloadType.WAVEFORM_DOUBLE),
-    # Phoebus reads no waveform of enumerations
+    # Phoebus does not read waveforms of enumerations
     Kind.BIT: (PayloadType.SCALAR_ENUM, PayloadType.WAVEFORM_SHORT),
     Kind.VARCHAR: (PayloadType.SCALAR_STRING, PayloadType.WAVEFORM_STRING),
 }
@@ -53,12 +54,12 @@ _PAYLOADS = {
 
 
 def payload_type(kind: ColumnType) -> PayloadType:
-    """The payload of a type that `shown_type` gives."""
+    """The payload for a type returned by `shown_type`."""
     return _PAYLOADS[kind.kind][kind.is_array]
 
 
 def raw(name: str, kind: ColumnType, headers: Mapping[str, str], stream: Iterator[Events]) -> Iterator[bytes]:
-    """One signal's answer. `kind` and `headers` are for the one header of an answer without events."""
+    """The answer for one signal. `kind` and `headers` are used for the header of an answer without events."""
     current: tuple[int, ColumnType, str] | None = None
     for events in blocks(stream):
         for part, year in _years(events):
@@ -79,8 +80,8 @@ def raw(name: str, kind: ColumnType, headers: Mapping[str, str], stream: Iterato
 
 
 def ping_events(name: str) -> bytes:
-    """What the appliance answers for the signal that viewers ask for to try the connection: ten events of
-    this year's first second (its DataRetrievalServlet.processPingPV)."""
+    """The appliance's answer for the signal by which viewers test the connection: ten events of this year's
+    first second (its DataRetrievalServlet.processPingPV)."""
     year = datetime.now(UTC).year
     begin = np.full(10, _begin(year) * 1_000_000_000)
     kind = ColumnType(Kind.DOUBLE)

@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 
-_BANDWIDTH = 0.3  # part of all samples that a fit is made of
-_ROUNDS = 2  # in which outliers lose their weight
+_BANDWIDTH = 0.3  # fraction of all samples used for a fit
+_ROUNDS = 2  # iterations that reduce the weight of outliers
 _ACCURACY = 1e-12
 
 
 def loess(times: Numbers, values: Numbers, at: float) -> float:
     """The smoothed value at an instant within the times.
 
-    Where there is none (too few samples, two at one time, an instant outside) it is the first value, as with
-    the appliance.
+    Without a fit (too few samples, two at one time, an instant outside) it is the first value, as in the
+    appliance.
     """
     width = int(_BANDWIDTH * len(times))
     if width < 2 or (np.diff(times) <= 0).any() or not times[0] <= at <= times[-1]:
         return float(values[0])
-    # far from 0 the squares of times would leave no digits for their differences
+    # far from 0 the squares of times would leave no precision for their differences
     origin = times[0]
     times = times - origin
     return _spline(times, _smoothed(times, values, width), at - origin)
@@ -64,9 +64,7 @@ def _windows(times: Numbers, width: int) -> NDArray[np.int64]:
 def _fit(
     times: Numbers, values: Numbers, trusted: Numbers, place: int, window: slice, before: float
 ) -> float:
-    """The weighted straight line through a window, at a sample's own time; `before` where none of it is
-    trusted.
-    """
+    """The weighted straight line through a window, at a sample's own time; `before` if all weights are 0."""
     x, y, time = times[window], values[window], times[place]
     reach = max(time - x[0], x[-1] - time)
     weights = np.power(1 - np.power(np.abs(x - time) / reach, 3), 3) * trusted[window]

@@ -40,9 +40,7 @@ _PING = "ArchApplPingPV"
 
 
 def routes() -> list[Route]:
-    """The routes, below /retrieval and /mgmt as the appliance has them, and below / as its readers are set
-    up.
-    """
+    """The routes, below /retrieval and /mgmt as in the appliance, and below / as its readers are configured."""
     made = []
     for prefix in ("/retrieval", ""):
         made += [
@@ -72,7 +70,7 @@ def routes() -> list[Route]:
 
 
 async def get_data(request: Request) -> Response:
-    """The samples of a signal, or what an operator makes of them, in one of five forms."""
+    """The samples of a signal, or an operator's result, in one of five forms."""
     form = request.path_params["form"]
     if form not in _MEDIA:
         raise Refused(400, f"there is no format {form[:20]!r}: use {', '.join(_MEDIA)}")
@@ -96,7 +94,7 @@ async def get_data(request: Request) -> Response:
 
     def work(servers: Servers) -> Iterator[bytes]:
         found = _demanded(servers, wants)
-        # where summaries have the figures, rows are counted when they do not
+        # summaries first; rows are counted only if the summaries do not suffice
         read = [signal for want, signal in found if want.operator not in FIGURES]
         for start, end in ranges:
             demand_few(servers, read, start, end, queries.limits.rows)
@@ -177,7 +175,7 @@ def _ranges(request: Request, now: datetime) -> list[tuple[datetime, datetime]]:
 
 
 def _headers(signal: Signal) -> dict[str, str]:
-    """The metadata that clients show beside the values, by the names of EPICS's fields."""
+    """The metadata that clients show with the values, by the names of EPICS's fields."""
     headers = {"EGU": signal.unit, "DESC": signal.description}
     if signal.limits is not None:
         low, high = (f"{limit:.17g}" for limit in signal.limits)
@@ -190,7 +188,7 @@ def _headers(signal: Signal) -> dict[str, str]:
 
 
 async def get_data_at_time(request: Request) -> Response:
-    """The newest reading at or before an instant, of each of the signals; those without one are left out."""
+    """The newest reading of each signal at or before an instant; signals without one are omitted."""
     given = await posted(request) if request.method == "POST" else request.query_params.getlist("pv")
     limits = asked(request).queries.limits
     if len(given) > limits.signals:
@@ -222,12 +220,12 @@ async def get_data_at_time(request: Request) -> Response:
 
 
 async def get_matching_pvs(request: Request) -> Response:
-    """Names that fit a glob (pv) or a regular expression (regex) as a whole; at most `limit`, -1 is all."""
+    """Names that match a glob (pv) or a regular expression (regex) as a whole; at most `limit`, -1: all."""
     return json_response(await _matching(request, most(request, 500)))
 
 
 async def search_for_pvs_regex(request: Request) -> Response:
-    """Names that fit a regular expression as a whole, a line each."""
+    """Names that match a regular expression as a whole, one per line."""
     names = await _matching(request, None)
     return PlainTextResponse("".join(f"{name}\n" for name in names))
 
@@ -245,7 +243,7 @@ async def get_all_pvs(request: Request) -> Response:
 
 
 async def get_version(request: Request) -> Response:
-    """Which interface this is."""
+    """The name and version of the interface."""
     return json_response({"retrieval_version": VERSION})
 
 
@@ -258,7 +256,7 @@ async def ping(request: Request) -> Response:
 
 
 async def are_we_archiving_pv(request: Request) -> Response:
-    """Whether there is such a signal now."""
+    """Whether the signal exists now."""
     there = await _described(request, [_one_pv(request)])
     return json_response({"status": str(any(signal.now for signal in there.values())).lower()})
 
@@ -316,7 +314,7 @@ def _status(name: str, signal: Signal | None) -> dict[str, str]:
 
 
 def _type_info(signal: Signal) -> dict[str, str]:
-    # how many points a waveform has is not known
+    # the number of points of a waveform is not known
     count = {"scalar": "false"} if signal.type.is_array else {"scalar": "true", "elementCount": "1"}
     return count | {
         "pvName": signal.name,
@@ -331,7 +329,7 @@ def _type_info(signal: Signal) -> dict[str, str]:
 
 
 async def get_appliance_info(request: Request) -> Response:
-    """The addresses of this appliance's parts: all are this server."""
+    """The addresses of the appliance's components: all are this server."""
     return json_response(_appliance(request))
 
 

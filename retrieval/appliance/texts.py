@@ -10,7 +10,7 @@ from ringlog.retrieval.appliance.events import Events
 from ringlog.retrieval.encoding import Piece, lines
 from ringlog.schema.column_type import ColumnType
 
-_BLOCK = 65_536  # events; their text stays within some MB
+_BLOCK = 65_536  # events; their text has a few MB at most
 _VALUES = 1 << 20  # of waveforms
 
 
@@ -26,13 +26,13 @@ def blocks(stream: Iterator[Events]) -> Iterator[Events]:
 
 
 def json(meta: dict[str, str], stream: Iterator[Events]) -> Iterator[bytes]:
-    """One signal of an answer: {"meta": …, "data": [one event a line]}."""
+    """One signal of an answer: {"meta": …, "data": [one event per line]}."""
     return _json(meta, stream, _json_pieces)
 
 
 def qw(meta: dict[str, str], kind: ColumnType, stream: Iterator[Events]) -> Iterator[bytes]:
-    """As json, with milliseconds since 1970 instead of seconds and nanoseconds, and whether the values are
-    lists. `kind` is the type for an answer without events."""
+    """Like json, with milliseconds since 1970 instead of seconds and nanoseconds, and a mark whether the
+    values are lists. `kind` is the type for an answer without events."""
     first = next(stream, None)
     if first is not None:
         kind, stream = first.kind, chain([first], stream)
@@ -40,16 +40,14 @@ def qw(meta: dict[str, str], kind: ColumnType, stream: Iterator[Events]) -> Iter
 
 
 def csv(stream: Iterator[Events]) -> Iterator[bytes]:
-    """seconds since 1970, value, severity, status, nanoseconds; no reading is NaN, with severity 3."""
+    """seconds since 1970, value, severity, status, nanoseconds; a missing reading is NaN, with severity 3."""
     for events in blocks(stream):
         time = events.nanoseconds
         yield lines(("seconds", time), b",", *_csv_pieces(events, b","), ("below_second", time), b"\n")
 
 
 def txt(name: str, stream: Iterator[Events]) -> Iterator[bytes]:
-    """TXT: a line for the signal, then time in UTC, value, severity, status, nanoseconds with tabs
-    between.
-    """
+    """TXT: a line for the signal, then time in UTC, value, severity, status, nanoseconds, separated by tabs."""
     yield f"Beginning data for {' '.join(name.splitlines())}\n".encode()
     for events in blocks(stream):
         time = events.nanoseconds
@@ -62,7 +60,7 @@ def _json(
     yield b'{ "meta": ' + orjson.dumps(meta) + b',\n"data": [ \n'
     first = True
     for events in blocks(stream):
-        # the comma stands before each event but the first
+        # a comma precedes each event except the first
         text = lines(b",\n", *pieces(events))
         yield text[2:] if first else text
         first = False

@@ -1,4 +1,4 @@
-"""The page at /: trends of all signals in a browser, from this server's own files alone."""
+"""The page at /: trends of all signals in a browser. All its files come from this server."""
 
 from importlib.resources import files
 

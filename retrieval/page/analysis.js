@@ -15,8 +15,8 @@ export function histogram(values, bins = 60) {
   return { x: counts.map((_, index) => low + (index + 0.5) * width), y: counts };
 }
 
-// Amplitudes by frequency in Hz: samples are put on an even raster by straight lines, the mean taken off, a Hann
-// window laid over them. A sine of amplitude 1 has a peak of 1.
+// Amplitudes by frequency in Hz: samples are interpolated linearly on an even raster, the mean is subtracted,
+// and a Hann window applied. A sine of amplitude 1 has a peak of 1.
 export function spectrum(times, values) {
   const points = [];
   values.forEach((value, index) => {

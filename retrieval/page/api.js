@@ -17,7 +17,7 @@ async function answerOf(url, options) {
   try {
     words = JSON.parse(text).error ?? words;
   } catch {
-    // the words of a proxy
+    // the answer of a proxy
   }
   throw new ApiError(response.status, words);
 }
@@ -61,8 +61,8 @@ export const events = (time, table, signal) =>
   ask("events", { ...span(time), limit: 300, ...(table ? { table } : {}) }, signal);
 export const losses = (time) => ask("losses", span(time));
 
-// Calls `take` with {signal: [[milliseconds, value], …]} until the returned function is called; `refused` with the
-// server's words, `lost` when the connection is, and `there` when it is (again).
+// Calls `take` with {signal: [[milliseconds, value], …]} until the returned function is called; `refused`
+// with the server's message, `lost` when the connection breaks, and `there` when it is open (again).
 export function live(names, since, { take, refused, lost, there }) {
   const source = new EventSource(address("live", { signal: names, since: seconds(since) }));
   source.addEventListener("open", there);

@@ -1,4 +1,4 @@
-// What all charts' axes have in common: colours of the theme, ranges, marks.
+// Common parts of all charts' axes: colours of the theme, ranges, marks.
 
 import { timeTicks } from "./format.js";
 
@@ -24,8 +24,8 @@ export const figureAxis = (label, more = {}) =>
   axis({ values: (_, ticks) => ticks.map((tick) => tickText(tick, ticks)), label: label || undefined,
     labelSize: label ? 18 : 0, ...more });
 
-// The axes of values of a chart: {key, scale, label, own, side, min, max, invert}. Signals of one unit share one, unless
-// one has its own; they stand left and right in turn where nobody has chosen.
+// The axes of values of a chart: {key, scale, label, own, side, min, max, invert}. Signals of one unit share
+// one, unless a signal has its own; without a choice of the user they are placed left and right in turn.
 export function valueAxes(series, wanted = {}) {
   const keys = [...new Set(series.map((each) => axisKey(each, wanted)))];
   return (keys.length ? keys : [""]).map((key, index) => {
@@ -40,7 +40,7 @@ export function valueAxes(series, wanted = {}) {
 
 export const axisKey = (series, wanted) => (wanted.of?.[series.signal]?.own ? series.signal : series.unit);
 
-// As uPlot has them, in the colour of the line where there is only one.
+// The axes for uPlot, in the colour of the line if there is only one.
 export function drawnAxes(axes, width, log = false) {
   return axes.map(({ scale, label, side, colour: own }, index) =>
     figureAxis(label, { ...(log ? LOG : {}), scale, side: side === "right" ? 1 : 3, size: width < 500 ? fitting : 68,
@@ -48,7 +48,7 @@ export function drawnAxes(axes, width, log = false) {
       stroke: axes.length > 1 && own ? own : colour("quiet") }));
 }
 
-// On a narrow screen an axis is as wide as its marks; uPlot asks again with what came of it.
+// On a narrow screen an axis is as wide as its marks; uPlot calls this again with the result.
 function fitting(plot, marks, index, again) {
   return again > 1 ? plot.axes[index]._size : 20 + 7 * Math.max(2, ...(marks ?? []).map((mark) => mark.length));
 }
@@ -58,7 +58,7 @@ export const valueScales = (axes, log = false) =>
     ...(log ? { distr: 3 } : {}), dir: invert ? -1 : 1,
     range: (_, low, high) => chosen(log ? decades(low, high) : roomy(low, high), min, max, log) }]));
 
-// The range that somebody has chosen, each end or both; what makes no range is not taken.
+// The range chosen by the user, one end or both; an invalid range is ignored.
 function chosen([low, high], min, max, log) {
   const from = min ?? low, to = max ?? high;
   if (log && !(from > 0)) return [low, high];
@@ -67,7 +67,7 @@ function chosen([low, high], min, max, log) {
   return min === undefined ? [to - room, to] : [from, from + room];
 }
 
-// What a logarithmic axis can show: nothing at or below 0.
+// The values for a logarithmic axis: none at or below 0.
 export const shownOn = (log) => (value) => (log && !(value > 0) ? null : value);
 
 function roomy(low, high) {
@@ -86,7 +86,8 @@ function decades(low, high) {
   return [low / room, high * room];
 }
 
-// Marks of a logarithmic axis: powers of ten, parts of them where there are few, even steps within one.
+// Marks of a logarithmic axis: powers of ten, fractions of them if there are few, even steps within one
+// decade.
 function powers(low, high) {
   const span = Math.log10(high / low), first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
   let marks = [];

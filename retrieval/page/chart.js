@@ -1,4 +1,4 @@
-// One chart: what it shows of its signals is a view's; this asks, keeps and draws.
+// One chart: its view determines the content; this module requests, keeps and draws.
 
 import * as api from "./api.js";
 import { colourOf, theme } from "./axes.js";
@@ -16,8 +16,8 @@ import { Waveform } from "./waveform.js";
 const VIEWS = { trend: Trend, compare: Trend, values: Values, histogram: Figures, spectrum: Figures };
 
 export class Chart {
-  // `known` has what is known of each signal; `calls` are what the page does: failed, worked, zoom, and alter, which
-  // changes what is wanted.
+  // `known` has the description of each signal; `calls` are functions of the page: failed, worked, zoom, and
+  // alter, which changes the settings of a chart.
   constructor(root, wanted, known, calls) {
     this.root = root;
     this.plot = root.querySelector(".plot");
@@ -49,14 +49,14 @@ export class Chart {
     return names.length > 3 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more` : names.join(", ");
   }
 
-  // Fetches what is shown and draws it. A later call ends an earlier one.
+  // Fetches the data of the shown time and draws them. A later call ends an earlier one.
   async load(time) {
     this.running?.abort();
     this.running = new AbortController();
     const { signal } = this.running;
     this.root.classList.add("busy");
     if (!this.time) this.note("Reading…");
-    this.meanwhile = []; // what the live stream brings until the answer is there
+    this.meanwhile = []; // samples of the live stream that arrive before the answer
     try {
       const found = await this.view.fetch(time, signal);
       if (signal.aborted) return;
@@ -78,7 +78,7 @@ export class Chart {
     }
   }
 
-  // How long it took from the click to the frame that shows the chart: an entry of the browser's performance list.
+  // The time from the click to the frame that shows the chart: an entry of the browser's performance list.
   measure() {
     const { begun } = this;
     this.begun = undefined;
@@ -110,7 +110,7 @@ export class Chart {
     this.plot.ariaLabel = `Chart of ${values.join("; ")}, from ${timeText(this.time.from)} to ${timeText(this.time.to)}`;
   }
 
-  // Draws by uPlot: what is there takes the new data where only these have changed.
+  // Draws with uPlot: the existing plot takes the new data if only these have changed.
   render(options, data) {
     const shape = JSON.stringify([options.series.map((one) => [one.label, one.stroke, one.scale, one.dash, one.kind]),
       options.padding, options.axes.map((axis) => [axis.stroke, axis.label, axis.side]), options.bands.length,
@@ -130,7 +130,7 @@ export class Chart {
     this.note(this.series.every((each) => !(each.at ?? each.values).length) ? "No samples in this time" : "");
   }
 
-  // Another look of the same signals in the same view: nothing is read for it.
+  // Changes the look of the same signals in the same view, without a request.
   isAlike(wanted) {
     const { mode, signals } = this.wanted;
     return wanted.mode === mode && JSON.stringify(wanted.signals) === JSON.stringify(signals);
@@ -140,18 +140,19 @@ export class Chart {
     return Boolean(this.wanted.of?.[name]?.hide);
   }
 
-  // The colour of a signal: chosen, else by its place among the signals of the chart, also beside an earlier time.
+  // The colour of a signal: the chosen one, otherwise by its place among the signals of the chart, also in a
+  // comparison with an earlier time.
   colourOf(name) {
     return this.wanted.of?.[name]?.colour ?? colourOf(Math.max(0, this.wanted.signals.indexOf(name)));
   }
 
-  // --- the axes of values, by the names of their scales: shares of what is shown, from 0 at the least
+  // --- the axes of values, by the names of their scales: fractions of the shown range, from 0 at the minimum
 
   axisOf(scale) {
     return this.view.axes.find((axis) => axis.scale === scale);
   }
 
-  // The value at a share of a scale, which is even in decades on a logarithmic axis.
+  // The value at a fraction of a scale; fractions of a logarithmic axis are in decades.
   valueAt(scale, share) {
     const { min, max } = this.drawn.scales[scale];
     return this.wanted.log ? min * (max / min) ** share : min + (max - min) * share;
@@ -177,7 +178,7 @@ export class Chart {
     if (axis) this.calls.alter(this, (wanted) => setAxis(wanted, axis.key, { min: undefined, max: undefined }));
   }
 
-  // Shows an element in the place of a drawing.
+  // Shows an element in place of a drawing.
   show(element) {
     this.drawn?.destroy();
     this.drawn = null;
@@ -194,12 +195,12 @@ export class Chart {
     legend(this.root.querySelector(".legend"), this);
   }
 
-  // The instant at a place of the window.
+  // The instant at a position in the window.
   timeAt(clientX) {
     return this.timeOf(clientX - this.drawn.over.getBoundingClientRect().left);
   }
 
-  // The instant at a place of the drawing.
+  // The instant at a position in the drawing.
   timeOf(left) {
     return this.drawn.posToVal(left, "x") * 1000;
   }
@@ -212,7 +213,7 @@ export class Chart {
     return this.plot.querySelector("canvas")?.toDataURL("image/png");
   }
 
-  // Of the first signal and the time shown.
+  // A file name from the first signal and the time shown.
   fileName() {
     const [first, ...others] = this.wanted.signals, day = (at) => timeText(at).replaceAll(/[-:]/g, "").replace(" ", "T");
     const name = first.replaceAll(/[^A-Za-z0-9_.-]+/g, "_") + (others.length ? `_and_${others.length}` : "");
@@ -232,5 +233,5 @@ export class Chart {
   }
 }
 
-// As many digits as a range of this size needs.
+// The number of digits for a range of this size.
 const rounded = (value, size) => Number(value.toFixed(Math.max(0, Math.min(20, 4 - Math.floor(Math.log10(size))))));

@@ -1,4 +1,4 @@
-// The charts of the page: made from the state, kept while it is the same.
+// The charts of the page: made from the state, and kept while it is unchanged.
 
 import * as api from "./api.js";
 import { Chart } from "./chart.js";
@@ -15,7 +15,7 @@ const empty = document.getElementById("empty");
 const template = document.getElementById("chart");
 const known = new Map();
 const charts = [];
-let begun; // when a signal was chosen whose chart is not there yet
+let begun; // the time at which the signal of a chart that is not drawn yet was chosen
 
 export const know = (signal) => known.set(signal.signal, signal);
 
@@ -23,7 +23,7 @@ export async function learn(names) {
   for (const [name, signal] of await api.describe(names.filter((each) => !known.has(each)))) known.set(name, signal);
 }
 
-// As learn, but of a link, which may name signals that are no more: these are returned.
+// Like learn, for a link, which may name signals that no longer exist: these are returned.
 export async function learnThere(names) {
   try {
     await learn(names);
@@ -35,7 +35,7 @@ export async function learnThere(names) {
   return (await Promise.all(names.map((name) => learnThere([name])))).flat();
 }
 
-// Opens a chart of a signal, or adds it to the chart at the place `onto`.
+// Opens a chart of a signal, or adds the signal to the chart at index `onto`.
 export async function open(name, onto = null) {
   begun = performance.now();
   try {
@@ -93,7 +93,7 @@ export function appendAll(values) {
   for (const chart of charts) chart.append(values, time);
 }
 
-// Draws what is there again: for another time, until its data have come, or another look.
+// Draws the present data again: for another time, until its data have arrived, or with another look.
 export function drawAll(time) {
   for (const chart of charts) {
     if (time && chart.time && chart.view.isTime) chart.time = time;
@@ -110,7 +110,7 @@ export function moveCursors() {
   }, 60);
 }
 
-// Changes what is wanted of a chart. `why`: as of change; a step that one goes back from, where nothing is said.
+// Changes the settings of a chart. `why` as in change; by default a step that Back undoes.
 function alter(chart, work, why = { step: true }) {
   const wanted = copy(), index = charts.indexOf(chart);
   work(wanted[index]);
@@ -176,7 +176,7 @@ function wire(chart) {
   droppable(chart.root, (name) => open(name, index()));
 }
 
-// What the chart shows; the time beside it may be any.
+// The contents of the chart; the time of the comparison may be any.
 function modes(chart, chosen) {
   const list = chart.root.querySelector(".mode"), entry = chart.root.querySelector(".beside");
   const { mode } = chart.wanted;
@@ -201,7 +201,7 @@ function modes(chart, chosen) {
   });
 }
 
-// The answer is read before it is a file, so that what the server has refused is said.
+// The answer is read before it becomes a file, so that a refusal of the server is shown.
 async function save(chart, form) {
   if (!form) return;
   const link = document.createElement("a");

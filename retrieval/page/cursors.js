@@ -1,4 +1,4 @@
-// Two cursors on every chart of time: lines that one moves, and the values at them.
+// Two cursors on every chart of time: movable lines, and the values at them.
 
 import { durationText, timeText, valueText } from "./format.js";
 import { between, isState, nearest, placeAt } from "./series.js";
@@ -25,7 +25,7 @@ export class Cursors {
     made.addEventListener("pointermove", (event) => {
       if (made.hasPointerCapture(event.pointerId)) this.move(name, this.chart.timeAt(event.clientX));
     });
-    // a drag from here is no zoom
+    // a drag from here does not zoom
     for (const kind of ["mousedown", "dblclick"]) made.addEventListener(kind, (event) => event.stopPropagation());
     made.addEventListener("keydown", (event) => this.key(name, event));
     return made;
@@ -36,7 +36,7 @@ export class Cursors {
     change({ [name]: Math.min(time.to, Math.max(time.from, to)) });
   }
 
-  // From sample to sample, by a tenth of the time, or to its ends.
+  // Moves a cursor from sample to sample, by a tenth of the time, or to its ends.
   key(name, event) {
     const { time, series } = this.chart, at = state[name], tenth = (time.to - time.from) / 10;
     const times = series[0]?.at ?? [], place = nearest(times, at);

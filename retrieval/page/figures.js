@@ -1,4 +1,4 @@
-// Histogram and spectrum of what is shown.
+// Histogram and spectrum of the shown samples.
 
 import * as api from "./api.js";
 import { histogram, spectrum } from "./analysis.js";

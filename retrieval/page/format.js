@@ -1,4 +1,4 @@
-// Numbers and times as people read them.
+// Formats numbers and times for display.
 
 import { instantOf, parts } from "./zones.js";
 
@@ -10,7 +10,7 @@ export function timeText(milliseconds, fine = false) {
   return fine ? `${text}.${String(below).padStart(3, "0")}` : text;
 }
 
-// Marks on an axis of time, `step` seconds apart; the day stands where it begins and at the first mark.
+// Marks on an axis of time, every `step` seconds; the first mark and the first of each day show the date.
 export function timeTicks(ticks, step) {
   let day = "";
   return ticks.map((tick) => {
@@ -23,7 +23,7 @@ export function timeTicks(ticks, step) {
   });
 }
 
-// For an input of the kind datetime-local, and back.
+// Converts to the value of an input of type datetime-local, and back.
 export const inputText = (milliseconds) => timeText(milliseconds).replace(" ", "T");
 export const inputTime = instantOf;
 
@@ -64,7 +64,7 @@ export function durationText(milliseconds) {
   return sign + parts.join(" ");
 }
 
-// A long name may break where its parts end.
+// A long name may break after its parts.
 export function breakable(name) {
   return name.split(/(?<=[/:._-])/).flatMap((part) => [part, document.createElement("wbr")]);
 }

@@ -1,14 +1,14 @@
-// Moving and scaling a chart by wheel, mouse and fingers: its time, and each axis of values.
+// Moves and scales a chart by wheel, mouse and fingers: its time, and each axis of values.
 
 import { shownTime, step } from "./state.js";
 import { back, setTime } from "./time.js";
 
-const ONE_GO = 700; // milliseconds: turns of the wheel that follow each other so fast are one step
+const ONE_GO = 700; // milliseconds: turns of the wheel within this time are one step
 
 export function gestures(chart) {
   const { plot } = chart;
-  const held = new Map(); // pointers that move or scale, and where they are
-  let turned = 0, pulled = null; // of the axis of values that is moved: its scale, where the pointer was
+  const held = new Map(); // pointers that move or scale, with their positions
+  let turned = 0, pulled = null; // the moved axis of values: its scale, and the last position of the pointer
   const isOfTime = () => chart.view.isTime && chart.drawn;
   const width = () => chart.drawn.over.clientWidth;
 
@@ -22,14 +22,15 @@ export function gestures(chart) {
     setTime(at - (at - from) * factor, at + (to - at) * factor, { later: true });
   }
 
-  // The scale of values whose axis an element is of; undefined is none.
+  // The scale of values to whose axis an element belongs, or undefined.
   function scaleAt(element) {
     const axis = element.closest(".u-axis");
     const scale = axis && chart.drawn?.axes.find((each) => each._el === axis)?.scale;
     return scale === "x" ? undefined : scale ?? undefined;
   }
 
-  // Of the axis of values: the place of the window, from 0 at its least value to 1 at its greatest.
+  // The position in the window as a fraction of the axis of values, from 0 at its minimum to 1 at its
+  // maximum.
   function share(scale, clientY) {
     const box = chart.drawn.over.getBoundingClientRect(), part = 1 - (clientY - box.top) / box.height;
     return chart.drawn.scales[scale].dir === -1 ? 1 - part : part;
@@ -49,7 +50,7 @@ export function gestures(chart) {
     if (!isOfTime()) return;
     const sideways = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
     const list = plot.closest("#charts");
-    // where the charts scroll the wheel is for that
+    // if the charts scroll, the wheel scrolls them
     if (!sideways && !event.ctrlKey && list.scrollHeight > list.clientHeight) return;
     event.preventDefault();
     turned = event.timeStamp;
@@ -99,7 +100,7 @@ export function gestures(chart) {
       held.delete(event.pointerId);
     });
   }
-  // what moves the time is no zoom of uPlot's
+  // a gesture that moves the time must not zoom in uPlot
   plot.addEventListener("mousedown", (event) => (held.size || pulled) && event.stopPropagation(), { capture: true });
   plot.addEventListener("dblclick", (event) => {
     const scale = chart.view.isTime && scaleAt(event.target);

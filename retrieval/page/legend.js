@@ -1,4 +1,4 @@
-// The list below a chart: each signal, its colour, and its current value as the view shows it.
+// The list below a chart: each signal, its colour, and its current value in the form of the view.
 
 export function legend(list, chart) {
   const { series, view } = chart;

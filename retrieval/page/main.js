@@ -1,4 +1,4 @@
-// The page: what is shown follows the state; buttons and keys change it.
+// The page: its display follows the state; buttons and keys change the state.
 
 import * as api from "./api.js";
 import { appendAll, build, drawAll, know, learnThere, loadAll, moveCursors, open } from "./charts.js";
@@ -10,7 +10,7 @@ import { back, follow, scale, shift, showTime } from "./time.js";
 import { facility, isZone } from "./zones.js";
 
 const by = (id) => document.getElementById(id);
-const FOLLOWED = 7200_000; // a longer time comes in points that stand for more than what arrives in a second
+const FOLLOWED = 7200_000; // the points of a longer time represent more than the samples of a second
 let stopLive = null, statusClock = null, reload = null, refreshed = 0;
 
 function connect() {
@@ -32,7 +32,7 @@ function connect() {
     },
     there: () => {
       worked("live");
-      if (isLost) refresh(); // what has come meanwhile
+      if (isLost) refresh(); // samples that have arrived meanwhile
       isLost = false;
     },
   });
@@ -59,7 +59,7 @@ function watchStatus() {
   statusClock = setInterval(look, 5000);
 }
 
-// --- what is shown follows the state
+// --- the display follows the state
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 let shown = {};
@@ -111,7 +111,7 @@ function toggleCursors() {
   change(off ? { a: null, b: null } : { a: from + third, b: to - third });
 }
 
-// The charts alone, on the whole screen where the browser lets them.
+// The charts alone, on the whole screen if the browser allows it.
 function hang(wall) {
   change({ wall });
   if (wall) document.documentElement.requestFullscreen?.().catch(() => {});
@@ -183,10 +183,10 @@ zoneEntry.addEventListener("change", () => {
 
 // --- from the address
 
-// Where the browser has gone back or forth, the zone and the theme stay.
+// When the browser goes back or forward, the zone and the theme stay.
 addEventListener("hashchange", () => begin(history.state === null));
 
-let isBegun = false; // what is known of the signals is there
+let isBegun = false; // the descriptions of the signals have arrived
 async function begin(look = true) {
   const left = read(look);
   if (left) say(left);

@@ -1,4 +1,4 @@
-// What is drawn over the lines: limits, and what happened to the readings.
+// Marks over the lines: limits, and events of the readings.
 
 import { colour } from "./axes.js";
 import { timeText } from "./format.js";
@@ -21,7 +21,7 @@ export function limitLines(plot, axes) {
   for (const { own, scale } of axes) {
     for (const limit of own.flatMap((each) => each.limits ?? [])) {
       const y = plot.valToPos(limit, scale, true);
-      if (!Number.isFinite(y)) continue; // 0 and below of a logarithmic axis
+      if (!Number.isFinite(y)) continue; // values at or below 0 on a logarithmic axis
       ctx.beginPath();
       ctx.moveTo(bbox.left, y);
       ctx.lineTo(bbox.left + bbox.width, y);
@@ -31,7 +31,7 @@ export function limitLines(plot, axes) {
   ctx.restore();
 }
 
-// A mark above the lines for each event, as long as it lasted; where rows are missing the ground is shaded.
+// A mark above the lines for each event, as long as the event; the background of missing rows is shaded.
 export function eventMarks(plot, events) {
   const { ctx, bbox } = plot, ratio = devicePixelRatio;
   const right = bbox.left + bbox.width;
@@ -50,7 +50,7 @@ export function eventMarks(plot, events) {
   ctx.restore();
 }
 
-// The same as text: a line with their number, which opens.
+// The same as text: a line with their number, which can be opened.
 export function eventList(events) {
   if (!events.length) return [];
   const counts = new Map();

@@ -1,4 +1,4 @@
-// The look of one signal on a chart: its colour, its line, its axis and the range of that.
+// The look of one signal on a chart: its colour, its line, its axis and the axis's range.
 
 import { axisKey } from "./axes.js";
 import { isState } from "./series.js";
@@ -6,9 +6,9 @@ import { setAxis, setSignal } from "./state.js";
 
 const root = document.getElementById("look");
 const part = (name) => root.querySelector(`[name=${name}]`);
-let take = () => {}; // what a change does
+let take = () => {}; // the function that a change calls
 
-// Opens it beside `button`; `alter` changes what is wanted of the chart.
+// Opens the menu beside `button`; `alter` changes the settings of the chart.
 export function menu(chart, name, button, alter) {
   const signal = chart.of(name), fill = () => {
     const { wanted } = chart, key = axisKey({ ...signal, signal: name }, wanted), axis = wanted.axes?.[key] ?? {};

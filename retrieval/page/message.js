@@ -1,7 +1,7 @@
 // The line below the head for errors and confirmations.
 
 const line = document.getElementById("message");
-const failures = new Map(); // words of what failed last, by what it was, until it succeeds
+const failures = new Map(); // the last message of each failed action, until it succeeds
 
 export function say(words, good = false) {
   line.className = good ? "good" : "";
@@ -15,7 +15,7 @@ export function failed(error, what) {
   say(words);
 }
 
-// What had failed works again, or is gone: its words go, those of others stay.
+// A failed action works again, or is gone: removes its message; those of others stay.
 export function worked(what) {
   const words = failures.get(what);
   if (failures.delete(what) && line.textContent === words) say([...failures.values()].at(-1) ?? "");

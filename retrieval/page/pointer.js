@@ -1,4 +1,4 @@
-// What stands at the pointer: the time, and the value of each signal there.
+// The box at the pointer: the time, and the value of each signal there.
 
 import { timeText } from "./format.js";
 
@@ -9,12 +9,12 @@ export class Pointer {
     this.chart = chart;
     this.box = document.createElement("div");
     this.box.className = "pointer";
-    this.box.ariaHidden = "true"; // the values stand in the legend, too
+    this.box.ariaHidden = "true"; // the legend shows the values, too
   }
 
   show() {
     const { drawn, view } = this.chart, { left, event } = drawn?.cursor ?? {};
-    // of the chart with the pointer, not of those that show the same instant
+    // for the chart with the pointer, not for those that show the same instant
     if (!drawn || !(left >= 0) || !event) {
       this.box.remove();
       return;

@@ -1,4 +1,4 @@
-// The list of signals that is searched as one types.
+// The list of signals, searched while the user types.
 
 import { findSignals } from "./api.js";
 import { breakable } from "./format.js";
@@ -21,7 +21,7 @@ export function search(box, list, count, { chosen, failed, worked }) {
   }
 
   function show(signals) {
-    // an item that is dragged must stay
+    // a dragged item must stay
     if (dragged) {
       held = signals;
       return;
@@ -50,7 +50,7 @@ export function search(box, list, count, { chosen, failed, worked }) {
     select(0);
   }
 
-  // Words that find something here: the last parts of names.
+  // Words to search for, as examples: the last parts of names.
   function exemplify(signals) {
     const words = signals.flatMap(({ signal, table }) => signal.replace(table, "").match(/[A-Za-z]{3,}/g)?.at(-1) ?? []);
     const [first, second] = new Set(words);

@@ -1,4 +1,5 @@
-// What the server gives of a signal, as the charts have it: points at `at` (milliseconds), with mean, min, max, n.
+// The server's answers for a signal in the form of the charts: points at `at` (milliseconds), with mean, min,
+// max, n.
 
 export const isWaveform = (signal) => signal.type.endsWith("[]");
 export const isText = (signal) => signal.type.startsWith("varchar") && !isWaveform(signal);
@@ -10,7 +11,7 @@ export const isHeld = (signal) => ["smallint", "int", "bigint"].includes(signal.
 const HALF = 0.0005; // of a microsecond, in milliseconds
 export const FIGURES = ["mean", "min", "max", "last", "n"];
 
-// Of a trend: the point stands in the middle of what it is of.
+// A trend's point is placed in the middle of its interval.
 export function ofTrend(series) {
   const at = series.width ? series.time.map((time) => time + series.width * 500) : [...series.time];
   return { ...series, at, usual: usualStep(at, series.width) };
@@ -34,7 +35,7 @@ export function append(series, samples) {
   series.usual ||= usualStep(series.at, series.width);
 }
 
-// Forgets what is before an instant, but for the last point of it.
+// Removes the points before an instant, except the last of them.
 export function forget(series, before) {
   const first = series.at.findIndex((at) => at >= before);
   if (first > 200) for (const name of ["at", ...FIGURES]) series[name].splice(0, first - 1);
@@ -46,7 +47,7 @@ function usualStep(at, width) {
   return Math.max(steps[steps.length >> 1] ?? 0, width * 1000);
 }
 
-// A line breaks where there are rows without a reading, and where points are missing for long.
+// Interrupts a line where rows have no reading, and where points are missing for long.
 export function withGaps({ at, mean, min, max, usual }) {
   const made = { at: [], mean: [], min: [], max: [] };
   for (let index = 0; index < at.length; index++) {
@@ -62,8 +63,8 @@ export function withGaps({ at, mean, min, max, usual }) {
   return made;
 }
 
-// Of values on the times of several series: what lies beside a null and is of another series (undefined) is null
-// too, for a line breaks between the neighbours of a null.
+// For values on the times of several series: times of other series (undefined) next to a null become null
+// too, because a line breaks between the neighbours of a null.
 export function withWideGaps(values) {
   const made = [...values];
   for (const [first, step] of [[0, 1], [values.length - 1, -1]]) {
@@ -74,14 +75,14 @@ export function withWideGaps(values) {
   return made;
 }
 
-// The places of values that stand alone, without a value of the same series beside them: no line leads there.
+// The places of single values, without a neighbour of the same series: no line leads there.
 export function lone(values) {
   const own = [...values.keys()].filter((place) => values[place] !== undefined);
   const isNone = (place) => place === undefined || values[place] === null;
   return own.filter((place, index) => !isNone(place) && isNone(own[index - 1]) && isNone(own[index + 1]));
 }
 
-// The place of the last time that is not after an instant; -1 where all are.
+// The place of the last time that is not after an instant; -1 if all are.
 export function until(times, instant) {
   let low = 0, high = times.length;
   while (low < high) {
@@ -105,7 +106,7 @@ export function placeAt(series, instant) {
   return series.usual && far > 5 * series.usual ? -1 : place;
 }
 
-// Least, greatest and mean of what lies from one instant to another; null where nothing does.
+// Minimum, maximum and mean from one instant to another; null without points.
 export function between(series, from, to) {
   let n = 0, sum = 0, min = Infinity, max = -Infinity;
   for (let place = until(series.at, from - HALF) + 1; place < series.at.length && series.at[place] <= to; place++) {

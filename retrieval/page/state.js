@@ -1,6 +1,7 @@
-// What the page shows, kept in its address, so that a link shows the same and the browser's Back goes back in it.
+// The displayed state, kept in the page's address, so that a link shows the same and the browser's Back
+// undoes a change.
 
-export const MOST = { charts: 24, signals: 500 }; // of an address; the server answers for no more signals at once
+export const MOST = { charts: 24, signals: 500 }; // limits of an address, and of a request
 
 export const state = {
   view: "trends",
@@ -11,17 +12,17 @@ export const state = {
   zone: "", // "" is this machine's, "facility", or a name of the IANA database
   theme: "",
   wall: false,
-  a: null, // cursors: milliseconds, null is none
+  a: null, // cursors: milliseconds; null: no cursor
   b: null,
-  // {signals: [names], mode, log, stats, of, axes}; log and stats are there where they are on.
-  // of: by signal {colour, line, own, hide}; axes: by unit, or by signal where it has its own, {min, max, invert, side}
+  // {signals: [names], mode, log, stats, of, axes}; log and stats exist if they are on. of: by signal
+  // {colour, line, own, hide}; axes: by unit, or by signal if it has its own, {min, max, invert, side}
   charts: [],
 };
 
 const listeners = new Set();
 export const onChange = (listener) => listeners.add(listener);
 
-// `why.step`: the browser's Back goes back from it. `why.later`: one of many small changes.
+// `why.step`: the browser's Back undoes it. `why.later`: one of many small changes.
 export function change(values, why = {}) {
   Object.assign(state, values);
   for (const listener of listeners) listener(why);
@@ -33,15 +34,15 @@ export function shownTime(now = Date.now()) {
   return state.live ? { from: now - state.length, to: now } : { from: state.from, to: state.to };
 }
 
-// The next change is one to go back from, whatever it is.
+// The next change is a step for the browser's Back, whatever it is.
 let isStep = false;
 export const step = () => { isStep = true; };
 
-// How many steps of this page lie before the one shown.
+// The number of steps of this page before the one shown.
 export const depth = () => history.state?.depth ?? 0;
 
-// A browser takes no more than some changes of the address in a second. One that was entered meanwhile stays, and
-// is read when its event comes.
+// A browser limits the changes of the address per second. An address that the user enters meanwhile stays,
+// and is read when its event arrives.
 let pending, known = location.hash;
 function write() {
   pending ??= setTimeout(() => {
@@ -58,7 +59,7 @@ function write() {
   }, 100);
 }
 
-// Options behind a name: flags, and values with =.
+// Options after a name: flags, and values with =.
 const withOptions = (name, options = {}) =>
   [encodeURIComponent(name), ...Object.entries(options).map(([key, value]) =>
     value === true ? key : `${key}=${encodeURIComponent(value)}`)].join(";");
@@ -69,7 +70,7 @@ function chartText({ mode, log, stats, signals, of = {}, axes = {} }) {
     ...Object.entries(axes).map(([key, options]) => `=${withOptions(key, options)}`)].join(",");
 }
 
-// The address of what is shown.
+// The address of the displayed state.
 export function address() {
   const query = new URLSearchParams();
   if (state.view !== "trends") query.set("view", state.view);
@@ -83,7 +84,7 @@ export function address() {
   else if (state.zone) query.set("zone", state.zone);
   if (state.theme) query.set("theme", state.theme);
   if (state.wall) query.set("wall", "1");
-  // to the microsecond, which a row's time has
+  // to the microsecond, as a row's time
   for (const name of ["a", "b"]) if (state[name] !== null) query.set(name, (state[name] / 1000).toFixed(6));
   return `${location.origin}${location.pathname}#${query}`;
 }
@@ -92,7 +93,7 @@ function decoded(text) {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // a link that somebody has typed
+    return text; // a typed link
   }
 }
 
@@ -131,7 +132,7 @@ function chartOf(text) {
   return tidy({ mode, signals, log: flags.includes("log"), stats: flags.includes("stats"), of, axes });
 }
 
-// A chart without what is not set: two that show the same are the same.
+// A chart without unset options, so that two that show the same are equal.
 export function tidy(chart) {
   const { mode, signals, log, stats } = chart, made = { mode, signals };
   if (log) made.log = true;
@@ -153,7 +154,8 @@ export function setSignal(chart, name, options) {
   chart.of = { ...chart.of, [name]: { ...chart.of?.[name], ...options } };
 }
 
-// Reads the address; returns what of it is not shown, in words. Without `look` the zone and the theme stay.
+// Reads the address; returns messages about the parts that cannot be shown. Without `look` the zone and the
+// theme stay.
 export function read(look = true) {
   known = location.hash;
   const query = new URLSearchParams(location.hash.slice(1)), left = [];

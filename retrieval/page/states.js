@@ -1,10 +1,10 @@
-// Bits and texts as bars below the lines: one bar a signal, one piece a state.
+// Bits and texts as bars below the lines: one bar per signal, one piece per state.
 
 import { theme } from "./axes.js";
 import { valueText } from "./format.js";
 import { isSeverity, isText } from "./series.js";
 
-// The severities of EPICS, in the colours that control rooms know: [name, ground, words on it].
+// The severities of EPICS, in the usual colours of control rooms: [name, background, text].
 const SEVERITIES = [["NO_ALARM", "#2b8a3e", "#ffffff"], ["MINOR", "#ffd43b", "#17212b"], ["MAJOR", "#c92a2a", "#ffffff"],
   ["INVALID", "#a61e9d", "#ffffff"]];
 const GROUNDS = {
@@ -52,19 +52,20 @@ export function states(chart, bars, time) {
 export const stateText = (value, series) =>
   (isSeverity(series) && SEVERITIES[value]?.[0]) || valueText(value, series.type);
 
-// The colours of a severity, or of a text among those that the series has; null for a bit, which has its line's.
+// The colours of a severity, or of a text among those of the series; null for a bit, which has the colour of
+// its line.
 function lookOf(value, series) {
   const severity = SEVERITIES.find(([name], number) => value === name || (isSeverity(series) && value === number));
   if (severity) return { ground: severity[1], words: severity[2] };
   if (!isText(series)) return null;
-  const seen = series.seen ??= new Map(); // a text keeps its colour while the chart is there
+  const seen = series.seen ??= new Map(); // a text keeps its colour while the chart exists
   if (!seen.has(value)) seen.set(value, seen.size);
   const grounds = GROUNDS[theme()] ?? GROUNDS.light;
   return { ground: grounds[seen.get(value) % grounds.length], words: theme() === "dark" ? "#0f1419" : "#ffffff" };
 }
 
-// Neighbours with the same value are one piece, unless points are missing for long between them, as in withGaps;
-// the last lasts as long as samples usually do.
+// Neighbours with the same value are one piece, unless points are missing between them for long, as in
+// withGaps; the last one gets the usual duration of a sample.
 export function pieces(series, time) {
   const found = [];
   const steps = series.at.slice(1).map((at, index) => at - series.at[index]).sort((a, b) => a - b);

@@ -5,7 +5,7 @@ import { ageText, sizeText, timeText } from "./format.js";
 
 const DAY = 86_400_000, MINUTE = 60_000;
 
-// Shows each part when it is there: the tables wait neither for the events nor for the size of the disk.
+// Shows each part when it arrives: the tables wait neither for the events nor for the size of the disk.
 export async function showStatus(root) {
   const now = Date.now(), day = { from: now - DAY, to: now };
   if (!root.querySelector("#tables tbody tr")) {
@@ -13,7 +13,7 @@ export async function showStatus(root) {
       fill(root.querySelector(`#${name} tbody`), [], null, columns, "Reading…");
     }
   }
-  // where a node is away, the tables of the others are shown
+  // if a node cannot be reached, the tables of the others are shown
   const orError = (asked) => asked.catch((error) => error);
   const parts = { events: orError(events(day)), losses: orError(losses(day)), room: disk() };
   const found = { answer: await tables() };
@@ -31,7 +31,7 @@ function showParts(root, { answer, events: events_, losses: losses_, room }) {
   const rows = answer.tables.map((table) => {
     const [newest, called] = [table.newest, table.called].map((time) => (time ? Date.parse(time) : null));
     const ahead = newest !== null && newest > server + MINUTE;
-    // the time of a row that is ahead does not say when it came
+    // the time of a row that is ahead of the clock is not its time of arrival
     const came = Math.max(called ?? -Infinity, newest === null || ahead ? -Infinity : newest);
     const age = newest === null || came === -Infinity ? null : (server - came) / 1000;
     return { ...table, age, mood: mood(table, age, ahead) };

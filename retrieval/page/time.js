@@ -1,4 +1,4 @@
-// The time that is shown: moved, scaled, entered, or following the machine.
+// The displayed time: moved, scaled, entered, or following the machine.
 
 import { inputText, inputTime } from "./format.js";
 import { say } from "./message.js";
@@ -6,7 +6,7 @@ import { change, depth, shownTime, state } from "./state.js";
 
 const by = (id) => document.getElementById(id);
 
-// `later`: one of many small changes, which the data follow when they are over.
+// `later`: one of many small changes; data are requested after the last of them.
 export function setTime(from, to, { later = false } = {}) {
   if (!(to - from >= 1)) return;
   change({ live: false, from, to, length: to - from }, { later, step: !later });
@@ -22,7 +22,7 @@ export function scale(factor) {
   setTime(middle - half, middle + half);
 }
 
-// To what this page showed before, as the browser's Back.
+// Goes back to the previous state of this page, like the browser's Back.
 export function back() {
   if (depth()) history.back();
 }
@@ -31,7 +31,8 @@ export function follow(on) {
   change(on ? { live: true } : { live: false, ...shownTime() }, { step: true });
 }
 
-// Puts the shown time into the controls. `isLater`: it has only gone on, and what is being entered stays.
+// Puts the shown time into the controls. `isLater`: the time has only moved on, and an unfinished input
+// stays.
 export function showTime(isLater = false) {
   const { from, to } = shownTime();
   for (const [id, at] of [["from", from], ["to", to]]) {

@@ -1,4 +1,4 @@
-// Signals over time: lines with their bands on axes by unit, states as bars, limits, what happened.
+// Signals over time: lines with their bands on axes by unit, states as bars, limits, events.
 
 import * as api from "./api.js";
 import { drawnAxes, shownOn, timeAxis, valueAxes, valueScales } from "./axes.js";
@@ -12,7 +12,7 @@ import { setAxis } from "./state.js";
 import { states, stateText } from "./states.js";
 import { zoneName } from "./zones.js";
 
-// Of several severities at once the worst counts.
+// The worst of several simultaneous severities counts.
 const stateAt = (series, place) => (isSeverity(series) ? series.max : series.mean)[place];
 
 export class Trend {
@@ -27,12 +27,12 @@ export class Trend {
     this.pointer = new Pointer(chart);
   }
 
-  // How many points are asked for.
+  // The number of points to request.
   get points() {
     return Math.max(100, Math.min(4000, Math.round(this.chart.plot.clientWidth * 1.2)));
   }
 
-  // Milliseconds that the other time lies before the one shown; 0 is none.
+  // Milliseconds from the time of the comparison to the shown time; 0: no comparison.
   get offset() {
     return Number(this.chart.wanted.mode.match(/^compare-(\d+(?:\.\d+)?)$/)?.[1] ?? 0) * 1000;
   }
@@ -59,7 +59,7 @@ export class Trend {
     return names.map((name) => made.get(name));
   }
 
-  // What happened meanwhile comes after the lines, which wait for nothing.
+  // Events are fetched after the lines, which wait for nothing.
   async after(time, abort) {
     const tables = [...new Set(this.chart.wanted.signals.map((name) => this.chart.of(name).table))];
     const found = await Promise.all(tables.map((table) => api.events(time, table, abort)));
@@ -125,16 +125,16 @@ export class Trend {
     const has = (side) => lines.length > 0 && axes.some((axis) => axis.side === side);
     return {
       ms: 1e-3, bands: [], series: [{}],
-      // half a mark of the time, where no axis has room for it
+      // half of a time mark, if no axis has room for it
       padding: [10, has("right") ? 8 : 36, bars.length ? 22 * bars.length + 4 : 0, has("left") ? 0 : 36],
       tzDate: (seconds) => {
         const zone = zoneName(), date = new Date(seconds * 1e3);
         return zone ? uPlot.tzDate(date, zone === "UTC" ? "Etc/UTC" : zone) : date;
       },
       cursor: {
-        // along the time, or along the values where the pointer goes more up than across
+        // along the time, or along the values if the pointer moves more up or down than across
         drag: { x: true, y: true, uni: Infinity, setScale: false }, focus: { prox: 24 },
-        // the other charts show the instant, and leave the rest to this one
+        // the other charts show only the instant
         sync: { key: "charts", scales: ["x", null], filters: { pub: (type) => ["mousemove", "mouseleave"].includes(type) } },
       },
       scales: { x: { time: true, range: () => [from / 1000, to / 1000] }, ...valueScales(axes, log) },
@@ -156,7 +156,7 @@ export class Trend {
 
   zoom(plot) {
     const { left, top, width, height } = plot.select;
-    // what was not dragged over is selected as a whole
+    // the direction without a drag is selected as a whole
     const isOfTime = height >= plot.over.clientHeight - 1;
     if ((isOfTime ? width : height) < 4) return;
     plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
@@ -177,7 +177,7 @@ export class Trend {
     return series.before ? `${series.signal} (before)` : series.signal;
   }
 
-  // The place of the value at the pointer, else of the newest; -1 is none.
+  // The place of the value at the pointer, otherwise of the newest; -1: none.
   placeOf(series) {
     const { drawn } = this.chart, isPointed = drawn && drawn.cursor.left >= 0;
     return isPointed ? placeAt(series, this.chart.timeOf(drawn.cursor.left)) : series.at.length - 1;

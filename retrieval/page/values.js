@@ -1,4 +1,4 @@
-// The points of a trend as a table: to read them, and for those who hear the page.
+// The points of a trend as a table, also for screen readers.
 
 import { timeText, valueText } from "./format.js";
 import { Trend } from "./trend.js";

@@ -47,7 +47,7 @@ export class Waveform {
     }
   }
 
-  // To the row before or after the one shown, of the first signal.
+  // Goes to the row of the first signal before or after the one shown.
   async step(direction) {
     const [name] = this.names, time = this.chart.series[0]?.time ?? state.a ?? this.chart.time.to;
     try {

@@ -2,9 +2,9 @@
 
 import { state } from "./state.js";
 
-export const facility = { zone: "" }; // of the facility file, once the server has told it
+export const facility = { zone: "" }; // of the facility file, after the server has sent it
 
-// The name of the zone shown; undefined is this machine's.
+// The name of the zone shown; undefined: this machine's.
 export const zoneName = () => (state.zone === "facility" ? facility.zone || "UTC" : state.zone || undefined);
 
 export function isZone(name) {
@@ -41,7 +41,7 @@ export function parts(milliseconds) {
   return [...PARTS.map((name) => found[name]), ((milliseconds % 1000) + 1000) % 1000 | 0];
 }
 
-// What an entry of the kind datetime-local means in the zone shown, in milliseconds; NaN where it is none.
+// The instant of an input of type datetime-local in the zone shown, in milliseconds; NaN for an invalid one.
 export function instantOf(text) {
   const zone = zoneName();
   if (zone === undefined) return Date.parse(text);
@@ -51,6 +51,6 @@ export function instantOf(text) {
     return Date.UTC(year, month - 1, ...rest) - at;
   };
   if (Number.isNaN(asUtc)) return NaN;
-  // the offset at the instant itself, which is another one where the clocks have changed in between
+  // the offset at the instant itself, which differs if the clocks have changed in between
   return asUtc - offset(asUtc - offset(asUtc));
 }

@@ -17,7 +17,7 @@ from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal
 from ringlog.schema.column_type import ColumnType
 
-_BLOCK = 65_536  # samples of JSON made at once
+_BLOCK = 65_536  # samples encoded as JSON at once
 
 
 def data(
@@ -31,7 +31,7 @@ def data(
     """The samples from `start` on and before `end`, signal by signal, each oldest first and at most `limit`.
 
     One signal has the columns time and value, several have signal, time and value. Raises Refused (400) for
-    texts beside numbers.
+    texts together with numbers.
     """
 
     def of(signal: Signal) -> Iterator[Samples]:
@@ -57,7 +57,7 @@ def data(
 
 
 def newest(servers: Servers, signals: Sequence[Signal], when: datetime) -> Iterator[bytes]:
-    """The newest reading of each signal at or before an instant, where there is one, as JSON."""
+    """The newest reading of each signal at or before an instant, if any, as JSON."""
 
     def of(signal: Signal) -> Iterator[Samples]:
         found = at(servers, signal, when)
@@ -92,7 +92,7 @@ def rows(
 
 
 def described(signal: Signal) -> dict[str, object]:
-    """A signal as JSON has it."""
+    """A signal as JSON."""
     return {
         "signal": signal.name,
         "table": signal.table,

@@ -10,7 +10,7 @@ from ringlog.retrieval.encoding import Piece, lines
 from ringlog.retrieval.parts import Part, Sink
 
 TIME = pa.timestamp("us", tz="UTC")
-_VALUES = 1 << 17  # of CSV made at once
+_VALUES = 1 << 17  # rows of CSV encoded at once
 
 MEDIA = {
     "json": "application/json",
@@ -21,12 +21,12 @@ MEDIA = {
 
 
 def formed(form: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[Part]:
-    """The batches in a form of MEDIA but json. `schema` is that of all of them."""
+    """The batches in a form of MEDIA except json. They have the same `schema`."""
     if form == "csv":
         return _csv(schema, batches)
     if form == "parquet":
         return _written(batches, lambda sink: pq.ParquetWriter(sink, schema, compression="zstd"), bytes)
-    # what IPC writes are the batches' own buffers, which do not change
+    # IPC writes the batches' own buffers, which do not change
     return _written(batches, lambda sink: pa.ipc.new_stream(sink, schema), memoryview)
 
 

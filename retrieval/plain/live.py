@@ -1,4 +1,4 @@
-"""Live values as Server-Sent Events: new rows of the rings, looked for once a second."""
+"""Live values as Server-Sent Events: the rings are checked for new rows once a second."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -19,9 +19,9 @@ from ringlog.retrieval.signals import Signal, reduced
 from ringlog.retrieval.texts import moment, query
 
 _PASSING = (429, 503, 504)
-"""Statuses of what may be over at the next look."""
-PAUSE = 1.0  # seconds between two looks
-_SILENCE = 15.0  # seconds, after which a comment shows that the connection lives
+"""Statuses of errors that may be over at the next check."""
+PAUSE = 1.0  # seconds between two checks
+_SILENCE = 15.0  # seconds after which a comment keeps the connection alive
 
 
 class Live:
@@ -64,7 +64,7 @@ class Live:
             except Refused as error:
                 if error.status not in _PASSING:
                     raise
-                # those of other servers go on
+                # the streams of other servers continue
                 continue
             text = query(
                 "since",

@@ -1,4 +1,4 @@
-"""Parameter tables: what they are, their rows now or at a time, every version of a row, snapshots."""
+"""Parameter tables: their columns, their rows now or at a time, every version of a row, snapshots."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -54,7 +54,7 @@ def history(
     connection: Connection, table: str, start: datetime | None, end: datetime | None, form: str
 ) -> Iterator[Part]:
     """Every version of every row that was valid at some time from `start` on and before `end`, oldest first;
-    None is no bound. Raises Refused (404).
+    None: no bound. Raises Refused (404).
     """
     _demand(connection, table)
     text = sql.SQL("select * from {}(from_time => {}, to_time => {})").format(

@@ -63,7 +63,7 @@ async def get_description(request: Request) -> Response:
 
 
 async def post_token(request: Request) -> Response:
-    """A bearer token for the login that asks, once PostgreSQL has taken it."""
+    """A bearer token for the request's login, after PostgreSQL has accepted it."""
     if request.headers.get("authorization") is None:
         raise Refused(401, "log in with HTTP Basic", {"WWW-Authenticate": 'Basic realm="ringlog"'})
     login = caller(request)
@@ -89,7 +89,7 @@ async def get_signals(request: Request) -> Response:
 
 
 async def get_signal(request: Request) -> Response:
-    """A signal, with the columns it has been in and since when."""
+    """A signal, with the columns that have stored it and their times."""
     name = request.path_params["name"]
 
     def work(servers: Servers) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def _form(request: Request, default: str = "json") -> str:
 
 
 def _attached(request: Request, form: str, name: str) -> dict[str, str]:
-    """A header that makes a browser keep the answer as a file, where `download` asks for it."""
+    """A header by which a browser saves the answer as a file, if `download` requests it."""
     if "download" not in request.query_params:
         return {}
     return {"Content-Disposition": f'attachment; filename="{name}.{form}"'}
@@ -256,7 +256,7 @@ async def get_live(request: Request) -> Response:
 
 
 async def get_tables(request: Request) -> Response:
-    """Every table, its node, who writes it, and the time of its newest row; nodes that are away."""
+    """Every table, its node, its writer, and the time of its newest row; nodes that cannot be reached."""
 
     def work(servers: Servers) -> dict[str, Any]:
         tables: list[dict[str, Any]] = []
@@ -286,8 +286,8 @@ async def get_tables(request: Request) -> Response:
 
 
 async def get_disk(request: Request) -> Response:
-    """Bytes of all databases and of each log; free and total of the first server's disk, where that is this
-    machine's; nodes that are away."""
+    """Bytes of all databases and of each log; free and total bytes of the first server's disk, if it is on
+    this machine; nodes that cannot be reached."""
     data = asked(request).data
 
     def work(servers: Servers) -> dict[str, Any]:
@@ -367,8 +367,8 @@ async def get_losses(request: Request) -> Response:
 def _of_servers(
     request: Request, servers: Servers, name: str, start: datetime, end: datetime, **others: sql.Composable
 ) -> list[dict[str, Any]]:
-    """The rows that a query gives of each server, for one table where the request names one. Raises Refused
-    for a node that is away."""
+    """The rows of a query on each server, for one table if the request names one. Raises Refused for a node
+    that cannot be reached."""
     table = request.query_params.get("table")
     times = {"start": moment(start), "end": moment(end)}
     found = []

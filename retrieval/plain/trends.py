@@ -1,4 +1,4 @@
-"""Trends: few points for any time, each with min, max and mean of its samples."""
+"""Trends: few points for any interval, each with min, max and mean of its samples."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from ringlog.retrieval.signals import Signal
 from ringlog.retrieval.texts import moment, query
 
 _STEPS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
-_IN_ARCHIVE = "are not in PostgreSQL but in the archive"  # and no summaries so fine: demand_online.sql
+_IN_ARCHIVE = "are not in PostgreSQL but in the archive"  # and summaries are too coarse: demand_online.sql
 SCHEMA = pa.schema(
     [
         ("time", TIME),
@@ -38,7 +38,7 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Trend:
-    """Points of a trend. `width` is that of each in microseconds; 0 is of samples as they are."""
+    """Points of a trend. `width` is the width of each in microseconds; 0: the points are samples."""
 
     signal: Signal
     width: int
@@ -46,9 +46,7 @@ class Trend:
 
 
 def width_of(start: datetime, end: datetime, points: int) -> int:
-    """Microseconds of a point, so that there are no more than `points`: a round number of seconds from 1 s
-    on.
-    """
+    """Microseconds of a point, such that there are at most `points`: a round number of seconds from 1 s on."""
     span = max(microseconds(end) - microseconds(start), 1)
     exact = -(-span // points)
     if exact <= 1_000_000:
@@ -65,20 +63,20 @@ def width_of(start: datetime, end: datetime, points: int) -> int:
 def trend(servers: Servers, signal: Signal, start: datetime, end: datetime, points: int) -> Trend:
     """A signal from `start` on and before `end` in at most `points` points and one at each end.
 
-    As many samples or fewer come as they are. Rows without a reading do not count. Raises Refused (400) for
-    text.
+    At most so many samples are returned unchanged. Rows without a reading do not count. Raises Refused (400)
+    for text.
     """
     if not signal.is_number:
         raise Refused(400, f"signal {signal.name!r} is {signal.type} and has no trend: request its data")
     if count(servers, signal, start, end, points) <= points:
         return Trend(signal, 0, _as_they_are([*samples(servers, signal, start, end)]))
     connection = servers.of(signal.node)
-    # each server's summaries are of its own rows
+    # each server summarises its own rows
     if len(signal.nodes) == 1 and _has_summaries(connection):
         try:
             return _of_summaries(connection, signal, start, end, points)
         except ReadError as error:
-            # the driver gives no SQLSTATE for an error in the middle of a result
+            # the driver reports no SQLSTATE for an error in the middle of a result
             if _IN_ARCHIVE not in str(error):
                 raise
             connection.rollback()
@@ -128,7 +126,7 @@ def trend_json(trends: Iterator[Trend], start: datetime, end: datetime) -> Itera
 
 
 def trend_table(form: str, trends: Iterator[Trend]) -> Iterator[Part]:
-    """Trends as one table, with the signal's name in front."""
+    """Trends as one table, with the signal's name as the first column."""
     schema = SCHEMA.insert(0, pa.field("signal", pa.string()))
 
     def batches() -> Iterator[pa.RecordBatch]:
