@@ -28,6 +28,17 @@ static WRITING: Semaphore = Semaphore::const_new(2);
 /// SQL Server's error number for insufficient memory.
 pub const NO_MEMORY: i32 = 701;
 
+/// Larger allocations are mappings of their own, which the kernel gets back when they are freed. glibc's own limit
+/// grows with each such allocation, up to 32 MiB; freed values then stay between others on the heap.
+const MAPPED: libc::c_int = 1 << 20;
+
+/// Makes the allocator return what large values have used. For the whole process.
+#[allow(unsafe_code)]
+pub fn return_large_allocations() {
+    // SAFETY: mallopt takes no pointers.
+    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED) };
+}
+
 /// The memory of one keeper.
 #[derive(Debug, Default)]
 pub struct Kept(Option<SemaphorePermit<'static>>);

@@ -2,6 +2,7 @@
 //! commit groups, and do nothing else that takes long. Everything else runs on threads for statements, which have a
 //! lower priority: logins, TLS handshakes, text, result sets, bulk copies, reading the catalogue.
 
+use crate::memory::return_large_allocations;
 use crate::scheduler::{put_ahead, put_own_session_ahead};
 use rustix::process::{getpriority_process, setpriority_process};
 use rustix::thread::gettid;
@@ -26,6 +27,7 @@ pub struct Threads {
 impl Threads {
     /// `calls_first`: prefer the threads for calls to all others, also of other processes, as far as allowed.
     pub fn start(calls_first: bool) -> io::Result<Threads> {
+        return_large_allocations();
         if calls_first {
             put_own_session_ahead();
         }

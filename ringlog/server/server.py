@@ -35,6 +35,7 @@ from ringlog.server.housekeeping import housekeeping
 from ringlog.server.installer import Installer
 from ringlog.server.logins import GATEWAY, Right, set_gateway_password
 from ringlog.server.memory import give_back_memory
+from ringlog.server.temporary import temporary_files_limited
 from ringlog.server.tended import State
 
 log = logging.getLogger(__name__)
@@ -136,6 +137,9 @@ class Server:
             administrator = engine(self.conninfo)
             stack.callback(administrator.dispose)
             self.installed = self._install(administrator)
+            if isinstance(self._database, Embedded):
+                cluster = self._database.postgres.cluster
+                stack.enter_context(temporary_files_limited(self.conninfo, cluster))
             begin_housekeeping = stack.enter_context(housekeeping(administrator, self.conninfo))
             nodes = nodes_of(self.conninfo)
             login = self._gateway_login()

@@ -9,8 +9,8 @@ from servers import add_logins, serving
 MiB = 2**20
 
 
-def test_twenty_hostile_sessions(tmp_path: Path) -> None:
-    with serving(tmp_path / "data", prepared=False) as server:
+def test_twenty_hostile_sessions(data: Path) -> None:
+    with serving(data, prepared=False) as server:
         add_logins(server)
         seen = attack(server, sessions=20, seconds=600, put=put_row)
         print(f"gateway {seen.most_of_gateway // MiB} MiB, a backend {seen.most_of_a_backend // MiB} MiB")
