@@ -19,17 +19,17 @@ use tsql::quoting::literal;
 
 /// SQL Server's number for a distributed transaction that was given up.
 const NO_DISTRIBUTED_TRANSACTION: i32 = 1206;
-/// SQL Server's number for a name of another server's where there may be none.
+/// SQL Server's number for a name of another server where none is allowed.
 const NO_REFERENCE: i32 = 40515;
 
-/// Whether statements are of no transaction but their own, with the usual isolation and lock timeout.
+/// Whether each statement is its own transaction, with the usual isolation and lock timeout.
 fn as_usual(client: &Client) -> bool {
     let settings = client.settings();
     !settings.implicit_transactions && settings.locking == Locking::default()
 }
 
 impl Procedures {
-    /// The node that a call of `function` with these values is for; None: it is for here.
+    /// The node for a call of `function` with these values; None: this server.
     pub(super) fn node_of(&self, function: &Function, values: &[u8]) -> Result<Option<Arc<Node>>, PgError> {
         if function.node.is_none() && self.gateway.nodes.is_empty() {
             return Ok(None);
@@ -59,7 +59,8 @@ impl Procedures {
         Ok(oid)
     }
 
-    /// Calls what gives rows; everything else cannot be called as it is now.
+    /// Calls a function that returns rows. Other functions are refused: they cannot run in the session's
+    /// transaction or with its settings.
     pub(super) async fn call_elsewhere(
         &mut self,
         client: &mut Client,
@@ -79,7 +80,7 @@ impl Procedures {
                 Failure::of_statement(ServerMessage::error(NO_DISTRIBUTED_TRANSACTION, 16, text)).into()
             );
         }
-        // named with its schema: the database of a text before need not be there
+        // qualified by its schema: the database of an earlier text may not exist on the node
         let backend = self.opened_on(node, "").await.map_err(Failure::of_statement)?;
         let source = Source::Call { statement, values, only_reads: true, repeated: "", errors: Errors::Sent };
         match backend.run(client, source, Rows::ToClient(None)).await {
@@ -88,7 +89,8 @@ impl Procedures {
         }
     }
 
-    /// The connection on which a query runs that only reads: one to the node that has its tables, else the session's own.
+    /// The connection for a query that only reads: one to the node with its tables, otherwise the session's
+    /// own.
     pub async fn backend_of(
         &mut self,
         client: &mut Client,
@@ -125,7 +127,7 @@ impl Procedures {
         }
     }
 
-    /// The node that has all tables which a query names; None: they are here, as far as they are anywhere.
+    /// The node that has all tables of a query; None: they are on this server, or do not exist.
     async fn node_of_tables(
         &mut self,
         client: &mut Client,
@@ -144,7 +146,7 @@ impl Procedures {
         found.map(|name| self.node_named(&name).map_err(|error| error.to_message())).transpose()
     }
 
-    /// The session's connection to a node, which uses this database; "" is the login's own there.
+    /// The session's connection to a node, with this database; "": the login's default there.
     pub(super) async fn opened_on(
         &mut self,
         node: &Arc<Node>,
@@ -171,8 +173,8 @@ impl Procedures {
         }
     }
 
-    /// Whether a query was refused, before it gave anything, perhaps since its table has moved to another server: the
-    /// catalogue has been read again then.
+    /// Whether a query was refused before any result, perhaps because its table has moved to another server.
+    /// The catalogue has then been read again.
     pub async fn may_have_moved(&mut self, unfinished: &Unfinished) -> bool {
         // insufficient_privilege, undefined_table, wrong_object_type, feature_not_supported: "… is on node …";
         // internal_error: "could not open relation"
@@ -189,14 +191,14 @@ impl Procedures {
         !self.elsewhere.is_empty()
     }
 
-    /// Gives up the connections to nodes, which hold nothing.
+    /// Closes the connections to nodes, which hold no state.
     pub async fn leave_nodes(&mut self) {
         for mut backend in self.elsewhere.drain(..) {
             backend.close().await;
         }
     }
 
-    /// Gives up every connection.
+    /// Closes all connections.
     pub async fn close(&mut self) {
         self.leave_nodes().await;
         self.backend.close().await;

@@ -17,7 +17,7 @@ pub fn split_name(name: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// A name without the brackets or quotes around it.
+/// A name without its brackets or quotes.
 fn strip(name: &str) -> &str {
     name.strip_prefix('[')
         .and_then(|name| name.strip_suffix(']'))

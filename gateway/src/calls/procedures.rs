@@ -1,4 +1,4 @@
-//! Finds the function or procedure that a name means, and calls it.
+//! Resolves the name of a function or procedure, and calls it.
 
 use super::name::split_name;
 use super::returned::Returned;
@@ -22,13 +22,13 @@ use tracing::warn;
 use tsql::facts::notices::{HANDED_OVER, RAISED};
 use tsql::quoting::literal;
 
-/// How often the catalogue is read again for one call: the procedure may change more than once meanwhile.
+/// How often the catalogue is read again for one call: the procedure may change repeatedly.
 const MOST_RELOADS: usize = 3;
-/// SQLSTATE of a procedure whose table, or what was asked for, is on another server.
+/// SQLSTATE of a procedure whose table or signal is on another server.
 pub(super) const MOVED: &str = "RL006";
-/// SQLSTATE of tsql.demand_columns, before anything of the call has run.
+/// SQLSTATE of tsql.demand_columns, raised before the call runs.
 const OTHER_COLUMNS: &str = "RL007";
-/// data_corrupted and index_corrupted: of a page on the disk.
+/// data_corrupted and index_corrupted: a damaged page on the disk.
 const DAMAGED: [&str; 2] = ["XX001", "XX002"];
 
 /// The procedures that a session calls.
@@ -38,23 +38,24 @@ pub struct Procedures {
     /// The oid of the session's role.
     pub(super) role: u32,
     pub(super) caller: Arc<Caller>,
-    /// The schemas of the search path that the role has by itself.
+    /// The schemas of the role's own search path.
     path: Arc<[String]>,
     /// The claim of the call that waits for group commit.
     pub(super) claim: Claim,
     /// The plans of known calls.
     pub(super) plans: Vec<Plan>,
-    /// The oid of the session's login on each node it has called, by the node's id.
+    /// The oid of the session's login on each node that it has called, by the node's id.
     pub(super) logins: HashMap<u64, u32>,
     /// Its connections to nodes it has read from.
     pub(super) elsewhere: Vec<Backend>,
 }
 
-/// Why a call was not run to its end.
+/// The reason why a call was not completed.
 pub(super) enum Refusal {
-    /// The function has no such parameter, as far as the catalogue knows.
+    /// The function has no such parameter, according to the catalogue.
     Unfit(ServerMessage),
-    /// Refused with nothing done, perhaps because the catalogue is out of date, or because it shared a transaction.
+    /// Refused without an effect, perhaps because the catalogue is outdated, or because the call shared a
+    /// transaction.
     Outdated(PgError),
     Interrupt(Interrupt),
 }
@@ -78,7 +79,7 @@ impl Procedures {
         Procedures { gateway, backend, role, caller, path, claim, plans, logins, elsewhere }
     }
 
-    /// Calls `function`, which `name` with its qualifiers means. `in_try`: errors are for a CATCH.
+    /// Calls `function`, to which `name` with its qualifiers refers. `in_try`: errors go to a CATCH.
     pub async fn call(
         &mut self,
         client: &mut Client,
@@ -102,7 +103,7 @@ impl Procedures {
         count(function, start, &self.caller, called);
     }
 
-    /// The function that a call means.
+    /// The function of a call.
     pub async fn called(
         &mut self,
         client: &Client,
@@ -115,7 +116,7 @@ impl Procedures {
         Ok(self.resolve(client, name, params).await.map_err(Failure::of_statement)?)
     }
 
-    /// The function a name means. A name that is not there may be new: the catalogue is read again.
+    /// The function of a name. An unknown name may be new: the catalogue is read again.
     pub async fn resolve(
         &self,
         client: &Client,
@@ -173,7 +174,7 @@ impl Procedures {
         self.plans.clear();
     }
 
-    /// Calls `function`, or what has come in its place since the catalogue was read.
+    /// Calls `function`, or the function that has replaced it since the catalogue was read.
     pub(super) async fn call_function(
         &mut self,
         client: &mut Client,
@@ -188,7 +189,7 @@ impl Procedures {
             let refusal = match self.call_once(client, &function, params, in_try, is_alone).await {
                 Ok(returned) => return Ok(returned),
                 Err(Refusal::Outdated(error)) if !is_alone && talks(&error) => {
-                    // on the session's own connection its messages are sent as they come
+                    // on the session's own connection its messages are sent as they arrive
                     is_alone = true;
                     continue;
                 }
@@ -238,8 +239,9 @@ impl Procedures {
         }
     }
 
-    /// Whether what a call has met with on the disk is mended, so that it can be made again. ringlog's tables are, as far as
-    /// their rows are elsewhere too; not in a transaction, in which nothing more can run.
+    /// Whether the damaged page that a call has found is repaired, so that the call can be repeated. Only
+    /// ringlog's tables whose rows also exist elsewhere are repaired, and not in a transaction, in which no
+    /// further statement can run.
     async fn is_mended(&mut self, function: &Function, damage: &PgError) -> bool {
         if function.schema != catalogue::OWN || self.backend.in_transaction() {
             return false;
@@ -282,7 +284,7 @@ impl Procedures {
         match refusal {
             Refusal::Unfit(message) => Failure::of_statement(message).into(),
             Refusal::Outdated(error) if function.node.is_some() => {
-                // the node and what is known of it here are changed one after the other
+                // the node and its entry in the catalogue here are changed one after the other
                 let text = format!("The node and this server differ, nothing was written: {error}");
                 Failure::of_call(&not_written(text)).into()
             }
@@ -312,7 +314,7 @@ impl Procedures {
         in_try: bool,
         is_alone: bool,
     ) -> Result<Returned, Refusal> {
-        // only on a connection of its own can a setting say what becomes of errors
+        // only on the session's own connection can a setting decide how errors are handled
         let shares = !in_try && !is_alone && self.shares(client, function);
         let zone = match shares || function.node.is_some() {
             true => self.gateway.zone(),
@@ -327,9 +329,9 @@ impl Procedures {
         };
         let statement = function.statement(&bound.given);
         let node = self.node_of(function, &bound.values).map_err(|error| Failure::of_call(&error))?;
-        // ringlog's own, on which a CATCH changes nothing
+        // ringlog's own procedures do not depend on a CATCH
         let shares = shares || node.is_some() && self.shares(client, function);
-        // which of two meanings of a repeated time to use is a setting too
+        // the choice between the two readings of a repeated time is a setting too
         let repeated = if function.only_reads { String::new() } else { repeated_times(&bound.repeated) };
         if shares && repeated.is_empty() {
             let called = self.call_shared(client, function, statement, bound.values.into()).await;
@@ -397,7 +399,7 @@ impl Procedures {
             && client.settings().locking == Locking::default()
             && client.settings().calendar == Calendar::default()
             && client.settings().arithabort.unwrap_or_default() == Arithabort::default()
-            // on ringlog's own procedures it changes nothing
+            // it has no effect on ringlog's own procedures
             && (!client.settings().abort_on_error || function.schema == catalogue::OWN);
         match &function.node {
             None => function.joins_group && self.backend.may_share && is_alone,
@@ -407,7 +409,7 @@ impl Procedures {
     }
 }
 
-/// Whether it names a procedure of the session's own.
+/// Whether it names a temporary procedure of the session.
 fn is_temporary(name: &str) -> bool {
     name.starts_with('#')
 }
@@ -456,15 +458,15 @@ pub(super) fn put_notices(client: &mut Client, notices: &[Notice], function: &Fu
             Said::Count(counted) => client.reply.counted(counted),
             Said::Ended { failed } => client.reply.ended_inside(failed),
             Said::LeftError(_) | Said::LeftRows(_) | Said::Doomed | Said::HandedOver | Said::Nothing => {}
-            // its cursor is gone with the connection's transaction
+            // its cursor has ended with the connection's transaction
             Said::ResultSet { .. } => client.reply.message(&notice.to_message().in_procedure(&function.name)),
             Said::Message(message) => client.reply.message(&message.in_procedure(&function.name)),
         }
     }
 }
 
-/// What a procedure finds in the setting tsql.repeated: a JSON object, by field the seconds that the earlier
-/// reading of a time is before the one it is given.
+/// The value of the setting tsql.repeated for a procedure: a JSON object with, by field, the seconds from the
+/// earlier reading of a time to the one that was passed.
 fn repeated_times(repeated: &[(String, i64)]) -> String {
     let seconds = |(field, micros): &(String, i64)| (field.clone(), (micros / 1_000_000).into());
     if repeated.is_empty() {
@@ -473,34 +475,35 @@ fn repeated_times(repeated: &[(String, i64)]) -> String {
     serde_json::Value::Object(repeated.iter().map(seconds).collect()).to_string()
 }
 
-/// A damaged page may be mended, which makes the call possible again. The function, its row type or what its body names
-/// may have changed since the catalogue was read, or while the call waited for the change. PostgreSQL may say so by any error of class 42 (syntax error or access rule violation): of a
-/// body that is older than its table, "cannot cast type record", "INSERT has more expressions than target columns",
-/// "column … does not exist".
+/// A damaged page may be repaired, after which the call is possible again. The function, its row type or an
+/// object in its body may have changed since the catalogue was read, or while the call waited for the change.
+/// PostgreSQL may report this by any error of class 42 (syntax error or access rule violation): for a body
+/// that is older than its table, "cannot cast type record", "INSERT has more expressions than target
+/// columns", "column … does not exist".
 pub(super) fn may_be_outdated(error: &PgError) -> bool {
     /// insufficient_privilege
     const REFUSED: &str = "42501";
     /// feature_not_supported: "cached plan must not change result type"; invalid_sql_statement_name,
-    /// invalid_schema_name, protocol_violation and invalid_binary_representation: of a Bind message; internal_error:
-    /// "cache lookup failed for type", "attribute number 4 exceeds number of columns 3"
+    /// invalid_schema_name, protocol_violation and invalid_binary_representation: for a Bind message;
+    /// internal_error: "cache lookup failed for type", "attribute number 4 exceeds number of columns 3"
     const OTHERS: [&str; 6] = ["0A000", "26000", "3F000", "08P01", "22P03", "XX000"];
     let PgError::Server(notice) = error else { return false };
     match notice.sqlstate.as_str() {
         MOVED | OTHER_COLUMNS => true,
         state if DAMAGED.contains(&state) => true,
-        // of the procedure's own
+        // raised by the procedure itself
         _ if notice.context.lines().next().is_some_and(|place| place.ends_with(" at RAISE")) => false,
         REFUSED => false,
         state => state.starts_with("42") || OTHERS.contains(&state),
     }
 }
 
-/// Of a body that names columns which its table has not, or not any more: undefined_column, datatype_mismatch,
-/// cannot_coerce, syntax_error ("INSERT has more expressions than target columns"). No value of the caller's is wrong,
-/// and his row is written once the procedure is made anew.
+/// Errors of a body that names columns which its table does not have, or no longer has: undefined_column,
+/// datatype_mismatch, cannot_coerce, syntax_error ("INSERT has more expressions than target columns"). The
+/// caller's values are not wrong; the row can be written after the procedure is made again.
 const OTHER_TABLE: [&str; 4] = ["42703", "42804", "42846", "42601"];
 
-/// Whether a call has met with a damaged page.
+/// Whether a call has found a damaged page.
 fn is_damage(error: &PgError) -> bool {
     error.sqlstate().is_some_and(|state| DAMAGED.contains(&state))
 }
@@ -510,7 +513,7 @@ pub(super) fn talks(error: &PgError) -> bool {
     error.sqlstate() == Some(TALKS_TOO_MUCH)
 }
 
-/// The node of which a procedure says that it has what was asked for.
+/// The node named in the procedure's error.
 fn node_that_has(error: &PgError) -> Option<&str> {
     match error {
         PgError::Server(notice) if notice.sqlstate == MOVED && !notice.detail.is_empty() => {

@@ -21,16 +21,16 @@ use tsql::facts::types::Type;
 #[derive(Debug)]
 pub struct Returned {
     pub status: i32,
-    /// Of a function that was called for it.
+    /// The value of a function that was called for it.
     pub value: Option<FunctionValue>,
     pub outputs: Vec<OutputValue>,
-    /// The number of its rows when a result set was sent.
+    /// The number of rows of a sent result set.
     pub rows: Option<u64>,
-    /// @@error that the procedure has left.
+    /// @@error after the procedure.
     pub error: i32,
-    /// A text that failed at its end, of which the client knows.
+    /// A text that failed at its end; the client has been sent the error.
     pub has_failed: bool,
-    /// @@rowcount likewise; None: the number of its rows.
+    /// @@rowcount after the procedure; None: the number of its rows.
     pub row_count: Option<i64>,
 }
 
@@ -38,7 +38,7 @@ pub struct Returned {
 #[derive(Debug)]
 pub struct FunctionValue {
     pub value: Value<'static>,
-    /// As a function of T-SQL declares it.
+    /// The type that a function of T-SQL declares.
     pub of: Option<Type>,
 }
 
@@ -82,8 +82,8 @@ impl Returned {
         Returned { outputs, ..Returned::status(status) }
     }
 
-    /// What a call of `function` has given, and of its outputs those `asked` for: the places of the parameter in
-    /// the call and of the field in the function.
+    /// The results of a call of `function`, with the outputs in `asked`: places of the parameter in the call
+    /// and of the field in the function.
     pub(super) fn of(
         function: &Function,
         asked: &[(usize, usize)],
@@ -95,7 +95,7 @@ impl Returned {
             Returns::Nothing => Returned::status(0),
             Returns::Status => Returned::status(status(outcome, 0)),
             Returns::Value => {
-                // an integer is the status too, as of a procedure
+                // an integer is also the status, like that of a procedure
                 let status = match function.return_type() {
                     PgType::Int2 | PgType::Int4 => status(outcome, 0),
                     _ => 0,
@@ -114,12 +114,12 @@ impl Returned {
         })
     }
 
-    /// Ends the call in the reply; `params` are those it was called with.
+    /// Ends the call in the reply; `params` are the parameters of the call.
     pub fn end(self, reply: &mut Reply, params: &[Param<'_>], form: Form, zone: &Zone) {
         let (status, encoded) = match &self.value {
             Some(FunctionValue { value, of: Some(of) }) if form == Form::Rpc => {
-                // jTDS converts a status to the type of the value (TdsCore.tdsReturnStatusToken), and FreeTDS reads
-                // nothing else (odbc_set_return_status): a number has one
+                // jTDS converts a status to the type of the value (TdsCore.tdsReturnStatusToken), and FreeTDS
+                // reads only the status (odbc_set_return_status): a number has one
                 let number = if let Value::Int(number) = value { i32::try_from(*number).ok() } else { None };
                 (number, value_of_function(value, of, &reply.dialect, zone).map(|value| vec![value]))
             }
@@ -150,7 +150,7 @@ pub fn end_failed(reply: &mut Reply, message: &ServerMessage, form: Form) {
     end_procedure(reply, Status::ERROR, form);
 }
 
-/// Ends a call in which a statement has failed, which the client has been sent.
+/// Ends a call in which a statement has failed; the client has been sent the error.
 pub fn end_failed_inside(
     reply: &mut Reply,
     outputs: &[OutputValue],
@@ -163,7 +163,7 @@ pub fn end_failed_inside(
     end_procedure(reply, Status::ERROR, form);
 }
 
-/// Status and outputs; those of a call inside a procedure stay inside.
+/// Status and outputs; those of a call inside a procedure are not sent.
 fn put_returned(reply: &mut Reply, status: Option<i32>, outputs: &[Output], form: Form) {
     if (form == Form::Rpc || reply.nesting == 0) && reply.gathering.is_none() {
         let dialect = reply.dialect;
@@ -176,7 +176,7 @@ fn put_returned(reply: &mut Reply, status: Option<i32>, outputs: &[Output], form
 
 fn end_procedure(reply: &mut Reply, status: Status, form: Form) {
     if form == Form::Text && reply.nesting > 0 {
-        // one statement of the procedure it stands in
+        // one statement of the enclosing procedure
         if status.contains(Status::ERROR) {
             reply.done(Scope::InProcedure, status, None);
         }
@@ -185,7 +185,7 @@ fn end_procedure(reply: &mut Reply, status: Status, form: Form) {
     reply.done(Scope::Procedure, status, None);
 }
 
-/// The values of the outputs the caller asked for.
+/// The values of the outputs that the caller requested.
 fn outputs(
     function: &Function,
     asked: &[(usize, usize)],
@@ -208,7 +208,7 @@ fn outputs(
             .count();
         let value = match values.get(column).copied().flatten() {
             None => Value::Null,
-            // an instant stays one until it is known whether the client wants it with its offset
+            // an instant stays an instant until it is known whether the client expects its offset
             Some(raw) if field.pg_type == PgType::TimestampTz => from_pg(PgType::Timestamp, raw, zone)
                 .and_then(|utc| utc.to_datetime(field.pg_type.name()))
                 .map(|utc| zone.with_offset(utc))
@@ -227,7 +227,7 @@ fn outputs(
     Ok(outputs)
 }
 
-/// Outputs in the types their parameters were declared with.
+/// Outputs in the declared types of their parameters.
 fn encoded(
     outputs: &[OutputValue],
     params: &[Param<'_>],
@@ -235,7 +235,7 @@ fn encoded(
     reply: &Reply,
     zone: &Zone,
 ) -> Result<Vec<Output>, ServerMessage> {
-    // TDS 5.0 has the outputs of a call in a text too
+    // TDS 5.0 also sends the outputs of a call in a text
     if form == Form::Text && (reply.dialect.is_tds7() || reply.nesting > 0) {
         return Ok(Vec::new());
     }
@@ -245,10 +245,10 @@ fn encoded(
         let mut type_info =
             param.and_then(Param::declared_type).unwrap_or_else(|| output_type(output.pg_type, -1, dialect));
         if let (0, TypeToken::Decimal | TypeToken::Numeric) = (type_info.precision, type_info.token) {
-            // FreeTDS declares no digits for a NULL that it sends, and takes none back
+            // FreeTDS declares no digits for a NULL that it sends, and accepts none in the answer
             type_info = decimal_for(&output.value, &type_info, dialect);
         }
-        // whatever the client has declared: what it is, it says itself
+        // whatever the client has declared: the value contains its own type
         if matches!(output.value, Value::Variant(_)) != (type_info.token == TypeToken::Variant) {
             type_info = output_type(output.pg_type, -1, dialect);
         }
@@ -257,7 +257,7 @@ fn encoded(
             encoded_as(&output.value, type_info, dialect, dialect.is_tds7(), zone).map_err(unsent)?;
         let is_named = param.is_some_and(Param::is_named);
         Ok(Output {
-            // as the caller has written it, who looks for it by that name
+            // in the caller's spelling, by which the caller looks it up
             name: param
                 .filter(|_| is_named)
                 .map_or_else(String::new, |param| format!("@{}", param.name(dialect))),
@@ -270,7 +270,7 @@ fn encoded(
     outputs.iter().map(encode).collect()
 }
 
-/// The value of a function of T-SQL, in the type that it declares.
+/// The value of a function of T-SQL, in its declared type.
 fn value_of_function(
     value: &Value<'_>,
     of: &Type,
@@ -287,7 +287,7 @@ fn value_of_function(
     let pg_type = PgType::from_oid(of.oid);
     let shown = client_type(pg_type, typmod, declared::of_expression(&of, dialect), dialect);
     let type_info = match shown.token {
-        // no parameter has one of these
+        // parameters cannot have these types
         TypeToken::Text | TypeToken::NText | TypeToken::Image => output_type(pg_type, typmod, dialect),
         _ => shown,
     };
@@ -296,7 +296,7 @@ fn value_of_function(
     Ok(Output { name: String::new(), ordinal: 0, type_info, value, of_function: true })
 }
 
-/// A value in this type, or in a longer one where it outgrows it. `cuts`: it is cut before.
+/// A value in this type, or in a longer one if it does not fit. `cuts`: it is truncated first.
 fn encoded_as(
     value: &Value<'_>,
     mut type_info: TypeInfo,
@@ -304,7 +304,7 @@ fn encoded_as(
     cuts: bool,
     zone: &Zone,
 ) -> Result<(TypeInfo, BytesMut), ConvertError> {
-    // a variable that the text declares as characters may go back as a number
+    // a variable that the text declares as characters may be returned as a number
     let wire_type = SqlType::of_wire(&type_info);
     let converted = match value {
         Value::Text(_) if !wire_type.is_characters() => cast(value, wire_type, zone)?,
@@ -319,8 +319,8 @@ fn encoded_as(
     let mut out = BytesMut::new();
     while let Err(error) = encode_value(&converted, &type_info, dialect, &mut out) {
         out.clear();
-        // SQL Server cuts it to what the client has declared (zillow/ctds, test_binary_output); ASE's clients
-        // declare what they send and not what they expect (DBD::Sybase)
+        // SQL Server truncates it to the client's declaration (zillow/ctds, test_binary_output); ASE's
+        // clients declare the value that they send, not the one that they expect (DBD::Sybase)
         let is_cut = cuts && error.kind == ErrorKind::Truncation;
         if let Some(shorter) = cut(&converted, &type_info, dialect).filter(|_| is_cut) {
             encode_value(&shorter, &type_info, dialect, &mut out)?;
@@ -340,7 +340,7 @@ fn encoded_as(
     Ok((type_info, out))
 }
 
-/// A decimal that has all digits of a value.
+/// A decimal with all digits of a value.
 fn decimal_for(value: &Value<'_>, declared: &TypeInfo, dialect: &Dialect) -> TypeInfo {
     const PRECISION: u8 = 38;
     let scale = match value {
@@ -351,7 +351,7 @@ fn decimal_for(value: &Value<'_>, declared: &TypeInfo, dialect: &Dialect) -> Typ
     TypeInfo { size, ..declared.with_scale(PRECISION, scale) }
 }
 
-/// The value that a function returned.
+/// The value returned by a function.
 fn value(function: &Function, outcome: &Outcome, zone: &Zone) -> Result<Value<'static>, ServerMessage> {
     let row = outcome.row.as_ref().and_then(|row| row_values(row).next().flatten());
     let Some(raw) = row else { return Ok(Value::Null) };
@@ -361,7 +361,7 @@ fn value(function: &Function, outcome: &Outcome, zone: &Zone) -> Result<Value<'s
     }
 }
 
-/// The int2 or int4 a function returned in this column; NULL counts as 0.
+/// The int2 or int4 that a function returned in this column; NULL counts as 0.
 fn status(outcome: &Outcome, column: usize) -> i32 {
     let value = outcome.row.as_ref().and_then(|row| row_values(row).nth(column).flatten());
     match value {

@@ -16,12 +16,12 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Plans one session keeps: a client that calls more procedures than this gains little by them.
+/// Maximum number of plans of a session: a client that calls more procedures gains little from them.
 const MOST_PLANS: usize = 4;
 
 impl Procedures {
-    /// Runs a call by group commit and passes its messages on. A client may cancel it before it was sent; once it
-    /// was, its result stands.
+    /// Runs a call by group commit and passes its messages on. A client may cancel it before it is sent;
+    /// afterwards its result counts.
     pub(super) async fn call_shared(
         &mut self,
         client: &mut Client,
@@ -50,14 +50,14 @@ impl Procedures {
                 if attention.is_ok() {
                     client.answer_attention_later();
                 }
-                // the call of a disconnected client is complete, and runs nevertheless
+                // the complete call of a disconnected client runs nevertheless
                 call.await
             }
         };
         self.backend.note_statement(false, answer.as_ref().err());
         match &answer {
             Ok(outcome) => put_notices(client, &outcome.notices, function),
-            // what may be tried again is reported when it is not
+            // an error that may be repeated is reported only if it is not repeated
             Err(error) if may_be_outdated(error) => {}
             Err(error) => put_notices(client, error.before(), function),
         }
@@ -70,8 +70,8 @@ impl Procedures {
         }
     }
 
-    /// Answers `body` (a message without its headers) by a plan made from an earlier call like it.
-    /// False: there is none, or it needs the long way.
+    /// Answers `body` (a message without its headers) by the plan of an earlier call of the same shape.
+    /// False: there is no plan, or it does not suffice.
     pub async fn answer_planned(&mut self, client: &mut Client, body: &Bytes) -> Result<bool, SessionError> {
         if self.plans.is_empty() {
             return Ok(false);
@@ -112,7 +112,7 @@ impl Procedures {
         Ok(true)
     }
 
-    /// Makes a plan of a call that has just succeeded, for those to come.
+    /// Makes a plan from a successful call, for later calls.
     pub fn learn(&mut self, client: &Client, body: &[u8], name: &str, params: &[Param<'_>]) {
         if self.plans.len() >= MOST_PLANS {
             return;

@@ -1,4 +1,4 @@
-//! Calls of the system procedures that are functions of PostgreSQL (schemas sys and sybsystemprocs).
+//! Calls of system procedures, which are functions in PostgreSQL (schemas sys and sybsystemprocs).
 
 use super::procedures::Procedures;
 use super::returned::Returned;
@@ -11,14 +11,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Names before a system procedure that are no database of their own.
+/// Qualifiers of a system procedure that do not name a database of ringlog.
 const ANYWHERE: [&str; 4] = ["sys", "sybsystemprocs", "tempdb", "model"];
-/// The procedure whose report the gateway has a part in, and the function that makes that part.
+/// The procedure whose report has a part from the gateway, and the function that returns this part.
 const MONITOR: &str = "sp_sysmon";
 const MONITOR_OF_GATEWAY: &str = "sp_sysmon_gateway";
 
 impl Procedures {
-    /// Runs it in the database it is qualified by: `log..sp_help` shows the objects of log.
+    /// Runs it in the database of its qualifier: `log..sp_help` shows the objects of log.
     pub(super) async fn call_system(
         &mut self,
         client: &mut Client,
@@ -43,8 +43,8 @@ impl Procedures {
         called
     }
 
-    /// sp_sysmon: PostgreSQL waits for the interval and shows what it has counted; what the gateway has counted
-    /// meanwhile follows.
+    /// sp_sysmon: PostgreSQL waits for the interval and returns its counts; the gateway's counts of the
+    /// interval follow.
     async fn monitor(
         &mut self,
         client: &mut Client,

@@ -4,13 +4,13 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::wire::WireError;
 use std::time::Duration;
 
-/// A request that has begun goes on within this.
+/// Timeout for the next bytes of a request that has begun.
 pub const STALLED: Duration = Duration::from_secs(300);
-/// Bytes a second of a long request that holds a place others wait for.
+/// Minimum bytes per second of a long request while others wait for its place.
 pub const PACE: usize = 64 << 10;
-/// A client reads more of its reply within this.
+/// Timeout for a client to read more of its reply.
 pub const UNREAD: Duration = Duration::from_secs(900);
-/// For the client's part of a login, and for PostgreSQL's once it is the login's turn.
+/// Timeout for the client's part of a login, and for PostgreSQL's part from the login's turn on.
 pub const LOGIN_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, thiserror::Error)]

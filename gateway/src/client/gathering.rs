@@ -1,4 +1,4 @@
-//! The rows that INSERT … EXECUTE takes: the result sets of what it calls are kept here and not sent.
+//! The rows for INSERT … EXECUTE: result sets of the called procedure are kept here and not sent.
 
 use crate::convert::{SqlType, Value};
 use crate::memory::Kept;
@@ -12,9 +12,9 @@ pub struct Gathering {
     sets: Vec<GatheredSet>,
     bytes: usize,
     kept: Kept,
-    /// There were more rows than are kept.
+    /// There were too many rows to keep.
     overflowed: bool,
-    /// The statement has a transaction of its own, of which the client is told nothing.
+    /// The statement has a transaction of its own, which is not reported to the client.
     pub has_own_transaction: bool,
     /// @@trancount inside it.
     pub transactions: i32,
@@ -51,12 +51,12 @@ impl Gathering {
         Ok(())
     }
 
-    /// The statement of the latest set has failed: its rows are not taken.
+    /// The statement of the latest set has failed: its rows are discarded.
     pub fn abandon_set(&mut self) {
         self.sets.pop();
     }
 
-    /// All sets; None where there were too many rows, which the client was told.
+    /// All sets; None after an error for too many rows.
     pub fn take(&mut self) -> Option<Vec<GatheredSet>> {
         (!self.overflowed).then(|| std::mem::take(&mut self.sets))
     }

@@ -27,38 +27,38 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-/// Reply bytes gathered before they are sent while more are to come.
+/// Reply bytes collected before they are sent while more follow.
 const FLUSH: usize = 32 * 1024;
 
-/// How long the last message of a session that ends for its client's slowness waits to be read.
+/// How long the last message to a client that was too slow waits to be read.
 const FAREWELL: Duration = Duration::from_secs(300);
 
-/// The most that is read at once because the request before was long.
+/// Maximum number of bytes read at once after a long request.
 const LONGEST_READ: usize = 64 * 1024;
 
 pub struct Client {
     stream: Transport<Box<dyn ClientStream>>,
     input: BytesMut,
-    /// Bytes read of the request that is coming in.
+    /// Bytes of the incoming request read so far.
     arrived: usize,
-    /// Bytes of the request before: a writer's request is as long as its last one.
+    /// Bytes of the previous request: a writer's requests have the same length.
     before: usize,
     assembler: Assembler,
-    /// The places of the request that comes in or is answered, when it is long; None before login.
+    /// The places of the present request, if it is long; None before login.
     places: Option<Places>,
     occupied: Occupied,
-    /// A request that came while another ran; nothing more is read before it is taken.
+    /// A request that arrived while another ran; no more is read before it is taken.
     early: Option<Message>,
     packetizer: Packetizer,
     pub reply: Reply,
     settings: Settings,
-    /// Bytes that a TEXT column is announced with where the client has set none.
+    /// Announced maximum length of a TEXT column, if the client has set none.
     text_size: u32,
     wire: BytesMut,
 }
 
 impl Client {
-    /// `limit`: bytes of the longest request.
+    /// `limit`: maximum bytes of a request.
     pub fn new(stream: Box<dyn ClientStream>, spid: u16, limit: usize) -> Client {
         let dialect = Dialect::new(Version::Tds74);
         Client {
@@ -78,14 +78,14 @@ impl Client {
         }
     }
 
-    /// From now on requests may have so many bytes, where there is room for them.
+    /// Allows requests of so many bytes from now on, as far as there is room for them.
     pub fn admit(&mut self, limit: usize, places: Places, occupied: Occupied) {
         self.assembler.set_limit(limit);
         self.places = Some(places);
         self.occupied = occupied;
     }
 
-    /// From now on the threads that this is called on are woken by what the client sends.
+    /// From now on the client's bytes wake the threads that this is called on.
     pub fn register_here(&mut self) -> io::Result<()> {
         self.stream.get_mut().map_or(Ok(()), |stream| stream.register_here())
     }
@@ -108,7 +108,7 @@ impl Client {
         self.packetizer.packet_size = size;
     }
 
-    /// The first byte of what comes next; None when the client has closed.
+    /// The first byte of the next message; None if the client has disconnected.
     pub async fn first_byte(&mut self) -> Result<Option<u8>, SessionError> {
         if self.input.is_empty() {
             self.input.reserve(self.packetizer.packet_size);
@@ -127,12 +127,12 @@ impl Client {
         self.stream.encrypt(tls, input, in_packets).await.map_err(SessionError::Tls)
     }
 
-    /// Goes on without TLS.
+    /// Continues without TLS.
     pub fn decrypt(&mut self) {
         self.input.unsplit(self.stream.decrypt());
     }
 
-    /// The next request; None when the client has closed. Safe to drop while waiting.
+    /// The next request; None if the client has disconnected. Safe to drop while waiting.
     pub async fn request(&mut self) -> Result<Option<Message>, SessionError> {
         if let Some(early) = self.early.take() {
             return Ok(Some(early));
@@ -150,7 +150,7 @@ impl Client {
         }
     }
 
-    /// The request that has come in, if all of it has.
+    /// The incoming request, if it is complete.
     fn assembled(&mut self) -> Result<Option<Message>, SessionError> {
         let message = self.assembler.next(&mut self.input)?;
         if message.is_some() {
@@ -164,11 +164,11 @@ impl Client {
         Ok(message)
     }
 
-    /// Reads more of a request. False: the client has closed before one.
+    /// Reads more of a request. False: the client has disconnected before it.
     async fn read_more(&mut self) -> Result<bool, SessionError> {
         let most = self.places.as_ref().map_or(0, Places::most);
         self.assembler.reserve(self.before.min(most));
-        // one system call gets it; one byte more, for a read that fills its buffer is followed by another
+        // read by one system call; one byte more, because a read that fills its buffer is followed by another
         let expected = (self.before + 1).min(LONGEST_READ);
         self.input.reserve(self.packetizer.packet_size.max(expected));
         let has_begun = !self.input.is_empty() || self.assembler.is_inside_message();
@@ -185,7 +185,7 @@ impl Client {
         }
     }
 
-    /// The kind of what comes next, of which nothing is taken; None when the client has closed.
+    /// The type of the next packet, which is not consumed; None if the client has disconnected.
     pub async fn next_kind(&mut self) -> Result<Option<MessageKind>, SessionError> {
         if let Some(early) = &self.early {
             return Ok(Some(early.kind));
@@ -198,7 +198,7 @@ impl Client {
         Ok(self.input.first().copied().map(MessageKind::from_byte))
     }
 
-    /// The next packet of a request that is read as it comes. Safe to drop while waiting.
+    /// The next packet of a request that is read packet by packet. Safe to drop while waiting.
     pub async fn part(&mut self) -> Result<Message, SessionError> {
         if let Some(early) = self.early.take() {
             return Ok(early);
@@ -215,7 +215,7 @@ impl Client {
         }
     }
 
-    /// Waits for the client to cancel or to go away. Safe to drop while waiting.
+    /// Waits until the client cancels or disconnects. Safe to drop while waiting.
     pub async fn attention(&mut self) -> Result<(), SessionError> {
         match self.early.take() {
             Some(early) if early.kind == MessageKind::Attention => return Ok(()),
@@ -232,7 +232,7 @@ impl Client {
                     self.early = Some(message);
                     return std::future::pending().await;
                 }
-                // the places are the running request's
+                // the places belong to the running request
                 None if self.assembler.held() > WITHOUT_PLACE => return std::future::pending().await,
                 None if !self.read_more().await? => return Err(SessionError::Closed),
                 None => {}
@@ -240,7 +240,8 @@ impl Client {
         }
     }
 
-    /// The client's cancel came too late for what runs: it is for what comes next, or answered by itself.
+    /// The client's cancel came too late for the running request: it applies to the next one, or is answered
+    /// separately.
     pub fn answer_attention_later(&mut self) {
         self.early = Some(Message {
             kind: MessageKind::Attention,
@@ -264,14 +265,15 @@ impl Client {
         self.settings = settings;
     }
 
-    /// Sets whether null equals null, as a procedure was made with, and returns what it was before.
+    /// Sets whether null equals null (a procedure has the setting of its creation), and returns the previous
+    /// value.
     pub fn set_nulls_equal(&mut self, nulls_equal: bool) -> bool {
         std::mem::replace(&mut self.settings.nulls_equal, nulls_equal)
     }
 
-    /// Acknowledges the client's cancel, which ends the reply. From 7.2 on the reply ends with an error and the
-    /// acknowledgement is a reply of its own, which tedious and mssql-jdbc wait for
-    /// (mssql-jdbc, TDSCommand.onResponseEOM; tedious, SentAttention).
+    /// Acknowledges the client's cancel, which ends the reply. From 7.2 on the reply ends with an error, and
+    /// the acknowledgement is a separate reply, for which tedious and mssql-jdbc wait (mssql-jdbc,
+    /// TDSCommand.onResponseEOM; tedious, SentAttention).
     pub fn acknowledge_cancel(&mut self) {
         if self.dialect().version >= Version::Tds72 {
             self.reply.close(Status::ERROR);
@@ -280,12 +282,12 @@ impl Client {
         self.reply.close(Status::ATTENTION);
     }
 
-    /// Whether so much has gathered that it is worth a system call.
+    /// Whether enough bytes are collected for a system call.
     pub fn has_gathered(&self) -> bool {
         self.reply.tokens.len() >= FLUSH
     }
 
-    /// Sends what has gathered when it is worth a system call.
+    /// Sends the collected bytes if they are enough for a system call.
     pub async fn flush_gathered(&mut self) -> Result<(), SessionError> {
         if !self.has_gathered() {
             return Ok(());
@@ -294,7 +296,7 @@ impl Client {
         self.send().await
     }
 
-    /// Sends all there is, but for a DONE at its end, which may yet be the last.
+    /// Sends all collected bytes except a DONE at their end, which may be the last one.
     pub async fn send_now(&mut self) -> Result<(), SessionError> {
         self.cut(true);
         self.send().await
@@ -327,7 +329,7 @@ impl Client {
         }
     }
 
-    /// Ends the session with its last message, which follows what the client has not read.
+    /// Ends the session with its last message, after the bytes that the client has not read.
     pub async fn say_farewell(&mut self, farewell: &ServerMessage) {
         self.assembler.forget();
         self.input = BytesMut::new();
@@ -336,7 +338,7 @@ impl Client {
         self.reply.gathering = None;
         self.reply.message(farewell);
         self.reply.close(Status::ERROR);
-        // the client may be gone
+        // the client may have disconnected
         let _ = timeout(FAREWELL, self.finish()).await;
     }
 
@@ -380,7 +382,7 @@ mod tests {
     use tokio::io::{duplex, AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
     use tokio::time::{sleep, Instant};
 
-    /// A stream that has all its bytes there, and counts how often it is read.
+    /// A stream with all its bytes available, which counts the reads.
     #[derive(Clone, Default)]
     struct Counting(Arc<Mutex<(BytesMut, usize)>>);
 

@@ -1,4 +1,4 @@
-//! Patience with a client that neither reads nor sends while a statement of it is under way. Its connection to PostgreSQL
+//! Timeouts of a client that neither reads nor sends while its statement runs. Its connection to PostgreSQL
 //! is unused meanwhile, and others may need it.
 
 use super::SessionError;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// A connection is unused when its client has neither read nor sent for so long.
+/// A connection is unused after its client has neither read nor sent for this time.
 const UNUSED: Duration = Duration::from_secs(30);
 
 /// The session's place among the connections to PostgreSQL, while it has one.
@@ -30,7 +30,7 @@ impl Occupied {
     }
 }
 
-/// A place that is unused until this is dropped.
+/// Marks a place as unused until this is dropped.
 pub struct Unused(Option<Arc<Place>>);
 
 impl Unused {
@@ -57,7 +57,7 @@ impl Drop for Unused {
     }
 }
 
-/// Waits `most` for a step of the client; less when somebody waits for the connection to PostgreSQL that it occupies.
+/// Waits at most `most` for a step of the client; less if others wait for its connection to PostgreSQL.
 pub async fn step<T>(
     step: impl Future<Output = io::Result<T>>,
     occupied: &Occupied,

@@ -12,32 +12,32 @@ use bytes::{BufMut, BytesMut};
 use tracing::Span;
 use tsql::facts::errors::in_ase;
 
-/// What ends the text of a right that PostgreSQL has refused.
+/// The end of PostgreSQL's message for a missing right.
 const DENIED: &str = " (SQLSTATE 42501)";
 
 pub struct Reply {
-    /// Tokens that were not sent yet.
+    /// Tokens that are not sent yet.
     pub tokens: BytesMut,
     pub dialect: Dialect,
-    /// `set nocount on`: no numbers of rows.
+    /// `set nocount on`: row counts are not sent.
     pub(super) no_count: bool,
-    /// How many procedures the text that runs is inside of (sp_executesql in sp_executesql): their own ends follow
-    /// those of its statements.
+    /// Nesting depth of procedures around the running text (sp_executesql in sp_executesql): their ends
+    /// follow those of its statements.
     pub nesting: u8,
     pub in_transaction: bool,
     /// A procedure has caught an error that leaves its caller's transaction uncommittable.
     pub dooms: bool,
-    /// @@error: the number of the last statement's error, 0 when it had none.
+    /// @@error: the number of the last statement's error, otherwise 0.
     pub error: i32,
     /// @@rowcount
     pub row_count: i64,
-    /// The number of rows sent of a result set whose end was not sent.
+    /// The number of sent rows of a result set whose end is not sent yet.
     pub open_rows: Option<u64>,
     /// The kind of the next DONE.
     pub command: Command,
-    /// INSERT … EXECUTE takes the rows: neither they nor ends of statements are sent.
+    /// INSERT … EXECUTE takes the rows: neither rows nor ends of statements are sent.
     pub gathering: Option<Gathering>,
-    /// The session, in the log.
+    /// The session's span in the log.
     pub span: Span,
     /// Its login, once it has logged in; refusals name it.
     pub login: String,
@@ -66,7 +66,7 @@ impl Reply {
     }
 
     pub fn message(&mut self, message: &ServerMessage) {
-        // without its text, in which values may stand
+        // without its text, which may contain values
         tracing::debug!(
             parent: &self.span,
             number = message.number,
@@ -81,7 +81,7 @@ impl Reply {
         message::put(&mut self.tokens, &message, &self.dialect);
     }
 
-    /// The number that the client's server has for an error.
+    /// The number of an error in the client's dialect.
     pub fn number(&self, number: i32) -> i32 {
         if self.dialect.is_tds7() {
             number
@@ -94,7 +94,8 @@ impl Reply {
         ServerMessage { number: self.number(message.number), ..message }
     }
 
-    /// An error, and what T-SQL says after those that undo what a statement has done so far.
+    /// An error, followed by T-SQL's message that the statement has been terminated, if the error undoes the
+    /// statement.
     pub fn error_message(&mut self, message: &ServerMessage) {
         self.message(message);
         if matches!(message.number, 233 | 515 | 546 | 547 | 548 | 550 | 2601 | 2627 | 8152) {
@@ -102,7 +103,7 @@ impl Reply {
         }
     }
 
-    /// An error and the end of the statement it belongs to.
+    /// An error and the end of its statement.
     pub fn refuse(&mut self, message: &ServerMessage) {
         self.error = self.number(message.number);
         self.row_count = 0;
@@ -110,7 +111,7 @@ impl Reply {
         self.end(Status::ERROR, None);
     }
 
-    /// The end of a statement that has rows, their number or an error to report.
+    /// The end of a statement that reports rows, their number or an error.
     pub fn end(&mut self, status: Status, count: Option<u64>) {
         if self.nesting > 0 {
             self.end_inside(status, count);
@@ -129,8 +130,8 @@ impl Reply {
         }
     }
 
-    /// Variables have been given values of so many rows: to SQL Server that is a SELECT (microsoft/mssql-rs, #372), and ASE
-    /// counts it outside of procedures (FreeTDS, src/odbc/unittests/moreandcount.c).
+    /// Variables have been assigned from so many rows: in SQL Server that is a SELECT (microsoft/mssql-rs,
+    /// #372), and ASE counts it outside of procedures (FreeTDS, src/odbc/unittests/moreandcount.c).
     pub fn assigned(&mut self, rows: Option<u64>) {
         self.command = Command::Select;
         let is_inside = self.nesting > 0;
@@ -138,8 +139,8 @@ impl Reply {
         self.end(Status::empty(), rows.and_then(sent));
     }
 
-    /// A statement of a procedure that PostgreSQL has run, or of a trigger: SQL Server sends the numbers of triggers'
-    /// statements too (microsoft/go-mssqldb, #204).
+    /// A statement of a procedure or trigger that PostgreSQL has run: SQL Server sends the row counts of
+    /// triggers' statements too (microsoft/go-mssqldb, #204).
     pub fn counted(&mut self, counted: Counted) {
         if counted.is_silent || counted.in_trigger && !self.dialect.is_tds7() {
             return;
@@ -148,17 +149,17 @@ impl Reply {
         self.end_inside(Status::empty(), self.count_sent(counted.rows, counted.command));
     }
 
-    /// A statement of a procedure that PostgreSQL has run, without a number of rows.
+    /// A statement of a procedure that PostgreSQL has run, without a row count.
     pub fn ended_inside(&mut self, failed: bool) {
         self.end_inside(if failed { Status::ERROR } else { Status::empty() }, None);
     }
 
-    /// The number of rows that a statement of a procedure has changed, or that gave variables their values.
+    /// The number of rows that a statement of a procedure has changed or assigned to variables.
     fn count_sent(&self, rows: u64, command: Command) -> Option<u64> {
         (command != Command::Select || self.dialect.is_tds7()).then_some(rows)
     }
 
-    /// A statement has come to its end. `rows`: what it leaves in @@rowcount, if anything.
+    /// A statement has ended. `rows`: its @@rowcount, if it sets one.
     pub fn passed(&mut self, rows: Option<i64>) {
         self.error = 0;
         if let Some(rows) = rows {
@@ -166,7 +167,7 @@ impl Reply {
         }
     }
 
-    /// The same for a statement with neither rows nor their number: its end is sent nevertheless.
+    /// The same for a statement with neither rows nor a row count: its end is sent nevertheless.
     pub fn finished(&mut self, rows: i64) {
         self.end(Status::empty(), None);
         self.passed(Some(rows));
@@ -199,7 +200,7 @@ impl Reply {
         self.done = Some(self.tokens.len());
     }
 
-    /// Begins the answer to another command.
+    /// Begins the answer to the next command.
     pub fn begin_answer(&mut self) {
         self.done = None;
     }
@@ -216,14 +217,14 @@ impl Reply {
         self.done == Some(self.tokens.len())
     }
 
-    /// Takes back what the latest DONE says, that more follows.
+    /// Clears the flag of the latest DONE that more follows.
     pub fn make_last(&mut self) {
         if self.is_done() {
             done::make_last(&mut self.tokens, &self.dialect);
         }
     }
 
-    /// Takes a DONE at the end off, which may yet be the last; [`Reply::put_back`] puts it there again.
+    /// Removes a DONE at the end, which may be the last one; [`Reply::put_back`] appends it again.
     pub(super) fn take_done(&mut self) -> BytesMut {
         if self.is_done() {
             self.tokens.split_off(self.tokens.len() - Done::length(&self.dialect))
@@ -237,7 +238,8 @@ impl Reply {
         self.done = (!done.is_empty()).then_some(self.tokens.len());
     }
 
-    /// A result set that PostgreSQL has no part in: names, types and type modifiers of its columns, and rows.
+    /// A result set that does not come from PostgreSQL: names, types and type modifiers of its columns, and
+    /// rows.
     pub fn result_set(
         &mut self,
         columns: &[(String, PgType, i32)],
@@ -278,7 +280,7 @@ impl Reply {
     }
 }
 
-/// The error for a value that has no form in the client's dialect.
+/// The error for a value that cannot be represented in the client's dialect.
 pub fn unsendable(what: &str, error: &ConvertError) -> ServerMessage {
     ServerMessage::error(error.number(), 16, format!("{what} cannot be sent to this client: {error}"))
 }

@@ -9,18 +9,18 @@ use tsql::program::{Action, Statement};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub quoted_identifiers: bool,
-    /// `set ansi_nulls off`: a variable or literal that is null equals null.
+    /// `set ansi_nulls off`: a null variable or literal equals null.
     pub nulls_equal: bool,
-    /// `set ansi_padding off`: columns of a table that is made keep no blanks and zeros at the end of their values.
+    /// `set ansi_padding off`: columns of created tables do not keep trailing blanks and zeros.
     pub cuts_padding: bool,
     /// `set implicit_transactions on` or `set chained on`: the first statement begins a transaction.
     pub implicit_transactions: bool,
     pub text_size: TextSize,
     /// `set fmtonly on`: statements only describe their columns.
     pub only_formats: bool,
-    /// `set nocount on`: no numbers of rows are sent.
+    /// `set nocount on`: row counts are not sent.
     pub no_count: bool,
-    /// `set rowcount n`: rows of a result at most; 0 for all.
+    /// `set rowcount n`: maximum rows of a result; 0: all.
     pub row_limit: i32,
     /// `set xact_abort on`: every error ends the batch and undoes the transaction.
     pub abort_on_error: bool,
@@ -34,7 +34,7 @@ pub struct Settings {
     pub identity_insert: Option<String>,
 }
 
-/// Orders of a date's parts (`set dateformat`).
+/// Orders of the parts of a date (`set dateformat`).
 const ORDERS: [&str; 6] = ["mdy", "dmy", "ymd", "ydm", "myd", "dym"];
 
 /// The order of parts of dates in texts, and the first day of weeks.
@@ -53,17 +53,17 @@ impl Default for Calendar {
 }
 
 impl Calendar {
-    /// Whether 2026-11-20 is the twentieth of November in every type.
+    /// Whether 2026-11-20 means 20 November in every type.
     pub fn reads_year_first(&self) -> bool {
         matches!(self.order, "mdy" | "ymd" | "myd")
     }
 
-    /// The place of the order among all, from 1, as TDS 5.0 numbers them.
+    /// The number of the order in TDS 5.0, from 1.
     pub fn order_number(&self) -> u32 {
         ORDERS.iter().zip(1..).find(|(order, _)| **order == self.order).map_or(1, |(_, number)| number)
     }
 
-    /// Whether a number or an order has been set that there is.
+    /// Applies a number or an order; false if it is invalid.
     fn set(&mut self, what: &str, value: &str) -> bool {
         match what {
             "datefirst" => match value.parse() {
@@ -79,12 +79,12 @@ impl Calendar {
     }
 }
 
-/// What is an error in computing, and what it ends (ASE Reference Manual: Commands, "set").
+/// Which arithmetic errors there are, and which unit they end (ASE Reference Manual: Commands, "set").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arithabort {
     /// An overflow, a division by zero and the like end the transaction; off: the statement.
     pub overflow: bool,
-    /// A decimal that would lose digits behind its point by itself is an error; off: it loses them.
+    /// An implicit conversion that would lose decimals is an error; off: they are lost.
     pub truncation: bool,
 }
 
@@ -95,7 +95,7 @@ impl Default for Arithabort {
 }
 
 impl Arithabort {
-    /// Whether there are such options.
+    /// Sets these options; false if they do not exist.
     fn set(&mut self, options: &[&str], on: bool) -> bool {
         match options {
             [] => (self.overflow, self.truncation) = (on, on),
@@ -111,7 +111,7 @@ impl Arithabort {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Locking {
     pub isolation: Isolation,
-    /// Milliseconds that a lock is waited for; None: as long as it takes.
+    /// Lock timeout in milliseconds; None: no limit.
     pub timeout: Option<u32>,
 }
 
@@ -124,8 +124,8 @@ pub enum Isolation {
 }
 
 impl Isolation {
-    /// What `set transaction isolation level` says, in words or by ASE's number. PostgreSQL gives read committed;
-    /// reading uncommitted rows is more than anyone may ask.
+    /// The level of `set transaction isolation level`, by name or ASE's number. Read uncommitted becomes read
+    /// committed, as in PostgreSQL.
     fn of(words: &[&str]) -> Option<Isolation> {
         Some(match words {
             ["0" | "1"] | ["read", "committed" | "uncommitted"] => Isolation::ReadCommitted,
@@ -135,7 +135,7 @@ impl Isolation {
         })
     }
 
-    /// By its number in a transaction manager request (MS-TDS 2.2.6.9). None: as it is.
+    /// By its number in a transaction manager request (MS-TDS 2.2.6.9). None: unchanged.
     pub fn of_request(number: u8) -> Result<Option<Isolation>, ServerMessage> {
         Ok(Some(match number {
             0 => return Ok(None),
@@ -159,18 +159,19 @@ impl Isolation {
     }
 }
 
-/// The length at which texts and binaries of unlimited types are cut.
+/// The length to which texts and binaries of unlimited types are truncated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextSize {
     bytes: i32,
-    /// A character counts one, as in SQL Server's text, and two outside the basic plane. At 5.0 bytes of UTF-8 count.
+    /// Counts a character as one, as in SQL Server's text, and as two outside the basic plane. At 5.0 bytes
+    /// of UTF-8 count.
     counts_characters: bool,
 }
 
 impl TextSize {
     const UNLIMITED: i32 = i32::MAX;
 
-    /// What SQL Server means by 0 (SET TEXTSIZE, "Arguments").
+    /// SQL Server's default, meant by 0 (SET TEXTSIZE, "Arguments").
     const DEFAULT: i32 = 4096;
     const NO_LIMIT: i32 = -1;
 
@@ -216,8 +217,9 @@ impl TextSize {
 }
 
 impl Settings {
-    /// `is_odbc`: "x" is a name to the client, unless it says otherwise, and nothing equals null; for all others it is
-    /// a text, and null equals null (SQL Server: "SET QUOTED_IDENTIFIER", "SET ANSI_NULLS", "Remarks"; ASE: set ansinull).
+    /// `is_odbc`: by default "x" is a name, and nothing equals null; for all other clients it is a text, and
+    /// null equals null (SQL Server: "SET QUOTED_IDENTIFIER", "SET ANSI_NULLS", "Remarks"; ASE: set
+    /// ansinull).
     pub fn new(dialect: &Dialect, is_odbc: bool) -> Settings {
         Settings {
             quoted_identifiers: is_odbc,
@@ -238,8 +240,8 @@ impl Settings {
     }
 }
 
-/// A setting that is refused has the text refused, before what stands before it runs. Settings at the beginning of a text
-/// are those that a client sends together when it begins: each is for itself.
+/// A refused setting refuses the whole text, before its earlier statements run. Settings at the beginning of
+/// a text, which a client sends together at its start, are applied one by one.
 pub fn refuse_settings(statements: &[Statement], settings: &Settings) -> Result<(), ServerMessage> {
     let is_setting = |statement: &&Statement| matches!(statement.action, Action::Set(_));
     statements.iter().skip_while(is_setting).try_for_each(|statement| check_statement(statement, settings))
@@ -247,7 +249,7 @@ pub fn refuse_settings(statements: &[Statement], settings: &Settings) -> Result<
 
 fn check_statement(statement: &Statement, settings: &Settings) -> Result<(), ServerMessage> {
     match &statement.action {
-        // whose value is not known before
+        // its value is not known before
         Action::Set(words) if words.iter().any(|word| word.starts_with('@')) => Ok(()),
         Action::Set(words) => {
             let applied = settings.clone().apply(words);
@@ -262,7 +264,7 @@ fn check_statement(statement: &Statement, settings: &Settings) -> Result<(), Ser
 }
 
 impl Settings {
-    /// Applies `set` with these words.
+    /// Applies `set` with these options.
     pub fn apply(&mut self, words: &[String]) -> Result<(), ServerMessage> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let refused = || {
@@ -271,7 +273,7 @@ impl Settings {
         };
         match words.as_slice() {
             ["quoted_identifier", value @ ("on" | "off")] => self.quoted_identifiers = *value == "on",
-            // the options that it stands for (SQL Server, SET ANSI_DEFAULTS), of which the others hold
+            // the options that it comprises (SQL Server, SET ANSI_DEFAULTS); the others always hold
             ["ansi_defaults", "on"] => {
                 self.quoted_identifiers = true;
                 self.nulls_equal = false;
@@ -307,7 +309,7 @@ impl Settings {
                     return refused();
                 }
             }
-            // what has been set by DATEFIRST and DATEFORMAT stays: the language is this one already
+            // DATEFIRST and DATEFORMAT stay as set: the language is already this one
             ["language", "us_english" | "english"] => {}
             ["transaction" | "tran", "isolation", "level", level @ ..] => match Isolation::of(level) {
                 Some(isolation) => self.locking.isolation = isolation,
@@ -364,7 +366,7 @@ mod tests {
         assert!(set("cursor_close_on_commit on").unwrap().closes_cursors);
         // ASE, set, "close on endtran"
         assert!(set("close on endtran on").unwrap().closes_cursors);
-        // SQL Server, CREATE INDEX: the options that indexed views need
+        // SQL Server, CREATE INDEX: the options for indexed views
         let several = set("ansi_padding , ansi_nulls , quoted_identifier , nocount on").unwrap();
         assert!(several.quoted_identifiers && several.no_count);
         assert_eq!(
@@ -394,7 +396,7 @@ mod tests {
         assert_eq!(set("lock_timeout - 1").unwrap().locking.timeout, None);
     }
 
-    // ASE Reference Manual: Commands, "set", of arithabort
+    // ASE Reference Manual: Commands, "set", arithabort
     #[test]
     fn arithabort_of_ase() {
         let set = |text: &str| {
@@ -416,7 +418,7 @@ mod tests {
         assert!(set("arithignore arith_overflow off").is_ok());
     }
 
-    // ibidem, of lock
+    // ibidem, lock
     #[test]
     fn waiting_for_locks_in_ase() {
         let timeout = |text: &str| {

@@ -31,13 +31,13 @@ pub async fn log_in(
 ) -> Result<(Interpreter, Place), SessionError> {
     let mut login = in_time(read(client, gateway)).await?;
     if let Some(encryption) = login.password_encryption {
-        // not a step of the client's: on a busy machine the first one waits longer for it than a step may take
+        // not counted as a step of the client: on a busy machine this may take longer than a step
         let key = gateway.login_key().await.map_err(io::Error::other)?;
         login.password = in_time(encrypted_password(client, &login, encryption, key)).await?;
     }
     limits.has_asked();
     let is_known = limits.was_right(&login.user, &login.password.0);
-    // logins of an address that are like others before do not wait for those that are not
+    // logins that equal an earlier one of their address do not wait for others
     let claimant = Claimant {
         login: format!("{} {is_known}", limits.address()).into(),
         most: usize::MAX,
@@ -60,8 +60,8 @@ pub async fn log_in(
     in_time(enter(client, spid, limits, gateway, login, place)).await
 }
 
-/// Waits for a place among the logins that are being tried; many may come at once, and it is for the client to
-/// say how long it waits.
+/// Waits for a place among the logins that are being tried. Many may arrive at once; the client decides how
+/// long it waits.
 async fn place(client: &mut Client, gateway: &Gateway, claimant: &Claimant) -> Result<Place, SessionError> {
     let recall = Arc::default();
     let place = gateway.logins.take(claimant, &recall);
@@ -81,7 +81,7 @@ async fn in_time<T>(step: impl Future<Output = Result<T, SessionError>>) -> Resu
     tokio::time::timeout(LOGIN_TIMEOUT, step).await.map_err(|_| SessionError::LoginTimeout)?
 }
 
-/// The client's login, with its password unless that comes encrypted.
+/// The client's login, with its password unless that is sent encrypted.
 async fn read(client: &mut Client, gateway: &Gateway) -> Result<Login, SessionError> {
     let login = match read_record(client, gateway.tls.as_deref()).await {
         Ok(login) => login,
@@ -97,7 +97,7 @@ async fn read(client: &mut Client, gateway: &Gateway) -> Result<Login, SessionEr
     Ok(login)
 }
 
-/// Logs in to PostgreSQL with what the client has sent, and answers.
+/// Logs in to PostgreSQL with the client's login, and answers.
 pub(super) async fn enter(
     client: &mut Client,
     spid: u16,
@@ -153,14 +153,14 @@ async fn refuse<T>(
     refusal: &[ServerMessage],
     reason: String,
 ) -> Result<T, SessionError> {
-    // counted before the reply: a client that has it may look at the count
+    // counted before the reply: the client may then read the count
     gateway.metrics.refused_logins.inc();
     put_refusal(client, &login, refusal).await?;
     Err(SessionError::Refused { user: login.user, reason })
 }
 
-/// Has the client send its password encrypted. A password that was not encrypted as it was asked to be is a
-/// wrong one, so that nothing more is learned from it.
+/// Requests the password in encrypted form. A password that is encrypted in another way counts as wrong, so
+/// that an attacker learns nothing from the answer.
 async fn encrypted_password(
     client: &mut Client,
     login: &Login,
@@ -178,10 +178,10 @@ async fn encrypted_password(
         return Err(WireError::Malformed(format!("a {:?} message before login", message.kind)).into());
     }
     let encrypted = negotiate::decode_response(&message.body, &dialect)?;
-    // it takes a millisecond or two here: a thread for each of hundreds of clients would take more from calls
+    // this takes a millisecond or two; a thread for each of hundreds of clients would slow calls down more
     let clear = key.decrypt(&nonce, &encrypted);
     let text = clear.and_then(|clear| dialect.charset.decode(&clear).map(String::from));
-    // no password of PostgreSQL holds a NUL
+    // a password of PostgreSQL cannot contain a NUL
     Ok(Password(text.unwrap_or_else(|| String::from("\0"))))
 }
 
@@ -200,7 +200,7 @@ async fn put_refusal(
     client.finish().await
 }
 
-/// TLS from the first byte on begins like this: a handshake record.
+/// The first bytes of TLS before the login: a handshake record.
 const TLS_HANDSHAKE: u8 = 0x16;
 
 async fn read_record(client: &mut Client, tls: Option<&Tls>) -> Result<Login, SessionError> {
@@ -214,7 +214,7 @@ async fn read_record(client: &mut Client, tls: Option<&Tls>) -> Result<Login, Se
     loop {
         let message = client.request().await?.ok_or(SessionError::Closed)?;
         let login = match message.kind {
-            // FreeTDS says that it will not encrypt, and begins a handshake when the server requires it
+            // FreeTDS announces no encryption, and begins a handshake if the server requires it
             MessageKind::Prelogin if message.body.first() == Some(&TLS_HANDSHAKE) => {
                 let text = "this server demands TLS, and the client's settings rule it out \
                             (FreeTDS: encryption = off)";
@@ -222,7 +222,7 @@ async fn read_record(client: &mut Client, tls: Option<&Tls>) -> Result<Login, Se
             }
             MessageKind::Prelogin => {
                 let asked = prelogin::decode(&message.body)?;
-                // strict TLS has settled it already
+                // strict TLS is already established
                 let tls = tls.filter(|_| !client.is_encrypted());
                 let answer = asked.answer(tls.is_some(), tls.is_some_and(|tls| tls.required));
                 agreed = answer.1;
@@ -254,9 +254,9 @@ async fn read_record(client: &mut Client, tls: Option<&Tls>) -> Result<Login, Se
     }
 }
 
-/// A failed login says no more than that; a server that cannot be reached is not a failed login.
-/// SQL Server says of a database that does not exist both which it is and that the login failed (errors 4060 and 18456,
-/// "Database Engine errors"): python-tds tries again until the second comes.
+/// The message of a failed login gives no reason; a server that cannot be reached is another error. For a
+/// database that does not exist SQL Server sends its name and that the login failed (errors 4060 and 18456,
+/// "Database Engine errors"): python-tds tries again until the second arrives.
 fn refusal(error: &PgError, login: &Login) -> Vec<ServerMessage> {
     let failed = if login.dialect.is_tds7() {
         ServerMessage::error(18456, 14, format!("Login failed for user '{}'.", login.user))
@@ -264,11 +264,11 @@ fn refusal(error: &PgError, login: &Login) -> Vec<ServerMessage> {
         ServerMessage::error(4002, 14, "Login failed.")
     };
     let refusal = match error {
-        // a name or password with a NUL in it, which PostgreSQL's protocol has no form for
+        // a name or password with a NUL, which PostgreSQL's protocol cannot represent
         PgError::Io(error) if error.kind() == ErrorKind::InvalidInput => failed,
         PgError::Server(notice) => match notice.sqlstate.as_str() {
             "53300" => ServerMessage::error(17809, 20, "PostgreSQL has no free connection: try again later."),
-            // admin_shutdown and crash_shutdown as well: of a PostgreSQL that ends while it is asked
+            // also admin_shutdown and crash_shutdown: PostgreSQL stops during the login
             "57P01" | "57P02" | "57P03" => {
                 ServerMessage::error(6005, 16, "PostgreSQL is starting up or shutting down: try again later.")
             }
@@ -277,7 +277,7 @@ fn refusal(error: &PgError, login: &Login) -> Vec<ServerMessage> {
                 return vec![ServerMessage::error(4060, 11, format!("{text} The login failed.")), failed];
             }
             "3F000" => ServerMessage::error(911, 16, notice.message.clone()),
-            // no password is wrong: resources, the connection, the disk, an internal error
+            // not a wrong password: resources, the connection, the disk, an internal error
             state if ["08", "53", "58", "XX"].iter().any(|class| state.starts_with(class)) => {
                 ServerMessage::error(17142, 16, format!("PostgreSQL cannot be reached: {}.", notice.message))
             }
@@ -288,7 +288,7 @@ fn refusal(error: &PgError, login: &Login) -> Vec<ServerMessage> {
     vec![refusal]
 }
 
-/// For the operator, who may know more than the client.
+/// The reason for the log, with more details than the client gets.
 fn reason(error: &PgError) -> String {
     match error {
         PgError::Server(notice) if !notice.hint.is_empty() => {
@@ -298,7 +298,7 @@ fn reason(error: &PgError) -> String {
     }
 }
 
-/// The reply to a login that succeeded.
+/// The reply to a successful login.
 async fn welcome(client: &mut Client, interpreter: &Interpreter, login: &Login) -> Result<(), SessionError> {
     let dialect = client.dialect();
     let asked = login.packet_size;
@@ -316,7 +316,7 @@ async fn welcome(client: &mut Client, interpreter: &Interpreter, login: &Login) 
     if dialect.is_tds7() {
         client.reply.message(&ServerMessage::info(5703, "Changed language setting to us_english."));
     }
-    // SQL Server always says it: mssql-python's bulk copy counts on that
+    // SQL Server always sends it, and mssql-python's bulk copy needs it
     let is_news = dialect.is_tds7() || asked != Some(size) || size != client.packet_size();
     let out = &mut client.reply.tokens;
     if is_news {
@@ -328,7 +328,7 @@ async fn welcome(client: &mut Client, interpreter: &Interpreter, login: &Login) 
     }
     client.reply.close(Status::empty());
     if !dialect.is_tds7() {
-        // the client reads the reply to its login in packets of the smallest size
+        // the client reads the reply to its login in packets of the minimum size
         client.set_packet_size(packet::SMALLEST);
     }
     client.finish().await?;

@@ -1,7 +1,7 @@
-//! A client's session: login on the threads for statements, then requests on those for calls until it disconnects.
-//! Calls of known shape are answered there; everything else moves to the threads for statements and returns with the
-//! answer. A session that sends several statements in a row waits for the next one there, so that it wakes one thread
-//! and not two.
+//! A client's session: login on the threads for statements, then requests on those for calls until it
+//! disconnects. Calls of known shape are answered there; everything else moves to the threads for statements
+//! and returns with the answer. A session that sends several statements in a row waits for the next one
+//! there, so that only one thread is woken.
 
 mod login;
 #[cfg(test)]
@@ -27,22 +27,22 @@ use tracing::{Instrument, Span};
 /// The longest login message, and afterwards the longest request.
 const LONGEST_LOGIN: usize = 32 * 1024;
 const LONGEST_REQUEST: usize = 64 * 1024 * 1024;
-/// Requests that reset the session first.
+/// Flags of requests that first reset the session.
 const RESETS: PacketStatus = PacketStatus::RESET.union(PacketStatus::RESET_KEEP_TRANSACTION);
 /// After so many statements in a row a session stays on the threads for statements.
 const SETTLED: u32 = 3;
-/// An unused PostgreSQL connection that holds no state is given up after this.
+/// An unused PostgreSQL connection without state is closed after this time.
 const BACKEND_IDLE: Duration = Duration::from_secs(30);
-/// The same where half of PostgreSQL's connections are idle already.
+/// The same if half of PostgreSQL's connections are idle.
 const BACKEND_IDLE_WITHOUT_PLACE: Duration = Duration::from_secs(1);
-/// One that holds state is looked at again after this.
+/// A connection with state is checked again after this time.
 const BACKEND_HELD: Duration = Duration::from_secs(300);
 
 struct Session {
     client: Client,
     interpreter: Interpreter,
     gateway: Arc<Gateway>,
-    /// Among the sessions.
+    /// The place among the sessions.
     _place: Place,
     /// Statements since the last call of known shape; from `SETTLED` on the client's socket is registered with the
     /// threads for statements.
@@ -51,9 +51,9 @@ struct Session {
 
 /// A message of the client, decoded.
 enum Next {
-    /// Nothing: it has left, or the gateway stops.
+    /// Nothing: the client has left, or the gateway stops.
     End,
-    /// A call of known shape, which has been answered.
+    /// A call of known shape, already answered.
     Answered,
     Statement(Statement),
 }
@@ -65,7 +65,8 @@ enum Statement {
     Rows,
 }
 
-/// Serves one connection until it ends, its login on the threads this is called on. `span`: what it logs belongs to.
+/// Serves one connection until it ends; the login runs on the threads that this is called on. `span`: the
+/// span of its log lines.
 pub async fn serve(
     stream: Box<dyn ClientStream>,
     spid: u16,
@@ -75,7 +76,7 @@ pub async fn serve(
 ) -> Result<(), SessionError> {
     let mut client = Client::new(stream, spid, LONGEST_LOGIN);
     client.reply.span = span.clone();
-    // a token of its own: sessions do not wait for one another's lock
+    // a separate token: sessions do not wait for each other's lock
     let stopping = gateway.stopping.child_token();
     let limits = entry.limits();
     let calls = gateway.calls.clone();
@@ -92,7 +93,7 @@ pub async fn serve(
         }))
     };
     let session = tokio::select! {
-        // boxed: what it takes is given back when it is done
+        // boxed: its memory is freed when it is done
         session = Box::pin(login.instrument(span.clone())) => session?,
         () = stopping.cancelled() => return Ok(()),
         () = entry.evicted() => return Err(SessionError::Evicted),
@@ -139,7 +140,7 @@ impl Session {
         }
     }
 
-    /// Gives up the connections to PostgreSQL, and says why to a client that was too slow.
+    /// Closes the connections to PostgreSQL, and sends the reason to a client that was too slow.
     async fn close(&mut self, error: Option<&SessionError>) {
         self.interpreter.procedures.close().await;
         if let Some(farewell) = error.and_then(SessionError::farewell) {
@@ -147,7 +148,7 @@ impl Session {
         }
     }
 
-    /// Waits for a request, and answers it when it is a call of known shape.
+    /// Waits for a request, and answers it if it is a call of known shape.
     async fn next(&mut self, stopping: &CancellationToken) -> Result<Next, SessionError> {
         if self.interpreter.procedures.backend.awaits_rows() {
             return Ok(Next::Statement(Statement::Rows));
@@ -164,7 +165,7 @@ impl Session {
         Ok(if answered { Next::Answered } else { Next::Statement(Statement::Request(request)) })
     }
 
-    /// Answers statements, on the threads for them: one, or when several have come in a row all until a call of known
+    /// Answers statements on the threads for them: one, or after several in a row all until a call of known
     /// shape. False: the client leaves.
     async fn answer_statements(
         &mut self,
@@ -190,8 +191,8 @@ impl Session {
         }
     }
 
-    /// The next request; None when the client has left. Meanwhile the session's connection to PostgreSQL is
-    /// given up: after a while, or when others have none.
+    /// The next request; None if the client has left. While it waits, the session's connection to PostgreSQL
+    /// is closed after some time, or when others have none.
     async fn request(&mut self) -> Result<Option<Message>, SessionError> {
         if self.interpreter.procedures.is_elsewhere() {
             tokio::select! {
@@ -227,10 +228,10 @@ impl Session {
         self.client.request().await
     }
 
-    /// Answers a call like one before. False: it is something else.
+    /// Answers a call of known shape. False: it is another request.
     async fn answer_planned(&mut self, request: &Message) -> Result<bool, SessionError> {
         if request.status.contains(PacketStatus::IGNORE) {
-            // the client has thought better of it while it sent it, and waits for a word (tedious)
+            // the client aborted the request and expects a DONE (tedious)
             self.interpreter.awaited_text = None;
             self.client.reply.close(Status::ERROR);
             return self.conclude(Ok(true)).await;
@@ -240,7 +241,7 @@ impl Session {
         {
             return Ok(false);
         }
-        // it comes in place of a text
+        // a call cancels a pending WRITETEXT
         self.interpreter.awaited_text = None;
         let Ok(requests) = Requests::of(request, &self.client.dialect()) else {
             return Ok(false);
@@ -252,7 +253,7 @@ impl Session {
         self.conclude(Ok(true)).await
     }
 
-    /// Answers what is not a call of known shape. False: the client leaves.
+    /// Answers any other request. False: the client leaves.
     async fn answer(&mut self, statement: Statement) -> Result<bool, SessionError> {
         let Session { client, interpreter, .. } = self;
         let answered = match statement {
@@ -295,7 +296,7 @@ impl Session {
         self.conclude(answered).await
     }
 
-    /// Sends the answer to a request. False: the client has gone.
+    /// Sends the answer to a request. False: the client has disconnected.
     async fn conclude(&mut self, answered: Result<bool, SessionError>) -> Result<bool, SessionError> {
         let client = &mut self.client;
         match answered {
@@ -312,7 +313,7 @@ impl Session {
                 Ok(false)
             }
             Err(SessionError::Wire(error)) => {
-                // the client learns what was wrong before the connection ends
+                // the client gets the error before the connection ends
                 let text = format!("The TDS stream is incorrect: {error}.");
                 client.reply.message(&ServerMessage::error(4002, 20, text));
                 client.reply.close(Status::ERROR);

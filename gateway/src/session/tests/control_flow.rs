@@ -1,4 +1,4 @@
-//! IF, WHILE, BREAK, CONTINUE, GOTO, RETURN. Conditions are rows of tables, which the script has or has not.
+//! IF, WHILE, BREAK, CONTINUE, GOTO, RETURN. Conditions are rows of tables, which the script returns or not.
 
 use super::*;
 use crate::postgres::scripted::{holds, inserted, rows, Answer as Answered};

@@ -1,16 +1,16 @@
-//! Errors: which statements follow, and who gets them.
+//! Errors: which statements follow, and where the error goes.
 
 use super::*;
 use crate::postgres::scripted::{holds, inserted, row, Answer as Answered, Cell};
 
-/// What a division by zero is (SQL Server: "Database Engine events and errors").
+/// The error of a division by zero (SQL Server: "Database Engine events and errors").
 const DIVIDED: &str = "8134, severity 16";
 
 fn divides() -> [Answered; 1] {
     [Answered::Fails("22012", "division by zero")]
 }
 
-/// What a table that is not there is when a statement is prepared.
+/// The error of a missing table when a statement is prepared.
 fn lacks() -> [Answered; 1] {
     [Answered::Refused("42P01", "relation \"lacking\" does not exist")]
 }
@@ -54,7 +54,7 @@ async fn a_catch_block_gets_it_and_the_client_does_not() {
     let answer = talk.batch(text).await;
     assert_eq!(talk.sent(), "step 1, failing 2, behind 4, step 5");
     assert_eq!(answer.messages, [""; 0]);
-    // the failed one has no rows; what failed is not the batch
+    // the failed statement has no rows; the batch has not failed
     assert_eq!(answer.counts, [1, 0, 1, 1]);
 }
 

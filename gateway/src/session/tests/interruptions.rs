@@ -1,4 +1,4 @@
-//! Cancels, clients that leave, and connections to PostgreSQL that are lost.
+//! Cancels, clients that leave, and lost connections to PostgreSQL.
 
 use super::*;
 use crate::postgres::scripted::{holds, inserted, Answer as Answered};
@@ -14,7 +14,7 @@ fn script() -> Script {
 }
 
 impl Talk {
-    /// Cancels a batch once PostgreSQL has this statement of it.
+    /// Cancels a batch as soon as PostgreSQL has received this statement of it.
     async fn cancelled(&mut self, text: &str, statement: &str) {
         self.send(text).await;
         self.postgres.until(statement).await;
@@ -35,7 +35,7 @@ async fn a_cancel_ends_the_statement_and_the_batch() {
                 insert step (n) values (3)";
     talk.cancelled(text, "hanging").await;
     assert_eq!(talk.sent(), "hanging 1, hanging cancelled");
-    // and leaves no open TRY block
+    // and no TRY block stays open
     let answer = talk.batch("insert failing (n) values (1) insert step (n) values (4)").await;
     assert_eq!((talk.sent().as_str(), answer.messages.len()), ("failing 1, step 4", 1));
 }
@@ -79,7 +79,7 @@ async fn a_lost_connection_is_an_error_of_its_statement() {
         "begin try insert dying (n) values (1) end try begin catch insert behind (n) values (2) end catch";
     let answer = talk.batch(text).await;
     assert_eq!((talk.sent().as_str(), answer.messages.len()), ("dying 1, behind 2", 0));
-    // without a TRY block it ends the batch, and not the session
+    // without a TRY block it ends the batch, not the session
     let answer = talk.batch("insert dying (n) values (1) insert step (n) values (2)").await;
     assert_eq!((talk.sent().as_str(), answer.messages.len()), ("dying 1", 1));
     talk.batch("insert step (n) values (3)").await;

@@ -85,7 +85,7 @@ async fn talk_at(version: Version, script: Script) -> Talk {
 }
 
 impl Talk {
-    /// Runs a batch; what it answers.
+    /// Runs a batch and returns its answer.
     async fn batch(&mut self, text: &str) -> Answer {
         self.send(text).await;
         self.reply().await
@@ -132,12 +132,12 @@ impl Talk {
         }
     }
 
-    /// @@trancount, which PostgreSQL is not asked for.
+    /// @@trancount, for which PostgreSQL is not queried.
     async fn depth(&mut self) -> String {
         self.batch("select @@trancount").await.rows.remove(0)
     }
 
-    /// What PostgreSQL was sent since the last time.
+    /// The statements sent to PostgreSQL since the last call.
     fn sent(&self) -> String {
         self.postgres.sent().join(", ")
     }

@@ -1,5 +1,5 @@
-//! Transactions: what PostgreSQL is told of them, and what errors leave of them. The scripted PostgreSQL refuses a
-//! statement in a transaction that has failed, as the real one does.
+//! Transactions: the statements that PostgreSQL gets, and the state after errors. The scripted PostgreSQL
+//! refuses statements in a failed transaction, as the real one does.
 
 use super::*;
 use crate::postgres::scripted::{inserted, rows, Answer as Answered};
@@ -73,7 +73,7 @@ async fn rollback_undoes_all_levels_or_what_follows_a_savepoint() {
     assert_eq!(end, format!("{KEEP}, rollback to savepoint client_savepoint_0, commit"));
 }
 
-/// A client that has its rows and is idle keeps nobody from changing their table.
+/// An idle client that has received its rows does not block changes of their table.
 #[tokio::test]
 async fn who_has_only_read_leaves_no_transaction_at_postgresql() {
     let mut talk = talk(script()).await;
@@ -91,7 +91,7 @@ async fn a_transaction_that_a_catch_block_gets_under_xact_abort_can_only_be_undo
     let answer = talk.batch(&text).await;
     let sent = talk.sent();
     assert!(sent.contains("failing 2") && sent.contains("set transaction read only"), "{sent}");
-    // a batch does not leave such a transaction
+    // a batch does not leave such a transaction open
     assert!(sent.ends_with(", ?column? -1, release savepoint ringlog_statement, rollback"), "{sent}");
     assert_eq!(answer.messages, ["3998, severity 16"]);
 
