@@ -1,5 +1,6 @@
-//! What real clients send (tests/gateway/captures, recorded by tests/gateway/record.py), as it was and damaged in
-//! every way: the decoders read or refuse it, without a panic and in memory bounded by the bytes that came.
+//! Messages of real clients (tests/gateway/captures, recorded by tests/gateway/record.py), unchanged and
+//! damaged in every way: the decoders read or refuse them, without a panic and in memory bounded by the
+//! received bytes.
 
 use bytes::BytesMut;
 use peak_alloc::PeakAlloc;
@@ -18,7 +19,7 @@ use std::path::PathBuf;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// Bytes that reading a connection may take for each byte that came, and at all.
+/// Memory that reading a connection may take for each received byte, and in total.
 const FACTOR: usize = 100;
 const ANYWAY: usize = 64 << 10;
 
@@ -34,7 +35,7 @@ fn captures() -> Vec<(String, Vec<u8>)> {
     captures
 }
 
-/// What was understood of a connection.
+/// The decoded messages of a connection.
 #[derive(Debug, Default, PartialEq)]
 struct Understood {
     messages: usize,
@@ -46,7 +47,7 @@ struct Understood {
     refused: usize,
 }
 
-/// Reads a connection as a session would, up to what ends it.
+/// Reads a connection like a session, up to its end.
 fn read(bytes: &[u8]) -> Understood {
     let mut understood = Understood::default();
     let mut assembler = Assembler::new(1 << 20);
@@ -242,7 +243,7 @@ fn damaged(mut bytes: Vec<u8>, damages: &[Damage]) -> Vec<u8> {
     bytes
 }
 
-/// One test for all, so that nothing else takes memory meanwhile.
+/// One test for all, so that nothing else allocates memory meanwhile.
 #[test]
 fn whatever_comes_is_read_or_refused() {
     let captures = captures();

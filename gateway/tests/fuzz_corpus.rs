@@ -1,5 +1,5 @@
-//! Every target of the fuzzer reads its seeds, and the kept inputs in gateway/fuzz/corpus: what once was a crash stays
-//! mended. `make fuzz` looks for new ones (docs/developer.md).
+//! Every target of the fuzzer reads its seeds, and the kept inputs in gateway/fuzz/corpus: an input that once
+//! crashed a target does not crash it again. `make fuzz` looks for new ones (docs/developer.md).
 
 #[path = "../fuzz/src/targets.rs"]
 mod targets;

@@ -1,12 +1,13 @@
 //! Columns in Arrow's layout, borrowed: the types that samples have.
 //!
-//! Values lie in the machine's order, which is little endian on all that ringlog runs on; a buffer need not be aligned.
+//! Values have the machine's byte order, which is little-endian on all supported machines; a buffer need not
+//! be aligned.
 
-/// A column, or what is left of it after `offset`.
+/// A column from `offset` on.
 pub struct Column<'a> {
     pub length: usize,
     offset: usize,
-    /// A bit for each value that is there; None where all are.
+    /// Validity: a bit for each value, set if it is present; None: all are present.
     valid: Option<&'a [u8]>,
     values: Values<'a>,
 }
@@ -14,14 +15,14 @@ pub struct Column<'a> {
 enum Values<'a> {
     Float(&'a [u8]),
     Double(&'a [u8]),
-    /// Whole numbers of so many bytes.
+    /// Integers of this many bytes.
     Whole(&'a [u8], usize),
     Bits(&'a [u8]),
     Texts(Bounds<'a>, &'a [u8]),
     Lists(Bounds<'a>, Box<Column<'a>>),
 }
 
-/// Where each item begins, and the last one ends: 32 bits each.
+/// The begin of each item, and the end of the last one: 32 bits each.
 struct Bounds<'a>(&'a [u8]);
 
 impl Bounds<'_> {
@@ -55,7 +56,7 @@ impl<'a> Points<'a> {
         (self.begin..self.begin + self.length).map(|index| self.column.get(index))
     }
 
-    /// Their bytes, where they are doubles (8), floats (4) or whole numbers of this width and none is missing.
+    /// Their bytes, if they are doubles (8), floats (4) or integers of this width and none is missing.
     pub fn bytes(self, width: usize, floating: bool) -> Option<&'a [u8]> {
         let bytes = match self.column.values {
             Values::Double(bytes) if floating && width == 8 => bytes,
@@ -69,8 +70,8 @@ impl<'a> Points<'a> {
 }
 
 impl<'a> Column<'a> {
-    /// A column of the type that Arrow's format string names ("Data Types" of the Arrow C data interface): e float16 is
-    /// none of them. `bounds` is of texts and lists, `points` of lists. None for another type, or too few bytes.
+    /// A column of the type of Arrow's format string ("Data Types" of the Arrow C data interface), without
+    /// float16 (e). Texts and lists have `bounds`, lists `points`. None for another type, or too few bytes.
     pub fn new(
         format: &str,
         length: usize,
@@ -123,7 +124,7 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// A whole number, 0 for anything else.
+    /// An integer, 0 for anything else.
     pub fn whole(&'a self, index: usize) -> i64 {
         match self.get(index) {
             Value::Whole(number) => number,

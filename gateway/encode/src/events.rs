@@ -20,7 +20,7 @@ const FIXED_32: u8 = 5;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// The types of a chunk's values: those of PayloadType that ringlog has.
+/// The types of a chunk's values: the members of PayloadType that ringlog uses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Payload {
     Text,
@@ -36,7 +36,7 @@ pub enum Payload {
 }
 
 impl Payload {
-    /// By its number in EPICSEvent.proto. Enumerations are encoded as shorts are.
+    /// By its number in EPICSEvent.proto. Enumerations are encoded like shorts.
     pub fn of(number: u8) -> Option<Self> {
         Some(match number {
             0 => Self::Text,
@@ -54,8 +54,8 @@ impl Payload {
     }
 }
 
-/// The line before the events of a year: `pairs` are names and values of EPICS's fields, `points` how many values the first
-/// event has.
+/// The line before the events of a year: `pairs` are names and values of EPICS's fields, `points` the number
+/// of values of the first event.
 pub fn header(payload: u8, name: &[u8], year: i32, points: u32, pairs: &[(&[u8], &[u8])]) -> Vec<u8> {
     let (mut message, mut pair, mut out) = (Vec::new(), Vec::new(), Vec::new());
     number(&mut message, 1, payload.into());
@@ -78,7 +78,7 @@ pub struct Events<'a> {
     /// Since 1970 UTC.
     pub nanoseconds: Column<'a>,
     pub values: Column<'a>,
-    /// Severity and status; None is 0.
+    /// Severity and status; None: 0.
     pub alarms: Option<(Column<'a>, Column<'a>)>,
     /// Further texts of each event, by name.
     pub fields: Vec<(&'a [u8], Column<'a>)>,
@@ -94,8 +94,8 @@ impl Events<'_> {
     }
 }
 
-/// Lines of events of the year that begins at this second. A value that is missing, or is no `payload`, is an undefined
-/// one: NaN, 0, an empty text, and a waveform of one of these.
+/// Lines of events of the year that begins at this second. A missing value, or one of another type than
+/// `payload`, becomes an undefined one: NaN, 0, an empty text, or a waveform of one of these.
 pub fn lines(payload: Payload, begin: i64, events: &Events<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(events.nanoseconds.length * 40);
     let mut message = Vec::with_capacity(64);
@@ -144,8 +144,8 @@ pub fn lines(payload: Payload, begin: i64, events: &Events<'_>) -> Vec<u8> {
     out
 }
 
-/// The field of a waveform. Numbers that lie in the message as in memory go to `out` at once, after what the message has
-/// so far.
+/// The field of a waveform. Numbers with the same form in the message as in memory go to `out` directly,
+/// after the present content of the message.
 fn waveform(message: &mut Vec<u8>, out: &mut Vec<u8>, payload: Payload, points: Points<'_>) {
     if payload == Payload::Texts {
         for point in points.iter() {
@@ -182,7 +182,7 @@ fn waveform(message: &mut Vec<u8>, out: &mut Vec<u8>, payload: Payload, points: 
     bytes(message, VALUE, &packed);
 }
 
-/// One point, since Phoebus does not get through waveforms of which the first has none.
+/// One point, because Phoebus cannot read waveforms if the first has none.
 fn undefined(message: &mut Vec<u8>, payload: Payload, missing: &Value<'_>) {
     match payload {
         Payload::Doubles => bytes(message, VALUE, &double(missing).to_le_bytes()),
@@ -205,7 +205,7 @@ fn double(value: &Value<'_>) -> f64 {
     match value {
         Value::Double(number) => *number,
         Value::Float(number) => f64::from(*number),
-        // exact within 2^53
+        // exact up to 2^53
         Value::Whole(number) => *number as f64,
         Value::Bit(bit) => f64::from(u8::from(*bit)),
         _ => f64::NAN,
@@ -242,7 +242,7 @@ fn varint(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Appends bytes of a message as they are in a line.
+/// Appends bytes of a message in escaped form.
 fn escape(out: &mut Vec<u8>, message: &[u8]) {
     let code = |byte: u8| match byte {
         0x1b => 1,
@@ -250,7 +250,7 @@ fn escape(out: &mut Vec<u8>, message: &[u8]) {
         b'\r' => 3,
         _ => 0,
     };
-    // most have none; the test of so many is a few instructions
+    // most have nothing to escape; testing a block takes a few instructions
     for some in message.chunks(16) {
         if !some.iter().fold(false, |found, &byte| found | (code(byte) != 0)) {
             out.extend_from_slice(some);

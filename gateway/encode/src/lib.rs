@@ -1,5 +1,6 @@
-//! Columns of samples as lines, a sample each: text by a template (`lines`), and the Archiver Appliance's events in
-//! Protocol Buffers (`events`). The columns (`column`) are Arrow's, borrowed. Nothing here knows Python.
+//! Columns of samples as lines, a sample each: text by a template (`lines`), and the Archiver Appliance's
+//! events in Protocol Buffers (`events`). The columns (`column`) are Arrow's, borrowed. Independent of
+//! Python.
 
 pub mod column;
 pub mod events;

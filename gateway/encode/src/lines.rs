@@ -12,23 +12,23 @@ pub enum Piece<'a> {
 /// The form of a column's values.
 #[derive(Clone, Copy)]
 pub enum Style<'a> {
-    /// JSON, null for what it cannot say. Bits are 0 and 1.
+    /// JSON, null for a value that JSON cannot represent. Bits are 0 and 1.
     Json,
     /// The same with bits as true and false.
     JsonBits,
-    /// CSV, with this for what is missing. Lists are JSON in quotes.
+    /// CSV, with this text for a missing value. Lists are JSON in quotes.
     Csv(&'a [u8]),
     /// The seconds of nanoseconds.
     Seconds,
-    /// What nanoseconds are below their second.
+    /// The nanoseconds below the second.
     BelowSecond,
     /// The milliseconds of nanoseconds.
     Milliseconds,
     /// The seconds of nanoseconds as Nov/20/2026 14:00:00.
     Human,
-    /// Microseconds as milliseconds, with three decimals where they are not whole.
+    /// Microseconds as milliseconds, with three decimals unless they are whole.
     Thousandths,
-    /// Microseconds as 2026-11-20T14:00:00.000000Z, nothing for what is missing.
+    /// Microseconds as 2026-11-20T14:00:00.000000Z, empty for a missing value.
     Iso,
 }
 
@@ -112,7 +112,7 @@ fn float<F: zmij::Float>(out: &mut Vec<u8>, number: F, is_finite: bool) {
 fn list(out: &mut Vec<u8>, points: Points<'_>) {
     out.push(b'[');
     let begin = out.len();
-    // a comma after each, of which the last one is the end
+    // a comma follows each; the last one becomes the end
     if let Some(bytes) = points.bytes(8, true) {
         out.reserve(bytes.len() * 3);
         for number in bytes.chunks_exact(8) {

@@ -2,7 +2,7 @@
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// A text with its quotes, as RFC 8259 has it: only what must be escaped is.
+/// A text with its quotes (RFC 8259), with the necessary escapes only.
 pub fn json(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     let mut written = 0;
@@ -31,7 +31,7 @@ pub fn json(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
 }
 
-/// A text on one line, in quotes where it has a comma, a quote or a tab (RFC 4180).
+/// A text on one line, in quotes if it has a comma, a quote or a tab (RFC 4180).
 pub fn csv(out: &mut Vec<u8>, text: &[u8]) {
     let quoted = text.iter().any(|byte| matches!(byte, b',' | b'"' | b'\t'));
     if quoted {

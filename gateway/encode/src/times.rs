@@ -1,6 +1,6 @@
 //! Instants as text, in UTC.
 
-/// Digits of a number below 10^`width`, with zeros before it.
+/// The digits of a number below 10^`width`, with leading zeros.
 pub fn digits(out: &mut Vec<u8>, mut number: u32, width: usize) {
     let begin = out.len();
     out.resize(begin + width, b'0');
@@ -15,11 +15,11 @@ pub fn digits(out: &mut Vec<u8>, mut number: u32, width: usize) {
 pub enum Form {
     /// 2026-11-20T
     Iso,
-    /// Nov/20/2026 and a blank: the appliance's
+    /// Nov/20/2026 and a blank: the appliance's form
     Human,
 }
 
-/// Days as text: that of the last one is kept, since samples follow each other.
+/// Days as text: the last one is kept, because successive samples mostly have the same day.
 pub struct Days {
     form: Form,
     number: i64,

@@ -1,5 +1,5 @@
-//! What is fuzzed: each decoder of bytes from the network, and the reader of T-SQL. An input is read or refused; a
-//! panic is a defect. The first byte of most inputs chooses the client's dialect.
+//! The targets of the fuzzer: each decoder of bytes from the network, and the parser of T-SQL. An input is
+//! read or refused; a panic is a defect. The first byte of most inputs chooses the client's dialect.
 
 use bytes::{Bytes, BytesMut};
 use ringlog_gateway::convert::{column_type, PgType};
@@ -23,7 +23,7 @@ use tsql::program::Settings;
 pub struct Target {
     pub name: &'static str,
     pub run: fn(&[u8]),
-    /// Inputs that clients have sent, from which others are made.
+    /// Inputs captured from clients, from which others are made.
     pub seeds: fn() -> Vec<Vec<u8>>,
 }
 
@@ -65,7 +65,7 @@ fn dialect(data: &[u8]) -> Option<(Dialect, &[u8])> {
 fn packets(data: &[u8]) {
     let mut assembler = Assembler::new(1 << 20);
     let mut input = BytesMut::new();
-    // as the socket gives them: in pieces
+    // in pieces, as from a socket
     for piece in data.chunks(1 + usize::from(data.first().copied().unwrap_or(0)) * 4) {
         input.extend_from_slice(piece);
         while let Ok(Some(message)) = assembler.next(&mut input) {
@@ -205,12 +205,12 @@ fn encryption(data: &[u8]) {
     let mut transport = Transport::Plain(Sent(rest));
     let input = BytesMut::from(rest.get(..usize::from(*first >> 1)).unwrap_or(&[]));
     let handshake = pin!(transport.encrypt(tls(), input, first & 1 == 1));
-    // all that was sent is there: nothing is waited for
+    // all bytes are available: nothing waits
     let polled = handshake.poll(&mut Context::from_waker(Waker::noop()));
     assert!(polled.is_ready(), "the handshake waits for more than the client has sent");
 }
 
-/// A client that has sent these bytes, hears everything, and has gone.
+/// A client that has sent these bytes, accepts every answer, and has disconnected.
 struct Sent<'a>(&'a [u8]);
 
 impl AsyncRead for Sent<'_> {
@@ -303,12 +303,12 @@ fn files(path: &str, extension: &str) -> Vec<Vec<u8>> {
     paths.iter().map(|path| std::fs::read(path).expect("a seed")).collect()
 }
 
-/// What clients have sent, from the first byte on.
+/// The captured bytes of clients, from the first one on.
 fn connections() -> Vec<Vec<u8>> {
     files("tests/gateway/captures", "bin")
 }
 
-/// The messages of this kind that clients have sent, each behind every one of these first bytes.
+/// The captured messages of this type, each after every one of these first bytes.
 fn bodies(kind: MessageKind, firsts: &[u8]) -> Vec<Vec<u8>> {
     let mut bodies = Vec::new();
     for connection in connections() {

@@ -17,18 +17,18 @@ use tsql::facts::types::{Type, VARCHAR};
 /// Arguments ready for a Bind message.
 #[derive(Debug)]
 pub struct Bound {
-    /// Which of the function's arguments are given.
+    /// A mask of the function's given arguments.
     pub given: Vec<bool>,
     pub values: Bytes,
-    /// For each output parameter the caller asked for: its place among the parameters sent and the
-    /// place among the function's fields.
+    /// For each requested output parameter: its place among the sent parameters and its place among the
+    /// function's fields.
     pub outputs: Vec<(usize, usize)>,
-    /// Fields whose time without a zone was twice when clocks were set back, each with the microseconds by which
-    /// the earlier reading, which is not the one in `values`, is before the later.
+    /// Fields whose time without a zone occurs twice because clocks were set back, each with the microseconds
+    /// from the earlier reading to the later one, which is in `values`.
     pub repeated: Vec<(String, i64)>,
 }
 
-/// Why a call does not fit its function. Nothing has been sent to PostgreSQL.
+/// The reason why a call does not fit its function. Nothing has been sent to PostgreSQL.
 #[derive(Debug, PartialEq)]
 pub enum BindError {
     TooMany,
@@ -97,7 +97,7 @@ impl BindError {
     }
 }
 
-/// Puts `params` where `function` wants them.
+/// Puts `params` at their places in `function`.
 pub fn bind(
     function: &Function,
     params: &[Param<'_>],
@@ -159,7 +159,7 @@ pub fn fits(function: &Function, params: &[Param<'_>], dialect: &Dialect) -> boo
     assign(function, params, dialect).is_ok()
 }
 
-/// For each of `params` the text that it goes to, where a procedure of T-SQL has declared one.
+/// For each of `params` the text type that a procedure of T-SQL declares for it, if any.
 pub fn texts_taken(function: &Function, params: &[Param<'_>], dialect: &Dialect) -> Vec<Option<Type>> {
     let mut texts = vec![None; params.len()];
     let Ok((slots, _)) = assign(function, params, dialect) else { return texts };
@@ -167,7 +167,7 @@ pub fn texts_taken(function: &Function, params: &[Param<'_>], dialect: &Dialect)
         let argument = function.parameters.arguments.get(field.argument);
         let is_of_tsql = argument.is_some_and(|argument| argument.name.starts_with('@'));
         if let (Some(text), true) = (slot.and_then(|index| texts.get_mut(index)), is_of_tsql) {
-            // one made by an earlier version does not say its length
+            // a procedure made by an earlier version has no length
             let of = function.takes.get(place).copied().unwrap_or(VARCHAR);
             *text = Some(of).filter(|_| field.takes_text());
         }
@@ -177,7 +177,7 @@ pub fn texts_taken(function: &Function, params: &[Param<'_>], dialect: &Dialect)
 
 pub type Assigned = (Vec<Option<usize>>, Vec<(usize, usize)>);
 
-/// For each field of the function the parameter that fills it, and the outputs asked for.
+/// For each field of the function the parameter that fills it, and the requested outputs.
 pub fn assign(function: &Function, params: &[Param<'_>], dialect: &Dialect) -> Result<Assigned, BindError> {
     let mut slots = vec![None; function.parameters.fields.len()];
     let mut outputs = Vec::new();
@@ -251,8 +251,8 @@ fn put_param(
     put_value_of(&value, field, in_composite, dialect, zone, out).map_err(failed)
 }
 
-/// One value in the format its place has: a type without a binary form here goes as text, which a
-/// composite has no room for.
+/// One value in the format of its place: a type without a binary form here is sent as text, which is
+/// impossible inside a composite.
 #[inline]
 pub(super) fn put_value_of(
     value: &Value<'_>,

@@ -34,11 +34,11 @@ pub struct Function {
     pub name: String,
     pub is_procedure: bool,
     pub returns: Returns,
-    /// Its calls may share a transaction with those of others: all that they run is the installer's.
+    /// Its calls may share a transaction with those of others: they run the installer's code only.
     pub joins_group: bool,
     /// STABLE or IMMUTABLE: leaves nothing behind on its connection.
     pub only_reads: bool,
-    /// The node that has it; None: it is here.
+    /// Its node; None: this server.
     pub node: Option<Arc<str>>,
     pub parameters: Arc<Parameters>,
     /// A procedure whose text the gateway may run.
@@ -47,11 +47,11 @@ pub struct Function {
     statements: Mutex<HashMap<Vec<bool>, Arc<Statement>>>,
     /// Of a function of T-SQL the type of its value.
     pub value_type: Option<Type>,
-    /// The types of its parameters, where it is one of T-SQL's.
+    /// The types of its parameters, for a function of T-SQL.
     pub takes: Arc<[Type]>,
-    /// The base type of what it returns.
+    /// The base type of its result.
     return_type: u32,
-    /// It gives one value.
+    /// It returns one value.
     is_scalar: bool,
     as_value: OnceLock<Arc<Function>>,
 }
@@ -61,7 +61,7 @@ static NEXT_STATEMENT: AtomicU64 = AtomicU64::new(1);
 const INT2: u32 = 21;
 const INT4: u32 = 23;
 const VOID: u32 = 2278;
-/// Oids from here on are those of the database's own objects, and differ between servers.
+/// Oids from this number on belong to the database's own objects, and differ between servers.
 const FIRST_OF_DATABASE: u32 = 16384;
 /// The first argument of a procedure for any table, which is called on the server of that table.
 const TABLE_NAME: &str = "table_name";
@@ -102,7 +102,7 @@ impl Declared<'_> {
 impl Function {
     pub fn new(declared: Declared<'_>, parameters: Arc<Parameters>, metrics: CallMetrics) -> Function {
         let returns = declared.returns(&parameters);
-        // PostgreSQL's numbers of types of schema tsql are not those by which the gateway knows them
+        // the oids of types of schema tsql differ from the gateway's own numbers for them
         let return_type = declared.value_type.map_or(declared.return_type, |of| of.oid);
         let has_value = !matches!(PgType::from_oid(return_type), PgType::Void | PgType::Other(_));
         let is_scalar = !declared.is_procedure
@@ -131,7 +131,7 @@ impl Function {
         }
     }
 
-    /// The same function called for its value; itself where it is none that gives one value.
+    /// The same function called for its value; unchanged if it does not return one value.
     pub fn for_value(self: Arc<Function>) -> Arc<Function> {
         if !self.is_scalar || self.returns == Returns::Value {
             return self;
@@ -151,7 +151,7 @@ impl Function {
         function
     }
 
-    /// Another one like it, which has not been called.
+    /// A copy of it without calls.
     fn copied(&self) -> Function {
         Function {
             oid: self.oid,
@@ -194,7 +194,7 @@ impl Function {
         self.text.as_ref().filter(|text| text.runs_here)
     }
 
-    /// Whether its calls go to the node that has the table they name first.
+    /// Whether its calls go to the node of the table in their first argument.
     pub fn goes_by_table(&self) -> bool {
         let first = self.parameters.arguments.first();
         self.schema == OWN
@@ -229,7 +229,8 @@ impl Function {
             .map(|(argument, _)| argument)
     }
 
-    /// The oid of an argument's type; 0, which PostgreSQL finds out itself, for one that is another on a node.
+    /// The oid of an argument's type; 0, for which PostgreSQL infers the type, if the oid may differ on a
+    /// node.
     fn type_of(&self, argument: &Argument) -> u32 {
         match argument.oid {
             FIRST_OF_DATABASE.. if self.node.is_some() => 0,
@@ -257,7 +258,7 @@ impl Function {
                 if !self.is_procedure {
                     continue;
                 }
-                // CALL wants a place for every OUT argument
+                // CALL needs a place for every OUT argument
                 "null".to_owned()
             } else if *given {
                 next += 1;
@@ -287,9 +288,9 @@ impl Function {
         }
     }
 
-    /// The condition that the composites given have the columns that are known here, in this order: their values have no
-    /// names. PostgreSQL evaluates it when it plans the statement, and does so again when a relation named in it
-    /// has changed.
+    /// The condition that the given composites have the columns of this catalogue, in this order: their
+    /// values have no names. PostgreSQL evaluates it when it plans the statement, and does so again when a
+    /// relation named in it has changed.
     fn demands(&self, given: &[bool]) -> String {
         let demands: Vec<_> = self.given(given).filter_map(|argument| self.demand(argument)).collect();
         if demands.is_empty() {
@@ -298,7 +299,8 @@ impl Function {
         format!(" where {}", demands.join(" and "))
     }
 
-    /// The condition for one argument; None for what is no composite, and on a node, where relations have other oids.
+    /// The condition for one argument; None for other types than composites, and on a node, where relations
+    /// have other oids.
     fn demand(&self, argument: &Argument) -> Option<String> {
         if argument.relation == 0 || self.node.is_some() {
             return None;

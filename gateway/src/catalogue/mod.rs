@@ -1,4 +1,5 @@
-//! The procedure catalogue: what can be called and how, read from PostgreSQL's own catalogue.
+//! The procedure catalogue: the callable procedures and their signatures, read from PostgreSQL's own
+//! catalogue.
 
 mod arguments;
 mod function;
@@ -33,7 +34,7 @@ use versions::Versions;
 pub struct Place<'a> {
     /// The database (schema) in use.
     pub database: &'a str,
-    /// The search path that the role has by itself.
+    /// The role's own search path.
     pub path: &'a [String],
 }
 
@@ -42,14 +43,14 @@ pub struct Place<'a> {
 pub struct Catalogue {
     /// By name in lower case.
     functions: HashMap<String, Vec<Arc<Function>>>,
-    /// The tables that nodes have, and which.
+    /// The tables on nodes, each with its node.
     nodes: HashMap<String, Arc<str>>,
     /// Tables that lack rows, as SQL names them.
     partial: BTreeMap<String, Partial>,
     versions: Versions,
 }
 
-/// Why `Catalogue::find` found no function, or several.
+/// The reason why `Catalogue::find` found no function, or several.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unresolved {
     Missing,
@@ -88,7 +89,7 @@ impl Catalogue {
         self.functions.values().flatten().map(|function| (function.oid, function)).collect()
     }
 
-    /// The node on which a call of `function` with these values of a Bind message is to run; None: here.
+    /// The node for a call of `function` with these values of a Bind message; None: this server.
     pub fn node_of<'a>(&'a self, function: &'a Function, values: &[u8]) -> Option<&'a Arc<str>> {
         if function.node.is_some() || self.nodes.is_empty() || !function.goes_by_table() {
             return function.node.as_ref();
@@ -98,17 +99,17 @@ impl Catalogue {
         self.nodes.get(std::str::from_utf8(name).ok()?)
     }
 
-    /// The node that may have the table which SQL names so; None: none has.
+    /// The node that may have the table with this name in SQL; None: no node.
     pub fn node_of_table(&self, table: &str) -> Option<&Arc<str>> {
         let name = table.strip_suffix('"')?;
         let name = name.rfind('"').and_then(|quote| name.get(quote + 1..))?;
         self.nodes.get(name)
     }
 
-    /// The function a client of `dialect` means by `name` in the database (schema) it names, else in `place`. Other
-    /// databases are not looked into; system procedures and ringlog's own are in all of them. A system procedure
-    /// wins over every other, then the database's own, then the first of the path, an exact spelling over one that
-    /// differs in case, and among overloads the one whose parameters take the call.
+    /// The function that `name` means for a client of `dialect`, in the named database (schema) or else in
+    /// `place`. Other databases are not searched; system procedures and ringlog's own exist in all of them.
+    /// Precedence: a system procedure, then the database's own, then the first in the path; an exact spelling
+    /// before one that differs in case; among overloads the one whose parameters fit the call.
     pub fn find(
         &self,
         schema: Option<&str>,

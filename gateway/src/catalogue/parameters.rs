@@ -25,7 +25,7 @@ impl Direction {
 /// An argument as PostgreSQL declares it.
 #[derive(Debug, PartialEq)]
 pub struct Argument {
-    /// "" when the function does not name it.
+    /// "" if it has no name.
     pub name: Arc<str>,
     pub direction: Direction,
     pub has_default: bool,
@@ -33,7 +33,7 @@ pub struct Argument {
     /// Its fields, more than one only for a composite.
     pub fields: Range<usize>,
     pub is_composite: bool,
-    /// Of a composite the relation whose columns are its fields; 0 where PostgreSQL does not check them.
+    /// For a composite the relation whose columns are its fields; 0 if PostgreSQL does not check them.
     pub relation: u32,
 }
 
@@ -124,7 +124,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Adds an argument. `composite`: what its type is, if it is one.
+    /// Adds an argument. `composite`: its type, if it is a composite.
     pub fn argument(
         &mut self,
         name: &str,

@@ -17,19 +17,19 @@ use postgres_protocol::IsNull;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Bytes of a waveform that is written out only when it is sent.
+/// Minimum bytes of a waveform that is written only when it is sent.
 const LONG: usize = 32 << 10;
 
 /// The binding of calls of one shape.
 #[derive(Debug)]
 pub struct Plan {
-    /// The snapshot it was made from: the plan holds only as long.
+    /// The snapshot from which it was made: the plan is valid only as long as this.
     catalogue: Arc<Catalogue>,
     pub function: Arc<Function>,
     pub statement: Arc<Statement>,
     layout: Layout,
     steps: Box<[Step]>,
-    /// Bytes of the last call's values without long waveforms: the next one's are about as many.
+    /// Bytes of the last call's values without long waveforms: the next call has about as many.
     size: std::sync::atomic::AtomicUsize,
 }
 
@@ -41,13 +41,13 @@ enum Step {
     Close,
     /// The next value sent, for this field of the function. Those of so many bytes are copied.
     Value { field: usize, oid: Option<u32>, copied: Option<usize> },
-    /// A field of this type that the caller leaves out.
+    /// A field of this type that the caller omits.
     Null(u32),
 }
 
 impl Plan {
-    /// A plan for calls of `layout`, which `params` is one of. None when values do not go out in the order
-    /// they come in, when defaults are asked for, or outputs.
+    /// A plan for calls of `layout`, made from the call with `params`. None if the values are not sent in the
+    /// order in which they arrive, or for calls with defaults or outputs.
     pub fn make(
         catalogue: &Arc<Catalogue>,
         function: &Arc<Function>,
@@ -55,7 +55,7 @@ impl Plan {
         layout: Layout,
         dialect: &Dialect,
     ) -> Option<Plan> {
-        // what a text of T-SQL takes of another type is made a text for each call
+        // a value of another type for a text parameter of T-SQL is converted in each call
         let is_no_text = |param: &Param<'_>| param.type_of().is_some_and(|of| !of.is_text());
         let mut texts = texts_taken(function, params, dialect).into_iter().zip(params);
         if texts.any(|(text, param)| text.is_some() && is_no_text(param)) {
@@ -113,7 +113,8 @@ impl Plan {
         Arc::ptr_eq(&self.catalogue, catalogue)
     }
 
-    /// The values of the call in `body`. None when it is not a call of this shape, or has a time that was twice.
+    /// The values of the call in `body`. None if it is not a call of this shape, or has a time that occurs
+    /// twice.
     pub fn bind(&self, body: &Bytes, dialect: &Dialect, zone: &Zone) -> Option<Result<Values, BindError>> {
         use std::sync::atomic::Ordering::Relaxed;
         let mut values = self.layout.read(body, dialect)?;
@@ -169,7 +170,7 @@ impl Plan {
                         return None;
                     }
                     if let Err(error) = written {
-                        // the refusal is this shape's only if the rest is of this shape too
+                        // the refusal counts only if the rest has this shape too
                         while values.value().is_some() {}
                         let name = field.name.to_string();
                         return values.is_at_end().then_some(Err(BindError::Value { name, error }));
@@ -185,14 +186,14 @@ impl Plan {
     }
 }
 
-/// Of a long packed waveform the type of its elements; None: the value is something else.
+/// The element type of a long packed waveform; None: another value.
 fn element_of(field: &Field, raw: &[u8], type_info: &TypeInfo, dialect: &Dialect) -> Option<Element> {
     let PgType::Array(element) = field.pg_type else { return None };
     let is_packed = || matches!(decode_value(Some(raw), type_info, dialect), Ok(Value::Binary(_)));
     (raw.len() >= LONG && field.capacity.is_none() && is_packed()).then_some(element)
 }
 
-/// A value without copying it: it is a part of `body`, or was joined of several.
+/// A value without a copy: a slice of `body`, or joined from several parts.
 fn owned(raw: Cow<'_, [u8]>, body: &Bytes) -> Bytes {
     match raw {
         Cow::Borrowed(raw) => body.slice_ref(raw),

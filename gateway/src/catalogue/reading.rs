@@ -1,4 +1,5 @@
-//! Reads the catalogue from PostgreSQL: the versions of all functions, and those that have another one than before.
+//! Reads the catalogue from PostgreSQL: the versions of all functions, and the functions whose version has
+//! changed.
 
 use super::function::{Declared, Function};
 use super::parameters::{Attribute, Composite, Direction, Parameters, Parts};
@@ -25,7 +26,7 @@ struct Type {
 
 type Types = HashMap<u32, Type>;
 
-/// An argument as it is declared. Functions of equal arguments have the same parameters.
+/// A declared argument. Functions with equal arguments have the same parameters.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Declaration {
     name: Arc<str>,
@@ -34,22 +35,22 @@ struct Declaration {
     oid: u32,
 }
 
-/// The schemas of functions that all sessions have, and the one of those that are a session's own.
+/// The schemas of functions for all sessions, and the schema of a session's temporary ones.
 const SHARED: &str =
     "n.nspname not in ('pg_catalog', 'information_schema', 'tsql', 'tsql_global') and n.nspname not like 'pg\\_temp\\_%'";
 const OWN: &str = "n.oid = pg_catalog.pg_my_temp_schema()";
 
-/// How much is read.
+/// The extent of a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     All,
-    /// What has another version than in the catalogue before, which was read from the same server.
+    /// Entries whose version differs from the previous catalogue, which was read from the same server.
     Changes,
 }
 
 impl Catalogue {
-    /// Reads the functions that clients may call. What is as it was `before` is kept, so that no second copy of it
-    /// comes to the memory.
+    /// Reads the functions that clients may call. Unchanged entries of `before` are reused, so that memory
+    /// holds only one copy.
     pub async fn read(
         connection: &mut Connection,
         metrics: &Metrics,
@@ -63,12 +64,12 @@ impl Catalogue {
         Ok(Catalogue { partial, ..read })
     }
 
-    /// Reads those that are the own ones of the session whose connection this is.
+    /// Reads the temporary procedures of this connection's session.
     pub async fn read_temporary(
         connection: &mut Connection,
         metrics: &Metrics,
     ) -> Result<Catalogue, PgError> {
-        // their names are without end
+        // their names are unlimited
         let of_all = |_| metrics.of_procedure(format!("{TEMPORARY}.#"));
         Catalogue::read_in(OWN, connection, Elsewhere::default(), of_all, None, Extent::All).await
     }
@@ -101,7 +102,7 @@ impl Catalogue {
     }
 }
 
-/// Reads these functions. Parameters that equal those `known` by the function's oid are these.
+/// Reads these functions. Parameters equal to those in `known` for the function's oid are shared.
 async fn read_functions<'a>(
     oids: &[u32],
     connection: &mut Connection,
@@ -175,8 +176,8 @@ async fn read_functions<'a>(
     Ok(functions)
 }
 
-/// All of them in the order of their oids. The gateway runs also the procedures that call those it runs, or a
-/// procedure of the system.
+/// All of them in the order of their oids. The gateway also runs procedures that call one it runs, or a
+/// system procedure.
 fn mark_callers(kept: Vec<Arc<Function>>, fresh: Vec<Function>) -> Vec<Arc<Function>> {
     let mut all: Vec<Arc<Function>> = kept.into_iter().chain(fresh.into_iter().map(Arc::new)).collect();
     let mut callers: HashMap<&str, Vec<&Function>> = HashMap::new();
@@ -197,7 +198,7 @@ fn mark_callers(kept: Vec<Arc<Function>>, fresh: Vec<Function>) -> Vec<Arc<Funct
     }
     while let Some(called) = left.pop() {
         for caller in callers.get(&*called.name.to_lowercase()).into_iter().flatten() {
-            // one of the system is found whatever database its name has before it
+            // a system procedure is found with any database as qualifier
             let calls = |text: &Text| called.is_system() || text.calls(&called.schema, &called.name);
             if caller.text.as_ref().is_some_and(calls) && run_here.insert(caller.oid) {
                 left.push(caller);
@@ -214,7 +215,7 @@ fn mark_callers(kept: Vec<Arc<Function>>, fresh: Vec<Function>) -> Vec<Arc<Funct
     all
 }
 
-/// The nodes of procedures that stand in for those there, and of the tables on nodes.
+/// The nodes of procedures that represent those on a node, and of the tables on nodes.
 #[derive(Default)]
 struct Elsewhere {
     procedures: HashMap<String, Arc<str>>,
@@ -222,7 +223,7 @@ struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// The node that has the procedure; None: it is here.
+    /// The node of the procedure; None: this server.
     fn node(&self, schema: &str, name: &str) -> Option<&Arc<str>> {
         self.procedures.get(name).filter(|_| schema == schemas::OWN)
     }
@@ -286,7 +287,7 @@ fn parameters(arguments: &[Declaration], types: &Types) -> Parameters {
 /// The base type of a domain, text for an enum; any other type itself.
 fn base_type(oid: u32, types: &Types) -> u32 {
     let mut oid = oid;
-    // PostgreSQL allows no circle of domains
+    // PostgreSQL does not allow cyclic domains
     while let Some(found) = types.get(&oid).filter(|found| found.base != 0) {
         oid = found.base;
     }

@@ -1,4 +1,4 @@
-//! The T-SQL text of a procedure: how it was read, and what it calls.
+//! The T-SQL text of a procedure: its parser options, and the procedures that it calls.
 
 use super::schemas::OWN;
 
@@ -8,14 +8,14 @@ pub struct Text {
     pub sybase: bool,
     pub quoted_identifiers: bool,
     pub nulls_equal: bool,
-    /// There is no PL/pgSQL of it: the gateway runs it in any case.
+    /// It has no PL/pgSQL: the gateway always runs it.
     pub is_marked: bool,
     /// The gateway runs it. Otherwise PostgreSQL does.
     pub runs_here: bool,
     calls: Vec<Called>,
 }
 
-/// A procedure as another one names it.
+/// The name of a procedure in another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Called {
     database: String,

@@ -1,11 +1,11 @@
-//! Versions of functions: whether what was read of one still holds.
+//! Versions of functions, which show whether a read function is still valid.
 
 use super::function::Function;
 use crate::postgres::{Connection, PgError};
 use std::collections::HashMap;
 
-/// The versions of functions and of row types that are arguments, by their oids. They are read before what they are
-/// versions of, so that what changes meanwhile has another one the next time.
+/// The versions of functions and of row types that are arguments, by their oids. They are read before the
+/// objects, so that an object that changes meanwhile has another version the next time.
 #[derive(Debug, Default)]
 pub(super) struct Versions {
     pub(super) functions: HashMap<u32, Box<str>>,
@@ -29,7 +29,7 @@ impl Versions {
         Ok(versions)
     }
 
-    /// Whether what was read of `function` by `before` still holds.
+    /// Whether the entry of `function` read with `before` is still valid.
     pub(super) fn has(&self, function: &Function, before: &Versions) -> bool {
         let mut arguments = function.parameters.arguments.iter();
         self.functions.get(&function.oid) == before.functions.get(&function.oid)

@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, error, info};
 
-/// The channel on which PostgreSQL says that procedures or row types changed.
+/// The channel on which PostgreSQL notifies of changes of procedures or row types.
 const CHANNEL: &str = "ringlog_catalogue";
 /// The payload when only the servers of tables have changed.
 const MOVED: &str = "moved";
 /// The payload when only columns of tables or views have changed, which no procedure takes.
 const COLUMNS: &str = "columns";
-/// So soon after the last reading the catalogue is not read again for an unknown name, unless PostgreSQL has notified of a
-/// change, and not for what PostgreSQL has refused.
+/// Within this time after a reading the catalogue is not read again for an unknown name, unless PostgreSQL
+/// has notified of a change, nor for a refused call.
 const PAUSE_UNKNOWN: Duration = Duration::from_millis(500);
 const PAUSE_OUTDATED: Duration = Duration::from_millis(100);
 /// Pause before PostgreSQL is tried again.
@@ -33,23 +33,25 @@ const BYTE_ORDER: &str =
      where setrole = 0 and setting like 'tsql.byte\\_order=%' and setdatabase = \
        (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())";
 
-/// What does not hold any more.
+/// The parts that are no longer valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
-    /// What is known of columns.
+    /// The declarations of columns.
     Columns,
-    /// That, and the plans of procedures.
+    /// The declarations of columns and the plans of procedures.
     All,
 }
 
-/// Why a session wants the catalogue read again.
+/// The reason why a session requests a new reading of the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Because {
-    /// A name or a parameter is not known.
+    /// A name or a parameter is unknown.
     Unknown,
-    /// PostgreSQL refused what the catalogue says of a procedure of group commit, whose connections plan anew.
+    /// PostgreSQL refused a call that follows the catalogue, of a procedure in group commit, whose
+    /// connections must plan again.
     Outdated,
-    /// PostgreSQL refused what the catalogue says of a procedure that runs on the session's own connection.
+    /// PostgreSQL refused a call that follows the catalogue, of a procedure that runs on the session's own
+    /// connection.
     Refused,
     /// The called procedure has moved to another server.
     Moved,
@@ -66,11 +68,11 @@ struct Reload {
 /// A state of the catalogue.
 pub struct Snapshot {
     pub catalogue: Arc<Catalogue>,
-    /// The zone that zoneless times of clients are in.
+    /// The time zone of clients' times without a zone.
     pub zone: Zone,
-    /// When reading it began.
+    /// The time at which its reading began.
     read: Instant,
-    /// When all of it was read last.
+    /// The time of the last complete reading.
     all_read: Instant,
 }
 
@@ -81,7 +83,7 @@ pub struct LiveCatalogue {
 }
 
 impl LiveCatalogue {
-    /// The catalogue that `watcher` reads from now on, once it runs.
+    /// The catalogue that `watcher` keeps up to date once it runs.
     pub fn new(watcher: &mut Watcher) -> Arc<LiveCatalogue> {
         let (reloads, requests) = mpsc::channel(64);
         watcher.requests = Some(requests);
@@ -93,8 +95,8 @@ impl LiveCatalogue {
         self.current.load()
     }
 
-    /// Reads the catalogue again. For an unknown name it may be as new as PostgreSQL's latest notification; what
-    /// PostgreSQL refused waits until the catalogue is newer than that. False: PostgreSQL is not there.
+    /// Reads the catalogue again. For an unknown name a catalogue as new as PostgreSQL's latest notification
+    /// suffices; after a refused call it must be newer than the refusal. False: PostgreSQL cannot be reached.
     pub async fn reload(&self, because: Because) -> bool {
         let asked = Instant::now();
         let since = match because {
@@ -143,7 +145,7 @@ impl Watcher {
         Ok(most.and_then(|text| text.parse().ok()).unwrap_or(100))
     }
 
-    /// Keeps `live` up to date. `changed` is called when what was known before may not hold any more.
+    /// Keeps `live` up to date. Calls `changed` when earlier knowledge may be invalid.
     pub async fn run(mut self, live: Arc<LiveCatalogue>, changed: impl Fn(Changed) + Send) {
         let Some(mut requests) = self.requests.take() else { return };
         loop {
@@ -159,13 +161,13 @@ impl Watcher {
             live.current.store(Arc::new(snapshot));
             info!("PostgreSQL is back");
             self.connection = connection;
-            // it may be another server: what is still under way on the old one's connections may never end
+            // it may be another server: calls on the old server's connections may never end
             changed(Changed::All);
         }
     }
 
-    /// Tries until PostgreSQL is there; who requests the catalogue meanwhile does not wait for it. None: nobody can any
-    /// more.
+    /// Tries until PostgreSQL can be reached; requests for the catalogue do not wait for it meanwhile. None:
+    /// no session can request it any more.
     async fn connect_again(
         &self,
         before: &Catalogue,
@@ -207,20 +209,20 @@ impl Watcher {
                 },
                 request = requests.recv() => {
                     let Some(Reload { because, asked, answer }) = request else { return Ok(()) };
-                    // PostgreSQL sends what it has notified of by now before the answer to a statement (PostgreSQL,
+                    // PostgreSQL sends pending notifications before the answer to a statement (PostgreSQL,
                     // src/backend/tcop/postgres.c: PostgresMain)
                     self.connection.query_text("select 1").await?;
                     self.heed(live, changed).await?;
                     let now = live.now().clone();
                     match because {
                         Because::Unknown if now.read.elapsed() < PAUSE_UNKNOWN => {}
-                        // PostgreSQL has notified of what T-SQL defines
+                        // PostgreSQL has notified of T-SQL's definitions
                         Because::Changed => {}
                         Because::Unknown | Because::Moved | Because::Refused if now.read > asked => {}
-                        // what was read before the refusal, or meanwhile, may be what was refused
+                        // a catalogue read before or during the refusal may contain the refused state
                         Because::Outdated if now.all_read > asked => {}
                         Because::Outdated => {
-                            // the same may succeed once it is prepared anew
+                            // the same call may succeed after it is prepared again
                             let all = read_all(&mut self.connection, &self.metrics, Some(&now.catalogue)).await?;
                             live.current.store(Arc::new(all));
                             changed(Changed::All);
@@ -233,14 +235,14 @@ impl Watcher {
         }
     }
 
-    /// Takes account of what PostgreSQL has notified of.
+    /// Processes PostgreSQL's notifications.
     async fn heed(
         &mut self,
         live: &LiveCatalogue,
         changed: &(impl Fn(Changed) + Send),
     ) -> Result<(), PgError> {
         loop {
-            // those that come while the catalogue is read may be of changes which that has not seen
+            // notifications during the reading may be of changes that it has missed
             let notified = self.connection.notifications();
             if notified.is_empty() {
                 return Ok(());
@@ -341,7 +343,7 @@ mod tests {
         let before = live.now().catalogue.clone();
         tokio::spawn(watcher.run(live.clone(), |_| {}));
         let postgresql = async {
-            // its notification is only on its way when the name is asked for
+            // its notification has not arrived yet when the name is requested
             peer.statement().await;
             let (process, nothing) = ([0; 4], [0]);
             peer.put(b'A', &[&process[..], CHANNEL.as_bytes(), &nothing, &nothing].concat()).await;

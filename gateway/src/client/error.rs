@@ -38,7 +38,7 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// What the client is told when the session ends for its slowness.
+    /// The message to a client whose session ends because it was too slow.
     pub fn farewell(&self) -> Option<ServerMessage> {
         matches!(self, SessionError::Stalled | SessionError::TooSlow | SessionError::Unread).then(|| {
             ServerMessage::error(

@@ -74,8 +74,8 @@ pub fn column_type(pg: PgType, typmod: i32, d: &Dialect) -> TypeInfo {
     }
 }
 
-/// An output parameter, whose type can be neither TEXT nor IMAGE nor NTEXT: at TDS 5.0 and 7.1 long
-/// values go as LONGCHAR, LONGBINARY, NVARCHAR(4000) and VARBINARY(8000), and what is longer is refused.
+/// An output parameter, whose type can be neither TEXT nor IMAGE nor NTEXT: at TDS 5.0 and 7.1 long values
+/// are sent as LONGCHAR, LONGBINARY, NVARCHAR(4000) and VARBINARY(8000), and longer ones are refused.
 pub fn output_type(pg: PgType, typmod: i32, d: &Dialect) -> TypeInfo {
     let t = column_type(pg, typmod, d);
     match t.token {

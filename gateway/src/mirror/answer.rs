@@ -30,7 +30,8 @@ pub struct Answer {
     pub in_transaction: bool,
 }
 
-/// Numbers from here on are an application's, whose texts clients show or test; so is 0, which PRINT has.
+/// Numbers from here on belong to applications, whose texts clients show or test; so does 0, the number of
+/// PRINT.
 const APPLICATION: i32 = 17_000;
 /// The longest text of a value in the report.
 const LONGEST_VALUE: usize = 200;
@@ -41,7 +42,7 @@ pub fn read(body: &[u8], dialect: &Dialect) -> Result<Answer> {
     let mut reader = Reader::new(body, dialect.endian);
     let mut columns: Vec<Column> = Vec::new();
     let mut parameters: Vec<Column> = Vec::new();
-    // parameters that belong to a message and are no output
+    // parameters that belong to a message, not outputs
     let mut of_message = false;
     while let Some(token) = reader.peek() {
         if matches!(token, 0xFD..=0xFF) {
@@ -174,7 +175,7 @@ fn value(reader: &mut Reader<'_>, type_info: &TypeInfo, dialect: &Dialect) -> Re
     let raw = take_row_value(reader, type_info, dialect)?;
     Ok(match decode_value(raw.as_deref(), type_info, dialect) {
         Ok(value) => shown(&value),
-        // a type without a form of its own: what came, byte for byte
+        // a type without a text form: its bytes
         Err(_) => raw.as_deref().map_or_else(|| "NULL".to_owned(), hexadecimal),
     })
 }
@@ -255,7 +256,7 @@ impl Answer {
     }
 }
 
-/// The first place at which two lists are not the same, as words.
+/// Describes the first place at which two lists differ.
 fn first_difference(old: &[String], new: &[String]) -> Option<(String, String)> {
     if old == new {
         return None;

@@ -10,7 +10,7 @@ pub struct Boundary {
     /// Bytes of the packet's body that are still to come.
     left: usize,
     inside: bool,
-    /// The stream is no stream of packets, as under TLS.
+    /// The stream has no packets, as under TLS.
     lost: bool,
     /// Messages that have ended.
     pub messages: u64,
@@ -52,7 +52,7 @@ impl Boundary {
         }
     }
 
-    /// Between two messages, nothing of the next having come.
+    /// Between two messages, before any byte of the next.
     pub fn is_at_rest(&self) -> bool {
         !self.lost && !self.inside && self.have == 0 && self.left == 0
     }

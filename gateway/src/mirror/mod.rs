@@ -1,5 +1,5 @@
-//! Two servers side by side: every client is passed to one and answered by it, byte for byte; the other gets the same
-//! requests, and its answers are compared. The other server can never affect a client.
+//! Two servers side by side: one answers every client, byte for byte; the other gets the same requests, and
+//! its answers are compared. The other server can never affect a client.
 
 pub mod answer;
 mod boundary;
@@ -29,15 +29,15 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error_span, warn, Instrument};
 
 const CONNECTING: Duration = Duration::from_secs(10);
-/// A session that works is looked at again after this.
+/// A working session is checked again after this time.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const BUFFER: usize = 32 << 10;
 
-/// Which server answers, and how those that are connected learn of a change.
+/// The server that answers, and the channel that notifies open sessions of a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answering {
     pub new: bool,
-    /// Counts the changes after which sessions at rest are to end, so that their clients connect anew.
+    /// Counts the changes after which idle sessions end, so that their clients connect again.
     pub ends: u64,
 }
 
@@ -100,7 +100,7 @@ async fn pass(
     let (client_in, mut client_out) = client.split();
     let (server_in, mut server_out) = server.split();
     let rest = Mutex::new((Boundary::default(), Boundary::default()));
-    // a request counts from its first byte that came, an answer when its last one has gone
+    // a request counts from its first byte received, an answer when its last byte has been sent
     let requested = |bytes: &[u8]| {
         tap.give(From::Client, bytes);
         if let Ok(mut rest) = rest.lock() {
@@ -201,7 +201,7 @@ mod tests {
         switch.send_modify(|answering| answering.ends += 1);
         let mut answer = vec![0; PACKETS * 4096];
         for part in answer.chunks_mut(32 << 10) {
-            // as often as a session at rest is looked for
+            // at the interval at which idle sessions are checked
             tokio::time::sleep(LOOK_AGAIN).await;
             theirs.read_exact(part).await.unwrap();
         }

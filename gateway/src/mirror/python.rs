@@ -66,7 +66,8 @@ impl PyMirror {
         self.answering.borrow().new
     }
 
-    /// Has one of the two answer who connects from now on. With `close`, sessions end as soon as they are at rest.
+    /// Selects the server that answers new sessions. With `close`, open sessions end as soon as they are
+    /// idle.
     fn switch(&self, new: bool, close: bool) {
         self.answering.send_modify(|answering| {
             answering.new = new;

@@ -16,20 +16,20 @@ use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Lines of the same request and part: what comes after these is only counted.
+/// Maximum lines for the same request and part: further differences are only counted.
 const MOST_ALIKE: u32 = 20;
 /// Different requests that are counted separately.
 const MOST_KINDS: usize = 10_000;
-/// Lines that wait to be written; the report is not worth more memory.
+/// Maximum lines that wait to be written, to bound the memory.
 const WAITING: usize = 1000;
 /// How long the end of the mirror waits for the last lines.
 const FINISHING: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Why a request, or a session from there on, was not compared.
+/// The reason why a request, or a session from there on, was not compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unheard {
-    /// The shadow had more waiting than it may hold.
+    /// The shadow had more waiting requests than it may hold.
     Behind,
     Unreachable,
     Gone,
@@ -37,11 +37,11 @@ pub enum Unheard {
     /// The new server refused the login.
     Refused,
     Encrypted,
-    /// The answer has something that the mirror does not read.
+    /// The answer has a token that the mirror does not read.
     Unread,
     Long,
     Cancelled,
-    /// The answer is the session's own number, which no two servers give alike.
+    /// The answer is the session's number, which differs between servers.
     Own,
 }
 
@@ -95,11 +95,11 @@ struct Reason {
     reason: &'static str,
 }
 
-/// What the thread that writes the report is given.
+/// Messages to the thread that writes the report.
 #[derive(Debug)]
 enum Line {
     Text(String),
-    /// The one who sends it waits until all before it is written.
+    /// The sender waits until everything before it is written.
     Last(SyncSender<()>),
 }
 
@@ -119,7 +119,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Begins, or goes on with, a report.
+    /// Begins or continues a report.
     pub fn open(report: &Path) -> io::Result<Record> {
         let file = OpenOptions::new().create(true).append(true).open(report)?;
         let (lines, waiting) = sync_channel(WAITING);
@@ -207,7 +207,7 @@ impl Record {
         }
     }
 
-    /// Waits until the report has what was put into it so far, but not for a disk that takes nothing.
+    /// Waits until all lines so far are written, but not for a disk that accepts nothing.
     pub fn finish(&self) {
         let end = Instant::now() + FINISHING;
         let (written, wait) = sync_channel(1);
@@ -254,7 +254,7 @@ fn now() -> f64 {
 mod tests {
     use super::*;
 
-    /// A disk that takes its time.
+    /// A slow disk.
     struct Slow(SyncSender<Vec<u8>>);
 
     impl Write for Slow {

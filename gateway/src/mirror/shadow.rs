@@ -15,17 +15,17 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// How long the other server may take to be reached, and for one answer.
+/// Timeouts of the other server's connection and of one answer.
 const CONNECTING: Duration = Duration::from_secs(10);
 const ANSWERING: Duration = Duration::from_secs(60);
-/// Bytes of a message that are kept to be compared; what is longer is only passed on.
+/// Maximum bytes of a message that is compared; a longer one is only passed on.
 const LONGEST: usize = 4 << 20;
 
 /// A message cut out of a stream of packets.
 struct Message {
     kind: MessageKind,
     body: BytesMut,
-    /// It was longer than what is kept of it.
+    /// It was longer than the kept part.
     is_cut: bool,
 }
 
@@ -47,7 +47,7 @@ impl Cutter {
         }
         let packet = self.input.split_to(length).freeze();
         let mut message = match self.open.take() {
-            // a cancel ends what was begun
+            // a cancel ends the present message
             Some(open) if kind != MessageKind::Attention => open,
             _ => Message { kind, body: BytesMut::new(), is_cut: false },
         };
@@ -76,7 +76,7 @@ pub struct Shadow {
     from_old: Cutter,
     from_new: Cutter,
     user: String,
-    /// The server that answers is the new one, and this follows at the old one.
+    /// The new server answers, and this shadow follows at the old one.
     is_swapped: bool,
 }
 

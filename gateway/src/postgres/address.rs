@@ -11,9 +11,9 @@ use tokio::net::{TcpStream, UnixStream};
 
 /// Of several servers, and of a node: a machine that is gone must not take the time of one that is there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// A machine that vanishes says nothing. The kernel asks a silent one after so long, and again after so long, and
-/// gives it up when that many questions had no answer. (A limit for what was sent and not acknowledged would also
-/// end connections to a server that waits for a lock and reads nothing meanwhile.)
+/// TCP keepalive for machines that vanish: the time before the first probe, the time between probes, and the
+/// number of unanswered probes. (A limit for unacknowledged data would also end connections to a server that
+/// waits for a lock and reads nothing meanwhile.)
 const SILENCE: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_secs(1);
 const QUESTIONS: u32 = 3;

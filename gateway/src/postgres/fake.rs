@@ -22,7 +22,7 @@ pub struct Peer {
     pub user: String,
 }
 
-/// What a client has opened a connection for.
+/// The purpose of a client's connection.
 pub enum Arrived {
     Peer(Peer),
     /// To cancel what this process runs.

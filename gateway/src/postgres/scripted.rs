@@ -1,5 +1,5 @@
-//! PostgreSQL by a script, for tests of what runs T-SQL: answers each statement of a client as the script says, keeps
-//! transactions and savepoints as PostgreSQL does, and notes what it was sent.
+//! A scripted PostgreSQL, for tests of the T-SQL interpreter: answers each statement of a client by the
+//! script, handles transactions and savepoints like PostgreSQL, and records the statements.
 
 use super::fake::{take_text, Arrived, Fake, Peer};
 use super::Address;
@@ -115,7 +115,7 @@ impl Scripted {
         Scripted { address, state, came, serving }
     }
 
-    /// What it was sent since the last time: statements of the script by their names there, with the values of their
+    /// The statements since the last call: those of the script by their names there, with the values of their
     /// parameters, and all others by their text.
     pub fn sent(&self) -> Vec<String> {
         std::mem::take(&mut self.state.lock().sent)

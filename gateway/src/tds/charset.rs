@@ -25,7 +25,7 @@ enum Map {
     /// The upper half of a page.
     Page(&'static [char; 128]),
     PageWithGaps(&'static [Option<char>; 128]),
-    /// The upper half from 0xA1 on; what lies below are control characters.
+    /// The upper half from 0xA1 on; lower values are control characters.
     Roman(&'static str),
     Ascii,
 }

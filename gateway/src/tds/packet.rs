@@ -22,7 +22,7 @@ pub enum MessageKind {
     Rpc,
     /// server to client
     Reply,
-    /// cancel what is running
+    /// cancel the running request
     Attention,
     BulkLoad,
     /// transaction manager request (7.2 and later)
@@ -222,7 +222,7 @@ impl Packetizer {
         }
     }
 
-    /// Moves what is left of `reply` into `wire` as a packet that is not the last.
+    /// Moves the rest of `reply` into `wire` as a packet that is not the last.
     pub fn cut_rest(&mut self, reply: &mut BytesMut, wire: &mut BytesMut) {
         if !reply.is_empty() {
             let body = reply.split();

@@ -25,7 +25,7 @@ const TEXT_POINTER: usize = 16;
 /// The count, the zero and the length before the first value.
 const HEAD: usize = 4;
 
-/// Reads one row. `is_last`: nothing comes behind what the reader has.
+/// Reads one row. `is_last`: nothing follows the bytes of the reader.
 pub fn decode<'a>(reader: &mut Reader<'a>, columns: &[Column], is_last: bool) -> Result<Row<'a>> {
     let length = usize::from(reader.u16("row length")?);
     let stored = reader.take(length, "row")?;

@@ -9,7 +9,7 @@ pub enum Operation {
     Commit,
     Rollback,
     Save,
-    /// Distributed transactions and what else is not served.
+    /// Distributed transactions and other unsupported requests.
     Other(u16),
 }
 

@@ -1,6 +1,6 @@
-//! The key for encrypted passwords of TDS 5.0 clients: RSA with OAEP and SHA-1, which is what they support. It is
-//! made for the first such client and kept for the life of the process. It protects against eavesdroppers as well as
-//! TLS does, but not against a man in the middle, since nothing certifies the key.
+//! The key for encrypted passwords of TDS 5.0 clients: RSA with OAEP and SHA-1, the method that they support.
+//! It is made for the first such client and kept for the life of the process. It protects against
+//! eavesdroppers as well as TLS does, but not against a man in the middle, since nothing certifies the key.
 
 use rsa::pkcs1::{EncodeRsaPublicKey, LineEnding};
 use rsa::rand_core::{OsRng, RngCore};
@@ -35,7 +35,7 @@ impl LoginKey {
 
 pub type KeyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The process's key, made when it is first wanted.
+/// The process's key, made at its first use.
 #[derive(Default)]
 pub struct OwnKey(OnceCell<LoginKey>);
 

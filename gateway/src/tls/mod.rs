@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 
-/// The name clients of TDS 8 give to what they speak inside TLS.
+/// The ALPN name of TDS 8 clients for their protocol inside TLS.
 const ALPN: &[u8] = b"tds/8.0";
 
 /// The gateway's settings of encryption.
@@ -27,19 +27,19 @@ pub struct Tls {
     certificate: PathBuf,
     key: PathBuf,
     acceptors: ArcSwap<Acceptors>,
-    /// Nobody logs in without.
+    /// Logins without TLS are refused.
     pub required: bool,
 }
 
 struct Acceptors {
     /// From the first byte on.
     strict: TlsAcceptor,
-    /// Inside PRELOGIN packets. At TLS 1.3 the server would go on talking after the handshake, which those
-    /// packets have no place for.
+    /// Inside PRELOGIN packets. At TLS 1.3 the server would send more after the handshake, for which those
+    /// packets have no place.
     tunnelled: TlsAcceptor,
 }
 
-/// Why there is no TLS.
+/// The reason why TLS is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     #[error("{path}: {problem}")]
@@ -49,13 +49,14 @@ pub enum TlsError {
 }
 
 impl Tls {
-    /// From PEM files: a certificate with those that vouch for it, and its key.
+    /// From PEM files: a certificate with its chain, and its key.
     pub fn load(certificate: PathBuf, key: PathBuf, required: bool) -> Result<Tls, TlsError> {
         let acceptors = ArcSwap::from_pointee(Acceptors::load(&certificate, &key)?);
         Ok(Tls { certificate, key, acceptors, required })
     }
 
-    /// Reads the files again, for connections that begin from now on. After an error those there are hold.
+    /// Reads the files again, for connections that begin from now on. After an error the present ones stay in
+    /// use.
     pub fn reload(&self) -> Result<(), TlsError> {
         self.acceptors.store(Arc::new(Acceptors::load(&self.certificate, &self.key)?));
         Ok(())

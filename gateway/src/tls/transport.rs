@@ -30,7 +30,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Transport<S> {
         }
     }
 
-    /// Shakes hands from here on; `input` is what has been read already. `in_packets`: as 7.x clients do.
+    /// Starts the handshake; `input` has the bytes already read. `in_packets`: as 7.x clients do.
     pub async fn encrypt(&mut self, tls: &Tls, input: BytesMut, in_packets: bool) -> io::Result<()> {
         let stream = match std::mem::replace(self, Transport::Closed) {
             Transport::Plain(stream) => stream,
@@ -46,7 +46,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Transport<S> {
         Ok(())
     }
 
-    /// Goes on without TLS, as both sides have agreed for after the login. Returns what had come already.
+    /// Continues without TLS after the login, as agreed with the client. Returns the bytes already received.
     pub fn decrypt(&mut self) -> BytesMut {
         match std::mem::replace(self, Transport::Closed) {
             Transport::Encrypted(encrypted) => {

@@ -15,7 +15,7 @@ const ROOM: usize = 4096 - HEADER;
 pub struct Tunnel<S> {
     stream: S,
     in_packets: bool,
-    /// Raw bytes that have come already.
+    /// Raw bytes already received.
     input: BytesMut,
     /// The rest of the packet that is being read.
     left: usize,
@@ -25,12 +25,12 @@ pub struct Tunnel<S> {
 }
 
 impl<S> Tunnel<S> {
-    /// `input`: what has been read from the stream already.
+    /// `input`: the bytes already read from the stream.
     pub fn new(stream: S, input: BytesMut, in_packets: bool) -> Tunnel<S> {
         Tunnel { stream, in_packets, input, left: 0, output: BytesMut::new(), packets: BytesMut::new() }
     }
 
-    /// The handshake is over: what follows stands in no packets.
+    /// The handshake is over: the following bytes are not inside packets.
     pub fn leave_packets(&mut self) {
         self.in_packets = false;
         self.output = BytesMut::new();
@@ -41,7 +41,7 @@ impl<S> Tunnel<S> {
         &mut self.stream
     }
 
-    /// The stream, and what has come and was not read.
+    /// The stream, and the received bytes that were not read.
     pub fn into_inner(self) -> (S, BytesMut) {
         (self.stream, self.input)
     }

@@ -11,7 +11,7 @@ use postgres_protocol::IsNull;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// A connection with what is prepared on it and the role it acts as.
+/// A connection with its prepared statements and its current role.
 pub struct Open {
     pub connection: Connection,
     prepared: HashMap<u64, String>,

@@ -133,7 +133,7 @@ impl Connection {
             ("database", address.database.as_str()),
             ("client_encoding", "UTF8"),
             ("application_name", application),
-            // procedures and commits say by notices what the gateway has to know
+            // procedures and commits send information to the gateway by notices
             ("client_min_messages", "notice"),
         ];
         let parameters = parameters.into_iter().chain(settings.iter().copied());

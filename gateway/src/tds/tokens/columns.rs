@@ -52,7 +52,7 @@ pub enum Changes {
     No = 0,
     /// By the cursor that it is a column of.
     Yes = 1,
-    /// A column of a table: what rights the client has is not known. mssql-jdbc copies only such columns in bulk.
+    /// A column of a table: the client's rights are not known. mssql-jdbc copies only such columns in bulk.
     Unknown = 2,
 }
 

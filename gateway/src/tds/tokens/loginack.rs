@@ -87,7 +87,7 @@ const NOT_SERVED: [RangeInclusive<usize>; 16] = [
     103..=106,
 ];
 
-/// The capabilities both sides share: what the client asked for less what is not served.
+/// The capabilities of both sides: the requested ones without the unsupported ones.
 pub fn put_capabilities(out: &mut BytesMut, login: &Login) {
     let Some(requests) = login5::mask(&login.capabilities, 1) else { return };
     let responses = login5::mask(&login.capabilities, 2).unwrap_or(&[]);

@@ -68,7 +68,7 @@ impl ConvertError {
 const LONGEST_TEXT: usize = 8000;
 
 const SERVER: &str = "ringlog";
-/// The SQLSTATE of what has none.
+/// The SQLSTATE of a message without one.
 const NO_SQLSTATE: &str = "ZZZZZ";
 
 pub const ERROR: u8 = 0xAA;

@@ -54,7 +54,7 @@ pub(super) fn decode(raw: &[u8], t: &TypeInfo, d: &Dialect) -> Result<Value<'sta
         *place = *byte;
     }
     if !d.is_tds7() {
-        // big-endian: what was read first weighs most
+        // big-endian: the first byte is the most significant
         if let Some(used) = bytes.get_mut(..digits.len()) {
             used.reverse();
         }

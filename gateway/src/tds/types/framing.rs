@@ -177,7 +177,7 @@ pub(super) fn put_framed(
     let body_start = out.len();
     body(out)?;
     let length = out.len() - body_start;
-    // what is announced for a TEXT is only what clients should expect
+    // the announced length of a TEXT is only an expectation for clients
     if length as u64 > u64::from(t.size) && t.token.layout() != Layout::TextPointer {
         return Err(ConvertError::truncation(kind, t.token.name()));
     }

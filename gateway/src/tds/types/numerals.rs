@@ -106,7 +106,7 @@ impl Digits {
         std::str::from_utf8(&self.bytes[..self.len]).unwrap_or_default()
     }
 
-    /// Appends formatted text. It is bounded by the types written; what would not fit is left out.
+    /// Appends formatted text. The written types bound its length; text that would not fit is omitted.
     pub fn put(&mut self, text: std::fmt::Arguments) {
         let fits = self.write_fmt(text).is_ok();
         debug_assert!(fits, "longer than any number");

@@ -35,7 +35,7 @@ fn variant() -> impl Strategy<Value = (TypeInfo, Value<'static>)> {
     let held = any.prop_filter_map("no base type of a sql_variant", |(t, value)| {
         let is_5 = t.token.to_wire(&Dialect::new(Version::Tds73)).is_none();
         let variant = Variant::of(value, &t).filter(|_| !is_5)?;
-        // only what is longer than nothing has a length of its own
+        // only values with a length above zero have their own length
         Some((TypeInfo::new(TypeToken::Variant, LONGEST_VARIANT), Value::Variant(Box::new(variant))))
     });
     // a decimal's bytes are those of 7.x
@@ -193,7 +193,7 @@ proptest! {
         raw in prop::collection::vec(any::<u8>(), 0..40),
     ) {
         if let Ok(value) = decode_value(Some(&raw), &t, &d) {
-            // and what was read can be sent back, or is refused by a type's own limits
+            // and a read value can be sent back, or is refused by its type's limits
             let mut out = BytesMut::new();
             let _ = encode_value(&value, &t, &d, &mut out);
             let _ = value.to_text("text");

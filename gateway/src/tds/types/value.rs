@@ -105,7 +105,7 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// The bytes of a text or of binary data; 0 for what has none outside of the value itself.
+    /// The bytes of a text or of binary data; 0 for values without memory of their own.
     pub fn length(&self) -> usize {
         match self {
             Value::Text(text) => text.len(),
