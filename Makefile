@@ -12,6 +12,7 @@
 # make release  dist/: wheels, sources, bills of materials, checksums
 # make matrix writes docs/reference/clients-matrix.md from the tests of all clients
 # make docs   the site of docs/ in build/site, with checked links
+# make figures  docs/reference/figures.md, on a machine that does nothing else (20 minutes)
 # make lab    installs lab/: benchmarks, experiments of other papers
 # make develop  builds the extension again in seconds, without the release profile's optimisation
 # All set up what they need: a virtual environment in .venv, the build, packages for the tests.
@@ -187,6 +188,9 @@ lint: $(VENV)/.installed $(VENV)/.rust-tools
 
 lab: | $(VENV)/.demo
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable './lab[peers]'
+
+figures: $(VENV)/.installed
+	$(BIN)/python -m ringlog_lab.published
 
 # What is installed counts as new then: `make lint` and `make check` use this build.
 develop:

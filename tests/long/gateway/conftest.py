@@ -1,0 +1,3 @@
+from places import data
+
+__all__ = ["data"]
