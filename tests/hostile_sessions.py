@@ -31,7 +31,7 @@ LOOPS = (
     "exec sp_executesql N''declare @c varchar(max) set @c = @p set @c = @c + @c'', "
     "N''@p varchar(max)'', @p = @b', N'@p varchar(max)', @p = @a",
     # messages, tables, rows that are kept
-    "declare @i int = 0 while @i < 100000 begin print 'a message' set @i = @i + 1 end",
+    "declare @i int = 0 while @i < 10000 begin print 'a message' set @i = @i + 1 end",
     "declare @t table (a varchar(max)) declare @i int = 0 "
     f"while @i < 100 begin insert @t values ({BIG.format(100_000)}) set @i = @i + 1 end",
     "create table #t (a varchar(max)) insert #t exec sp_executesql N'"

@@ -46,6 +46,7 @@ def test_a_crowd_of_sorts_is_cut_down(data: Path) -> None:
     with serving(data, prepared=False) as server:
         add_logins(server)
         ends: Counter[int] = Counter()
+        later: list[str] = []
 
         def sort() -> None:
             login = server.reader
@@ -57,14 +58,17 @@ def test_a_crowd_of_sorts_is_cut_down(data: Path) -> None:
                     ends[0] += 1
                 except pymssql.Error as error:
                     ends[error.args[0]] += 1
-                cursor.execute("select 1")
-                ends[1] += cursor.fetchall() == [(1,)]
+                try:
+                    cursor.execute("select 1")
+                    cursor.fetchall()
+                except pymssql.Error as error:
+                    later.append(str(error))
 
         threads = [threading.Thread(target=sort) for _ in range(crowd)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert ends[1] == crowd, "every session goes on"
+        assert later == [], "every session goes on"
         assert ends[CANCELLED] > 0
         assert ends[0] + ends[CANCELLED] == crowd

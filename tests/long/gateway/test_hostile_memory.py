@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from hostile_sessions import attack, put_row
 
 from servers import add_logins, serving
@@ -9,6 +10,7 @@ from servers import add_logins, serving
 MiB = 2**20
 
 
+@pytest.mark.timeout(1200)
 def test_twenty_hostile_sessions(data: Path) -> None:
     with serving(data, prepared=False) as server:
         add_logins(server)
