@@ -70,17 +70,19 @@ def attack(
         thread.start()
     process = psutil.Process(server.process.pid)
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        seen.most_of_gateway = max(seen.most_of_gateway, process.memory_info().rss)
-        for child in process.children(recursive=True):
-            with suppress(psutil.Error):
-                if child.name() == "postgres":
-                    own = child.memory_info()
-                    seen.most_of_a_backend = max(seen.most_of_a_backend, own.rss - own.shared)
-        time.sleep(0.2)
-    stop.set()
-    for thread in threads:
-        thread.join()
+    try:
+        while time.monotonic() < end:
+            seen.most_of_gateway = max(seen.most_of_gateway, process.memory_info().rss)
+            for child in process.children(recursive=True):
+                with suppress(psutil.Error):
+                    if child.name() == "postgres":
+                        own = child.memory_info()
+                        seen.most_of_a_backend = max(seen.most_of_a_backend, own.rss - own.shared)
+            time.sleep(0.2)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
     return seen
 
 
