@@ -12,8 +12,7 @@ _COMMENT = "The meaning of T-SQL, which translated queries name; made of "
 
 
 def install(connection: sa.Connection) -> list[str]:
-    """Brings the schema, which is there and the role's own, to what the sources say. Returns what has
-    changed.
+    """Updates the existing schema, which the role owns, to the sources. Returns the changes.
 
     Nothing is dropped: tables and views may use its types and functions.
     """

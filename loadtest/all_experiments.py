@@ -21,7 +21,7 @@ _LEAST = 1.0
 
 @dataclass(frozen=True)
 class Experiment:
-    """A command, how many loads it has, and what it takes beside them."""
+    """A command, its number of loads, and its time besides them."""
 
     name: str
     loads: float
@@ -29,7 +29,7 @@ class Experiment:
     """seconds for servers to start, data to be made, rows to be looked for; on two cores"""
 
     def each(self, seconds: float) -> float:
-        """Seconds of a load when all together have so many."""
+        """Seconds of each load, from the total for all."""
         return max(_LEAST, seconds / self.loads) if self.loads else 0.0
 
     def estimate(self, seconds: float) -> float:
@@ -62,7 +62,7 @@ def run_all(time: str, only: str | None, data: Path | None, output: Path, compar
     console.print(f"{len(chosen)} experiments, about {_minutes(left)}; a busy machine needs longer")
     began, foreseen, failed = clock.monotonic(), 0.0, []
     for place, one in enumerate(chosen, start=1):
-        # what has run so far says how fast this machine is
+        # the experiments so far show the speed of this machine
         took = clock.monotonic() - began
         slower = took / foreseen if foreseen else 1.0
         console.rule(

@@ -12,7 +12,7 @@ _LONGEST = 2**32 - 1
 
 
 class Kind(IntEnum):
-    """What a user did."""
+    """The kinds of calls of a user."""
 
     LOGIN = 0
     WRITE = 1
@@ -23,11 +23,11 @@ class Call(NamedTuple):
     """One call, in the order of RECORD's fields."""
 
     kind: Kind
-    # whether the server did what was asked
+    # whether the call succeeded
     answered: bool
     # place of the table in the facility file, from 0
     table: int
-    # a writer's: the ring row; a reader's: rows read; a login's: how many this user had before
+    # writer: the ring row; reader: rows read; login: this user's earlier logins
     number: int
     # microseconds since 1970; a written row's own time
     begun: int
@@ -45,6 +45,6 @@ class Calls:
         self._records += RECORD.pack(*call[:-1], min(call.latency, _LONGEST))
 
     def take(self) -> bytes:
-        """What has been collected since the last time."""
+        """The records since the last call."""
         records, self._records = self._records, bytearray()
         return bytes(records)

@@ -10,7 +10,7 @@ ENVIRONMENT = "RINGLOG_LOAD"
 
 
 class Pace(StrEnum):
-    """When a user calls next."""
+    """The time of a user's next call."""
 
     NORMAL = "normal"
     """at its table's cycle"""

@@ -28,9 +28,9 @@ globals().update({user.__name__: user for user in users(load, counter)})
 
 @events.init.add_listener
 def arrange(environment: Environment, runner: Runner, **_: object) -> None:
-    """Lets workers deliver their records, and the master write them down.
+    """Sends the records of workers to the master, which writes them.
 
-    Locust's own end of a run does not wait for the workers' last words; so calls end, and the last records
+    Locust's own end of a run does not wait for the workers' last records; so calls end, and the last records
     are delivered, before it begins: at `finish` a worker lets its running calls end, delivers, and says
     `finished`. LocalRunner is both worker and master.
     """

@@ -1,4 +1,4 @@
-"""The reader of one table: asks for its latest row as often as one is written."""
+"""The reader of one table: requests its latest row as often as one is written."""
 
 import time
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from ringlog.loader.statistics import Statistics
 from ringlog.loader.stop_signal import StopSignal
 from ringlog.schema.facility import Table
 
-# Every tenth call asks for the history of the last ten cycles instead.
+# Every tenth call requests the history of the last ten cycles instead.
 _HISTORY = 10
 # And every twentieth for a parameter table.
 _PARAMETERS = 20

@@ -26,5 +26,5 @@ def readings(table: Table) -> Sequence[Mapping[str, Reading]]:
 
 
 def chosen(time: int) -> int:
-    """Which set the row of a time (in microseconds since 1970) has."""
+    """The index of the set for a row's time (in microseconds since 1970)."""
     return time % SETS

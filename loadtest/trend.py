@@ -10,7 +10,7 @@ from typing import cast
 from ringlog.clients import Address, call, connect
 from ringlog.schema.facility import Column, Facility
 
-# What one looks at first in a storage ring (beam, vacuum, magnets, temperatures), then anything else.
+# The most important signals of a storage ring first (beam, vacuum, magnets, temperatures), then all others.
 _UNITS = ("mA", "Pa", "A", "degC")
 _LEVELS = ("mA", "Pa")
 _PANELS = 4
@@ -70,8 +70,8 @@ def _read(column: Column, rows: Sequence[tuple[object, ...]]) -> Trend:
 def draw(groups: Sequence[Sequence[Trend]], title: str, file: Path) -> None:
     """Draws a panel for each group, one above the other with a common time axis, as PNG.
 
-    Levels far apart would hide every movement: beam currents are drawn as they are, pressures that lie a
-    decade apart on a logarithmic scale, other signals as what they deviate from their mean.
+    Very different levels would hide every movement: beam currents are drawn unchanged, pressures that differ
+    by a decade on a logarithmic scale, other signals as deviations from their mean.
     """
     # Imported late: it is large, and numpy starts threads, which a process that forks must not have.
     import matplotlib

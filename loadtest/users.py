@@ -47,7 +47,7 @@ def _wait(descriptor: int) -> None:
 
 
 class Counter:
-    """What the users of one process have in common: their records, and whether they may begin a call."""
+    """The shared state of the users of one process: their records, and whether they may begin a call."""
 
     def __init__(self) -> None:
         self.calls = Calls()
@@ -106,7 +106,7 @@ class OnlineUser(User):
         return (self._schedule.after(moment) - moment) / SECOND
 
     def on_start(self) -> None:
-        """Logs in, as often as it takes."""
+        """Logs in, repeatedly until it succeeds."""
         pauses = growing_pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
         while self._connection is None:
             begun, start = now(), time.perf_counter()

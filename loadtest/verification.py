@@ -45,8 +45,8 @@ class Found:
 def verify(
     conninfo: str, tables: Sequence[Table], acknowledgements: Path, simulator: Simulator
 ) -> list[Found]:
-    """Looks up every acknowledgement of the folder (a file for each table) in rings and logs, and
-    computes the readings of every stored row again. `conninfo` is the administrator's."""
+    """Looks up every acknowledgement of the folder (a file for each table) in rings and logs, and computes
+    the readings of every stored row again. `conninfo` is the administrator's."""
     with _connected(conninfo) as connection:
         return [
             _verify(

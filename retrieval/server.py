@@ -36,7 +36,7 @@ _BACKLOG = 2048  # connections that wait to be accepted
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a server. Connection strings may contain passwords: never put them on a command line."""
+    """Settings of a server. Connection strings may contain passwords: never put them on a command line."""
 
     host: str
     port: int

@@ -2,7 +2,7 @@
 
 
 class ServerError(Exception):
-    """The server could not do what was asked; the text says why and what to do next."""
+    """The server could not do the requested work; the text has the reason and the next step."""
 
 
 class UsageError(ServerError):

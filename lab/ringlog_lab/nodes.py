@@ -1,4 +1,4 @@
-"""What a put costs on its way to a node, and how tables move there: `python -m ringlog_lab.nodes`.
+"""Measures the cost of a put to a node, and moves of tables: `python -m ringlog_lab.nodes`.
 
 Two PostgreSQL of one's own on this machine, each with an empty database, and administrators' connection
 strings for them. Tables of both kinds are called in turns through one gateway; CPU of gateway and PostgreSQL
@@ -200,7 +200,7 @@ def facility_text(
 def _measured(
     command: list[str], password: str, gateway: psutil.Process, servers: dict[str, psutil.Process]
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """What the client found, and the CPU seconds of the gateway and of each server meanwhile."""
+    """The client's figures, and the CPU seconds of the gateway and of each server meanwhile."""
     marks = []
     found: dict[str, float] = {}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:

@@ -1,4 +1,4 @@
-"""What standbys add for readers: `python -m ringlog_lab.readers`.
+"""Measures the gain of standbys for readers: `python -m ringlog_lab.readers`.
 
 A primary and its standbys are made in a folder of their own, as if each were a machine: a control group gives
 each the same small part of the processor (`--cores`), whatever else runs. Gateways and clients have the
@@ -54,7 +54,7 @@ Ask = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Load:
-    """What was read in a second, and the cores that were used for it."""
+    """The rows read per second, and the cores used for it."""
 
     rows: dict[str, float]
     """by the readers' kind"""

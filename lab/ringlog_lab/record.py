@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure by itself: what it is of, and how much of its unit."""
+    """A single figure: its subject, amount and unit."""
 
     name: str
     amount: float

@@ -150,7 +150,7 @@ class Used:
 def watching(
     server: Server, clients: Sequence[psutil.Process], web: psutil.Process | None = None
 ) -> Iterator[list[Used]]:
-    """Yields a list that has what was used when the block has ended."""
+    """Yields a list that contains the usage after the end of the block."""
     found: list[Used] = []
     peak, client_peak, over = 0.0, 0.0, threading.Event()
 

@@ -1,4 +1,4 @@
-"""What the host of a virtual machine takes from it while a load runs."""
+"""The processor time that the host of a virtual machine gives to others while a load runs."""
 
 import threading
 import time

@@ -40,7 +40,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is said of each of several things."""
+    """A list with a text for each of several subjects."""
 
     rows: Sequence[tuple[str, str]]
 
@@ -82,7 +82,7 @@ def _markdown(block: Block) -> str:
 
 
 def html(blocks: Sequence[Block], folder: Path) -> str:
-    """The report as one HTML page with everything in it."""
+    """The report as one HTML page that contains all pictures."""
     import jinja2
 
     environment = jinja2.Environment(

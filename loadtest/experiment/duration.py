@@ -1,4 +1,4 @@
-"""Durations as they are written in options."""
+"""Durations in the form of options."""
 
 import re
 

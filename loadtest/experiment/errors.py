@@ -2,7 +2,7 @@
 
 
 class LoadTestError(Exception):
-    """The load test cannot be run; the text says why and what to do."""
+    """The load test cannot run; the text has the reason and the remedy."""
 
 
 class LoadTestUsageError(LoadTestError):

@@ -13,29 +13,29 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure that a paper or a comparison stands on."""
+    """A figure that is compared with a paper or another run."""
 
     key: str
     """the same in every run of the experiment"""
     title: str
     unit: str
     ours: float | None
-    """None: not measured in this run; `different` says why"""
+    """None: not measured in this run; `different` has the reason"""
     paper: float | None = None
     limit: str = ""
-    """`<` or `>`: the paper says that it is less or more than `paper`"""
+    """`<` or `>`: less or more than `paper`, according to the paper"""
     different: str = ""
-    """what was different from the paper"""
+    """differences from the paper"""
 
     @property
     def ratio(self) -> float | None:
-        """Ours to the paper's."""
+        """Our figure ÷ the paper's."""
         return None if self.ours is None or not self.paper else self.ours / self.paper
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What was acknowledged (rows, frames, values) and what of it was looked for and found."""
+    """Counts of acknowledged rows, frames or values, and of those that were searched and found."""
 
     what: str
     acknowledged: int
@@ -91,7 +91,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Point:
-    """A measured point of a load: what a model of resources is made of. Means over the load."""
+    """A measured point of a load, for models of resources. Means over the load."""
 
     name: str
     kind: str
@@ -125,7 +125,7 @@ class Outcome:
     seconds: float
     """of the whole run"""
     scale: str
-    """what was scaled, and how"""
+    """the scaled quantities, and their factors"""
     machine: Machine
     load_before: float
     load_after: float
@@ -141,7 +141,7 @@ class Outcome:
 
     @property
     def good(self) -> bool:
-        """Whether everything that was acknowledged is there, once."""
+        """Whether everything acknowledged is stored exactly once."""
         return all(one.good for one in self.counted)
 
     def write(self, folder: Path) -> None:
@@ -150,7 +150,7 @@ class Outcome:
 
 
 def write_json(result: object, file: Path) -> None:
-    """Writes a dataclass as JSON that people can read too."""
+    """Writes a dataclass as readable JSON."""
     import msgspec
 
     file.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n")

@@ -58,7 +58,7 @@ def _blocks(chapters: Sequence[Chapter], beside: TextTable | None) -> Iterator[B
 
 
 def verdict(counted: Sequence[Counted]) -> Verdict:
-    """The sentence that everybody reads."""
+    """The summary sentence."""
     acknowledged, lost, altered = (
         sum(getattr(one, what) for one in counted) for what in ("acknowledged", "lost", "altered")
     )
@@ -102,7 +102,7 @@ def figures(one: Figure) -> list[str]:
 
 
 def amount(value: float) -> str:
-    """A figure with three digits or its whole part."""
+    """A figure with three digits, or its integer part."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}" if abs(value) >= 0.001 or not value else f"{value:.1e}"

@@ -39,7 +39,7 @@ OUTPUT = Path(".loadtest")
 
 
 def command_line() -> str:
-    """The command as it can be typed again."""
+    """The command in a form that can be typed again."""
     return shlex.join(["ringlog", *sys.argv[1:]])
 
 
@@ -57,7 +57,7 @@ def temporary_folder(prefix: str = "ringlog-loadtest-") -> Iterator[Path]:
 
 
 def interrupt_once() -> None:
-    """From now on Ctrl-C interrupts once: what is to be ended then is ended, whatever comes after it."""
+    """From now on Ctrl-C interrupts once: the cleanup after it cannot be interrupted."""
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)

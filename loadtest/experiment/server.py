@@ -24,7 +24,7 @@ WRITER, READER = "bench_writer", "bench_reader"
 # seconds; the first start makes the tables, 250 of 300 columns for HALF's 25,000 PVs
 _STARTED, _STOPPED = 1800.0, 600.0
 _COMMAND = [sys.executable, "-P", "-m", "ringlog"]
-# What an acknowledged row rests on; the benchmark refuses to measure without.
+# Settings that make an acknowledged row durable; the benchmark refuses to run without them.
 _DURABLE = ("fsync", "synchronous_commit", "full_page_writes")
 _RECORDED = (*_DURABLE, "wal_compression", "shared_buffers", "max_wal_size", "checkpoint_timeout")
 
@@ -48,7 +48,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Begun:
-    """What it took until the server said that it serves. CPU in seconds."""
+    """The cost of the start, until the server is ready. CPU in seconds."""
 
     gateway: float
     postgres: float
@@ -137,7 +137,7 @@ def serving(
     """A server with a facility on a data directory, with the logins WRITER and READER. They are made
     unless their password is given. `options` are further ones of `ringlog serve`.
 
-    Unless the data are to be kept, PostgreSQL is ended without writing everything down first.
+    Unless the data are kept, PostgreSQL is ended without a checkpoint.
     """
     said = facility.with_suffix(".log")
     with said.open("wb") as log:
@@ -158,7 +158,7 @@ def serving(
             stdout=log,
             stderr=log,
             stdin=subprocess.DEVNULL,
-            # a session, and so a scheduling group, of its own, as a service has
+            # a session, and so a scheduling group, of its own, like a service
             start_new_session=True,
         )
     try:
@@ -237,7 +237,8 @@ def postgres_cpu(postmaster: psutil.Process) -> tuple[float, float]:
                 # the title of a backend's process has its client's address
                 if "127.0.0.1(" in " ".join(child.cmdline()):
                     backends += spent
-        if postmaster.cpu_times()[2:4] == times[2:4]:  # else one has ended meanwhile and is counted nowhere
+        # otherwise a process has ended meanwhile and is counted nowhere
+        if postmaster.cpu_times()[2:4] == times[2:4]:
             return float(sum(times[:4]) + children), backends
 
 

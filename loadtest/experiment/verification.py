@@ -18,7 +18,7 @@ _WORD = 2**32
 
 @dataclass(frozen=True)
 class Check:
-    """Calls acknowledged, rows found in the logs, and values compared with what was sent."""
+    """Acknowledged calls, rows found in the logs, and values compared with the sent ones."""
 
     acknowledged: int
     stored: int

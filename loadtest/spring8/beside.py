@@ -11,7 +11,7 @@ _SHARED = "clients on the same machine; every row goes to a log as well"
 
 
 def figures_of(result: Result) -> Iterator[Figure]:
-    """What the paper states, and for comparisons between runs what it only draws."""
+    """The figures stated in the paper, and for comparisons between runs those that it only draws."""
     yield from _FIGURES[result.experiment](result.runs)
 
 

@@ -94,7 +94,7 @@ def summary(result: Result) -> list[str]:
 
 
 def counted(result: Result) -> Iterator[Counted]:
-    """What its loads had acknowledged, and what of it was found."""
+    """The acknowledged rows of its loads, and those that were found."""
     for run in result.runs:
         check = run.check
         what = f"{kind(run)}, {run.columns:.0f} columns"

@@ -38,7 +38,8 @@ from ringlog.schema import spring8
 from ringlog.schema.entries import TABLE_COLUMNS
 from ringlog.schema.facility import KEY_COLUMNS
 
-# What counts calls is imported late: numpy starts threads, which other commands, that fork, must not have.
+# The modules that count calls are imported late: numpy starts threads, which commands that fork must not
+# have.
 if TYPE_CHECKING:
     from ringlog.loadtest.spring8.scene import Experiment
 
@@ -243,7 +244,7 @@ def _experiment(
     expect_workers: int | None,
     output: Path,
 ) -> Iterator[Callable[[Measurement], None]]:
-    """Everything an experiment needs; what it yields runs one and reports."""
+    """The environment of an experiment; yields a function that runs one and reports."""
     for package in ("locust", "matplotlib", "pymssql"):
         # found, not imported: importing locust changes Python's sockets
         if find_spec(package) is None:

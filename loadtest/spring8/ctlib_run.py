@@ -92,7 +92,7 @@ class CtlibWriter:
             raise LoadTestError(f"ct-library writers: {self.said}")
 
     def between(self, begin: float, end: float) -> TableFigures:
-        """What it did between two moments."""
+        """Its figures between two moments."""
         rows, waited = (
             float(np.interp(end, self.times, figures) - np.interp(begin, self.times, figures))
             for figures in (self.stored, self.waited)

@@ -43,7 +43,7 @@ def run(
         reader = str(given.reader) if pace is Pace.NORMAL and given.reader else None
         load = LocustLoad(facility, str(given.writer), reader, pace, calls=folder / "calls")
         one_of_each = len(loaded.tables) * (2 if reader else 1)
-        # what is said later wins
+        # later options override earlier ones
         usual = ["--users", str(one_of_each), "--spawn-rate", str(min(100, one_of_each))]
         code = _locust(load, given.password, [*usual, *arguments])
         print("Looking for every acknowledged row", flush=True)

@@ -40,7 +40,7 @@ def twins(facility: Facility) -> list[Tables]:
 
 @dataclass(frozen=True)
 class Group:
-    """What one process did, on its table or tables."""
+    """The figures of one process, for its table or tables."""
 
     tables: Tables
     connections: int
@@ -104,7 +104,7 @@ class Natives:
             self._complain(tables)
 
     def groups(self) -> list[Group]:
-        """What they did, when all have ended. Raises LoadTestError when a call failed."""
+        """Their figures, after all have ended. Raises LoadTestError when a call failed."""
         for thread in self._threads:
             thread.join(_PATIENCE)
         found = []

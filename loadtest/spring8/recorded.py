@@ -40,7 +40,7 @@ class Recorded:
         self._read = 0
 
     def catch_up(self) -> Records:
-        """The records that have come since the last time."""
+        """The records since the last call."""
         if not self._file.exists():
             return np.empty(0, _FIELDS)
         with self._file.open("rb") as file:
@@ -71,7 +71,7 @@ def of_kind(records: Records, kind: Kind) -> Records:
 
 
 def well(records: Records) -> Records:
-    """Those that were answered as asked."""
+    """The records of successful calls."""
     chosen: Records = records[records["answered"] == 1]
     return chosen
 
@@ -87,7 +87,7 @@ def calls(records: Records) -> Calls:
 
 
 def of_tables(records: Records, facility: Facility, seconds: float) -> list[TableFigures]:
-    """What each table's writers did in so many seconds; tables without a row are left out."""
+    """The figures of each table's writers in so many seconds; tables without a row are omitted."""
     found = []
     for place, table in enumerate(facility.tables):
         latencies = records[records["table"] == place]["latency"] / SECOND

@@ -40,7 +40,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class TableFigures:
-    """What one table's writers did: a point of figure 4."""
+    """The figures of one table's writers: a point of figure 4."""
 
     name: str
     columns: int
@@ -184,7 +184,7 @@ class Result:
 
     @property
     def good(self) -> bool:
-        """Whether everything that was acknowledged is there."""
+        """Whether everything acknowledged is stored."""
         return all(check.good for check in self.checks)
 
     def write(self, folder: Path) -> None:
@@ -193,7 +193,7 @@ class Result:
 
 
 def read_results(folder: Path, experiments: tuple[str, ...]) -> list[Result]:
-    """What the experiments have left in a folder, in this order."""
+    """The results of the experiments in a folder, in this order."""
     import msgspec
 
     found = []

@@ -20,7 +20,8 @@ from ringlog.loadtest.spring8.format import (
 )
 from ringlog.loadtest.spring8.results import KINDS, NATIVE, PYTHON, Calls, Result, Run
 
-# Where it bends: so much of what is asked is not answered, or 1 % waits longer than the shortest cycle.
+# The bend of a curve: this fraction of the requested rows is not acknowledged, or 1 % waits longer than the
+# shortest cycle.
 _ANSWERED, _SHORTEST_CYCLE = 0.9, 1.0
 # More of the machine than this taken by processes of others makes figures of speed doubtful.
 DISTURBED = 0.10
@@ -164,7 +165,7 @@ def _table_1(runs: Sequence[Run]) -> TextTable:
 
 
 def bottleneck(runs: Sequence[Run]) -> Iterator[Block]:
-    """Whether the clients measure themselves, for a run of each kind on the same thing."""
+    """Whether the clients are the bottleneck, by a run of each kind on the same tables."""
     python = next((run for run in runs if run.clients == PYTHON and run.rows), None)
     native = next((run for run in runs if run.clients == NATIVE), None)
     if python is None or native is None:
@@ -295,7 +296,7 @@ def _native_users(runs: Sequence[Run]) -> TextTable:
 
 
 def bend(runs: Sequence[Run]) -> str:
-    """Where more users no longer get what they ask for."""
+    """A sentence on the number of users from which on calls are no longer answered in time."""
     before: Run | None = None
     for run in runs:
         if run.clients != PYTHON:

@@ -24,8 +24,8 @@ from ringlog.loadtest.spring8.recorded import Recorded, of_kind, well
 _LOCUSTFILE = Path(ringlog.loadtest.__file__).parent / "locustfile.py"
 # Locust looks for modules in the working directory first, which may have another folder `ringlog`.
 _LOCUST = "import ringlog.loadtest; from locust.main import main; main()"
-# Seconds for locust to come up, for one user to log in, for all to end, and for what else there is
-# to do: locust ends by itself when its load test is killed.
+# Seconds for locust to start, for one user to log in, for all to end, and for all other work: locust ends by
+# itself when its load test is killed.
 _UP, _LOGIN, _DOWN, _AT_MOST = 60.0, 0.2, 120.0, 600.0
 # More at once only wait for each other.
 _SPAWNED_A_SECOND = 100
@@ -43,7 +43,7 @@ def locust_environment(load: LocustLoad, password: str | None) -> dict[str, str]
 
 
 class Swarm:
-    """Running users and what they have done so far."""
+    """Running users and their records so far."""
 
     def __init__(self, process: subprocess.Popen[bytes], load: LocustLoad, log: Path) -> None:
         assert load.calls is not None
@@ -78,7 +78,7 @@ class Swarm:
 
     @property
     def complaint(self) -> str:
-        """What its log says of failed calls: the most frequent failure, or the last error."""
+        """The failed calls in its log: the most frequent failure, or the last error."""
         text = self._log.read_text(errors="replace")
         if report := text.partition("Error report")[2]:
             failures = re.findall(r"^(\d+) +(\S.*?) *$", report, re.MULTILINE)

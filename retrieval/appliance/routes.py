@@ -40,7 +40,7 @@ _PING = "ArchApplPingPV"
 
 
 def routes() -> list[Route]:
-    """The routes, below /retrieval and /mgmt as in the appliance, and below / as its readers are configured."""
+    """The routes, below /retrieval and /mgmt as in the appliance, and below / as readers are configured."""
     made = []
     for prefix in ("/retrieval", ""):
         made += [

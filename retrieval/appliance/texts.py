@@ -47,7 +47,7 @@ def csv(stream: Iterator[Events]) -> Iterator[bytes]:
 
 
 def txt(name: str, stream: Iterator[Events]) -> Iterator[bytes]:
-    """TXT: a line for the signal, then time in UTC, value, severity, status, nanoseconds, separated by tabs."""
+    """TXT: a line for the signal, then time in UTC, value, severity, status, nanoseconds, with tabs."""
     yield f"Beginning data for {' '.join(name.splitlines())}\n".encode()
     for events in blocks(stream):
         time = events.nanoseconds

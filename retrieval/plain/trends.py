@@ -46,7 +46,7 @@ class Trend:
 
 
 def width_of(start: datetime, end: datetime, points: int) -> int:
-    """Microseconds of a point, such that there are at most `points`: a round number of seconds from 1 s on."""
+    """Microseconds of a point, for at most `points`: a round number of seconds from 1 s on."""
     span = max(microseconds(end) - microseconds(start), 1)
     exact = -(-span // points)
     if exact <= 1_000_000:

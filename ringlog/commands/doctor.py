@@ -28,7 +28,7 @@ _NETWORKED = frozenset({"nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p"})
 _FLEETING = frozenset({"tmpfs", "ramfs"})
 # What a disk that turns can write for good in a second: once a turn, 15,000 turns a minute at most.
 _TURNING = 250
-# What no disk is known to do without a cache that outlives the current.
+# No disk is known to reach this without a cache that survives a power failure.
 _PLAUSIBLE = 20_000
 _OLD_BACKUP = 8 * 86_400.0  # seconds
 # linux/timex.h: the state of a clock that nothing synchronizes.

@@ -73,8 +73,8 @@ _COMMANDS = {
         "What a machine needs for waveforms and rows, from what was measured.",
     ),
 }
-"""The module of each, below ringlog, and what it is there (a function, or a Typer of further commands); and
-what it does, in a line of the help, for which no command is imported."""
+"""The module of each, below ringlog, the name of its function or Typer there, and a line for the help, so
+that the help imports no command."""
 
 _LOGGING = ("load", "mirror")
 """The commands with --log-level and --log-format."""

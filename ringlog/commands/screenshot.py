@@ -28,7 +28,7 @@ def screenshot(url: str, file: Path, *, width: int = 1400, height: int = 1000, s
         command = [program, *_QUIET, f"--user-data-dir={profile}", f"--window-size={width},{height}"]
         if os.geteuid() == 0:
             command.append("--no-sandbox")  # its sandbox refuses root; it sees this machine's page only
-        # so long its clock runs on, while what the page has asked for comes
+        # so long its clock advances while the page's requests are answered
         command += ["--virtual-time-budget=8000", f"--screenshot={file.resolve()}", url]
         try:
             subprocess.run(command, capture_output=True, timeout=seconds, check=True)

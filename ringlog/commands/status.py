@@ -77,7 +77,7 @@ order by table_name
 
 @dataclass(frozen=True)
 class _Server:
-    """What is found of one server."""
+    """The findings about one server."""
 
     states: list[TableState]
     writers: list[Writer]
@@ -199,7 +199,7 @@ def _print_stopped(service: Service | None, data: Path, machine: bool) -> None:
 
 
 def _lines(server: _Server, everything: bool) -> Iterator[str]:
-    """What there is to say of a server: a line a table, first those that something is wrong with; what."""
+    """The report on a server: a line per table, first the tables with a problem, with its description."""
     now = datetime.now(UTC)
     troubles = {state.table_name: [*_troubles(state, server.writers, now)] for state in server.states}
     order = sorted(

@@ -73,8 +73,8 @@ def moves_under_way(connection: sa.Connection) -> list[Move]:
 def move_tables(conninfo: str, facility: Facility, names: Collection[str]) -> Iterator[str]:
     """Moves these tables, all if none are named, to where the facility says. Yields lines on the progress.
 
-    Raises ServerError for problems that an operator can fix. What was begun before goes on, or is taken back
-    where the facility wants the table elsewhere again.
+    Raises ServerError for problems that an operator can fix. An unfinished move continues, or is undone if
+    the facility names the table's old place again.
     """
     wanted = {table.name: table for table in facility.tables}
     unknown = [name for name in names if name not in wanted]

@@ -91,7 +91,7 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[
                     # each by itself: what follows must not wait for what cannot be done
                     log.exception("housekeeping: %s failed", what)
                     failed = True
-            # what PostgreSQL's process has read of all tables, and what thousands of logins have used
+            # memory that PostgreSQL's process has used for all tables, and that thousands of logins have used
             engine.dispose()
             give_back_memory()
             pause, again = (again, min(2 * again, INTERVAL)) if failed else (INTERVAL, RETRY)

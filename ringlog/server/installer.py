@@ -55,7 +55,7 @@ class Installer:
 
     def install(self, conninfo: str, stop: threading.Event) -> InstallReport:
         """Installs it on the first server and its nodes. Raises FacilityError, InstallRefused; Stopped when
-        `stop` is set: what is not committed then is not done."""
+        `stop` is set: uncommitted changes are then not made."""
         try:
             self.check(stop)
             self._answers.send(conninfo)
@@ -87,7 +87,7 @@ def _work(file: Path, answers: Connection, others: Connection) -> None:
     # only our copy of this end would keep it open
     others.close()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # to the whole group: the server says what is to happen
+        # to the whole group: the server decides
         signal.signal(number, signal.SIG_IGN)
     # a large facility is hundreds of thousands of objects, of which none is garbage
     gc.freeze()

@@ -21,7 +21,7 @@ NONE = "none"
 
 @dataclass(frozen=True)
 class Limits:
-    """What is to be set; None leaves what is there, `none` takes a limit away.
+    """The limits to set; None: unchanged, `none` removes a limit.
 
     Times as PostgreSQL writes them: 500ms, 30s, 10min, 2h, 1d.
     """
@@ -58,7 +58,7 @@ class Limits:
 
 
 USUAL = Limits(idle_transaction="15min")
-"""of new logins: what a forgotten transaction has locked holds housekeeping up no longer"""
+"""of new logins: the locks of a forgotten transaction delay housekeeping no longer than this"""
 
 
 def set_limits(connection: psycopg.Connection, login: sql.Identifier, limits: Limits) -> None:

@@ -147,7 +147,7 @@ def grant_parameter(conninfo: str, name: str, table: str) -> None:
 
 def _hold(connection: psycopg.Connection, name: str, right: Right, tables: Held | None) -> None:
     """Gives a login a right to these tables and no others; None: to all."""
-    # installations wait, which grant what is missing themselves
+    # installations wait; they grant missing rights themselves
     connection.execute(locks.statement(locks.CHANGES))
     login, some = sql.Identifier(name), right.of_tables
     wanted = tables or Held()

@@ -5,7 +5,7 @@ import gc
 
 
 def give_back_memory() -> None:
-    """Returns it to the system. Otherwise glibc keeps what the start has used, for ever."""
+    """Returns free memory to the system. Otherwise glibc keeps the memory that the start has used."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
     if trim is not None:

@@ -134,7 +134,7 @@ class Postgres:
             unfinished.write_text(f"{self.programs}\n")
             unfinished.rename(self._remembered)
 
-    # --- what is there ---
+    # --- the present state ---
 
     @property
     def exists(self) -> bool:

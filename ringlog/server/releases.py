@@ -16,7 +16,7 @@ def words(server_version: int) -> str:
 
 
 def outdated(server_version: int) -> str | None:
-    """What is wrong with the release of this server_version_num; None where nothing is known to be."""
+    """The known problem of the release with this server_version_num; None: no known problem."""
     major, minor = divmod(server_version, 10000)
     newest = NEWEST.get(major, 0)
     if minor >= newest:

@@ -81,9 +81,9 @@ class Http:
 class Server:
     """A running server. Use it in a with statement; leaving that stops everything, PostgreSQL last.
 
-    `installer` None takes what is installed already. `memory` and `port` are Postgres.running's. With
-    `writers_first` what takes and commits writers' calls gets the processor first, as far as it may. Raises
-    ServerError for what a person can mend, Stopped when `stop` was set before it was ready.
+    `installer` None uses the installed tables. `memory` and `port` are Postgres.running's. With
+    `writers_first` the threads and processes for writers' calls get the processor first, as far as permitted.
+    Raises ServerError for problems that an operator can fix, Stopped if `stop` was set before it was ready.
     """
 
     address: Address

@@ -20,8 +20,8 @@ ALLOCATION = {
     "MALLOC_MMAP_THRESHOLD_": str(32 * MiB),
     "MALLOC_TOP_PAD_": str(MiB // 4),
 }
-"""Variables for glibc's malloc (mallopt(3)): a backend keeps what a statement has freed, up to 8 MiB, for the
-next one. By default the kernel gets it back at each end, and zeroes it at the next begin."""
+"""Variables for glibc's malloc (mallopt(3)): a backend keeps memory that a statement has freed, up to 8 MiB,
+for the next one. By default it returns to the kernel after each statement, and is zeroed at the next."""
 
 OPERATOR_TEXT = (
     f"# Your own PostgreSQL settings. They override {GENERATED}, which is written at every start.\n"

@@ -120,7 +120,7 @@ class Web(Tended):
         self._sent: Mapping[str, Place] = {}
         """the nodes that a process which starts was told"""
         self._lock = threading.Lock()
-        """on what is wanted, and on the process's input"""
+        """on the requested settings, and on the process's input"""
         self.address = (
             f"[{wanted.host}]:{wanted.port}" if ":" in wanted.host else f"{wanted.host}:{wanted.port}"
         )

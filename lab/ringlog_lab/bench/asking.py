@@ -13,7 +13,8 @@ from ringlog.loadtest.experiment.errors import LoadTestError
 def asking(
     command: Sequence[str], password: str, name: str, *, own_session: bool = False
 ) -> Iterator[Callable[[str], str]]:
-    """Starts the process, whose first line is the password, and yields what asks it and gives its answer.
+    """Starts the process, whose first line of input is the password, and yields a function that sends a line
+    and returns the answer.
 
     `own_session`: with a session, and so a scheduling group, of its own, as a program on another terminal
     has. At the end it may end by itself; after an error it is killed. Raises LoadTestError with its
@@ -53,8 +54,8 @@ def asking(
 
 
 def answer_lines(ready: threading.Barrier, failures: Sequence[str], figures: Callable[[], str]) -> None:
-    """What the process does that is asked: it prints `ready` once all its threads have reached the barrier,
-    then its figures for each line of input. It ends with the failures of its threads when there are any.
+    """The loop of the started process: it prints `ready` once all its threads have reached the barrier, then
+    its figures for each line of input. It ends with the failures of its threads when there are any.
     """
     try:
         ready.wait(120)

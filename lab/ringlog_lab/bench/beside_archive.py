@@ -1,4 +1,4 @@
-"""Writers beside the archive: what writing and comparing an old week costs them."""
+"""Writers beside the archive: the cost of writing and comparing an old week for them."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -90,7 +90,7 @@ def _fill(administrator: psycopg.Connection, week: Week, rows: int) -> None:
     # nothing waits for summaries that this table does not need here
     administrator.execute("update ringlog.summarised set levels = '{}' where table_name = %s", [table])
     administrator.execute("reset role")
-    # as a week is that has been there for long: nothing is left to be written of it
+    # like an old week: none of its pages is left to be written
     administrator.execute(
         sql.SQL("vacuum (freeze, analyze) {}").format(sql.Identifier("log", week.partition(table)))
     )

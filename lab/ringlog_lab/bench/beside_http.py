@@ -1,4 +1,4 @@
-"""Writers beside a hundred readers over HTTP: what the readers cost the writers."""
+"""Writers beside a hundred readers over HTTP: the cost of the readers for the writers."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

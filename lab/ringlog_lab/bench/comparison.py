@@ -18,7 +18,7 @@ _FIGURES: dict[str, Callable[[Measurement], float]] = {
 
 
 def compare(old: Results, new: Results) -> TextTable:
-    """What both runs have measured, ratios first: they hold from machine to machine, the others do not."""
+    """The figures of both runs, ratios first: these can be compared between machines, the others cannot."""
     rows = [[name, _text(one), _text(other), _change(one, other)] for name, one, other in _pairs(old, new)]
     return TextTable(f"Beside {old.commit}, {old.started}", ["", "then", "now", "change"], rows)
 

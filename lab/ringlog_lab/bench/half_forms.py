@@ -78,10 +78,10 @@ class Form(ABC):
 
     @abstractmethod
     def copies(self, first: int, last: int) -> Iterator[tuple[sql.Composed, bytes]]:
-        """COPYs and what is sent, for rows of the load."""
+        """COPY statements and their data, for rows of the load."""
 
     def compress(self) -> None:
-        """What belongs to loading and is done at its end."""
+        """The last step of loading."""
         return
 
     @abstractmethod
@@ -93,7 +93,7 @@ class Form(ABC):
 
     @abstractmethod
     def summarise(self) -> None:
-        """Makes summaries of BIN seconds of all that is there."""
+        """Makes summaries of BIN seconds of all rows."""
 
     @abstractmethod
     def rows(self, channels: Sequence[int]) -> list[sql.Composed]:
@@ -105,14 +105,14 @@ class Form(ABC):
 
     @abstractmethod
     def newest(self) -> list[list[sql.Composed]]:
-        """Of the newest value of every channel, in each way that one would write it."""
+        """Queries of the newest value of every channel, in each usual form."""
 
     @abstractmethod
     def summaries(self, channels: Sequence[int]) -> list[sql.Composed]:
         """Of min, max and mean of BIN seconds, from the summaries; the least is in a column `min`."""
 
     def stored(self, channels: Sequence[int]) -> list[sql.Composed]:
-        """The same without what is not summarised yet."""
+        """The same without rows that are not summarised yet."""
         return self.summaries(channels)
 
     def between(self) -> sql.Composed:
@@ -184,7 +184,7 @@ class Log(_Wide):
     def create(self) -> None:
         for table in self.tables:
             self.connection.execute(sql.SQL("truncate {}").format(table))
-        # rows that COPY brings are behind what housekeeping has seen
+        # rows by COPY are older than housekeeping's progress
         again = "update ringlog.summarised set until = null where table_name = any(%s)"
         self.connection.execute(again, [half().names])
 

@@ -28,7 +28,7 @@ from ringlog_lab.record import Compared
 _ONE, _SOME = (1235,), tuple(range(700, 800))
 """Channels that are read: one with all its bits in use, and all of a table."""
 _WARM = 7
-"""PostgreSQL settles on the plan of what is prepared after five."""
+"""After five executions PostgreSQL chooses the final plan of a prepared statement."""
 
 
 def measure_half_load(
@@ -119,7 +119,7 @@ def _loading(forms: Sequence[Form], load: HalfLoad, doing: Callable[[str], None]
 
 def _asked(form: Form, queries: Sequence[sql.Composed], rounds: int, expected: int) -> float:
     """Milliseconds until all answers are here in PostgreSQL's binary form, not decoded: the median. The
-    queries are prepared before, as programs do that ask again and again."""
+    queries are prepared before, as by programs that repeat a query."""
     server = form.connection.pgconn
     names = []
     for number, query in enumerate(queries):

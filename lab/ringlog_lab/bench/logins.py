@@ -1,4 +1,4 @@
-"""Storms of logins: how many of the clients get in, and what a writer beside them waits."""
+"""Storms of logins: the number of successful clients, and the waits of a writer beside them."""
 
 import json
 import threading

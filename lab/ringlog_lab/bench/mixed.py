@@ -1,4 +1,4 @@
-"""Writers beside readers: what a reader that streams rows costs the writers, through the gateway and
+"""Writers beside readers: the cost of a reader that streams rows for the writers, through the gateway and
 direct."""
 
 import json
@@ -45,7 +45,7 @@ class Mixed:
 
 
 def kinds(readers: int) -> list[str]:
-    """What each of so many readers reads: few of them wide rows, more of them everything."""
+    """The query of each of so many readers: wide rows for few readers, all kinds for more."""
     order = ("wide",) if readers <= 4 else ("wide", "signal", "aggregate", "wide")
     return [order[number % len(order)] for number in range(readers)]
 
@@ -61,7 +61,7 @@ def measure_mixed(
     readers: Sequence[int],
     doing: Callable[[str], None],
 ) -> Iterator[tuple[str, Mixed]]:
-    """Each contender beside each number of readers, alternating; `log` is what is read. Yields contender and
+    """Each contender beside each number of readers, alternating; they read `log`. Yields contender and
     figures: of `connections` writers at full rate, of a single one at RATE, and of the readers alone."""
     for round in range(rounds):
         for count in readers:
@@ -87,7 +87,7 @@ def reading(
 ) -> Iterator[Callable[[], tuple[int, float, float]]]:
     """So many readers of a log, in processes of their own.
 
-    Yields what gives rows, seconds and the longest wait since it was called before.
+    Yields a function that returns rows, seconds and the longest wait since its last call.
     """
     path = "tds" if contender.version else "psycopg"
     chosen = queries(path, log.names[0], log.column_names[0], kinds(count))

@@ -33,7 +33,7 @@ OF_WAVEFORMS = {f"waveforms, {form}": FORMS[form] for form in ("csv", "json", "r
 
 @dataclass(frozen=True)
 class Fetching:
-    """What so many clients got in a form, one request after the other."""
+    """The amount that so many clients received in a form, one request after the other."""
 
     form: str
     clients: int
@@ -134,7 +134,7 @@ def _measured(
 
 @dataclass
 class Found:
-    """What clients have got so far."""
+    """The amount that clients have received so far."""
 
     requests: int = 0
     refused: int = 0

@@ -61,7 +61,7 @@ _BUSY = 120  # connections: 60 writers and 60 readers, papers/004
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be measured. `seconds` is the length of one measurement."""
+    """The parts to measure. `seconds` is the length of one measurement."""
 
     parts: Sequence[str]
     seconds: float
@@ -122,7 +122,7 @@ class Plan:
         return max(0.5, self.seconds / 2)
 
     def steps(self) -> Iterator[tuple[str, float]]:
-        """What will be done, and about how many seconds it takes: for a progress bar."""
+        """The steps, and their approximate seconds, for a progress bar."""
         each = _START + WARM
         if self.loads_main:
             yield "writing each row of the rings once", min(_LAP, 5 * self.seconds)

@@ -20,7 +20,7 @@ _QUANTILES: dict[str, Callable[[Measurement], float]] = {
 
 
 def draw(results: Results, folder: Path) -> list[str]:
-    """Draws what was measured into PNG files of a folder and returns their names."""
+    """Draws the measurements into PNG files of a folder and returns their names."""
     logging.getLogger("matplotlib").setLevel(logging.WARNING)
     pictures = {"write": _contenders, "columns": _columns, "stall": _stall}
     drawn = []

@@ -24,7 +24,7 @@ _FETCHED = 500  # rows taken at once
 
 @dataclass(frozen=True)
 class Options:
-    """What a process reads, and from where: a reader for each query. `path` is tds or psycopg."""
+    """The queries of a process, one per reader, and its server. `path` is tds or psycopg."""
 
     path: str
     host: str
@@ -36,7 +36,7 @@ class Options:
 
 @dataclass
 class Found:
-    """What the readers of a process have read since `ready`. Times in seconds."""
+    """The amount read by a process since `ready`. Times in seconds."""
 
     rows: int = 0
     results: int = 0

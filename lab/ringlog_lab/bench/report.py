@@ -375,7 +375,7 @@ def _stalls(results: Results) -> TextTable:
         longest = [time for span in spans for _, time in span.by_second]
         if not longest:
             continue
-        # of a second that has not ended, nothing is known
+        # nothing is known about an unfinished second
         with_stolen = [pair for span in spans for pair in zip(span.by_second, span.stolen, strict=False)]
         quiet = [time for (_, time), stolen in with_stolen if stolen < _HARDLY_STOLEN]
         rows.append(
@@ -403,7 +403,7 @@ def _beside(readers: int, nice: int) -> str:
 
 
 def _stands(results: Results, of: Callable[[Mixed], bool]) -> dict[tuple[str, int, int], list[Mixed]]:
-    """What was measured, by contender, number of readers and their nice."""
+    """The measurements, by contender, number of readers and their nice value."""
     stands: dict[tuple[str, int, int], list[Mixed]] = {}
     for key, one in results.mixed:
         if of(one):

@@ -38,7 +38,7 @@ class _Header:
 
 @dataclass
 class Results:
-    """Everything that was measured, and on what."""
+    """All measurements, and their machine."""
 
     commit: str
     started: str
@@ -50,7 +50,7 @@ class Results:
     measurements: list[Measurement] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
     mixed: list[tuple[str, Mixed]] = field(default_factory=list)
-    """contender and what was measured beside readers"""
+    """contender and its measurements beside readers"""
     timings: list[Timing] = field(default_factory=list)
     """of usual texts"""
     compiling: list[Compiling] = field(default_factory=list)

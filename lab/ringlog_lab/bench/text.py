@@ -62,7 +62,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Compiling:
-    """What the gateway counted of texts that had not come before, and the seconds that each took it."""
+    """The gateway's count of new texts, and its seconds for each."""
 
     text: str
     count: int
@@ -141,7 +141,7 @@ def measure_texts(
 
 @contextmanager
 def _repeating(stand: Stand) -> Iterator[int]:
-    """The port of a proxy before the gateway, for one client: what is asked again it answers by itself."""
+    """The port of a proxy before the gateway, for one client: it answers repeated requests by itself."""
     command = [str(stand.programs / "repeating_proxy"), stand.server.host, str(stand.server.port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as proxy:
         try:
@@ -189,7 +189,7 @@ def _written(text: Usual, contender: str, number: int) -> str:
 
 
 def measure_compiling(stand: Stand, tables: Tables, doing: Callable[[str], None]) -> Iterator[Compiling]:
-    """Texts that have not come before: what the gateway says that reading and translating them took."""
+    """New texts: the gateway's time for reading and translating them."""
     numbers = itertools.count()
     with closing(stand.server.by_pymssql()) as connection:
         send = _by_pymssql(connection)
@@ -197,7 +197,7 @@ def measure_compiling(stand: Stand, tables: Tables, doing: Callable[[str], None]
             doing(f"compiling: {text.title}")
             before = _compiled(stand.server)
             for _ in range(200):
-                # other words are another text, also where they say nothing
+                # other names make another text, even without an effect
                 send(f"/* {next(numbers)} */ {text.tsql}")
             after = _compiled(stand.server)
             count = int(after[0] - before[0])

@@ -84,7 +84,7 @@ class _Senders:
 
 
 def different(table: str, columns: Sequence[str], number: int) -> Iterator[str]:
-    """Texts that no one has sent before: they differ in their names, not in their literals only."""
+    """Texts that were not sent before: they differ in their names, not only in their literals."""
     some = ", ".join(columns[:10])
     for count in itertools.count():
         key = 1 + count % 100

@@ -30,7 +30,7 @@ _BLOCK, _BLOCKS = 1 << 20, 64
 
 @dataclass(frozen=True)
 class Waveforms:
-    """What was found beside the measurements of writing."""
+    """Further findings of the part about waveforms."""
 
     disk: float
     """bytes a second that the disk takes when each MiB is to be durable before the next"""
@@ -70,7 +70,7 @@ def write_alternating(
 def measure_waveforms(
     stand: Stand, data: Path, writers: int, seconds: float, rounds: int, doing: Callable[[str], None]
 ) -> Waveforms:
-    """Reads back what was written, and measures small rows beside more of it."""
+    """Reads the waveforms back, and measures small rows beside further ones."""
     readings: list[Reading] = []
     for points in POINTS:
         doing(f"reading {points} points")
@@ -99,8 +99,8 @@ def measure_waveforms(
 
 
 def _settle(server: Server) -> None:
-    """Waits until the disk has what was written before, which would delay what is measured next. Segments of
-    the WAL are used again from then on, as on a server that has been running for longer."""
+    """Waits until the disk has all earlier writes, which would delay the next measurement. Afterwards WAL
+    segments are reused, as on a server that has been running for longer."""
     server.administrator.execute("checkpoint")
     os.sync()
 

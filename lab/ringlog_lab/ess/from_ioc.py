@@ -25,7 +25,7 @@ _UPDATES = 4
 
 
 def missing_part() -> str:
-    """Which package this needs and is not installed; empty when all are."""
+    """The missing package; empty if all are installed."""
     return next((name for name in ("softioc", "aioca") if find_spec(name) is None), "")
 
 

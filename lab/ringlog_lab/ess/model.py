@@ -9,7 +9,7 @@ from ringlog.loadtest.experiment.outcome import Point
 
 CONFIDENCE = 0.95
 EXPLAINED = 0.5
-"""The least R² of a line that is extrapolated: below it, something else decides more than what it is over."""
+"""The minimum R² of an extrapolated line: below it, other influences are stronger than the variable."""
 _LEAST = 3
 """Points of a regression line, at least."""
 
@@ -31,12 +31,12 @@ class Regression:
 
     @property
     def certain(self) -> bool:
-        """Whether the line rises beyond doubt and says most of what was measured."""
+        """Whether the line rises significantly and explains most of the measurements."""
         return self.slope - self.slope_error > 0 and self.r2 >= EXPLAINED
 
     @property
     def doubt(self) -> str:
-        """Why the line is not certain; empty when it is."""
+        """The reason why the line is not certain; empty if it is."""
         if self.slope - self.slope_error <= 0:
             return "the line does not rise beyond doubt"
         return "" if self.certain else f"the points are not near their line (R² {self.r2:.2f})"
@@ -54,7 +54,7 @@ class Regression:
         return max(0.0, (limit - self.intercept) / self.slope) if self.certain else None
 
     def reaches_between(self, limit: float) -> tuple[float, float] | None:
-        """Where it does with the greatest and the least slope that the confidence allows."""
+        """The same for the greatest and the least slope of the confidence interval."""
         if not self.certain:
             return None
         ends = (self.slope + self.slope_error, self.slope - self.slope_error)
@@ -93,7 +93,7 @@ def regression(points: Sequence[tuple[float, float]]) -> Regression:
 
 @dataclass(frozen=True)
 class Cost:
-    """Cores or bytes for a frame a second and for a MB/s, none of them below 0, and what is there anyway."""
+    """Cores or bytes for a frame per second and for a MB/s, none of them below 0, and the constant part."""
 
     base: float
     frame: float

@@ -39,7 +39,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Produced:
-    """What it says at its end."""
+    """Its output at the end."""
 
     rows: list[int]
     """of each table, all acknowledged"""

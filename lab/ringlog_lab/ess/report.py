@@ -46,7 +46,7 @@ def outcome(
     disk: float,
 ) -> Outcome:
     """The experiment's outcome."""
-    # what an IOC drops has never been acknowledged
+    # updates dropped by an IOC were never acknowledged
     counted = [
         Counted(
             f"frames of {one.scenario.name}",

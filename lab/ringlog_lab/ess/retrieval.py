@@ -28,7 +28,7 @@ _WARM = 32
 
 @dataclass(frozen=True)
 class Retrieved:
-    """What so many threads got in a form, one request after another."""
+    """The amount that so many threads received in a form, one request after another."""
 
     scenario: Scenario
     form: str
@@ -107,7 +107,7 @@ def retrieve(
 
 
 def _warm(port: int, asked: str, threads: int) -> None:
-    """Has whatever serves many at once started: a short load would measure that."""
+    """Starts all connections and threads before a measurement: a short load would include their start."""
     running = [threading.Thread(target=got, args=(port, asked)) for _ in range(threads)]
     for one in running:
         one.start()

@@ -18,7 +18,7 @@ _CLIENTS = "native"
 
 @dataclass(frozen=True)
 class RowCost:
-    """What rows cost a server, by their data columns."""
+    """The cost of rows on a server, by their data columns."""
 
     cpu: Regression
     """seconds of PostgreSQL's and the gateway's processors"""

@@ -1,4 +1,5 @@
-"""The saturation study of papers/003: what is exhausted first, and where, by regression lines."""
+"""The saturation study of papers/003: the resource that is exhausted first, and its load, by regression
+lines."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +34,7 @@ class Exhausted:
     where: float | None
     between: tuple[float, float] | None = None
     doubt: str = ""
-    """why it is not known where"""
+    """the reason why the load is not known"""
 
 
 def source(folder: Path) -> Outcome:

@@ -130,7 +130,7 @@ def _rows(server: Server, table: str) -> int:
 
 
 def empty(server: Server, scenario: Scenario) -> int:
-    """Takes the rows out of a scenario's logs; bytes that these have then."""
+    """Deletes the rows of a scenario's logs; returns the bytes of the emptied logs."""
     for table in scenario.tables:
         server.administrator.execute(sql.SQL("truncate {}").format(sql.Identifier("log", table)))
     return sum(size(server, table) for table in scenario.tables)
@@ -157,7 +157,8 @@ def _altered(server: Server, scenario: Scenario, table: str) -> int:
 
 
 def too_much(scenario: Scenario, disk: float, times: float) -> str:
-    """Why a scenario cannot be produced here; empty when it can be tried. `disk` is in bytes a second."""
+    """The reason why a scenario cannot be produced here; empty if it can be tried. `disk` is in bytes per
+    second."""
     if scenario.megabytes * 1e6 <= times * disk:
         return ""
     return (

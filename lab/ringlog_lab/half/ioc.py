@@ -42,7 +42,7 @@ class Listened:
 
 
 def missing_part() -> str:
-    """Which package a soft IOC needs and is not installed; empty when all are."""
+    """The missing package of a soft IOC; empty if all are installed."""
     return next((name for name in ("pvxslibs", "aioca") if find_spec(name) is None), "")
 
 

@@ -79,7 +79,7 @@ class Queried:
 
 @dataclass(frozen=True)
 class Kept:
-    """What has become of a target's items before they are read."""
+    """A target's stored items before they are read."""
 
     target: str
     items: int
@@ -95,13 +95,13 @@ class Reading:
     """A connection that reads the first PV until a moment."""
 
     read: Callable[[], int]
-    """reads it, and says how many items there were"""
+    """reads it, and returns the number of items"""
     cpu: Callable[[], float]
-    """seconds that what serves it has taken so far"""
+    """CPU seconds of its server process so far"""
 
 
 class Target(ABC):
-    """Takes HALF's data and gives them back."""
+    """Stores HALF's data and reads them."""
 
     name: str
     readings: Sequence[str]
@@ -115,8 +115,7 @@ class Target(ABC):
         """acknowledged"""
 
     def insert(self, minutes: float, only: int | None = None) -> Inserted:
-        """Writes a batch of all PVs, or of one table's, by CONNECTIONS writers; what is sent is made
-        before."""
+        """Writes a batch of all PVs, or of one table's, by CONNECTIONS writers; the data are made before."""
         rows = max(1, round(minutes * 60 * HERTZ))
         chosen = range(len(self.recordings)) if only is None else [only]
         made = [(table, self.prepare(table, rows)) for table in chosen]
@@ -142,7 +141,7 @@ class Target(ABC):
         return Inserted(self.name, minutes, items, time.monotonic() - began, self.cpu() - spent)
 
     def keep(self) -> Kept:
-        """Compresses what was written, where that is done, and looks at what is there."""
+        """Compresses the written data, if the target does so, and counts the stored items."""
         began = time.monotonic()
         if self.compresses:
             self.compress()
@@ -172,19 +171,19 @@ class Target(ABC):
 
     @abstractmethod
     def write(self, some: Sequence[tuple[int, list[Any]]]) -> None:
-        """Writes what was prepared for tables, over a connection of its own."""
+        """Writes the prepared data of tables, on a separate connection."""
 
     def readable(self) -> None:
-        """Waits until what was written can be read, where that is later than its acknowledgement."""
+        """Waits until the written data can be read, if that is later than the acknowledgement."""
         return
 
     def compress(self) -> None:
-        """What is done between writing and reading."""
+        """The step between writing and reading."""
         return
 
     @abstractmethod
     def found(self) -> int:
-        """The items that are there."""
+        """The number of stored items."""
 
     @abstractmethod
     def size(self) -> int:

@@ -37,7 +37,7 @@ class Ringlog(Target):
                 claim = ("claim_writer", f"half_{table}", "replay", "replay", True, output(int))
                 (epoch,) = call(connection, *claim).outputs
                 self._epochs[table] = int(str(epoch))
-                # the IOC's rows are no part of what is counted, and of its room
+                # the IOC's rows are excluded from the counts and sizes
                 empty = sql.SQL("truncate {}").format(sql.Identifier("log", f"half_{table}"))
                 server.administrator.execute(empty)
 
@@ -176,7 +176,7 @@ class Narrow(Target):
 
 
 def binary(connection: psycopg.Connection, query: sql.Composed) -> Callable[[], int]:
-    """What asks a query, whose answer comes in PostgreSQL's binary form and is not decoded."""
+    """A function that runs a query; the answer is in PostgreSQL's binary form and is not decoded."""
     text = query.as_bytes(connection)
 
     def read() -> int:
@@ -189,7 +189,7 @@ def binary(connection: psycopg.Connection, query: sql.Composed) -> Callable[[], 
 
 
 def backend_cpu(connection: psycopg.Connection) -> Callable[[], float]:
-    """What counts the CPU of the PostgreSQL process, on this machine, that serves a connection."""
+    """A function that returns the CPU seconds of a connection's PostgreSQL process on this machine."""
     process = psutil.Process(connection.info.backend_pid)
     return lambda: process_cpu(process)
 

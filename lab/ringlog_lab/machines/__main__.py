@@ -1,4 +1,4 @@
-"""Machines die while rows come, and every acknowledged row is counted.
+"""Kills machines while rows arrive, and counts every acknowledged row.
 
     python -m ringlog_lab.machines --kills 20 --cuts 5 --switchovers 20 --writers 60
 
@@ -112,7 +112,7 @@ def _run(given: argparse.Namespace, folder: Path) -> None:
                 pauses[kind].append(_fault(cluster, writers, kind))
         finally:
             writers.stop()
-        # a primary that comes back does not know yet what it has missed
+        # a returning primary has not received the missed changes yet
         cluster.wait_well()
         count = writers.count(lambda _: cluster.dsn)
     finally:
@@ -123,7 +123,7 @@ def _run(given: argparse.Namespace, folder: Path) -> None:
 
 
 def _fault(cluster: Cluster, writers: Writers, kind: str) -> list[float]:
-    """Makes a fault; when every writer writes again, what was taken away comes back."""
+    """Makes a fault; when every writer writes again, the machine or network returns."""
     host = _ready(cluster, writers)
     if kind == "switchover":
         switch = partial(cluster.ringlog, "ha", "switchover", "--config", str(cluster.config))

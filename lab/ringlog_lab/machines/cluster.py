@@ -105,11 +105,11 @@ class Cluster:
         return next(host for host in self.members if host.name == leader.name)
 
     def wait_well(self) -> None:
-        """Waits until everything stands as it should."""
+        """Waits until the cluster is healthy."""
         self.wait("all to be well", lambda: not self.state().troubles)
 
     def wait(self, what: str, find: Callable[[], Found | None]) -> Found:
-        """Calls `find` until what it returns is true, and returns that."""
+        """Calls `find` until its result is true, and returns the result."""
         until = time.monotonic() + _PATIENCE
         while not (found := find()):
             if time.monotonic() > until:

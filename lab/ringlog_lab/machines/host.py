@@ -15,12 +15,12 @@ import psutil
 
 BRIDGE = "machines"
 _PATIENCE = 60.0
-# What the files of `ringlog ha init` name that each machine has of its own.
+# Paths in the files of `ringlog ha init` that each machine has separately.
 _ROOTS = r"(?<![\w./-])/(etc|var/lib|run)/ringlog"
 # Whom programs run under that refuse to be root. It may pass folders that are closed to it, as those of a
 # virtual environment below /root are.
 _UNPRIVILEGED = "nobody"
-# The first process of a namespace takes all others with it; a shell also reaps what is left to it.
+# The end of a namespace's first process ends all others; a shell also reaps orphans.
 _NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
@@ -135,7 +135,7 @@ class Host:
         )
 
     def die(self) -> None:
-        """All its processes end at once, without a word: those of a namespace go with its first one."""
+        """Kills all its processes at once: the end of a namespace's first process ends all others."""
         if self._holder is None:
             return
         psutil.Process(self._first_process()).kill()

@@ -87,7 +87,7 @@ class Writers:
 
     @property
     def trouble(self) -> str:
-        """What the writers complain of."""
+        """The errors of the writers."""
         return "; ".join(
             sorted({writer.figures.message for writer in self._writers if writer.figures.message})
         )

@@ -62,7 +62,7 @@ _POSTGRESQL = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsq
 
 @dataclass(frozen=True)
 class Peers:
-    """Programs of other servers by their names, and why the others are not in the run."""
+    """Programs of other servers by their names, and the reason why each of the others is not in the run."""
 
     programs: Mapping[str, Path]
     absent: Mapping[str, str]
@@ -74,7 +74,7 @@ def found(
     influxdb: Path | None = None,
     beside: str | None = None,
 ) -> Peers:
-    """What of them is here. Raises LoadTestUsageError when one that must be is not."""
+    """The installed ones. Raises LoadTestUsageError if a required one is missing."""
     given = {TIMESCALEDB: timescaledb, QUESTDB: questdb, INFLUXDB: influxdb}
     wanted = None if beside is None else [] if beside == "none" else [w.strip() for w in beside.split(",")]
     for word in wanted or ():
@@ -140,7 +140,7 @@ def _influxdb(given: Path | None) -> Path | str:
 
 
 def _client(package: str) -> str:
-    """Why a client cannot be used; empty when it can."""
+    """The reason why a client cannot be used; empty if it can."""
     return "" if find_spec(package) else f"its client is not installed: pip install {package}"
 
 

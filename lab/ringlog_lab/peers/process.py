@@ -40,7 +40,7 @@ class Account:
 
 @contextmanager
 def new_folder(path: Path, account: Account) -> Iterator[Path]:
-    """A folder of an account, removed at the end with what is in it."""
+    """A folder of an account, removed at the end with its contents."""
     path.mkdir(mode=0o700, parents=True)
     account.own(path)
     try:
@@ -50,7 +50,7 @@ def new_folder(path: Path, account: Account) -> Iterator[Path]:
 
 
 def run(command: Sequence[str | Path], account: Account, folder: Path) -> None:
-    """Runs a program to its end. Raises LoadTestError with its words when it fails."""
+    """Runs a program to its end. Raises LoadTestError with its output if it fails."""
     done = subprocess.run(
         [str(word) for word in command],
         capture_output=True,
@@ -74,8 +74,8 @@ def running(
     ready: Callable[[], bool],
     end: signal.Signals = signal.SIGTERM,
 ) -> Iterator[psutil.Process]:
-    """A server, from the moment that `ready` says so. Raises LoadTestError when it ends before, or takes
-    three minutes. Its folder has its words in server.log."""
+    """A server, from the moment that `ready` returns true. Raises LoadTestError if it ends before, or takes
+    three minutes. Its output is in server.log of its folder."""
     said = folder / "server.log"
     with said.open("wb") as log:
         process = subprocess.Popen(

@@ -14,7 +14,7 @@ from ringlog.clients.listening import free_port
 from ringlog.loadtest.experiment.server import Server
 from ringlog_lab.peers.process import Account, new_folder, running
 
-# What the start script of QuestDB's own package says, which is not in its jar.
+# Options from the start script of QuestDB's own package, which is not in its jar.
 _JAVA = (
     *("-XX:+UseParallelGC", "-XX:+UnlockExperimentalVMOptions"),
     *("--add-exports", "java.base/jdk.internal.math=io.questdb"),
@@ -47,7 +47,7 @@ class Questdb:
 
 @contextmanager
 def serving(jar: Path, server: Server, folder: Path) -> Iterator[Questdb]:
-    """A new QuestDB below a folder; removed at the end. What it acknowledges is on the disk."""
+    """A new QuestDB below a folder; removed at the end. Acknowledged rows are on the disk."""
     account = Account.of(server.postmaster)
     with new_folder(folder / "questdb", account) as own:
         http, postgres, password = free_port(), free_port(), secrets.token_urlsafe(12)
@@ -89,7 +89,7 @@ def serving(jar: Path, server: Server, folder: Path) -> Iterator[Questdb]:
 
 
 def _version(conninfo: str) -> str:
-    """What it says that it is; empty when it does not answer."""
+    """Its version string; empty if it does not answer."""
     try:
         with psycopg.connect(conninfo, connect_timeout=5, autocommit=True) as connection:
             row = connection.execute("select build()").fetchone()

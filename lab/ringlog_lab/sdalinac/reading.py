@@ -37,7 +37,7 @@ MIX = {"last hours of 5 signals": 50, "a week of one": 30, "a year of one": 5, "
 
 @dataclass(frozen=True)
 class Read:
-    """What the clients of a target found. Times in seconds."""
+    """The results of a target's clients. Times in seconds."""
 
     target: str
     clients: int

@@ -16,7 +16,7 @@ _MOST_ALIKE = 0.95
 
 
 class Verdict(StrEnum):
-    """What the samples say."""
+    """The verdict from the samples."""
 
     NONE = "no deterioration"
     SMALL = f"rises by less than {100 * TOLERANCE:.0f} %"

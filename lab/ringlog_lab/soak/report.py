@@ -34,7 +34,7 @@ _UNITS = {
     **{EACH[name]: ("B", 1.0) for name in ("logs", "log_indexes", "wal")},
     EACH["cpu"]: ("ms", 1e3),
 }
-"""Of the figures in the table, and by what they are multiplied."""
+"""Units of the figures in the table, and the factors for them."""
 _PERCENT = f"{100 * TOLERANCE:.0f} %"
 _LENGTHS = (("days", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 _METHOD = [

@@ -92,7 +92,8 @@ def series(looks: Sequence[Look], name: str) -> list[tuple[float, float]]:
 
 
 def each_row(looks: Sequence[Look], rows: Sequence[int], name: str) -> list[tuple[float, float]]:
-    """What a figure gained for each row between two looks; `rows` are those written before each look."""
+    """The increase of a figure per row between two samples; `rows` are the rows written before each
+    sample."""
     found = []
     for before, after, few, many in zip(looks, looks[1:], rows, rows[1:], strict=False):
         if many > few:
