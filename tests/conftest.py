@@ -46,7 +46,8 @@ settings.load_profile("ci")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# Programs that tests start inherit what is ignored: by nohup, or by a shell that runs the tests behind it.
+# Programs that tests start inherit ignored signals: from nohup, or from a shell that runs the tests in the
+# background.
 for number, handler in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)

@@ -42,7 +42,7 @@ LOOPS = (
 
 @dataclass
 class Seen:
-    """What the attack has come to."""
+    """The result of the attack."""
 
     numbers: Counter[int] = field(default_factory=Counter)
     """of the errors that the hostile sessions got; 0: a batch ended without"""

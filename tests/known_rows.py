@@ -10,7 +10,7 @@ WAVEFORMS = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def row(number: int) -> dict[str, object]:
-    """What the log has `number` seconds after BEGIN; every tenth row has no readings."""
+    """The row of the log `number` seconds after BEGIN; every tenth row has no readings."""
     if number % 10 == 9:
         return dict.fromkeys(("a_real", "a_double", "an_int", "a_smallint", "a_bigint", "a_bit", "a_varchar"))
     return {

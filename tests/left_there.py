@@ -22,9 +22,9 @@ union all select 'routine', oid::regprocedure::text, md5(prosrc) from pg_proc
 
 @contextmanager
 def nothing(dsn: str) -> Iterator[None]:
-    """Fails where roles, settings, schemas, tables or routines are not at the end what they were.
+    """Fails if roles, settings, schemas, tables or routines have changed at the end.
 
-    Those of a session go soon after it has ended.
+    Those of a session disappear soon after its end.
     """
     before = _there(dsn)
     yield

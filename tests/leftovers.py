@@ -16,7 +16,7 @@ _GRACE = PATIENCE  # seconds in which a process that was asked to end does so
 
 
 def mark() -> None:
-    """Marks what is started from now on as this process's."""
+    """Marks processes started from now on as this process's."""
     os.environ[_NAME] = f"{os.getpid()}-{uuid.uuid4().hex}"
 
 

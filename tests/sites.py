@@ -38,7 +38,7 @@ class Site:
         start(cluster)
         with psycopg.connect(cluster.conninfo(), autocommit=True) as connection:
             if name is not None:
-                # what has a number there has another one here
+                # oids here differ from those there
                 connection.execute("create role somebody")
             connection.execute("create role keeper login createrole password 'k'")
             # who locks a login ends its sessions

@@ -126,7 +126,7 @@ _ARRAYS = {"anyarray", "anycompatiblearray"}
 
 
 class _Catalogue:
-    """What PostgreSQL has, by the names of types."""
+    """PostgreSQL's operators, by the names of types."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         rows = connection.execute(

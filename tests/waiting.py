@@ -10,12 +10,12 @@ import psutil
 import psycopg
 
 Found = TypeVar("Found")
-# Seconds after which what has not come is taken not to come at all.
+# Seconds after which an expected event is taken as missing.
 PATIENCE = 100.0
 
 
 def wait_until(find: Callable[[], Found], why: Callable[[], object] = lambda: None) -> Found:
-    """Calls `find` until what it returns is true, and returns that; `why` describes how it stands instead."""
+    """Calls `find` until its result is true, and returns the result; `why` describes the present state."""
     end = time.monotonic() + PATIENCE
     while not (found := find()):
         assert time.monotonic() < end, why()

@@ -203,7 +203,7 @@ def test_rings_and_logs_are_recognized_by_their_form() -> None:
 
 
 def test_a_log_with_more_than_its_ring_keeps_all_it_has(tmp_path: Path) -> None:
-    """A log here has its ring's columns: what has others stays a table, unless the rules say so."""
+    """A log has its ring's columns: a table with others stays a table, unless the rules make it a log."""
     noted = OldTable("SR_VAC_HIST", (*RING.columns, column("Note", "varchar", 20)), (), 9)
     found = sort([of(RING, noted)], Rules(), bounds)[0]
     assert (found.rings[0].log, found.site) == (None, (noted,))
@@ -242,7 +242,7 @@ def test_rules_have_the_last_word(tmp_path: Path) -> None:
 
 
 def test_every_object_is_compiled_or_refused_with_its_line() -> None:
-    """The texts are of the kind that SAP's and Microsoft's manuals show; what is not understood is named."""
+    """The texts resemble those of SAP's and Microsoft's manuals; unsupported constructs are named."""
     modules = (
         Module("procedure", "good", "create procedure good @a int as\nselect @a + 1\nreturn 0"),
         Module("procedure", "bad", "create procedure bad as\nselect 1\nselect * from openquery(x, 'y')"),

@@ -226,7 +226,7 @@ def module(database: str, name: str, text: str, kind: str = "view") -> Module:
 def test_names_of_other_databases(text: str, here: str) -> None:
     names = {"dbo": {"t": "t"}, "ops": {"t": "ops_t", "only": "ops only"}}
     archive = old_of("archive", names=names)
-    # a schema that has the name of a database: what it may mean is left as it is
+    # a schema with the name of a database: an ambiguous name is not changed
     own = {"archive": {"ops": "ops"}} if text.startswith("select archive.") else {}
     control = old_of("control", module("control", "p", text), names=own)
     found, _ = across([control, archive], {"control", "archive"}, {"archive": ["PUT_BL"]})

@@ -158,7 +158,7 @@ def test_a_module_whose_name_another_owner_has(text: str, placed_text: str, refu
     names = {"ops": {"t": "ops_t", "u": "u"}, "dbo": {"t": "t"}}
     module = placed(Module("procedure", "t", text, owner="ops"), names, "site")
     assert (module.name, module.text, module.refused) == ("ops_t", placed_text, refused)
-    # what another owner has is another thing there too
+    # the same name of another owner means another object there too
     other = placed(Module("procedure", "p", "create proc p as select * from t", owner="dbo"), names, "site")
     assert other.refused == ""
 

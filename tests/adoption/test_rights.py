@@ -148,7 +148,7 @@ go
 grant execute on ramp to bob
 go
 """
-# who may do what: what is asked, by whom, and the error (229: no right)
+# rights: the user, the statement, and the expected error (229: no right)
 ASKED = [
     ("ann", "select note from magnets", None),
     ("ann", "update magnets set note = 'y'", None),

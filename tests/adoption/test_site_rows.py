@@ -176,7 +176,7 @@ def test_tables_with_what_they_demand(old: RunningServer, temporary_directory: P
                 with pytest.raises(pymssql.Error) as refused:
                     execute(new, wrong)
                 assert refused.value.args[0] == number
-            # a later run makes the table what it is then
+            # a later run replaces the table's rows by the present ones
             execute(old, "update [Order] set price = 7 where [key] = 2")
             again = ringlog(*words, *data)
             assert "Order: 2 rows, new, the same" in again.stdout.replace("order: 2", "Order: 2"), (

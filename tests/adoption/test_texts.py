@@ -132,7 +132,7 @@ def test_refused_parts_of_a_table_are_left_out_and_reported() -> None:
     assert [line.partition(":")[0] for line in result.lost] == ["table t, column b", "table t", "table t"]
     long = OldTable("v", (column("a", "int"),), (), 0, indexes=(OldIndex(60 * "long", ("a",)),))
     assert made_all([long], False)[0].indexes == ["create index i_1 on v (a)"]
-    # a name that is too long here is left out, what it names is not
+    # a name that is too long is left out, but not its object
     named = OldTable(
         "w",
         (column("a", "int"),),

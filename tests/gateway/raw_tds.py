@@ -486,7 +486,7 @@ def _from_raw(token: int, raw: bytes, order: Order) -> Value:
 
 
 class RawClient:
-    """A TCP connection that sends what it is given, cut into packets."""
+    """A TCP connection that sends bytes in packets."""
 
     def __init__(self, host: str, port: int, *, order: Order = LITTLE, timeout: float = PATIENCE) -> None:
         self.order = order

@@ -232,9 +232,9 @@ class Clients:
 
     @contextmanager
     def impatient(self, login: Login) -> Iterator[pymssql.Connection]:
-        """A session whose client cancels what has no answer within a second.
+        """A session whose client cancels a request without an answer within a second.
 
-        pymssql has one limit for the whole process, which would hold for the sessions of later tests too.
+        pymssql has one limit for the whole process, which would also apply to later tests.
         """
         try:
             with self.pymssql(login, timeout=1) as connection:

@@ -98,7 +98,7 @@ def test_what_follows_in_the_batch_does_not_run(clients: Clients, admin: Admin, 
 
 
 def test_a_cancelled_call(clients: Clients, admin: Admin) -> None:
-    """A put that runs is not undone by a cancel: what it answers is what holds."""
+    """A cancel does not undo a running put: its answer counts."""
     admin.execute("truncate gateway_test.journal")
     with clients.impatient(clients.server.writer) as connection:
         cursor = connection.cursor()

@@ -54,7 +54,7 @@ def test_every_type_as_null(server: RunningServer, order: Order) -> None:
 
 
 def test_money_and_small_types(server: RunningServer) -> None:
-    """What has no type of its own in PostgreSQL, sent as the client declares it."""
+    """Values without a type of their own in PostgreSQL, sent in the type that the client declares."""
     params = [
         Param(raw_tds.MONEY, -123456789012345, "@a_numeric", out=True),
         Param(raw_tds.SMALLMONEY, -12345, "@a_float", out=True),

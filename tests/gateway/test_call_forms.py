@@ -102,7 +102,7 @@ def test_odbc_describes_before_it_executes(clients: Clients, version: str) -> No
 
 
 def test_a_text_finds_the_type_of_its_place(clients: Clients, admin: Admin) -> None:
-    """T-SQL converts a text to what it is compared with; a text alone stays one."""
+    """T-SQL converts a text to the type of the other operand; a text alone stays a text."""
     admin.execute("insert into call_forms.things values (1, 'one', 1.5, '2024-02-03 04:05', true)")
     with clients.odbc(clients.server.writer, "7.4") as connection:
         cursor = connection.cursor()

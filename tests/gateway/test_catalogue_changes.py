@@ -1,4 +1,4 @@
-"""Of its catalogue the gateway reads again only what has another version: no kind of change is missed."""
+"""The gateway reads only changed entries of its catalogue again, and misses no kind of change."""
 
 from collections.abc import Iterator
 from itertools import count

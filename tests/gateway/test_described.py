@@ -212,7 +212,7 @@ def test_a_table_that_another_session_alters_is_described_as_it_is(server: Runni
         ):
             run(f"alter table described..altered {change}")
             assert [described(one, text) for text in (shown, select)] == [expected] * 2
-        # what is rolled back was never so, to the session itself either
+        # a rolled back change has no effect, also in its own session
         run(f"begin tran alter table described..altered alter column b varbinary(9) {select} rollback")
         for client in (one, other):
             assert [described(client, text) for text in (shown, select)] == [expected] * 2
@@ -374,8 +374,8 @@ def test_the_first_result_set_of_a_text(clients: Clients) -> None:
 
 
 def test_parameters_that_nobody_has_declared(clients: Clients) -> None:
-    """sp_describe_undeclared_parameters, "Parameter selection algorithm": a parameter has the type of what it
-    is compared with or assigned to, by order the longest of its kind."""
+    """sp_describe_undeclared_parameters, "Parameter selection algorithm": a parameter has the type of the
+    expression that it is compared with or assigned to, in order of preference the longest of its kind."""
     with clients.pymssql(clients.server.reader) as connection, connection.cursor(as_dict=True) as cursor:
         cursor.execute(
             "create table #u (n int identity, i int not null, c char(30), d numeric(17, 5), b varbinary(100),"

@@ -1,4 +1,4 @@
-"""What was acknowledged survives the death of any process, and a stop waits for what runs."""
+"""Acknowledged rows survive the death of any process, and a stop waits for running calls."""
 
 import random
 import signal
@@ -80,7 +80,7 @@ def data(temporary_directory: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def writings() -> list[Writers]:
-    """What has been written so far."""
+    """The rows written so far."""
     return []
 
 

@@ -1,7 +1,8 @@
-"""The texts of the tables of cases in every way in which a text can be read: one answer is wanted.
+"""Every text of the tables of cases, run in every way in which a text can be executed: all answers must be
+equal.
 
-What the answers are, other tests compare with the documentation; here the ways are compared with each other.
-The core has each kind of text in each way; `make test-long` has every text in every way.
+Other tests compare the answers with the documentation; here the ways are compared with each other. The core
+has each kind of text in each way; `make test-long` has every text in every way.
 """
 
 import re
@@ -30,7 +31,7 @@ _LEAVES_STATE = re.compile(r"#|@@identity|\bset\s+[a-z]|\btran|\buse\b|\bcursor\
 _RUN_BY_GATEWAY = "tsql.refuse_call"
 
 
-# --- what is asked ---
+# --- texts ---
 
 
 class Text(NamedTuple):
@@ -69,7 +70,7 @@ def texts() -> list[Text]:
     for case in cases():
         fails = any("error" in one for one in case.expect)
         found.append(Text(case.name, case.text, case.setup, case.only, fails))
-    # an overflow ends the batch in ASE, and takes back what a compiled procedure has selected
+    # an overflow ends the batch in ASE, and undoes the rows that a compiled procedure has selected
     bodies = (
         body.replace("set @t = 256", "insert both_t values (1, 'again', 0)") for body in BODIES.values()
     )
@@ -99,7 +100,7 @@ LOOKS_LATER = "a procedure looks for a table when it runs the statement"
 DIGITS_OF_COMPUTED = "a compiled procedure does not know the digits of an expression over columns"
 CAUGHT_SELECT = "a select that fails in a TRY of a compiled procedure sends nothing"
 DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
-    # the end of a text: the ways in which it is answered otherwise, and why (docs/how-to/procedures.md)
+    # the end of a text: the ways with another answer, and the reason (docs/how-to/procedures.md)
     "create procedure q as use log exec ('x')": (PROCEDURES, IN_A_PROCEDURE),
     "create procedure #p as select 2": (PROCEDURES, IN_A_PROCEDURE),
     "with execute as 'someone' as select 1": (PROCEDURES, IN_A_PROCEDURE),
@@ -312,7 +313,7 @@ def sample(texts: Sequence[Text]) -> dict[str, list[Way]]:
 SAMPLE = sample(TEXTS)
 
 
-# --- what is answered ---
+# --- answers ---
 
 
 class Outcome(NamedTuple):
@@ -367,7 +368,7 @@ def made() -> Made:
                     continue
                 name = procedure(kind, version, text.name)
                 if kind == "compiled" and text.fails:
-                    # or it ends at the first error unless it asks for @@error (docs/how-to/procedures.md)
+                    # otherwise a procedure of one statement ends at its error (docs/how-to/procedures.md)
                     label = " set xact_abort off"
                 create = f"create procedure {name} as{label} {text.text}"
                 try:

@@ -198,7 +198,7 @@ def test_a_savepoint_undoes_a_part(make: Make, points: None, site: Admin, author
 
 
 def test_a_mismatch_of_transactions_is_reported(make: Make, points: None, site: Admin, ct: CtClient) -> None:
-    """266 (Database Engine errors; ASE Error Messages); the transaction goes on with what was left."""
+    """266 (Database Engine errors; ASE Error Messages); the transaction continues in its state."""
     make("create procedure begins as begin tran insert points values (1) if 1 = 2 commit", sybase=True)
     make("create procedure ends as save tran x commit", sybase=True)
     answer = ct.language("exec begins select @@error, @@trancount rollback")

@@ -1,4 +1,4 @@
-"""What a session may have in memory is bounded, and so is that of all sessions together."""
+"""The memory of a session is bounded, and so is that of all sessions together."""
 
 import psutil
 import pymssql

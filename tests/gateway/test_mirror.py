@@ -84,7 +84,7 @@ def test_calls_reach_both_and_agree(
                 ],
             )
             assert answer.statuses == [0]
-    # sessions are followed one by one: what one has written is there when its calls were compared
+    # sessions are replayed independently: rows of one exist after its calls were compared
     mirrored.wait(lambda: mirrored.count("compared_total") >= 6)
     with through.ct(server.reader, version) as reader:
         read = reader.language("select seq_no, power from log..sr_rf order by time print 'seen'")
@@ -128,7 +128,7 @@ CAPTURES = sorted((Path(__file__).parent / "captures").glob("*.bin"))
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.stem)
 def test_what_passes_is_the_same_byte_for_byte(capture: Path, tmp_path: Path) -> None:
-    """What real clients have sent comes to the old server as it was, and what that says to the client."""
+    """Captured bytes of real clients arrive at the old server unchanged, and its answers at the client."""
     sent = capture.read_bytes()
     said = b"".join(bytes([4, number % 2, 1, 0, 0, 0, number, 0]) + bytes(248) for number in range(200))
     received = bytearray()

@@ -211,7 +211,7 @@ CLIENTS, CHANGES = 20, 12
 
 
 class Day:
-    """What the clients of a day received: the rows that each change has set, or made what they were."""
+    """The answers that the clients of a day received: the rows that each change has set or restored."""
 
     def __init__(self, clients: Clients, dsn: str) -> None:
         self.clients = clients
@@ -224,7 +224,8 @@ class Day:
         self.faster = 0
 
     def work(self, number: int) -> None:
-        """One client: changes by call, several of them in one transaction, and by what it has read before."""
+        """One client: changes by call, several in one transaction, and changes of rows that it has read
+        before."""
         random = Random(number)
         version = "7.4" if number % 4 else "7.1"
         with (
@@ -269,7 +270,7 @@ class Day:
             return
 
     def go_back(self, name: str, random: Random) -> None:
-        """Names the state of now, and makes one device, or all, what they were at another named one."""
+        """Names the present state, and restores one device, or all, to another named state."""
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             ((moment,),) = connection.execute("select ringlog.save_snapshot(%s)", [name]).fetchall()
             with self.lock:
@@ -326,10 +327,10 @@ def back(now: dict[str, float], then: dict[str, float], device: str | None) -> d
 def test_a_day_of_changes_by_20_clients(
     parameter_server: RunningServer, parameter_clients: Clients, administrator: psycopg.Connection
 ) -> None:
-    """A day's changes in as little time as they take. Every state at every moment can be asked again.
+    """A day's changes, as fast as possible. The state at every moment can be queried later.
 
-    What was asked while they came is answered so afterwards; each moment has what clients received before,
-    at random moments and those of named states as well.
+    Queries repeated afterwards have the same answers as during the changes, at random moments and at those of
+    named states as well.
     """
     day = Day(parameter_clients, parameter_server.dsn_of(EVERYTHING))
     stop, asked = threading.Event(), list[tuple[object, list[tuple[Any, ...]]]]()

@@ -1,7 +1,7 @@
 """Batches that are programs, beside the cases of programs.toml: sessions, cancelling, nesting, transactions.
 
-What is expected is what SQL Server's documentation says of each statement (Transact-SQL reference; for errors
-"TRY...CATCH", "@@ERROR", "SET XACT_ABORT"), and for TDS 5.0 the same where ASE's reference manual agrees.
+The expected answers follow SQL Server's documentation of each statement (Transact-SQL reference; for errors
+"TRY...CATCH", "@@ERROR", "SET XACT_ABORT"), and for TDS 5.0 the same if ASE's reference manual agrees.
 """
 
 import time

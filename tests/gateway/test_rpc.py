@@ -386,7 +386,7 @@ def test_names_of_procedures(clients: Clients, name: str) -> None:
 
 
 def test_an_overloaded_function(clients: Clients) -> None:
-    """What distinguishes them is the names of parameters; two that fit are refused."""
+    """The names of parameters distinguish them; a call that fits two is refused."""
     with clients.ct(clients.server.reader) as client:
         answer = client.call("overloaded", [Param("int", "1", "@a")])
         assert answer.error[:2] == (2812, 16)

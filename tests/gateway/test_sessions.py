@@ -190,7 +190,7 @@ def test_prepared_statements_end_with_a_reset(clients: Clients) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_statements_and_calls_in_turns(clients: Clients, admin: Admin, version: str) -> None:
-    """Which threads wait for a session's next request depends on what it has sent before."""
+    """A session's earlier requests decide which threads wait for its next one."""
     entries = [f"turns {version} {number}" for number in range(12)]
     with clients.ct(clients.server.writer, version) as client:
         for number, entry in enumerate(entries):

@@ -150,7 +150,8 @@ def test_a_batch_that_begins_with_the_name_of_a_procedure(clients: Clients) -> N
 
 @VERSIONS
 def test_an_error_in_the_middle_of_a_batch(clients: Clients, admin: Admin, version: str) -> None:
-    """T-SQL goes on after a constraint and an unknown procedure; what is no T-SQL lets nothing run."""
+    """T-SQL continues after a violated constraint and an unknown procedure; after a syntax error nothing
+    runs."""
     before = f"exec enter 'before {version}'"
     after = f"exec enter 'after {version}'"
     with clients.ct(clients.server.writer, version) as client:

@@ -1,4 +1,4 @@
-"""Writers that never rest: what they have had acknowledged must be there, whatever happens to the server."""
+"""Writers without pauses: their acknowledged rows must be stored, whatever happens to the server."""
 
 import threading
 from collections.abc import Iterator

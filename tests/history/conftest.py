@@ -49,6 +49,6 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     host, port = server.get_host_and_port()
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    folder = f"weeks/{secrets.token_hex(4)}"  # moto keeps what it has
+    folder = f"weeks/{secrets.token_hex(4)}"  # moto keeps its buckets
     yield f"s3://{folder}?region=us-east-1&scheme=http&endpoint_override={host}:{port}&allow_bucket_creation=true"
     server.stop()

@@ -322,7 +322,7 @@ def test_rows_that_come_for_a_cold_week(
     assert '"an_int": 99' in words
     assert not (folder / "every_type/2026w10.parquet").exists()
     assert (folder / "every_type/_replaced/2026w10.parquet").exists()
-    # what was acknowledged and is refused now is in the books
+    # an acknowledged row that is refused later is in the ledger
     books = table.execute("select hour, acknowledged, refused, repeated from ringlog.ledger")
     assert books.fetchall() == [(BEGIN, -1, 1, 1)]
     losses = "select in_log, refused, waiting, missing from ringlog.losses()"

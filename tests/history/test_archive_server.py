@@ -158,7 +158,7 @@ def test_every_row(sql: psycopg.Connection) -> None:
 )  # fmt: skip
 def test_it_answers_as_postgresql_does(sql: psycopg.Connection, query: str, sent: str) -> None:
     there = query.replace("{}", "archive.every_type").replace("{{", "{").replace("}}", "}")
-    # what is not archived yet
+    # the rows that are not archived yet
     rows = "(select * from copied.every_type where time < '2026-05-25')"
     here = query.replace("{} a", f"{rows} a").replace("{} b", f"{rows} b").replace("{}", f"{rows} c")
     here = here.replace("{{", "{").replace("}}", "}")
@@ -359,7 +359,7 @@ def test_without_postgres_fdw(
 
 @pytest.mark.long
 def test_its_memory_has_a_bound(database_url: sa.URL, engine: sa.Engine, tmp_path: Path) -> None:
-    """Whatever is asked at once; what has no room fails, and the server goes on."""
+    """Many simultaneous queries; those without room fail, and the server continues."""
     rows, names = 200_000, [f"v{n}" for n in range(100)]
     columns = tuple(Column(name, f"wide/{name}", "double") for name in names)
     history = History(Retention(2, "week"), str(tmp_path))

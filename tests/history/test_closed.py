@@ -216,7 +216,7 @@ class Log:
         self.names[0], self.names[2] = second, first
 
     def same(self) -> None:
-        """Whatever is read is what the plain table has, bit for bit."""
+        """Every read equals the plain table, bit for bit."""
         bounds = [BEGIN - timedelta(days=1), *(BEGIN + timedelta(weeks=n) for n in range(WEEKS + 1))]
         bounds += [BEGIN + timedelta(seconds=self.chance.random() * WEEKS * 7 * 86_400) for _ in range(5)]
         keys = self.connection.execute("select time from public.plain")
@@ -317,7 +317,7 @@ def test_a_damaged_block_is_named_and_made_again(engine: sa.Engine, conninfo: st
         assert close(conninfo, pauses=0).complete
         assert [*problems_of(log.connection, engine)] == []
         log.connection.execute("update closed.m set content = substr(content, 1, 3) where column_name = 'c3'")
-        # what cannot be read is read of rows
+        # an unreadable block is replaced by its rows
         log.same()
         names = {"c1": "content = substr(content, 1, 3)", "c2": "content = content || content"}
         names["c5"] = "rows = rows + 1"

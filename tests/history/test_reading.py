@@ -137,7 +137,7 @@ def test_one_column_is_the_same_as_several(
             assert found["time"].equals(rows["time"])
             # NaN is not equal to itself
             assert [*map(repr, found[name].to_pylist())] == [*map(repr, rows[name].to_pylist())]
-    # what is cancelled ends the transaction in which the rest is read
+    # a cancelled query would end the transaction in which the rest is read
     assert cancelled == []
 
 
@@ -242,7 +242,7 @@ def test_closing_the_iterator_cancels_the_query(every_type: psycopg.Connection, 
         first = next(batches)
         assert first.num_rows < 400_000
         batches.close()
-        # the connection serves on, and what it had held is free
+        # the connection can be used, and its locks are released
         assert sum(batch.num_rows for batch in read(connection, "every_type", [], NOON)) == 400_000
         held = "select count(*) from pg_locks where relation = 'log.every_type'::regclass"
         assert every_type.execute(held).fetchone() == (0,)

@@ -400,5 +400,5 @@ def test_clocks_that_are_thousands_of_years_ahead(magnets: psycopg.Connection, c
         )
     summarise(conninfo, NOW)
     agree(magnets, (3600,))
-    # with nothing but the years to come after what is summarised
+    # with no rows but those of future years after the summaries
     assert summarise(conninfo, NOW + timedelta(days=9)) == {}

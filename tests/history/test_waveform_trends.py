@@ -34,7 +34,7 @@ Waveform = np.ndarray | None
 
 @dataclass
 class Scope:
-    """A table of waveforms, and what was put into it: time, and by column what the row has."""
+    """A table of waveforms, and its rows: time, and the values by column."""
 
     connection: psycopg.Connection
     conninfo: str
@@ -211,7 +211,7 @@ def test_a_trend_is_of_summaries_and_of_the_newest_rows(scope: Scope) -> None:
         "select sum(n) from hour.scope where column_name = 'trace.length'"
     ).fetchall()
     assert n > 300
-    # the summaries alone answer what they have
+    # the summaries alone answer for their time
     kept = {moment: row for moment, row in scope.rows.items() if moment >= MADE - timedelta(hours=2)}
     scope.connection.execute("delete from log.scope where time < %s", [MADE - timedelta(hours=2)])
     assert len(kept) < len(scope.rows)

@@ -1,4 +1,4 @@
-"""URLs and passwords: what is understood, what is refused, what is never shown."""
+"""URLs and passwords: valid and refused ones; passwords are never shown."""
 
 from pathlib import Path
 

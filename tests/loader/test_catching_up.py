@@ -29,7 +29,7 @@ def table(facility: Facility) -> Table:
 
 
 class Site:
-    """A writer of one's own, and what the log has of it."""
+    """A site's own writer, and its rows in the log."""
 
     def __init__(self, server: RunningServer, address: Address, table: Table, folder: Path) -> None:
         self.server, self.address, self.table, self.folder = server, address, table, folder

@@ -86,7 +86,7 @@ def test_a_second_writer_is_refused_unless_it_takes_over(
             assert "another writer has taken the table over" in str(first.error)
             assert first.waiting == 1
     assert [row[2] for row in stored("magnet")[before:]] == [1.0, 3.0, 4.0]
-    # who ends gives the table up: the next one need not take it over, and brings what was kept
+    # a writer that ends releases the table: the next one need not take it over, and sends the kept rows
     with writing(facility, address, quick_server, tmp_path / "b") as second:
         assert second.drain(PATIENCE)
     with writing(facility, address, quick_server, tmp_path / "a") as first:

@@ -1,4 +1,4 @@
-"""Recordings: what is read from them, and what is refused."""
+"""Recordings: readings from them, and refused files."""
 
 import math
 import time

@@ -68,7 +68,7 @@ def test_calls_are_the_same_by_every_driver(scheme: str, writer: Connection, rea
     }
     answer = call(writer, "put_every_type", time=time, seq_no=3, **readings)
     assert (answer.status, answer.outputs, answer.rows) == (0, (), [])
-    # by position, in the order of the ring; what is left out is no reading
+    # by position, in the order of the ring; an omitted value is no reading
     call(writer, "put_every_type", 4, time + timedelta(seconds=1), None, 2.5)
     (row,) = stored(reader, time)
     # a time without a zone is the facility's

@@ -1,4 +1,5 @@
-"""The end of a writer of one's own: what waits is sent, and the table is given up, also over a cut line."""
+"""The end of a site's own writer: waiting rows are sent, and the table is released, also over a cut
+connection."""
 
 import logging
 import threading

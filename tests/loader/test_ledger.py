@@ -1,4 +1,4 @@
-"""The books: what writers produced is found again by table and hour, and what is missing is named."""
+"""The ledger: every produced row is accounted for by table and hour, and missing rows are named."""
 
 import re
 from collections.abc import Callable

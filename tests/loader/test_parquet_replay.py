@@ -1,4 +1,4 @@
-"""Recordings in Parquet: what they mean, and what is refused."""
+"""Recordings in Parquet: their readings, and refused files."""
 
 import math
 import signal

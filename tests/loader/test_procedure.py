@@ -1,4 +1,5 @@
-"""Calls by RPC: what goes and comes exactly, what is refused before it is sent, what an error means."""
+"""Calls by RPC: exact values in both directions, values refused before they are sent, the meaning of
+errors."""
 
 import os
 import socket

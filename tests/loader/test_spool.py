@@ -1,4 +1,4 @@
-"""The queue on disk: nothing in it is lost, and what is thinned stands in its books."""
+"""The queue on disk: no row in it is lost, and thinned rows are in its ledger."""
 
 import random
 import signal
@@ -93,7 +93,7 @@ def test_only_what_is_acknowledged_goes_and_the_books_balance(tmp_path: Path) ->
         assert (noon.produced, noon.acknowledged, noon.refused, noon.late) == (3, 2, 1, 1)
         assert (books[NOON + HOUR].produced, books[NOON + HOUR].acknowledged) == (3, 0)
         assert sum(hour.repeated for hour in books.values()) == 1
-        # what the server has received is sent once, unless it changed meanwhile
+        # a count that the server has received is not sent again, unless it has changed meanwhile
         spool.put(NOON + HOUR, (6, None))
         for hour in books.values():
             spool.hour_reported(hour)

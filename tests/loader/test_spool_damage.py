@@ -1,4 +1,4 @@
-"""Spools that the disk has changed: what can be read is sent as it was put, the rest is named and counted."""
+"""Damaged spools: readable rows are sent unchanged, the others are named and counted."""
 
 import os
 import random
@@ -85,7 +85,7 @@ def change(file: Path, before: bytes, after: bytes) -> None:
 
 
 def cut_short(log: Path) -> None:
-    """A part of the log is not what was written there."""
+    """A part of the write-ahead log was altered."""
     size = log.stat().st_size
     with log.open("r+b") as disk:
         disk.seek(size // 16)
@@ -203,7 +203,7 @@ def test_damaged_figures_and_events_are_named(memory: Path) -> None:
 
 @pytest.mark.long
 def test_any_bit_of_the_file(memory: Path) -> None:
-    """What is read is what was put, and each row is read or counted."""
+    """Rows are read unchanged, and each row is read or counted."""
     seed = random.randrange(10**6)
     chance = random.Random(seed)
     file = settled(memory / "s")

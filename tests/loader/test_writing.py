@@ -130,7 +130,7 @@ def test_killed_writers_go_on_at_the_next_row(
         # a kill between acknowledgement and spool has the row sent, and acknowledged, once more
         acknowledged = {*read_acknowledgements(tmp_path / table.name)}
         assert one.acknowledged <= len(acknowledged) + 3
-        # at most the call that each kill cut off is stored beyond what was acknowledged
+        # at most the interrupted call of each kill is stored without an acknowledgement
         assert len(acknowledged) <= len(rows) <= len(acknowledged) + 3
 
 

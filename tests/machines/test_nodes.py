@@ -1,4 +1,5 @@
-"""Tables spread over three servers behind one gateway: what goes where, and what is left when one dies."""
+"""Tables on three servers behind one gateway: the server of each call, and the effect of one server's
+failure."""
 
 import os
 import re

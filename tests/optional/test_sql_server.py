@@ -115,7 +115,7 @@ def old() -> Iterator[OldServer]:
 
 @dataclass(frozen=True)
 class Moved:
-    """The server that the site has moved to, and what the migration has written."""
+    """The site's new server, and the files of the migration."""
 
     server: RunningServer
     output: Path

@@ -10,7 +10,7 @@ from plant.life import Step, drawn, live
 
 
 def falls(steps: Sequence[Step]) -> str | None:
-    """What is wrong after these steps; None: nothing."""
+    """The error after these steps; None: no error."""
     try:
         live(iter(steps), float("inf"))
     except Exception as error:

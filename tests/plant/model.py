@@ -1,5 +1,5 @@
-"""What is stored, as dictionaries: the contract of put_<table> (docs/reference/procedures.md, Put) without
-any code of ringlog's."""
+"""A model of the stored rows in dictionaries: the contract of put_<table> (docs/reference/procedures.md, Put)
+without any code of ringlog."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -96,7 +96,7 @@ class Table:
         return earlier if abs(earlier - newest) <= abs(later - newest) else later
 
     def _place(self, time: datetime, values: Values) -> tuple[int, tuple[int, datetime] | None]:
-        """The seq_no of a row that comes without one, and what is then known of arrivals."""
+        """The seq_no of a row without one, and the arrivals after it."""
         same = [place for place, row in self.ring.items() if row == (time, values)]
         if same:
             return same[0], self.arrival

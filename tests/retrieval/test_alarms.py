@@ -100,7 +100,7 @@ def test_data_at_a_time(anyone: httpx.Client) -> None:
 
 
 def test_a_row_with_an_alarm_and_no_reading_counts_at_a_time(anyone: httpx.Client) -> None:
-    """The fourth row has the alarm COMM, which is what is known of the signal then."""
+    """The fourth row has the alarm COMM, which is the signal's state then."""
     at = {"at": "2026-05-01T12:00:03.5Z"}
     found = anyone.get("/retrieval/data/getDataAtTime", params={"pv": "bpm/x"} | at).json()["bpm/x"]
     assert (found["val"], found["severity"], found["status"]) == (None, 3, 9)

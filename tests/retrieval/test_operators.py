@@ -61,10 +61,10 @@ samples_of_a_minute = st.lists(
 @pytest.mark.parametrize("operator", OF_VALUES)
 @given(pairs=samples_of_a_minute, sizes=st.integers(1, 7))
 def test_figures_of_bins(operator: str, pairs: Pairs, sizes: int) -> None:
-    """One event for each bin with samples, in its middle, in whatever parts they come.
+    """One event for each bin with samples, in its middle, however the samples are divided into parts.
 
-    Its collectors leave out what is NaN, and a bin without other samples has the figure of none: NaN, and a
-    count of 0 (SummaryStatistics of Apache Commons Math).
+    The appliance's collectors omit NaN, and a bin without other samples has the figures of no samples: NaN,
+    and a count of 0 (SummaryStatistics of Apache Commons Math).
     """
     expected = []
     for number in range(6):

@@ -1,4 +1,4 @@
-"""PB/HTTP: what is encoded in blocks is what the library of Protocol Buffers reads and would write."""
+"""PB/HTTP: the encoder's blocks equal the output of the Protocol Buffers library, which can read them."""
 
 import csv
 import io

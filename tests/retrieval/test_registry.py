@@ -1,4 +1,4 @@
-"""What is kept of the registry is read again once it has changed."""
+"""The cached registry is read again after a change."""
 
 from collections.abc import Iterator
 from contextlib import closing

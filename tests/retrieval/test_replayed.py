@@ -86,7 +86,7 @@ def test_archapp(anyone: httpx.Client) -> None:
     first = found["data"][0]
     assert int(first["secs"] * 1e9 + first["nanos"]) // 1_000_000_000 == int(time_of(0).timestamp())
     assert {(point["severity"], point["status"]) for point in found["data"]} == {(0, 0), (3, 17)}
-    # a list of one is taken for what is in it, if that is a dictionary
+    # a list with one dictionary is read as the dictionary
     names = got(anyone, f"/mgmt/bpl/getAllPVs?{quote('pv=every_type/a_*', safe='=&')}").json()
     assert NAME in names
 

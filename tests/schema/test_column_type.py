@@ -29,7 +29,7 @@ def test_a_type_is_its_text(text: str) -> None:
     kind = ColumnType.of(text)
     assert str(kind) == text
     assert pickle.loads(pickle.dumps(kind)) == kind == Column("a", "s", text).type
-    # what SQLAlchemy writes is what is compared with the catalogue
+    # SQLAlchemy's text is compared with the catalogue
     assert kind.sqlalchemy.compile(dialect=postgresql.dialect()) == kind.sql
 
 

@@ -1,4 +1,4 @@
-"""Rows that are imported become what put would have made of them one by one, and are taken once."""
+"""Imported rows have the same result as single puts, and are taken once."""
 
 import json
 import math
@@ -144,7 +144,7 @@ def test_a_part_is_taken_once(empty: Magnets) -> None:
     assert take(empty, [], 3, last=True) == (0, 0, 0)
     taken, _, ended = begin(empty)
     assert (taken, ended is not None) == (3, True)
-    # another file under this name: all of it is read, and what is there is left out
+    # another file under this name: all of it is read, and existing rows are skipped
     assert begin(empty, digest="two") == (0, 0, None)
     assert take(empty, series(4)) == (1, 3, 0)
     assert len(empty.log()) == 4

@@ -1,4 +1,5 @@
-"""install once more: nothing changes, a grown facility is added, what would lose data is refused."""
+"""install again: nothing changes, additions of the facility are made, changes that would lose data are
+refused."""
 
 import threading
 from collections.abc import Iterator
@@ -236,7 +237,7 @@ def test_growing_waits_for_a_writer_and_lets_others_through(engine: sa.Engine, c
     assert [report.created for report in reports] == [("column magnets.voltage", "column magnets.step")]
 
 
-# --- what is refused ---
+# --- refused changes ---
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What is asked about one table costs the same, however many there are beside it."""
+"""A question about one table costs the same, whatever the number of tables."""
 
 from datetime import UTC, datetime
 

@@ -405,7 +405,7 @@ def test_what_the_file_gains(engine: sa.Engine, tmp_path: Path, connect: Connect
     assert "parameter magnet: column current: limits -500 to 500 → 0 to 0.5" in changed
     with pytest.raises(errors.CheckViolation):
         parameters.rows("select ringlog.set_magnet(row ('b1', 1, 0.7, 0, true, '', 4)::parameter.magnet_row)")
-    # what was there before may stay while something else changes
+    # existing values may stay while others change
     parameters.rows('select ringlog.set_magnet_rows(\'[{"device": "b1", "mode": 1, "offset": 5}]\')')
     assert parameters.rows(
         "select table_name, column_name, limit_high from ringlog.find_parameters('%current')"

@@ -266,7 +266,7 @@ def test_a_ring_goes_on_after_a_time_far_ahead(magnets_with: MagnetsWith) -> Non
     assert magnets.value("select count(*) from log.magnets_default where \"time\" > '2900-01-01'") == 4
 
 
-# --- what is no number ---
+# --- NaN and infinities ---
 
 
 @pytest.mark.parametrize("current", [float("nan"), float("inf"), float("-inf")])

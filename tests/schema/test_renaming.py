@@ -1,4 +1,4 @@
-"""Other names, retired tables and columns: what is stored can be read by the names of before and of now."""
+"""Renamed and retired tables and columns: stored rows can be read by the old and the new names."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta

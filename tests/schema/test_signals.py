@@ -171,7 +171,7 @@ def test_a_renamed_signal_ends_and_another_begins(types: psycopg.Connection, eng
     put = "select ringlog.put_every_type(row (null, %s, %s)::online.every_type)".replace(
         "%s)", "%s, 0, 0, 0, 0, true, '')"
     )
-    # the clock of the database, which is what valid_from is of
+    # the clock of the database, as in valid_from
     ((begin,),) = rows(types, "select now()")
     rows(types, put, begin, 1)
     install(engine, with_column(signal="types/other"))

@@ -1,5 +1,5 @@
-"""What is installed already is compared with its facility file only where something may be other: after any
-change by hand, never after the work of housekeeping."""
+"""The installed objects are compared with the facility file only if they may differ: after any change by
+hand, never after the work of housekeeping."""
 
 import subprocess
 from dataclasses import replace

@@ -81,7 +81,7 @@ def test_a_damaged_week_stops_no_other(temporary_directory: Path, tmp_path: Path
                 ("sound", mondays[0], 2000),
                 ("sound", mondays[1], 2000),
             ]
-            # the closed rows of the damaged week are what is left of it
+            # only the closed rows of the damaged week are left
             blocks = "select begins, rows from closed.damaged where column_name = 'time' and begins < %s"
             packed = connection.execute(blocks, [mondays[1]]).fetchall()
             assert sum(rows for _, rows in packed) == 2000
@@ -208,7 +208,7 @@ def test_a_damaged_ring_stops_no_writer(temporary_directory: Path, tmp_path: Pat
         assert {name for name, *_ in damages(server)} == {*RINGS}
         said = [words for _, words in damages(server)]
         assert all("has new files without 0 of its rows" in words for words in said), said
-        # what is no ring's, or is sound, is left alone
+        # pages of other tables, and undamaged ones, are left alone
         with psycopg.connect(server.dsn_of(server.writer)) as writer:
             for words in ("invalid page in block 1 of relation base/1/1259", "anything"):
                 assert writer.execute("select ringlog.mend_ring(%s)", [words]).fetchone() == (False,)

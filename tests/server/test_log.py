@@ -26,7 +26,7 @@ def logging_server(temporary_directory: Path) -> Iterator[RunningServer]:
 
 
 def events(server: RunningServer) -> list[dict[str, Any]]:
-    """What the server has logged so far, of which the last line may still be written."""
+    """The server's log so far; its last line may be incomplete."""
     written = server.data.with_name(f"{server.data.name}.stderr").read_text()
     return [json.loads(line) for line in written.splitlines(keepends=True) if line.endswith("\n")]
 

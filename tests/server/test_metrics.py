@@ -61,7 +61,7 @@ def test_calls_clients_and_refused_logins_are_counted(counted: RunningServer, po
     assert count(later, "ringlog_gateway_refused_logins_total") > before
     assert text.endswith("# EOF\n")
     assert text.count("# EOF") == 1
-    # what nobody has called is not served
+    # procedures without calls have no metrics
     assert "sp_help" not in text
     assert "put_sr_vac" not in text
     assert len(text) < 40_000
@@ -215,7 +215,7 @@ def test_a_table_is_watched_whoever_writes_it(counted: RunningServer, port: int)
             assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
             return str(answer.read(), "utf-8")
 
-    # what was served a moment ago is served again for some seconds
+    # the same answer is served again for some seconds
     ahead = 'ringlog_table_ahead_seconds{table="every_type"}'
     text = wait_until(lambda: ahead in (found := plain()) and count(found, ahead) > 3000 and found)
     assert 'ringlog_table_silent{table="every_type"}' not in text

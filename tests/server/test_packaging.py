@@ -40,7 +40,7 @@ main()
 
 
 def without_extras(*words: str) -> subprocess.CompletedProcess[str]:
-    """`ringlog` where only what it requires is installed."""
+    """`ringlog` with only its required packages installed."""
     required = {name(line) for line in listed("options", "install_requires") if not line.startswith("#")}
     extras = {name(line) for extra in extra_names() for line in listed("options.extras_require", extra)}
     blocked = {package for package in extras - required if package not in ("", "ringlog")}

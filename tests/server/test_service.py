@@ -1,4 +1,4 @@
-"""ringlog as a service of systemd: its unit, and what is refused before anything is written."""
+"""ringlog as a service of systemd: its unit, and options that are refused before anything is written."""
 
 import os
 import shlex

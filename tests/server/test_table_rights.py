@@ -95,7 +95,7 @@ def own(temporary_directory: Path) -> Iterator[Own]:
 
 @pytest.fixture(autouse=True)
 def no_rows(own: Own) -> None:
-    """No test finds what another one has written."""
+    """No test finds the rows of another one."""
     with psycopg.connect(own.server.dsn) as admin:
         for table in ("sr_vac", "bo_vac", "beam"):
             admin.execute(f"truncate log.{table}; update online.{table} set time = null, value = null")

@@ -215,7 +215,7 @@ def test_a_login_has_limits(own: RunningServer, user: Callable[..., str]) -> Non
 
 @pytest.mark.long
 def test_an_idle_transaction_of_a_console_ends(own: RunningServer, user: Callable[..., str]) -> None:
-    """What it has locked is free again; the console hears of it at its next statement, and goes on."""
+    """Its locks are released; the console gets the error at its next statement, and continues."""
     user("add", "away", "--writer", "--idle-transaction", "3s", "--password-stdin", stdin="secret")
     with psycopg.connect(own.dsn, autocommit=True) as admin, connected(own, "away", "secret") as console:
         with console.cursor() as cursor:

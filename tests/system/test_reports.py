@@ -200,7 +200,7 @@ def test_sp_sysmon_counts_what_happens_in_its_interval(durable: RunningServer) -
 
 def sysmon_counts(server: RunningServer, reader: Connection, writer: Connection) -> None:
     def put() -> None:
-        # the first sample is taken, with what this connection has counted so far
+        # the first sample is taken, with this connection's counts so far
         sleeping = "select count(*) from pg_stat_activity where wait_event = 'PgSleep' and query ~ 'sysmon'"
         with psycopg.connect(server.dsn, autocommit=True) as admin:
             wait_until(lambda: admin.execute(sleeping).fetchone() != (0,))

@@ -78,7 +78,7 @@ def test_the_text_is_the_author_s(author: pymssql.Cursor) -> None:
     assert values(author, "select object_definition(object_id('Kept'))") == [TEXT]
     of_schema = "select view_definition from information_schema.views where table_name = 'kept'"
     assert values(author, of_schema) == [TEXT]
-    # what is said of it is not its text
+    # its description is not its text
     author.execute("exec sp_tables 'kept'")
     assert author.fetchall() == [("views", "dbo", "kept", "VIEW", None)]
 

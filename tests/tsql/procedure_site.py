@@ -15,7 +15,7 @@ Row = tuple[Any, ...]
 
 @dataclass
 class Called:
-    """What a call has brought."""
+    """The results of a call."""
 
     status: int | None = None
     error: int = 0

@@ -1,6 +1,6 @@
 """A value that is assigned to a column is stored as CAST makes it of that type, or refused.
 
-A conversion is implicit when data is moved to a column; what it gives is what CAST gives ("CAST and CONVERT",
+A conversion is implicit when data is moved to a column; its result equals that of CAST ("CAST and CONVERT",
 "Data type conversion", SQL Server documentation).
 """
 

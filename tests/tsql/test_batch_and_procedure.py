@@ -165,7 +165,7 @@ def clients(server: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> 
 def outcome(
     clients: Clients, section: str, *batches: str
 ) -> tuple[list[list[str | None]], list[tuple[int, int, str]]]:
-    """Rows and messages of the batches, and what is in the table after them."""
+    """Rows and messages of the batches, and the contents of the table after them."""
     fill = (
         "insert both_t values (1, 'a', 1) insert both_t values (2, 'b', 2) insert both_t values (3, 'c', 3)"
     )
@@ -186,7 +186,7 @@ def outcome(
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_batch_and_procedure(clients: Clients, body: str, section: str) -> None:
     if section == "5.0":
-        # an overflow ends the batch in ASE, and takes back what a compiled procedure has selected
+        # an overflow ends the batch in ASE, and undoes the rows that a compiled procedure has selected
         body = body.replace("set @t = 256", "insert both_t values (1, 'again', 0)")
     rows, messages = outcome(clients, section, body)
     assert rows

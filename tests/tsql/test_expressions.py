@@ -41,7 +41,7 @@ def test_every_expression_gives_a_value_or_an_error_of_t_sql(
     except TsqlError:
         pass
     except psycopg.errors.SyntaxError as wrong:
-        # PostgreSQL could always read what was written for it
+        # PostgreSQL could always parse the translated text
         raise AssertionError(translate(f"select {expression}", sybase=sybase)) from wrong
     except psycopg.Error:
         pass

@@ -1,4 +1,4 @@
-"""Procedures written in T-SQL as objects: what is compiled, kept as it is or refused; rights; the source."""
+"""Procedures in T-SQL as objects: compiled, kept as text or refused; rights; the source."""
 
 import psycopg
 import pytest
@@ -113,7 +113,7 @@ def test_a_caller_needs_the_right_to_execute_and_no_other(
             reader.execute("select site.reads_points()")
         site.define("grant execute on reads_points to daq_reader")
         reader.execute("select site.reads_points()")
-        # the number of rows, what is printed, its end, what @@rowcount is then
+        # the number of rows, the printed text, its end, the @@rowcount after it
         assert heard == ["1", "reader", "end", "0"]
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             reader.execute("select * from site.points")

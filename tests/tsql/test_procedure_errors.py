@@ -177,7 +177,7 @@ def test_try_and_catch(site: Site, points: None) -> None:
     assert called.errors == [], "a caught error is not sent"
     assert called.prints == ["caught", "after"]
     assert called.rows == [[(2627, 14, 1, 5, "tries")]]
-    # what was done before the error stays
+    # changes before the error stay
     assert site.rows("select id from site.points order by id") == [(1,), (99,)]
     site.run("delete from site.points")
     assert site.call("tries", 2, 0).rows == [[(8134, 16, 1, 5, "tries")]]

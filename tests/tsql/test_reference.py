@@ -1,4 +1,4 @@
-"""What is accepted gives what T-SQL gives: generated statements against references written here.
+"""Accepted statements have T-SQL's results: generated statements against references written here.
 
 The references follow the text of the documentation, not the compiler: precedence of operators, logic of three
 values, boundaries between two dates, ends of months.

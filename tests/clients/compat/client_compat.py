@@ -1,4 +1,4 @@
-"""The clients: how each is started, how its errors look, and what it does not have."""
+"""The clients: the start of each, the form of its errors, and its missing features."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from tds_clients import TDSODBC, Admin, CtClient, Param
 PROGRAMS = Path(__file__).parent / "programs"
 CT_CLIENT = Path(__file__).parents[2] / "gateway" / "programs" / "ct_client.c"
 PREPARED = Path(__file__).parents[3] / "build" / "client_compat"
-"""what the Makefile has fetched: jars/, node/, go/"""
+"""the files fetched by the Makefile: jars/, node/, go/"""
 PYTHON = PROGRAMS / "python"
 
 
@@ -140,9 +140,9 @@ class Client:
     failed: str
     """the same for a procedure that violates a constraint"""
     lacks: dict[str, str] = field(default_factory=dict)
-    """features that the client does not have, by the names of tests, and what there is instead"""
+    """features that the client does not have, by the names of tests, with the reason"""
     remarks: dict[str, str] = field(default_factory=dict)
-    """what there is to know of features that are served, by the names of tests"""
+    """remarks on supported features, by the names of tests"""
     not_yet: dict[str, str] = field(default_factory=dict)
     """features that fail today, by the names of tests, and why"""
     outputs_by_name: bool = False
@@ -167,7 +167,7 @@ class Client:
 
 
 def stored(admin: Admin) -> list[tuple[object, ...]]:
-    """What is in the ring of every_type, times in the facility's zone."""
+    """The contents of the ring of every_type, times in the facility's zone."""
     return admin.execute(
         "select seq_no, time::timestamp, a_real, a_double, an_int, a_smallint, a_bigint, a_bit, a_varchar "
         "from online.every_type where time is not null order by seq_no"

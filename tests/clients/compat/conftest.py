@@ -110,7 +110,7 @@ def not_served(record_property: Callable[[str, object], None]) -> Callable[[str,
 
 @pytest.fixture
 def remark(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
-    """Notes what there is to know of a feature that is served."""
+    """Records a remark on a supported feature."""
     return lambda why: record_property("why", why)
 
 

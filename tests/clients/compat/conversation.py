@@ -1,4 +1,4 @@
-"""A conversation with a client program: what is asked of it, and what its library answered.
+"""A conversation with a client program: requests to it, and its library's answers.
 
 A program gets host, port and user as arguments, the password as its first line of input, and logs in. Every
 further line is a request; its fields are separated by tabs (\\t, \\n and \\\\ stand for tab, newline and
@@ -139,7 +139,7 @@ class Session:
     def _ask(self, *lines: str) -> Answer:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        # a library that waits for what never comes is a failure of this one test
+        # a library that waits for ever fails only this one test
         patience = threading.Timer(PATIENCE, self._process.kill)
         patience.start()
         try:

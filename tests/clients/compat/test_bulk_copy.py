@@ -96,7 +96,7 @@ def test_in_native(
     tmp_path: Path,
     remark: Callable[[str], None],
 ) -> None:
-    """What has come out goes in again."""
+    """Exported files can be imported again."""
     rows = [(1, 1.5, ROWS[0][-1]), (70_000, -0.25, datetime(1999, 12, 31))]
     for row in rows:
         admin.execute("insert into client_compat.readings values (%s, %s, %s)", row)

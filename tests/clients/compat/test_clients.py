@@ -48,7 +48,7 @@ def _shown(client: Client, at: datetime) -> str:
 
 
 def none_left_running(admin: Admin) -> bool:
-    """PostgreSQL has given up what the client has cancelled."""
+    """PostgreSQL has ended the cancelled statement."""
     found = admin.execute(
         "select query from pg_stat_activity where state = 'active' and query like '%pg_sleep%' "
         "and pid <> pg_backend_pid()"

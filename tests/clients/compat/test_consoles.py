@@ -1,6 +1,6 @@
 """Consoles.
 
-A script of batches goes in, what the console prints is looked at. Times have the console's own form.
+Runs a script of batches and compares the console's output. Times have the console's own form.
 """
 
 import re

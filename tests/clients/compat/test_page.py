@@ -1,4 +1,4 @@
-"""The page agrees with what was found out."""
+"""The page agrees with the recorded results."""
 
 import matrix
 

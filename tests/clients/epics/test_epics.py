@@ -538,7 +538,7 @@ def test_an_image_keeps_its_shape(ioc: Ioc, listening: Listening, epics_server: 
 
 
 def test_a_reading_at_the_end_of_the_search_is_kept() -> None:
-    """One that comes just when the PV is given up for lost is not taken away with what was there before."""
+    """A reading that arrives just when the PV is declared lost is not removed with the earlier readings."""
     column = Column("c", "PV", "double")
     cells = Cells(Table("t", 10, 0.1, (column,)), Statistics())
     read = threading.Thread(target=lambda: signal.read(1.5, 0, 0, "NO_ALARM", 1, 0))

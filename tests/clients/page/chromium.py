@@ -1,4 +1,4 @@
-"""The page as a person sees it in Debian's chromium: where things are, addresses, what is drawn."""
+"""The page in Debian's chromium: positions of elements, addresses, drawings."""
 
 from datetime import datetime
 from urllib.parse import quote

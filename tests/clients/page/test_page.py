@@ -146,7 +146,7 @@ def test_an_address_shows_the_same_again(page: Page) -> None:
 def test_an_address_that_is_entered_is_not_overwritten_by_a_change_before(page: Page) -> None:
     page.goto(chart_of("every_type/a_real"))
     expect(page.locator(".chart canvas")).to_be_visible()
-    # what has changed is about to be put into the address, and the page has much to do
+    # the change is not in the address yet, and the page is busy
     page.evaluate(
         """() => {
             document.getElementById("zone").click();

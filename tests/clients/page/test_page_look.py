@@ -154,7 +154,7 @@ def test_times_in_the_facilitys_zone_or_another(page: Page) -> None:
     entry.press("Tab")
     expect(begin).to_have_value("2025-12-31T20:28")
     expect(page).to_have_url(re.compile("zone=America"))
-    # what is entered is meant in it, also across a change of clocks; Back keeps the zone
+    # inputs are in the zone shown, also across a change of clocks; Back keeps the zone
     begin.fill("2025-10-31T20:28:00")
     begin.press("Tab")
     expect(page).to_have_url(re.compile("from=2025-10-31T22%3A58%3A00"))

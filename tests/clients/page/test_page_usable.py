@@ -1,4 +1,4 @@
-"""The page for all people: by keyboard, by what is heard of it, on each screen. In a real browser."""
+"""Accessibility of the page: by keyboard, by screen reader, on each size of screen. In a real browser."""
 
 import re
 from pathlib import Path

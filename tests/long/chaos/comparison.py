@@ -1,4 +1,4 @@
-"""What the server has, bit by bit beside what was acknowledged."""
+"""Compares the server's rows with the acknowledged ones, bit by bit."""
 
 import os
 from collections import Counter
@@ -28,7 +28,7 @@ class Figures:
     """seconds that a writer of a sound table has waited, but for restarts"""
     longest_of: str = ""
     answers: list[str] = field(default_factory=list)
-    """what it was answered meanwhile"""
+    """its answers meanwhile"""
     faults: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
 
@@ -74,7 +74,7 @@ def compare(site: Site, figures: Figures) -> None:
             times = Counter(row.time for row in stored)
             lost = sum(moment not in times for moment in wanted)
             figures.thinned += min(lost, thinned)
-            # what a damaged spool has taken along is counted, and nothing else may be missing
+            # rows lost with a damaged spool are counted, and no others may be missing
             if lost > thinned or (lost and not site.spools_damaged[name]):
                 figures.lost += lost
                 figures.problems.append(f"{name}: {lost} lost, and the ledger counts {thinned}")

@@ -1,4 +1,4 @@
-"""What a writer has had acknowledged, in a file of the test's own."""
+"""The acknowledged rows of a writer, in a file of the test."""
 
 import struct
 import time
@@ -44,7 +44,7 @@ class Ledger:
     waits: list[tuple[float, float]] = field(default_factory=list)
     """begin and end of each call, of time.monotonic"""
     answers: dict[float, list[tuple[float, str]]] = field(default_factory=dict)
-    """of each long wait, by its begin: what was answered instead of an acknowledgement, and when"""
+    """for each long wait, by its begin: the answers instead of an acknowledgement, with their times"""
 
     def __post_init__(self) -> None:
         self._stream = self.file.open("ab", buffering=0)

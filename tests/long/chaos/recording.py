@@ -1,4 +1,4 @@
-"""Recordings as sources of `ringlog load`, and what the log must have of them."""
+"""Recordings as sources of `ringlog load`, and the rows that the log must have."""
 
 import csv
 import math

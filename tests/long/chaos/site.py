@@ -155,7 +155,7 @@ class Site:
             )
 
     def tend(self) -> bool:
-        """Restarts what has ended. Whether `ringlog load` still has something to do."""
+        """Restarts ended processes. Returns whether `ringlog load` still has work."""
         self.server.tend()
         assert self.load is not None
         if (code := self.load.poll()) is None:

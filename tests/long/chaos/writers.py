@@ -39,7 +39,7 @@ class Writer(threading.Thread, ABC):
         self.table = table
         self.ledger = ledger
         self.answers: Counter[str] = Counter()
-        """what was answered instead of an acknowledgement, and how often"""
+        """the answers instead of an acknowledgement, and their number"""
         self.ended = threading.Event()
         self._rows = rows
         self._cycle = cycle

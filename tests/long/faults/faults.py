@@ -1,12 +1,12 @@
-"""Kills and cuts at random moments, and a comparison of what the sources had with what the log has.
+"""Kills and cuts at random moments, and a comparison of the sources with the log.
 
     python tests/long/faults/faults.py --faults 300
 
 A server and `ringlog load` run with recordings as sources, at their own pace. Writers, the supervisor, the
-server (gateway), PostgreSQL are killed with SIGKILL and connections are cut; then, where asked for, the
-server is away, its disk is full, the spools' disk is full; until the recordings have ended. Then every row of
-every recording must be in the log exactly once, with its values. Only what a full spool has thinned may be
-missing: as many rows as the ledger says. With `--points` each row is a waveform of so many points.
+server (gateway), PostgreSQL are killed with SIGKILL and connections are cut; on request the server is away,
+its disk is full, the spools' disk is full; until the recordings have ended. Then every row of every recording
+must be in the log exactly once, with its values. Only rows thinned by a full spool may be missing: as many as
+in the ledger. With `--points` each row is a waveform of so many points.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from ringlog.schema import session
 from small_disk import filled, small_disk
 
 SERVER_DISK, SPOOL_DISK = "600m", "24m"
-"""Sizes of disks that are to be full: what is in use at the begin, and little more."""
+"""Sizes of disks that become full: a little more than their use at the beginning."""
 _TOGETHER = Counter({"writer": 6, "connections": 6, "supervisor": 2, "gateway": 2, "postgresql": 2})
 """Kinds of faults, and how often each comes in a round of them."""
 # Seconds until writers store rows, and beyond the recordings' own length until all
@@ -152,7 +152,7 @@ class Site:
             )
 
     def tend(self) -> bool:
-        """Restarts what has ended, as systemd would. Returns whether writers still have something to do."""
+        """Restarts ended processes, like systemd. Returns whether writers still have work."""
         assert self._load is not None
         self.server.tend()
         if (code := self._load.poll()) is None:
@@ -313,7 +313,7 @@ def run(
         time.sleep(random.expovariate(1 / mean))
         if not place.tend():
             break
-        # what is just being started again, for long on a busy machine, is harmed later
+        # a process that is just being restarted, which takes long on a busy machine, is harmed later
         if not place.harm(kind):
             continue
         figures.faults[kind] += 1

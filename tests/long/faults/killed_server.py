@@ -19,7 +19,7 @@ _PATIENCE = 120.0  # seconds for a start, and for an end
 class KilledServer:
     """A server on a data directory, with ports that it keeps. It runs from construction on, until `stop`.
 
-    `facility` None serves what is installed already. What it says goes to the file `log`, anew at each start.
+    `facility` None serves the installed tables. Its output goes to the file `log`, which each start replaces.
     """
 
     environment: Mapping[str, str] = {}

@@ -5,9 +5,8 @@
 Writers replay recordings at their own pace: of now, and of a hundred days ago, whose weeks go to the archive
 while their rows still come. Meanwhile somebody adds, locks and removes logins, changes the facility file and
 installs it, reloads writers, imports files of old rows again and again, backs up, archives, merges, verifies,
-restarts the server; and processes are killed and connections cut as in faults.py. At the end
-every row of every recording and file must be in the database exactly once, with its values, and in what is
-restored from the backup.
+restarts the server; and processes are killed and connections cut as in faults.py. At the end every row of
+every recording and file must be in the database exactly once, with its values, and in the restored backup.
 """
 
 import argparse
@@ -75,7 +74,7 @@ class Night:
     """what ended with a traceback, which nothing may"""
     verified: bool = False
     restored: int = 0
-    """rows in what was restored from the backup"""
+    """rows in the restored backup"""
 
     @property
     def good(self) -> bool:
@@ -270,7 +269,7 @@ class _Operator:
 
 def run(site: OperatedSite, faults: float, commands: float, say: Callable[[str], None] = _say) -> Night:
     """Until the recordings have ended: a fault each `faults` seconds on average, a command after each pause
-    of `commands` seconds; then lets the writers finish, recalls what is in the archive, and counts."""
+    of `commands` seconds; then lets the writers finish, recalls the archived weeks, and counts."""
     night = Night()
     figures = night.figures
     begun = time.monotonic()

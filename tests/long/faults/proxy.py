@@ -23,7 +23,7 @@ class Proxy:
             doomed, self._open = self._open, set()
         for end in doomed:
             with suppress(OSError):
-                # with a reset: what is on its way is lost
+                # with a reset: bytes in transit are lost
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 end.shutdown(socket.SHUT_RDWR)
             end.close()

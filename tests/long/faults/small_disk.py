@@ -14,7 +14,7 @@ def small_disk(folder: Path, size: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # what was just killed may still hold it
+        # a process that was just killed may still hold it
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 

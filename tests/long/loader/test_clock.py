@@ -81,7 +81,7 @@ def test_a_clock_that_jumps_loses_nothing(clock_server: RunningServer, tmp_path:
             try:
                 yield process
             except BaseException:
-                # what has failed is not to wait for its end
+                # after a failure do not wait for its end
                 process.kill()
                 raise
             process.send_signal(signal.SIGTERM)
@@ -137,7 +137,7 @@ def test_a_clock_that_jumps_loses_nothing(clock_server: RunningServer, tmp_path:
 
 
 def events(connection: psycopg.Connection) -> str:
-    """What the writer has reported of its clock."""
+    """The writer's reports on its clock."""
     rows = connection.execute(
         "select words from ringlog.event where kind = 'clock' and table_name = 'clock'"
     ).fetchall()

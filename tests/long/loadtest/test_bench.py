@@ -506,7 +506,7 @@ def test_verdicts(tmp_path: Path) -> None:
 
 
 def test_time_that_the_host_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`/proc/stat` counts it since the machine was started: each second has what has come since the last."""
+    """`/proc/stat` counts it since the start of the machine: each second has the increase since the last."""
     counted = itertools.accumulate(itertools.count(1), initial=1000.0)
     monkeypatch.setattr("ringlog_lab.stolen._stolen", lambda: next(counted))
     with Stolen() as stolen:
@@ -558,7 +558,7 @@ def test_waveforms_are_measured(temporary_directory: Path) -> None:
         assert all(one.bytes > 8 * points * one.rows for one in of)
     small = [(one.contender, one.part) for one in results.waveforms.small]
     assert small == [(one, part) for one in ("direct", "tds5") for part in ("alone", "beside")]
-    # every value was compared with what was sent
+    # every value was compared with the sent one
     assert results.check is not None
     assert results.check.stored == results.check.acknowledged
     assert "Waveforms read back" in (out / "bench.md").read_text()

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(900)
 
 
 def played(folder: Path, experiment: str, *options: str) -> Outcome:
-    """Runs an experiment to its end and looks at what is the same in all of them."""
+    """Runs an experiment to its end and checks the common parts."""
     done = ringlog("loadtest", experiment, "--output", folder, *options, timeout=420)
     assert done.returncode == 0, done.stdout + done.stderr
     outcome = read_outcome(folder / f"{experiment}.json")

@@ -152,7 +152,7 @@ def test_readers_go_to_the_standby(machines: tuple[Cluster, Cluster], tmp_path: 
             wait_until(lambda: counts(cursor) == [(1,)], lambda: standby.log)
             with pytest.raises(pymssql.Error, match=r"3906|read-only"):
                 cursor.execute("select 1 as a into #t")
-        # what it has written it reads where it was written, though the standby stands still
+        # a session reads its own rows from the primary, although replay on the standby is paused
         with psycopg.connect(standby.conninfo(), autocommit=True) as at_standby:
             at_standby.execute("select pg_wal_replay_pause()")
             with connected("writer", reads_only=True) as connection, connection.cursor() as cursor:

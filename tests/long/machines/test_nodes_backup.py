@@ -1,4 +1,4 @@
-"""A backup of tables spread over several servers, and what is restored from it."""
+"""A backup of tables on several servers, and its restore."""
 
 import json
 from collections import Counter

@@ -50,7 +50,7 @@ def test_commands_cover_all_servers(site: Site) -> None:
     lost = done(site, "report", "losses", "--table", "vacuum", code=1)
     assert "cavities" not in lost
     assert "7 rows produced, 7 lost" in lost
-    # what is wrong on a node is found
+    # an error on a node is found
     assert done(site, "verify").endswith("no errors were found\n")
     with site.admin("c") as connection:
         connection.execute("delete from log.vacuum")
