@@ -43,7 +43,7 @@ enum { WARMING = 7 };
 /* Seconds after which a line that does not answer ends the run. */
 enum { SILENCE = 60 };
 
-static int64_t begin = INT64_MAX, end = INT64_MAX; /* of what is measured; known once all lines are warm */
+static int64_t begin = INT64_MAX, end = INT64_MAX; /* of the measurement; known once all lines are warm */
 static int warm_lines;
 static long counted;                               /* answers in it */
 static unsigned *acknowledged_at;                  /* calls acknowledged in each tick of it */
@@ -136,7 +136,7 @@ static int note(struct thread *thread, struct writer *writer, int64_t answered) 
   if (answered < start) return 1;
   while (answered >= stop) {
     if (__atomic_load_n(&counted, __ATOMIC_ACQUIRE)) return 0;
-    /* a busy machine may answer nothing for so long: what is measured goes on until it has */
+    /* a busy machine may answer nothing for so long: the measurement continues until it has */
     if (__atomic_compare_exchange_n(&end, &stop, answered + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) break;
   }
   __atomic_add_fetch(&counted, 1, __ATOMIC_RELEASE);

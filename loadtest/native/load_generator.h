@@ -1,6 +1,6 @@
-/* A load of put_<table> calls over many connections: what both clients, libpq and TDS, have in common.
+/* A load of put_<table> calls over many connections: the common part of both clients, libpq and TDS.
  *
- * load_generator.c has main(), the loop and the figures; pgload.c and tdsload.c each say what a line is. A line is a
+ * load_generator.c has main(), the loop and the figures; pgload.c and tdsload.c each define a line. A line is a
  * logged-in connection with one transaction outstanding at a time. Whatever goes wrong ends the program: a
  * load with failing calls measures nothing.
  */
@@ -48,7 +48,7 @@ struct line *line_open(const struct options *options, const int *tables, int cou
 int line_fd(const struct line *line);
 /* Sends calls, which are one transaction. */
 void line_send(struct line *line, const struct call *calls, int count);
-/* Takes what has arrived; whether the transaction has been acknowledged. */
+/* Reads the arrived bytes; returns whether the transaction has been acknowledged. */
 int line_answered(struct line *line);
 
 int64_t unix_microseconds(void);

@@ -10,7 +10,7 @@ struct recording_proxy;
 /* Connects to the server. The library is to connect to 127.0.0.1 at `recording_proxy_port`, once. */
 struct recording_proxy *recording_proxy_open(const char *host, int port);
 int recording_proxy_port(const struct recording_proxy *proxy);
-/* What is sent from now on is a new recording. */
+/* Starts a new recording with the next sent bytes. */
 void recording_proxy_begin(struct recording_proxy *proxy);
 /* A copy of the recording so far; to be asked for when its answer has arrived. */
 unsigned char *recording_proxy_recording(struct recording_proxy *proxy, size_t *length);

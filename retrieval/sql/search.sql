@@ -1,4 +1,4 @@
--- the signals of today, of all servers, that the login may read and that hold all these words in what is known of them, those that begin so first; scalars of waveforms where they are asked for
+-- the current signals of all servers that the login may read and whose description contains all these words, those that begin with them first; scalars of waveforms if requested
 with known as (
   select
     signal, table_name, column_name, type, unit, description, limit_low, limit_high, valid_to, null::text as node

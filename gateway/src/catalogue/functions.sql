@@ -1,4 +1,4 @@
--- What there is to know of functions and procedures, without their arguments.
+-- The properties of functions and procedures, without their arguments.
 select p.oid,
        case when n.oid = pg_catalog.pg_my_temp_schema() then 'pg_temp' else n.nspname end,
        p.proname,

@@ -1,5 +1,5 @@
--- Every function and procedure a client may call: not aggregates, window functions or triggers. What is known of one holds
--- while all of this is the same: the version of its row, by which PostgreSQL's own languages know one that they
+-- Every function and procedure a client may call: not aggregates, window functions or triggers. The entry of one is
+-- valid while all of this is unchanged: the version of its row, by which PostgreSQL's own languages know one that they
 -- have compiled (src/pl/plpgsql/src/pl_comp.c), its schema's name and owner, and whether its own owner can log in.
 select p.oid, pg_catalog.concat_ws(' ', p.xmin, p.ctid, owner.rolcanlogin, n.nspowner, n.nspname)
   from pg_catalog.pg_proc p

@@ -141,7 +141,7 @@ impl Shadow {
                 _ => {}
             }
             if prelogins > 1 {
-                // what follows the first is a TLS handshake
+                // a TLS handshake follows the first
                 return Some(Unheard::Encrypted);
             }
             if request.kind == MessageKind::Attention && was_cancelled {

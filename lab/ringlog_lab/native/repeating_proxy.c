@@ -1,4 +1,4 @@
-/* A proxy that answers by itself what is asked again: repeating_proxy HOST PORT
+/* A proxy that answers repeated requests by itself: repeating_proxy HOST PORT
  *
  * It prints the port of 127.0.0.1 where it listens, and passes the bytes of one client to the server and the answers back.
  * When the client sends the bytes of its latest request once more, it gets the bytes of the answer again, at once, and the

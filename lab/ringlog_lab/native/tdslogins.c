@@ -1,8 +1,8 @@
 /* tdslogins: so many clients that log in by ct-library at the same moment, each in a thread of its own.
  *
- * It reads the password, prints `ready`, and at the next line they all begin. When each has its answer it prints how many
- * are in, when the median and the last of them were, and what the first that is not was told. They stay logged in until
- * standard input ends.
+ * It reads the password, prints `ready`, and at the next line they all begin. When each has its answer it prints the
+ * number of logged-in clients, the times of the median and the last of them, and the error of the first failed one. They
+ * stay logged in until standard input ends.
  */
 #include "procedure.h"
 

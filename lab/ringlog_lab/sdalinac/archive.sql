@@ -56,7 +56,7 @@ end $$;
 create trigger to_its_week before insert on css.inherited for each row execute function css.to_its_week();
 create trigger to_its_week before insert on css.keys_inherited for each row execute function css.to_its_week();
 
--- Partitions as PostgreSQL declares them since version 10: a year of weeks, and one for what is outside it.
+-- Partitions as PostgreSQL declares them since version 10: a year of weeks, and one for all other times.
 create table css.declared (like css.plain including defaults) partition by range (smpl_time);
 create table css.keys_declared (
   like css.plain including defaults,

@@ -28,7 +28,7 @@ as $$
   where which = 'empty'
 $$;
 
--- what a call has brought
+-- the results of a call
 create function client_compat.compat_shown(a_numeric numeric(12, 4), a_date date, a_bytea bytea, a_text text)
 returns table (shown text)
 language sql

@@ -1,4 +1,4 @@
-/* A ct-library client that does what its standard input says and prints what it was answered.
+/* A ct-library client that runs the requests of its standard input and prints the answers.
  *
  *   ct_client SERVER USER        SERVER is a section of freetds.conf
  *
@@ -41,7 +41,7 @@ static void demand(CS_RETCODE code, const char *what)
         die(what);
 }
 
-/* --- what was answered --- */
+/* --- answers --- */
 
 static CS_RETCODE on_server_message(CS_CONTEXT *ctx, CS_CONNECTION *con, CS_SERVERMSG *message)
 {
@@ -186,7 +186,7 @@ static void put_description(void)
     printf("]}\n");
 }
 
-/* Cancels what was sent; the command can be used again. */
+/* Cancels the sent request; the command can be used again. */
 static void cancel(void)
 {
     CS_INT kind;
@@ -197,7 +197,7 @@ static void cancel(void)
     printf("{\"end\": \"cancelled\"}\n");
 }
 
-/* Reads all results of what was sent. Cancels when `most` rows have come, unless that is -1. */
+/* Reads all results of the command. Cancels when `most` rows have come, unless that is -1. */
 static void put_results(CS_INT most)
 {
     CS_INT kind, status, count, fetched;
@@ -236,7 +236,7 @@ static void put_results(CS_INT most)
     }
 }
 
-/* --- what is asked --- */
+/* --- requests --- */
 
 static const struct type { const char *name; CS_INT type; } types[] = {
     { "bit", CS_BIT_TYPE }, { "tinyint", CS_TINYINT_TYPE }, { "smallint", CS_SMALLINT_TYPE },

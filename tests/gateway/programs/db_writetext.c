@@ -1,5 +1,5 @@
 /* db_writetext SERVER USER PASSWORD FILE: writes a text and an image by DB-Library's pointers to them, the text in
- * parts, and prints what the columns are then. */
+ * parts, and prints the columns afterwards. */
 
 #include <stdio.h>
 #include <stdlib.h>

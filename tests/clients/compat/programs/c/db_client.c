@@ -20,7 +20,7 @@ static void demand(RETCODE code, const char *what)
         die(what);
 }
 
-/* --- what was answered --- */
+/* --- answers --- */
 
 static int on_message(DBPROCESS *from, DBINT number, int state, int severity, char *text, char *server, char *name,
                       int line)
@@ -41,7 +41,7 @@ static int on_message(DBPROCESS *from, DBINT number, int state, int severity, ch
 static int on_error(DBPROCESS *from, int severity, int number, int os_number, char *text, char *os_text)
 {
     (void) from, (void) severity, (void) os_number, (void) os_text;
-    /* what the message handler has reported comes once more as SYBESMSG, a refused login also as SYBEFCON */
+    /* a message that the handler has reported arrives again as SYBESMSG, a refused login also as SYBEFCON */
     if (number == SYBETIME) {
         printf("{\"error\": [\"error handler\", %d, ", number);
         put_text(text, strlen(text));
@@ -98,7 +98,7 @@ static void put_value(int type, const BYTE *value, DBINT length)
     }
 }
 
-/* Reads all results of what was sent; leaves them when `most` rows have come, unless that is -1. */
+/* Reads all results of the request; leaves them when `most` rows have come, unless that is -1. */
 static void put_results(int most)
 {
     RETCODE code;
@@ -139,7 +139,7 @@ static void put_results(int most)
     }
 }
 
-/* --- what is asked --- */
+/* --- requests --- */
 
 static const struct type { const char *name; int type; } types[] = {
     { "bit", SYBBIT }, { "smallint", SYBINT2 }, { "int", SYBINT4 }, { "bigint", SYBINT8 }, { "real", SYBREAL },

@@ -67,7 +67,7 @@ public final class JdbcClient {
         }
     }
 
-    // --- what is asked ---
+    // --- requests ---
 
     private void call(String name, List<Param> params) throws SQLException {
         var marks = new StringJoiner(", ", "(", ")");
@@ -180,7 +180,7 @@ public final class JdbcClient {
         };
     }
 
-    // --- what was answered ---
+    // --- answers ---
 
     private static void report(String kind, String json) {
         OUT.println("{\"" + kind + "\": " + json + "}");

@@ -19,7 +19,7 @@ const encryption = certificate
   ? { encrypt: encrypt === 'true' || encrypt, cryptoCredentialsDetails: { ca: fs.readFileSync(certificate) } }
   : { encrypt: false };
 
-// --- what was answered ---
+// --- answers ---
 
 function report(kind, value) {
   process.stdout.write(JSON.stringify({ [kind]: value }) + '\n');
@@ -45,7 +45,7 @@ function shown(date) {
   return date.toISOString().replace('T', ' ').replace('Z', String(micros).padStart(3, '0'));
 }
 
-// --- what is asked ---
+// --- requests ---
 
 function connected() {
   return new Promise((resolve, reject) => {
