@@ -23,7 +23,7 @@ _FORM = "tds://user@host:port[,host:port …][/database]"
 
 
 class AddressError(ValueError):
-    """A URL that names no server; the message never repeats a password."""
+    """A URL without a valid server; the message never contains a password."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class Address:
     password: str | None = field(default=None, repr=False)
     driver: str = "pymssql"
     others: tuple[tuple[str, int], ...] = ()
-    """hosts and ports that serve the same data where this one does not answer"""
+    """further hosts and ports with the same data, tried if this one does not answer"""
 
     @property
     def each(self) -> "tuple[Address, ...]":
-        """Every host's own address, in the order to try them."""
+        """The address of every host, in the order in which they are tried."""
         places = ((self.host, self.port), *self.others)
         return tuple(replace(self, host=host, port=port, others=()) for host, port in places)
 
@@ -59,7 +59,7 @@ class Address:
             first, *others = [urlsplit(f"//{place}") for place in places.split(",")]
             ports = [place.port for place in (first, *others)]
         except ValueError:
-            # The reason would repeat a part of the URL: perhaps of a password with a '/' in it.
+            # The reason would repeat a part of the URL, perhaps of a password that contains '/'.
             raise AddressError(
                 "the URL's port is not a number up to 65535 (or a password needs %xx for a character)"
             ) from None

@@ -9,10 +9,10 @@ def call(connection: Connection, procedure: str, /, *arguments: Argument, **name
     """Calls a procedure, with arguments by position, or all of them by name (without the @).
 
     `output(type)` stands for an output parameter. None is NULL. A datetime keeps its microseconds; without a
-    zone it is meant in the facility's, as those that come back over TDS are.
+    zone it is in the facility's zone, like those returned over TDS.
 
     Raises TypeError or ValueError for an argument that cannot be sent exactly, before anything is sent;
-    Refused for the server's error; Unanswered when the connection is of no further use and must be closed.
+    Refused for the server's error; Unanswered when the connection is unusable and must be closed.
     """
     if arguments and named:
         raise TypeError(f"{procedure}: give arguments by position or by name, not both")

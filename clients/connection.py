@@ -25,20 +25,19 @@ def connect(
     login_timeout: float = 10.0,
     timeout: float = 30.0,
 ) -> Connection:
-    """Connects to a gateway, or to PostgreSQL itself, and gives the driver's own connection.
+    """Connects to a gateway, or to PostgreSQL itself, and returns the driver's own connection.
 
-    Of several hosts (`host:port,host:port`) the first that answers is taken. The URL says by which driver:
+    Of several hosts (`host:port,host:port`) the first that answers is used. The URL selects the driver:
     `tds://user@host:port[/database]` or `tds+pymssql:` by pymssql, `tds+ctds:` by ctds,
     `postgresql://user@host:port/database` by psycopg. `ringlog.call` calls procedures in the same way over
     all of them.
 
     Each statement commits by itself, unless `autocommit` is turned off: rows are logged one by one, and the
-    gateway brings those of many writers into one transaction. Without `password`, `find_password` looks for
+    gateway combines those of many writers into one transaction. Without `password`, `find_password` looks for
     one, first in `password_file`. `login_timeout` and `timeout` (of one call) are in seconds, rounded up to
     whole ones.
 
-    Raises AddressError, PasswordError, Unanswered when there is no server, and LoginRefused when it
-    does not let the login in.
+    Raises AddressError, PasswordError, Unanswered when no server answers, and LoginRefused.
     """
     address = Address.parse(url) if isinstance(url, str) else url
     try:

@@ -20,7 +20,7 @@ class State(IntEnum):
 
 
 class Figures(Protocol):
-    """Counts from the process's start; `oldest` is in microseconds since 1970, 0 when nothing waits."""
+    """Counts from the process's start; `oldest` is in microseconds since 1970, 0 if no row waits."""
 
     state: int
     message: str
@@ -38,7 +38,7 @@ class Figures(Protocol):
     last_latency: float
 
     def answered(self, latency: float, rows: int = 1) -> None:
-        """Counts a call that was answered well after `latency` seconds, and brought so many rows."""
+        """Counts a call that succeeded after `latency` seconds, with so many rows."""
         ...
 
 

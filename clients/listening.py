@@ -5,13 +5,13 @@ import socket
 from collections.abc import Iterable
 from contextlib import suppress
 
-# Linux gives those above to outgoing connections, which would take one before its server is there. Those
-# below are shared out among the tests (tests/servers.py).
+# Linux uses higher ports for outgoing connections, which could take one before its server starts. Lower ones
+# are distributed among the tests (tests/servers.py).
 PORTS = range(28_000, 32_768)
 
 
 def host_and_port(text: str) -> tuple[str, int] | None:
-    """Reads HOST:PORT, an IPv6 address in brackets; None when it is none."""
+    """Reads HOST:PORT, an IPv6 address in brackets; None for an invalid one."""
     host, _, port = text.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
@@ -29,7 +29,7 @@ def free_port(among: Iterable[int] | None = None) -> int:
     """
     for port in random.sample(PORTS, len(PORTS)) if among is None else among:
         with socket.socket() as stream, socket.socket(type=socket.SOCK_DGRAM) as datagram, suppress(OSError):
-            # as servers do: connections that have ended do not keep it
+            # like servers: ended connections do not block the port
             stream.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             stream.bind(("127.0.0.1", port))
             datagram.bind(("127.0.0.1", port))

@@ -1,4 +1,4 @@
-"""Finds the password of a login, which is never in an argument vector and never in a message."""
+"""Finds the password of a login. A password is never in an argument vector or in a message."""
 
 import getpass
 import os
@@ -13,12 +13,12 @@ PERSONAL_FILE = Path("~/.ringlogpass")
 
 
 class PasswordError(Exception):
-    """No password, or a file of passwords that cannot be used."""
+    """No password, or an unusable file of passwords."""
 
 
 def find_password(address: Address, file: str | Path | None = None) -> str:
     """The password for `address`: from `file` (its first line), the URL, the environment variable
-    RINGLOG_PASSWORD, ~/.ringlogpass, or from the person at the terminal, in this order.
+    RINGLOG_PASSWORD, ~/.ringlogpass, or a prompt at the terminal, in this order.
 
     ~/.ringlogpass has lines of `host:port:database:user:password` as PostgreSQL's .pgpass; `*` matches
     anything, `\\` keeps a following `:` or `\\`, `#` begins a comment line, the first match counts.

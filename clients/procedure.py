@@ -14,7 +14,7 @@ Value: TypeAlias = bool | int | float | str | bytes | Decimal | datetime | date 
 
 @dataclass(frozen=True)
 class output:  # noqa: N801 - written as PEP 249's drivers write theirs
-    """An output parameter: the Python type that its value comes back as, and the value it goes out with."""
+    """An output parameter: the Python type of its returned value, and the value that is sent."""
 
     type: type
     value: Value = None
@@ -26,7 +26,7 @@ _SQLSTATE = re.compile(r"\(SQLSTATE (\w{5})\)")
 
 
 class Connection(Protocol):
-    """A connection as PEP 249 has it. It is the driver's own, with whatever else the driver gives."""
+    """A connection of PEP 249. It is the driver's own, with the driver's further members."""
 
     def cursor(self) -> Any: ...
 
@@ -48,7 +48,7 @@ class Connection(Protocol):
 
 
 class Refused(Exception):
-    """The server's error in answer to a call: nothing of the call was done."""
+    """The server's error for a call, which has had no effect."""
 
     def __init__(self, number: int, message: str) -> None:
         super().__init__(f"error {number}: {message}")
@@ -63,7 +63,7 @@ class Refused(Exception):
 
 
 class Unanswered(Exception):
-    """No answer came: the connection or its time ran out. Whether the call was done is not known."""
+    """No answer arrived: the connection broke or timed out. The call may or may not have been executed."""
 
     def __init__(self, message: str, number: int = 0) -> None:
         super().__init__(message)
@@ -71,7 +71,7 @@ class Unanswered(Exception):
 
 
 class LoginRefused(Unanswered):
-    """The server answered, and does not let this login in."""
+    """The server refused the login."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,8 @@ class Driver(Protocol):
 
 
 def sendable(place: str, argument: Argument) -> Argument:
-    """The argument as a TDS driver sends it exactly. Raises TypeError or ValueError, which name `place`."""
+    """The argument in a form that a TDS driver sends exactly. Raises TypeError or ValueError, which name
+    `place`."""
     match argument:
         case None | bool() | float() | output():
             return argument

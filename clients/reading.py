@@ -29,7 +29,7 @@ _PASSWORD = "RINGLOG_PASSWORD"
 
 
 class ReadRefused(Exception):
-    """The server refuses a request, or cannot be reached. `status` is HTTP's; 0 is no answer."""
+    """The server refuses a request, or cannot be reached. `status` is the HTTP status; 0: no answer."""
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
@@ -53,8 +53,8 @@ def read(
     `last`. Times are aware datetimes or texts of the server's API, as now-7d.
 
     `server` is http[s]://[user@]host:port, by default the environment variable RINGLOG_HTTP; the password of
-    its user comes from `password`, else RINGLOG_PASSWORD. `certificate` is a file of those that are trusted
-    for https. Raises ReadRefused; ValueError for a time without a zone or a URL that is none.
+    its user is `password` or RINGLOG_PASSWORD. `certificate` is a file of trusted certificates for https.
+    Raises ReadRefused; ValueError for a time without a zone or an invalid URL.
     """
     import pyarrow as pa
 
@@ -67,7 +67,7 @@ def read(
         try:
             return pa.ipc.open_stream(answer).read_all()
         except (pa.ArrowInvalid, OSError, ValueError) as error:
-            # a part is never given for the whole
+            # a partial answer is never returned as a complete one
             raise ReadRefused(0, f"the connection was lost during the answer: {error}") from error
 
 
@@ -78,7 +78,7 @@ def opened(
     password: str | None,
     certificate: str | Path | None = None,
 ) -> Any:
-    """The open answer to a request of the plain API. Raises ReadRefused and ValueError as `read`."""
+    """The open answer to a request of the plain API. Raises ReadRefused and ValueError like `read`."""
     # a third of the start of commands that read nothing over HTTP
     import ssl
     import urllib.error

@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 from ringlog.schema.facility import Column
 
 Reading: TypeAlias = bool | int | float | str | bytes | None
-"""A column's value as its type in the facility file has it; a waveform is packed; None is no reading."""
+"""A column's value in its type of the facility file; a waveform is packed; None: no reading."""
 
 _LENGTH = struct.Struct("<I")
 
 
 def waveform(points: Any, column: Column) -> bytes | str:
-    """A waveform as a reading: packed, and one of texts as PostgreSQL writes it, {"ready","in use"}.
+    """A waveform as a reading: packed, or for texts in PostgreSQL's form, {"ready","in use"}.
 
     Raises TypeError or ValueError for points that its column cannot hold.
     """
@@ -24,11 +24,11 @@ def waveform(points: Any, column: Column) -> bytes | str:
 
 
 def packed(points: Any, column: Column) -> bytes:
-    """A waveform's points as its column's type has them, one after another: little-endian, a bit as a byte.
+    """A waveform's points in its column's type, one after another: little-endian, a bit as a byte.
 
     `points` is a numpy array of any shape, row by row, a sequence of numbers, or bytes packed already, which
-    are little-endian too. Raises TypeError or ValueError for points that are no such numbers, out of their
-    range, or too many.
+    are little-endian too. Raises TypeError or ValueError for points of another type, out of range, or too
+    many.
     """
     code = column.type.array
     if isinstance(points, bytes):
@@ -55,7 +55,7 @@ def swapped(elements: bytes, column: Column) -> bytes:
 
 
 def array_text(elements: bytes, column: Column) -> str:
-    """A packed waveform as PostgreSQL writes an array."""
+    """A packed waveform in PostgreSQL's text form of an array."""
     return "{" + ",".join(map(str, array.array(column.type.array, elements))) + "}"
 
 
@@ -114,7 +114,7 @@ def _whole(point: Any) -> int:
 
 
 def stored(readings: Sequence[Reading]) -> str | bytes:
-    """A row's readings as a spool stores them: JSON, and behind it the bytes of waveforms as they are."""
+    """A row's readings in the form of a spool: JSON, followed by the unchanged bytes of waveforms."""
     waveforms = [reading for reading in readings if isinstance(reading, bytes)]
     shown = [{"bytes": len(reading)} if isinstance(reading, bytes) else reading for reading in readings]
     text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
@@ -125,7 +125,7 @@ def stored(readings: Sequence[Reading]) -> str | bytes:
 
 
 def restored(content: str | bytes) -> tuple[Reading, ...]:
-    """The readings that `stored` has made this of."""
+    """The readings from the result of `stored`."""
     if isinstance(content, str):
         return tuple(json.loads(content))
     (length,) = _LENGTH.unpack_from(content)

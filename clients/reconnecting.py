@@ -15,12 +15,12 @@ from ringlog.clients.procedure import Answer, Argument, Connection, Refused, Una
 _PATIENCE = 20.0
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
-# With several hosts: a machine that is gone does not answer, and another one takes over soon.
+# With several hosts: a dead machine does not answer, and another one takes over soon.
 _PATIENCE_OF_SEVERAL = 5.0
 _LONGEST_PAUSE_OF_SEVERAL = 0.5
 
 # Errors caused by the arguments of a call: conversion, range, length, constraints. The same call would fail
-# again, others need not. Every other error (rights, a missing procedure, a full disk, a deadlock) is
+# again; others may succeed. Every other error (rights, a missing procedure, a full disk, a deadlock) is
 # temporary, or can be repaired at the server.
 _ABOUT_THE_ARGUMENTS = frozenset({233, 257, 515, 546, 547, 548, 2601, 2627, 8114, 8115, 8152})
 # The class of SQLSTATEs of values that cannot be stored.
@@ -43,11 +43,11 @@ class WrittenByAnother(Failed):
 
 
 class Released(Exception):
-    """Raised in a waiting thread that is to end."""
+    """Raised in a waiting thread that must end."""
 
 
 class Interrupted(Exception):
-    """A call got no answer, or a temporary error: it is to be repeated after a pause.
+    """A call got no answer, or a temporary error: it must be repeated after a pause.
 
     `made`: whether it was sent at all. `unknown`: whether it may have taken effect.
     """
@@ -59,7 +59,7 @@ class Interrupted(Exception):
 
 
 class ReconnectingConnection:
-    """Calls procedures until they are answered: at least once, as the procedures are made for.
+    """Repeats calls of procedures until they are answered. The procedures allow repetitions.
 
     `sleep` waits for so many seconds, and raises Released when the process is to end.
     """
@@ -68,7 +68,8 @@ class ReconnectingConnection:
         self, address: Address, password: str, figures: Figures, sleep: Callable[[float], object]
     ) -> None:
         self._address = address
-        # those of the hosts, and the one to go to: each that does not answer gives way to the next
+        # addresses of the hosts, and the index of the current one: after one without an answer the next is
+        # tried
         self._hosts = cycle(address.each)
         several = len(address.each) > 1
         self._patience = _PATIENCE_OF_SEVERAL if several else _PATIENCE
@@ -84,13 +85,13 @@ class ReconnectingConnection:
 
     @property
     def over_tds(self) -> bool:
-        """Whether a gateway lies between: it takes waveforms in the facility's byte order."""
+        """Whether the server is a gateway, which takes waveforms in the facility's byte order."""
         return self._address.driver != "psycopg"
 
     @property
     def gone(self) -> bool:
-        """Whether the server cannot be reached or refuses its calls, for now: not only a connection that was
-        cut, but each host since."""
+        """Whether the server cannot be reached or refuses calls at present: every host has failed since the
+        connection broke."""
         return self._failed > len(self._address.each)
 
     def connect(self) -> None:
@@ -103,10 +104,10 @@ class ReconnectingConnection:
                 self.pause()
 
     def call(self, procedure: str, /, *arguments: Argument, **named: Argument) -> Answer:
-        """Repeats a call, with growing pauses, as long as no answer comes or the error is none of its own.
+        """Repeats a call, with growing pauses, until it is answered or fails by its own arguments.
 
-        Raises Refused for an error about its arguments, Failed when the login or the facility file cannot be
-        meant for this server, Released when the process is to end.
+        Raises Refused for an error about its arguments, Failed when the login or the facility file does not
+        belong to this server, Released when the process is to end.
         """
         while True:
             try:
@@ -115,7 +116,7 @@ class ReconnectingConnection:
                 self.pause()
 
     def attempt(self, procedure: str, /, *arguments: Argument, **named: Argument) -> Answer:
-        """Makes a call once. Raises as `call` does, and Interrupted when it should be made again."""
+        """Makes a call once. Raises like `call`, and Interrupted if it should be repeated."""
         try:
             connection = self._connected()
         except Unanswered as error:
@@ -132,7 +133,7 @@ class ReconnectingConnection:
             if error.number in _ABOUT_THE_SET_UP and not self._figures.acknowledged:
                 raise Failed(str(error)) from None
             if error.sqlstate in _DAMAGED and not self.over_tds:
-                # the gateway does it for its callers
+                # the gateway does this for its callers
                 with suppress(Refused, Unanswered):
                     call(connection, "mend_ring", error.message)
             self._figures.state = State.HELD

@@ -24,12 +24,12 @@ from ringlog.schema.facility import Table
 
 # After so many live rows without a pause the backlog has its turn.
 _LIVE_IN_A_ROW = 4
-# A batch of the backlog: at most so many rows, and characters of readings; no more than are answered for in
-# about so many seconds, for live rows wait meanwhile.
+# Limits of a batch of the backlog: rows, characters of readings, and approximate seconds of the call, because
+# live rows wait meanwhile.
 _TOGETHER = 1000
 _CHARACTERS = 2**18
 _HOLD = 0.1
-# Errors of a row whose place in the log, seq_no and time, another one has: found by put, or by the key.
+# Errors of a row whose place in the log (seq_no and time) has another row: raised by put, or by the key.
 _PLACE_TAKEN = frozenset({2601, 2627})
 _REAL = struct.Struct("f")
 
@@ -56,7 +56,7 @@ class Sender:
         types = [column.type for column in table.columns]
         self._reals = [place for place, each in enumerate(types) if each == ColumnType(Kind.REAL)]
         self._texts = [place for place, each in enumerate(types) if not each.is_fixed]
-        # long rows gain nothing by company, and JSON would make them longer
+        # long rows gain nothing from a batch, and JSON would make them longer
         self._one_by_one = any(column.is_waveform for column in table.columns)
         self._packed = {place: column for place, column in enumerate(table.columns) if column.is_packed}
         self._width = sum(each.width or 0 for each in types if each.is_fixed)
@@ -68,30 +68,30 @@ class Sender:
         self._first = spool.newest
         # ids: of the last row sent live, of the last row sent of the backlog, of the last row of the backlog
         self._live = self._backlog = self._mark = 0
-        # rows of the next batch, and the id up to which rows go one by one, since a batch was refused
+        # rows of the next batch, and the id up to which rows are sent singly after a refused batch
         self._together = 16
         self._alone = 0
         self._in_a_row = 0
         self._epoch = 0
 
     def wake(self) -> None:
-        """There is something to do: a row was put, or it is time to end."""
+        """Wakes the sender: a row was put, or it must end."""
         self._wake.set()
 
     def begin(self, take_over: bool = False) -> None:
-        """Claims the table and asks where its ring stands. Raises as the connection's call does:
-        Failed when somebody else writes the table and shall not be taken over."""
+        """Claims the table and reads the position of its ring. Raises like the connection's call: Failed when
+        another writer has the table and must not be replaced."""
         name = f"{socket.gethostname()} process {os.getpid()}"
         claim = ("claim_writer", self._table, self._spool.name, name, take_over, output(int))
         (epoch,) = self._connection.call(*claim).outputs
         self._epoch = int(str(epoch))
-        # As text the time comes exactly; the driver's own datetime parameter counts 1/300 s.
+        # Text keeps the exact time; the driver's own datetime parameter has steps of 1/300 s.
         seq_no, text = self._connection.call(f"last_{self._table}", output(int), output(str)).outputs
         time = None
         if text is not None:
             moment = datetime.fromisoformat(str(text))
-            # A time of the hour that is twice, when clocks go back, is taken for the earlier one: a
-            # recording's row may then be stored twice, but none is left out.
+            # A time in the hour that occurs twice is read as the earlier one: a recording's row may then be
+            # stored twice, but none is omitted.
             time = microseconds(moment if moment.tzinfo else moment.replace(tzinfo=self._zone))
         self._spool.begin(0 if seq_no is None else int(str(seq_no)), time)
         self._rewind()
@@ -138,8 +138,8 @@ class Sender:
         return False
 
     def end(self) -> None:
-        """Reports for the last time and gives the table up. That comes before ledger and events: these may
-        take long, and the process may be waited for."""
+        """Reports for the last time and releases the table. This precedes ledger and events, which may take
+        long while others wait for the process."""
         with suppress(Interrupted):
             self._connection.attempt("report_writer", **self._status())
         self.release()
@@ -148,7 +148,7 @@ class Sender:
                 pass
 
     def release(self) -> None:
-        """Gives the table up, so that the next writer need not take it over."""
+        """Releases the table, so that the next writer need not take it over."""
         claim = (self._table, self._spool.name)
         with suppress(Interrupted, Refused, Failed):
             self._connection.attempt("release_claim", *claim, self._epoch)
@@ -208,21 +208,21 @@ class Sender:
         return self._spool.batch(self._backlog, self._mark, rows, _CHARACTERS)
 
     def _send(self, row: Spooled, late: bool) -> bool:
-        """Whether the row is done with."""
+        """Whether the row is finished."""
         moment = moment_of(row.time)
         begun = time.perf_counter()
         try:
-            # By name: the ring's columns are in another order when the facility file gained some.
+            # By name: the ring's columns have another order after columns were added to the facility file.
             readings: dict[str, Argument] = dict(zip(self._columns, self._sent(row), strict=True))
             readings |= {"seq_no": row.seq_no, "time": moment, "_epoch": self._epoch}
             try:
                 self._connection.attempt(f"put_{self._table}_claimed", **readings)
             except (ValueError, TypeError):
-                # the driver cannot send some text, an empty one for example: JSON has it
+                # the driver cannot send some texts, for example an empty one; JSON can
                 self._send_as_json(row)
         except (Refused, ValueError, TypeError) as error:
             if isinstance(error, Refused) and error.number in _PLACE_TAKEN:
-                # the clock was set back by as long as the ring takes to go round
+                # the clock was set back by the duration of one round of the ring
                 other = self._spool.renumber(row)
                 return other is not row and self._send(other, late)
             self._figures.refused += 1
@@ -245,21 +245,21 @@ class Sender:
         self._connection.attempt(f"put_{self._table}_batch", rows=text, _epoch=self._epoch)
 
     def _sent(self, row: Spooled) -> Sequence[Reading]:
-        """A row's readings as they go to the server."""
+        """A row's readings in the form for the server."""
         if not self._packed:
             return row.readings
         readings = list(row.readings)
         for place, column in self._packed.items():
             elements = readings[place]
             if elements == b"":
-                # of binary data nothing is NULL to the drivers
+                # the drivers send empty binary data as NULL
                 readings[place] = "{}"
             elif isinstance(elements, bytes) and column.byte_order == "big" and self._connection.over_tds:
                 readings[place] = swapped(elements, column)
         return readings
 
     def _send_together(self, rows: Sequence[Spooled]) -> bool:
-        """Whether the rows of the backlog are done with. When the server refuses them, they go one by one."""
+        """Whether the rows of the backlog are finished. If the server refuses them, they are sent singly."""
         begun = time.perf_counter()
         text = self._as_json(rows)
         try:
@@ -268,7 +268,7 @@ class Sender:
             self._alone = rows[-1].id
             return False
         except Interrupted as why:
-            # not again as many: it may be their number that the server cannot cope with
+            # fewer next time: their number may be the problem
             self._together = max(2, self._together // 2)
             self._interrupted(why)
             return False
@@ -287,7 +287,7 @@ class Sender:
         return json.dumps([self._object(row) for row in rows], separators=(",", ":"))
 
     def _object(self, row: Spooled) -> dict[str, Reading]:
-        """A row as the batch's procedure reads it: to the same values as if it had come by itself."""
+        """A row in the form of the batch's procedure, with the same values as in a single call."""
         readings = list(row.readings)
         for place in self._reals:
             value = readings[place]
@@ -305,7 +305,7 @@ class Sender:
         return {"seq_no": row.seq_no, "time": moment, **dict(zip(self._columns, readings, strict=True))}
 
     def _stored(self, rows: Sequence[Spooled], late: bool) -> None:
-        """The server has these rows."""
+        """The server has stored these rows."""
         for row in rows:
             self._spool.acknowledge(row, late)
             self._figures.bytes += self._width + sum(_length(row.readings[place]) for place in self._texts)
@@ -321,7 +321,7 @@ class Sender:
         self._rewind()
 
     def _rewind(self) -> None:
-        """Declares all waiting rows but the newest as the backlog."""
+        """Declares all waiting rows except the newest as the backlog."""
         self._spool.settle()
         self._mark = self._live = self._spool.newest - 1
         self._backlog = 0

@@ -1,13 +1,13 @@
-"""The queue on disk between a source and the server: one SQLite file a table.
+"""The queue on disk between a source and the server: one SQLite file per table.
 
 A row that `put` has taken survives kill -9 and a power failure, and stays until the server has acknowledged
 it. Its seq_no is assigned by `put`: however late and however often it is sent, the server recognizes it. The
 file also holds the writer's records, written in the same transactions: numbers of rows by the hour
 (`ledger`), events (`event`), and rows that the server refused for their content (`refused`).
 
-Each row has a checksum: a row whose bytes the disk has changed is laid aside in `refused`. A file that is
-damaged as a whole is renamed, and the spool goes on in a new one with the rows that can be read. Both are
-events (`damaged`), and the ledger counts the rows among the thinned ones.
+Each row has a checksum: a row with damaged bytes is moved to `refused`. A damaged file is renamed, and the
+spool continues in a new one with all readable rows. Both are events (`damaged`), and the ledger counts lost
+rows as thinned.
 
 When the budget or the disk is full, the older half of the rows is thinned from its oldest row on: one row in
 2 is kept, then one in 4, 8 and so on, as the time that it covers grows. So the newest rows are complete, and
@@ -49,15 +49,15 @@ _Result = TypeVar("_Result")
 GiB = 2**30
 LEAST_BUDGET = 2**20
 
-# Acknowledged rows that are removed together at the latest.
+# Maximum number of acknowledged rows before they are removed.
 _TOGETHER = 256
-# Rows kept in memory while the disk takes nothing at all.
+# Rows kept in memory while the disk accepts no writes.
 _MOST_HELD = 1000
 
 
 class Spooled(NamedTuple):
     """A row on its way: `id` counts the rows put, `time` is in microseconds since 1970, `seq_no` is None
-    until the server was asked where to go on."""
+    until the server's position is known."""
 
     id: int
     time: int
@@ -68,8 +68,7 @@ class Spooled(NamedTuple):
 def _locked(
     method: Callable[Concatenate["Spool", _Arguments], _Result],
 ) -> Callable[Concatenate["Spool", _Arguments], _Result]:
-    """Does the work of a method with the lock held, and once more in a new file when the file turns out to be
-    damaged."""
+    """Runs a method with the lock held, and again with a new file if the file is damaged."""
 
     @wraps(method)
     def done(spool: "Spool", /, *arguments: _Arguments.args, **named: _Arguments.kwargs) -> _Result:
@@ -88,8 +87,8 @@ def _locked(
 class Spool:
     """A table's queue, for one process, which may use it from several threads.
 
-    `rows` is the size of the ring, `columns` are the names of the data columns, `budget` is in bytes.
-    Raises SpoolError when another process has it, it is another table's, or has rows of columns now gone.
+    `rows` is the size of the ring, `columns` are the names of the data columns, `budget` is in bytes. Raises
+    SpoolError if another process has it, it belongs to another table, or it has rows of removed columns.
     """
 
     def __init__(
@@ -108,15 +107,15 @@ class Spool:
         self._budget = budget
         self._former = former
         self._lock = threading.RLock()
-        # rows that the disk has not taken yet, and how many such were given up, by their hour
+        # rows that are not on the disk yet, and the number of dropped ones by hour
         self._held: list[tuple[int, str | bytes]] = []
         self._given_up: Counter[int] = Counter()
-        # rows acknowledged that are still in the file: their times, and whether they came late
+        # acknowledged rows that are still in the file: their times, and whether they were late
         self._done: dict[int, tuple[int, bool]] = {}
         self._repeated = 0
         # ids from the first to the last row that is being sent
         self._in_flight = range(0)
-        # ids of rows that may be on the server, though it never said so
+        # ids of rows that the server may have stored without an acknowledgement
         self._doubtful: set[int] = set()
         self.depth = 0
         """rows not yet acknowledged"""
@@ -161,11 +160,11 @@ class Spool:
     # --- the source's side ---
 
     def put(self, time: int, readings: Sequence[Reading]) -> None:
-        """Takes a row for good; `time` in microseconds since 1970. It never waits for the server. On a full
-        disk it makes room, and at worst keeps some rows in memory until there is some."""
+        """Stores a row durably; `time` in microseconds since 1970. It never waits for the server. On a full
+        disk it makes room, and if that fails keeps some rows in memory."""
         content = stored(readings)
         if isinstance(content, str):
-            # no surrogate: nothing could store it
+            # no surrogates, which cannot be stored
             content.encode()
         with self._lock:
             self._held.append((time, content))
@@ -189,10 +188,10 @@ class Spool:
 
     @_locked
     def begin(self, seq_no: int, time: int | None) -> None:
-        """Hears the server's latest row: 0 and None for a ring never written.
+        """Takes the server's latest row: 0 and None for an empty ring.
 
-        A new spool's rows are numbered now. Another one goes on at the server's number when that row is
-        later than its own, for then somebody else has written meanwhile.
+        A new spool's rows are numbered now. Another one continues after the server's number if that row is
+        later than its own, because another writer has written meanwhile.
         """
         later = time is not None and (self.time is None or time > self.time)
         if self.seq_no is not None and not later:
@@ -252,7 +251,8 @@ class Spool:
 
     @_locked
     def acknowledge(self, row: Spooled, late: bool = False) -> None:
-        """The server has the row: it goes with the next row put, or at `settle`. `late`: overtaken."""
+        """The server has the row: it is removed with the next put, or at `settle`. `late`: later rows arrived
+        before."""
         if row.id not in self._done:
             self._doubtful.discard(row.id)
             self._done[row.id] = row.time, late
@@ -262,13 +262,13 @@ class Spool:
 
     @_locked
     def renumber(self, row: Spooled) -> Spooled:
-        """Gives a row the next place of the ring: at its own there is another row of this time."""
+        """Gives a row the next place of the ring: its own place has another row of this time."""
         other = row._replace(seq_no=(row.seq_no or 0) % self._rows + 1)
         return other if self._commit(lambda: self._number(other.id, other.seq_no)) else row
 
     @_locked
     def refuse(self, row: Spooled, reason: str) -> None:
-        """The server will never take the row: it is laid aside."""
+        """The server will never accept the row: it is moved to `refused`."""
 
         def lay_aside() -> None:
             self._sql(
@@ -307,7 +307,7 @@ class Spool:
         waiting = self._sql("select id, time, seq_no, readings, crc from row order by id")
         return next((row[1] for row in waiting if row[0] not in self._done and self._is_sound(row)), None)
 
-    # --- the books ---
+    # --- the ledger ---
 
     @_locked
     def hours(self) -> list[Hour]:
@@ -377,7 +377,7 @@ class Spool:
         return checksum(self._seal, *row[:-1]) == row[-1]
 
     def _number(self, row: int, seq_no: int | None) -> None:
-        """Gives a row a place of the ring."""
+        """Gives a row a place in the ring."""
         query = "select id, time, seq_no, readings, crc from row where id = ?"
         found = self._sql(query, row).fetchone()
         if self._is_sound(found):
@@ -385,8 +385,8 @@ class Spool:
             self._sql("update row set seq_no = ?, crc = ? where id = ?", seq_no, crc, row)
 
     def _commit(self, work: Callable[[], object] | None = None) -> bool:
-        """Does some work, and what waits to be written, in one transaction. False when there is no room for
-        it: nothing was done then."""
+        """Does some work, and writes the waiting rows, in one transaction. False if there is no room: nothing
+        was done then."""
         try:
             self._sql("begin immediate")
             for row, (moment, late) in self._done.items():
@@ -439,7 +439,7 @@ class Spool:
         self._keep_count()
         return True
 
-    # --- when it is damaged ---
+    # --- damage ---
 
     def _keep_count(self) -> None:
         """Writes the count of the rows."""
@@ -449,7 +449,7 @@ class Spool:
             self._count_file.write(self._count)
 
     def _lay_aside(self, wrong: Sequence[Row]) -> None:
-        """Keeps rows whose checksums are wrong out of the way."""
+        """Moves rows with wrong checksums aside."""
         moments = [row[1] if self._books.has_hour(row[1]) else self.time or 0 for row in wrong]
         words = f"rows were damaged on the disk: they are in the table refused of {self.file}"
 
@@ -471,7 +471,7 @@ class Spool:
             self._keep_count()
 
     def _rescue(self, error: sqlite3.DatabaseError) -> None:
-        """Goes on in a new file with the rows that can be read from the damaged one."""
+        """Continues in a new file with the readable rows of the damaged one."""
         self._close()
         count = self._count
         wanted = (
@@ -489,7 +489,7 @@ class Spool:
         self._account(words, rescued.behind, lost, self.time)
 
     def _compare(self) -> None:
-        """Finds by the count of the rows whether the spool has lost some."""
+        """Compares the count of the rows with the spool, to detect lost rows."""
         count = self._count
         if count is None:
             return
@@ -506,8 +506,8 @@ class Spool:
     def _account(
         self, words: str, behind: int, lost: int, since: int | None, until: int | None = None
     ) -> None:
-        """Records a damage: `behind` rows are not in the books, `lost` were not acknowledged. Their times are
-        from `since` to `until`."""
+        """Records a damage: `behind` rows are not in the ledger, `lost` were not acknowledged. Their times
+        are from `since` to `until`."""
         until = until or self.time or time.time_ns() // 1000
         since = until if since is None else since
         rows = max(behind, lost)
@@ -523,10 +523,10 @@ class Spool:
         self.thinned += lost
         log.warning("%s: %s; %d rows are lost", self._state.table, words, lost)
 
-    # --- when it is full ---
+    # --- a full spool ---
 
     def _thin(self) -> bool:
-        """Drops rows of the next stretch on the way through the older half."""
+        """Drops rows of the next part of the older half."""
         dropped = 0
 
         def thin() -> None:

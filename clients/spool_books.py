@@ -14,14 +14,14 @@ from ringlog.clients.spool_file import EVENT, LEDGER, seal_of
 # Events that are sent by one call.
 EVENTS = 500
 
-# Hours whose figures the server has are kept this long: late rows find theirs.
+# Hours that the server has are kept this long, for late rows.
 _KEPT = 14 * 24 * HOUR
-# What datetime can represent, in microseconds since 1970. A time outside it comes from a damaged file.
+# The range of datetime, in microseconds since 1970. A time outside it comes from a damaged file.
 _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_000_000
 
 
 class Hour(NamedTuple):
-    """A writer's books of an hour; rows belong to the hour of their time.
+    """A writer's ledger of an hour; rows belong to the hour of their time.
 
     Every row produced is acknowledged, thinned or refused, or is still in the spool.
     """
@@ -33,13 +33,13 @@ class Hour(NamedTuple):
     thinned: int
     refused: int
     late: int
-    """rows that came to the server after later ones"""
+    """rows that reached the server after later ones"""
     repeated: int
     """calls sent again because no answer came"""
 
 
 Stored: TypeAlias = tuple[Any, ...]
-"""an hour or an event as it is in the file: its checksum is the last"""
+"""an hour or an event in the form of the file: its checksum is the last value"""
 
 _HOURS = f"select {LEDGER}, crc from ledger"
 _NO_HOUR = Hour(0, 0, 0, 0, 0, 0, 0)
@@ -90,7 +90,7 @@ class Books:
         self._seal(added.lastrowid, *event)
 
     def note_anew(self, kind: str, moment: int, words: str, until: int | None, rows: int | None) -> None:
-        """As `note`, by a number that is above all former ones, also those that the file has lost."""
+        """Like `note`, with a number above all former ones, also those that the file has lost."""
         event = (moment, until, kind, rows, words)
         (last,) = self._db.execute("select coalesce(max(id), 0) from event").fetchone()
         (used,) = self._db.execute(
@@ -121,7 +121,7 @@ class Books:
         return [Hour(*each[:-1]) for each in changed if _is_sound(each)], _damaged(changed)
 
     def lay_aside_hours(self, damaged: Sequence[Stored]) -> None:
-        """Makes events of hours that are damaged, which count anew."""
+        """Makes events of damaged hours, which start again at 0."""
         for each in damaged:
             self._db.execute("delete from ledger where hour is ?", each[:1])
             self._note_damage("the figures of an hour were damaged on the disk, and count anew", Hour, each)
@@ -141,7 +141,7 @@ class Books:
         return [Event(*each[:-1]) for each in unsent if _is_sound(each)], _damaged(unsent)
 
     def lay_aside_events(self, damaged: Sequence[Stored]) -> None:
-        """Makes other events of those that are damaged."""
+        """Replaces damaged events by events about the damage."""
         for each in damaged:
             self._db.execute("delete from event where id is ?", each[:1])
             self._note_damage("an event was damaged on the disk", Event, each)

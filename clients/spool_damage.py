@@ -28,7 +28,7 @@ from ringlog.clients.spool_file import (
 
 # The first bytes of each file of SQLite: its name, pages of 4096 bytes, WAL.
 _HEADER = b"SQLite format 3\0" + struct.pack(">HBBBBBB", PAGE, 2, 2, 0, 64, 32, 32)
-# A row of a file may be of an id above the last one known.
+# Distance by which a row's id may exceed the last known one.
 _BEYOND = 10_000
 
 _KEPT = struct.Struct("<32sqqqqI")
@@ -48,8 +48,8 @@ class Count(NamedTuple):
 
 
 class CountFile:
-    """A spool's count in a file of its own, `<table>.spool-count`: what happens to the spool's files does not
-    happen to it. It is not synced: after a power failure it may be behind the spool, never ahead."""
+    """A spool's count in a separate file, `<table>.spool-count`, which damage of the spool's files does not
+    affect. It is not synced: after a power failure it may be behind the spool, never ahead."""
 
     def __init__(self, file: Path) -> None:
         self._file = os.open(_counted(file), os.O_RDWR | os.O_CREAT, 0o600)
@@ -57,7 +57,7 @@ class CountFile:
     def write(self, count: Count) -> None:
         kept = (count.spool.encode(), *count[1:])
         content = _KEPT.pack(*kept, crc32(repr(kept).encode()))
-        # on a full disk the spool goes on without
+        # on a full disk the spool continues without it
         with suppress(OSError):
             os.pwrite(self._file, content, 0)
 
@@ -66,7 +66,7 @@ class CountFile:
 
 
 def read_count(file: Path) -> Count | None:
-    """The count of a spool's rows; None where there is none."""
+    """The count of a spool's rows; None if it is missing."""
     with suppress(FileNotFoundError, struct.error):
         *kept, crc = _KEPT.unpack(_counted(file).read_bytes())
         if crc32(repr((*kept,)).encode()) == crc:
@@ -79,8 +79,8 @@ def _counted(file: Path) -> Path:
 
 
 class Rescued(NamedTuple):
-    """What became of a damaged file: where it is now, how many of its rows are in the new one, how many are
-    laid aside there since their checksums are wrong, and how many its books do not know of."""
+    """The result of a repair: the damaged file's new path, the number of its rows in the new file, of rows
+    moved aside there for wrong checksums, and of rows missing in its ledger."""
 
     aside: Path
     rows: int
@@ -89,10 +89,10 @@ class Rescued(NamedTuple):
 
 
 def rescue(file: Path, wanted: State, newest: int) -> Rescued:
-    """Puts a new file with all that can be read in the place of a damaged one, which is renamed.
+    """Replaces a damaged file, which is renamed, by a new one with all readable rows.
 
-    `wanted` is the state where the file's own cannot be read or is an older one, `newest` the id of the row
-    put last. Raises SpoolError.
+    `wanted` is the state to use if the file's own cannot be read or is older, `newest` the id of the latest
+    row. Raises SpoolError.
     """
     fresh = file.with_name(file.name + "-new")
     aside = file.with_name(f"{file.name}-damaged-{time.strftime('%Y%m%dT%H%M%S')}")
@@ -142,7 +142,7 @@ def _state_of(old: sqlite3.Connection, wanted: State) -> State:
 
 
 def finish_rescue(file: Path) -> None:
-    """Gives a new file its name, where the process died before it could."""
+    """Renames a new file if the process died before it could."""
     fresh = file.with_name(file.name + "-new")
     if fresh.exists() and not file.exists():
         fresh.rename(file)
@@ -153,10 +153,10 @@ def _log_of(file: Path) -> Path:
 
 
 def _opened(file: Path) -> sqlite3.Connection:
-    """A connection to a damaged file that reads what it can."""
+    """A connection to a damaged file that reads as much as possible."""
     db = connect(file)
     try:
-        # SQLite refuses a file that is shorter than it says, but not so
+        # SQLite refuses a file that is shorter than its header says, except in this mode
         db.execute("pragma writable_schema = on")
         db.execute("select 1 from sqlite_schema").fetchone()
     except UNREADABLE as error:

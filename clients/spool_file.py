@@ -17,9 +17,9 @@ from ringlog.clients.readings import restored, stored
 PAGE = 4096
 """bytes"""
 DAMAGED = "damaged on the disk: its checksum is wrong"
-"""why a row is laid aside"""
+"""the reason why a row is moved aside"""
 
-# A file of up to so many bytes is checked as a whole when it is opened.
+# A file of up to this size in bytes is checked completely when it is opened.
 _CHECKED = 64 * 2**20
 
 TABLES = (
@@ -47,12 +47,12 @@ UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 
 
 class SpoolError(Exception):
-    """A spool that cannot be opened; the message says why and what to do."""
+    """A spool cannot be opened; the message has the reason and the remedy."""
 
 
 class State(NamedTuple):
-    """What a spool knows of itself: id, seq_no and time are those of the row put last; `columns` are the
-    names of the data columns in JSON."""
+    """The state of a spool: id, seq_no and time of the latest row; `columns` are the names of the data
+    columns in JSON."""
 
     spool: str
     table: str
@@ -67,7 +67,7 @@ class State(NamedTuple):
 
     @property
     def seal(self) -> int:
-        """The checksum that those of the rows go on from: readings belong to these columns."""
+        """The initial value of the rows' checksums, which includes the names of the columns."""
         return crc32(self.columns.encode())
 
     def store(self, db: sqlite3.Connection) -> None:
@@ -104,7 +104,7 @@ def seal_of(*values: object) -> int:
 
 
 class Former(NamedTuple):
-    """What a table and its columns were called before."""
+    """The former names of a table and its columns."""
 
     table: str | None = None
     columns: Mapping[str, str] = MappingProxyType({})
@@ -120,7 +120,7 @@ def open_file(file: Path, state: State, log: int, former: Former = Former()) -> 
     db = None
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # readings are not for everybody; SQLite gives its log the rights of the file
+        # readings are private; SQLite gives its log the file's permissions
         os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
         file.chmod(0o600)
         db = connect(file)

@@ -14,7 +14,7 @@ _RETRY = 30.0
 
 
 class NoRoomError(Exception):
-    """There is nothing left to thin."""
+    """No row is left to thin."""
 
 
 def log_bytes(budget: int) -> int:
@@ -44,7 +44,7 @@ class Room:
         return (self._number("pragma page_count") - free) * PAGE + more > self._budget
 
     def disk_is_full(self) -> None:
-        """SQLite has met a full disk: the reserve is given up, for the log to come home."""
+        """SQLite has found the disk full: the reserve is freed for the checkpoint of the log."""
         self._full_until = time.monotonic() + _RETRY
         self._reserve.unlink(missing_ok=True)
         with suppress(sqlite3.OperationalError):
@@ -57,7 +57,7 @@ class Room:
         return int(self._db.execute(query).fetchone()[0])
 
     def _keep_reserve(self) -> None:
-        """Holds some of the disk: enough to bring the log home, so that removing rows needs nothing more."""
+        """Reserves disk space: enough for the checkpoint of the log, so that removing rows needs no more."""
         if self._reserve.exists():
             return
         try:
@@ -76,7 +76,7 @@ class Thinning:
 
     def __init__(self, db: sqlite3.Connection, budget: int) -> None:
         self._db = db
-        # rows looked at in one step: few enough for the log, and for a source that waits
+        # rows examined in one step: few enough for the log, and for a waiting source
         self._stretch = log_bytes(budget) // 4 // PAGE
         # the pass has reached the row of the first id and ends at the second
         self._passed = self._middle = 0

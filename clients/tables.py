@@ -45,8 +45,8 @@ def engine(
 
 
 def tables(source: str | Path | Facility | sa.Engine) -> sa.MetaData:
-    """The tables `online.<table>` and `log.<table>` of a facility file, or of the database that an engine
-    leads to, as its registry has them.
+    """The tables `online.<table>` and `log.<table>` of a facility file, or of the registry of an engine's
+    database.
 
     Raises FacilityError for a file, the driver's errors for a database.
     """

@@ -11,10 +11,9 @@ _DOUBLE = {"value": "double[]"}
 
 
 def with_arrays(driver: Driver, connection: Connection, procedure: str, answer: Answer) -> Answer:
-    """The answer of a reading procedure with its packed waveforms as numpy arrays; as it is where numpy is
-    not installed, or for a procedure that is none of ringlog's for reading.
-
-    What the binary columns hold is asked of the server: their types, and the byte order of the facility.
+    """The answer of a reading procedure with its packed waveforms as numpy arrays; unchanged if numpy is not
+    installed, or for other procedures than ringlog's for reading. The server is queried for the types of
+    binary columns and the facility's byte order.
     """
     if not any(isinstance(value, bytes) for row in answer.rows for value in row):
         return answer

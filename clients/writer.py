@@ -1,4 +1,4 @@
-"""A writer for a program of one's own: rows go to a spool on disk, and a thread sends them to the server."""
+"""A writer for your own program: rows go to a spool on disk, and a thread sends them to the server."""
 
 import logging
 import threading
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 # Seconds between two reports of a writer.
 _REPORT_EVERY = 30.0
-# Seconds in which a writer that ends sends what waits, and then gives its table up and reports: on a busy
+# Seconds in which an ending writer sends waiting rows, and then releases its table and reports: on a busy
 # machine one answer may take seconds.
 GRACE = 8.0
 
@@ -36,7 +36,7 @@ class Writer:
     """Writes one table. `put` never waits for the server: a thread sends the spool's rows.
 
     `spool` is the folder of spools, one file a table; `budget` is in bytes a table. A second writer of the
-    same spool is a SpoolError. Used as a context manager it sends what it can before it ends; the rest stays
+    same spool is a SpoolError. Used as a context manager it sends waiting rows before it ends; the rest stays
     in the spool for the next time.
     """
 
@@ -60,7 +60,7 @@ class Writer:
         self.table = table
         self.figures: Figures = Counts() if figures is None else figures
         self.error: Exception | None = None
-        """why nothing is sent any more"""
+        """the reason why sending has stopped"""
         columns = [column.name for column in table.columns]
         self._places = {name: place for place, name in enumerate(columns)}
         file = spool_file(spool, address, table.name)
@@ -105,7 +105,7 @@ class Writer:
         raise LookupError(f"facility {loaded.name} has no table {table}")
 
     def put(self, time: datetime, **readings: Any) -> None:
-        """Takes a row, which is on disk when this returns. Columns left out have no reading. A waveform is a
+        """Takes a row, which is on disk when this returns. Omitted columns have no reading. A waveform is a
         numpy array, a sequence of numbers, or their packed bytes.
 
         Raises TypeError for a time without a zone or a column the table does not have, and TypeError or
@@ -147,7 +147,7 @@ class Writer:
 
     @property
     def began(self) -> bool:
-        """Whether the server has said where its ring stands."""
+        """Whether the position of the server's ring is known."""
         return self._began.is_set()
 
     @property
@@ -161,8 +161,8 @@ class Writer:
         return self._spool.depth
 
     def drain(self, seconds: float) -> bool:
-        """Waits until the server has every row; False when it had not, or cannot be reached. A connection
-        that has just been cut is made again first."""
+        """Waits until the server has every row; False if it does not get them in time, or cannot be reached.
+        A broken connection is opened again first."""
         until = time.monotonic() + seconds
         while self.waiting and self._thread.is_alive() and not self._connection.gone:
             if time.monotonic() > until:
@@ -171,8 +171,8 @@ class Writer:
         return not self.waiting
 
     def close(self, grace: float = GRACE) -> None:
-        """Sends for at most so many seconds what waits, and ends within as many again. Logs a warning of rows
-        that remain in the spool."""
+        """Sends waiting rows for at most so many seconds, and ends within the same time again. Logs a warning
+        about rows that remain in the spool."""
         self.drain(grace)
         self._stop.set()
         self._sender.wake()
@@ -180,7 +180,7 @@ class Writer:
         if waiting := self.waiting:
             rows = "1 row waits" if waiting == 1 else f"{waiting} rows wait"
             log.warning("%s: %s in %s for the next writer", self.table.name, rows, self._spool.file)
-        # a thread that still waits for an answer has the spool; the row is sent again next time
+        # a thread that still waits for an answer uses the spool; the row is sent again next time
         if not self._thread.is_alive():
             self._connection.close()
             self._spool.close()

@@ -1,4 +1,4 @@
-"""Files of acknowledged rows, for tests that check that acknowledged rows are stored."""
+"""Files of acknowledged rows, for tests that look for these rows in the database."""
 
 import os
 import struct

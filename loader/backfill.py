@@ -54,7 +54,7 @@ def backfill(
     files, tables = _files(facility, source, names)
     connect(address, password).close()
     own = {
-        # of several machines the one that takes rows
+        # of several machines the one that accepts writes
         "target_session_attrs": "read-write",
         "user": address.user,
         "password": password,
@@ -95,7 +95,7 @@ def _try(node: str, conninfo: str) -> None:
 def _files(
     facility: Facility, source: str, names: str | None
 ) -> tuple[dict[str, Sequence[Path]], Sequence[Table]]:
-    """The files of each table that has some, or of those that are named."""
+    """The files of each table that has some, or of the named tables."""
     kind, _, folder = source.partition(":")
     if kind not in _KINDS or not folder:
         raise LoadError("--backfill imports files: --source csv:DIR or parquet:DIR")
@@ -122,7 +122,7 @@ def _files(
 
 @contextmanager
 def _stopping(imports: "Imports") -> Iterator[None]:
-    """Lets SIGINT and SIGTERM end the imports after the blocks that are under way."""
+    """Makes SIGINT and SIGTERM end the imports after their current blocks."""
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         imports.stop()

@@ -43,7 +43,7 @@ from ringlog.schema.facility_file import FacilityError, load_facility
 log = logging.getLogger(__name__)
 
 _REFRESH = 0.5
-# A failure of all tables has one reason: the messages of some are enough.
+# A failure of all tables has one reason: some of the messages are enough.
 _MOST_FAILURES = 3
 MiB = 2**20
 
@@ -209,7 +209,7 @@ def reload(spool: Spool = None) -> None:
 
 
 def default_spool() -> Path:
-    """$RINGLOG_SPOOL, else /var/spool/ringlog for root, the user's own state folder for everyone else."""
+    """$RINGLOG_SPOOL; without it /var/spool/ringlog for root, and the user's own state folder for others."""
     if folder := os.environ.get("RINGLOG_SPOOL"):
         return Path(folder)
     if os.geteuid() == 0:
@@ -218,9 +218,9 @@ def default_spool() -> Path:
 
 
 def _check(address: Address, password: str, tables: Sequence[Table]) -> None:
-    """Finds out before any process starts whether the login, the tables and the rights are there.
+    """Checks the login, the tables and the rights before any process starts.
 
-    A server that is away is no reason not to start: the writers' rows wait for it.
+    If the server cannot be reached the writers start nevertheless, and keep their rows.
     """
     try:
         connection = connect(address, password)
@@ -257,7 +257,7 @@ def _run(
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup asks for this
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # set by nohup
         signal.signal(signal.SIGHUP, hang_up)
     with ExitStack() as stack:
         supervisor = Supervisor([Job(writer.table.name, writer.run) for writer in writers], processes)
@@ -307,7 +307,7 @@ def _run(
 
 
 def _counting(where: tuple[str, int], statistics: Mapping[str, Statistics]) -> Supervisor:
-    """The process that serves Prometheus; it is restarted as the writers are."""
+    """The process that serves Prometheus; it is restarted like the writers."""
     # imported here: only this option needs it
     from ringlog.loader.metrics import Endpoint
 

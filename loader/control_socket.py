@@ -1,4 +1,4 @@
-"""A socket beside the spools, by which `ringlog reload` reaches all `ringlog load` processes that use
+"""A socket in the folder of spools, by which `ringlog reload` reaches all `ringlog load` processes that use
 them."""
 
 import json
@@ -22,13 +22,13 @@ class ControlSocket:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._file = folder / f"load-{os.getpid()}.socket"
-        # it is found under its name when it listens: one that does not is taken for that of a killed process
+        # it gets its name after it listens: a socket that does not listen counts as left by a killed process
         made = self._file.with_suffix(".new")
         made.unlink(missing_ok=True)
         self._socket = socket.socket(socket.AF_UNIX)
         with _short(made) as name:
             self._socket.bind(name)
-        # for accounts that may write the folder's spools
+        # accessible to accounts that may write the folder's spools
         made.chmod(0o600)
         self._socket.listen()
         self._socket.setblocking(False)
@@ -68,7 +68,7 @@ def ring(folder: Path) -> Iterator[tuple[int, Reloaded]]:
                 with _short(file) as name:
                     caller.connect(name)
             except (ConnectionRefusedError, FileNotFoundError):
-                # of one that was killed
+                # left by a killed process
                 file.unlink(missing_ok=True)
                 continue
             text = b"".join(iter(lambda: caller.recv(65536), b""))
@@ -78,7 +78,7 @@ def ring(folder: Path) -> Iterator[tuple[int, Reloaded]]:
 
 @contextmanager
 def _short(file: Path) -> Iterator[str]:
-    """A name of the file that fits the 107 bytes of a socket's address."""
+    """A name of the file within the 107 bytes of a socket's address."""
     folder = os.open(file.parent, os.O_PATH)
     try:
         yield f"/proc/self/fd/{folder}/{file.name}"

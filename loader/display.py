@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 # Rates are means over this many seconds: as long as the slowest cycles.
 _WINDOW = 30.0
 _LINE_EVERY = 10.0
-# Papers/004 counts 4 bytes a value.
+# Papers/004 counts 4 bytes per value.
 _VALUE_BYTES = 4
 
 _COLOURS = {
@@ -51,7 +51,7 @@ class Board:
         self._past: deque[tuple[float, dict[str, int]]] = deque()
 
     def rates(self) -> dict[str, float]:
-        """Acknowledged rows per second of each table; to be asked regularly."""
+        """Acknowledged rows per second of each table; call it regularly."""
         moment = time.monotonic()
         counts = {name: one.acknowledged for name, one in self._statistics.items()}
         while self._past and self._past[0][0] < moment - _WINDOW:
@@ -117,7 +117,7 @@ class Board:
 
 
 def _troubles(statistics: Collection[Statistics]) -> list[str]:
-    """The numbers of failures and losses, as far as there are any."""
+    """The numbers of failures and losses above 0."""
     counts = {
         "refused": sum(one.refused for one in statistics),
         "thinned": sum(one.thinned for one in statistics),
@@ -126,7 +126,7 @@ def _troubles(statistics: Collection[Statistics]) -> list[str]:
         "skipped": sum(one.skipped for one in statistics),
         "dropped": sum(one.dropped for one in statistics),
         "late": sum(one.late for one in statistics),
-        # a row on its way is no trouble
+        # a row that is being sent is not a problem
         "waiting": sum(one.spooled for one in statistics if one.spooled > 1),
         "restarted": sum(one.restarts for one in statistics),
     }
@@ -142,7 +142,7 @@ class Display(Protocol):
 
 
 class LiveDisplay:
-    """A table that stays in its place. Without a thread of its own: processes are forked meanwhile."""
+    """A table at a fixed place of the terminal, without a thread, because processes are forked meanwhile."""
 
     def __init__(self, board: Board, console: Console) -> None:
         self._board = board

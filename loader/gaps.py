@@ -5,9 +5,9 @@ import time
 from ringlog.loader.schedule import SECOND, now
 from ringlog.loader.sources import Note
 
-# Seconds that the wall clock may move against the monotonic one before it counts as set.
+# Seconds that the wall clock may differ from the monotonic one before it counts as changed.
 _CLOCK = 1.0
-# Seconds within which two looks, one at each clock, are of the same moment.
+# Seconds within which readings of both clocks count as simultaneous.
 _SAME = 0.1
 
 
@@ -23,16 +23,16 @@ class Gaps:
         self._live = live
         self._previous = before
         self._seen: tuple[int, float] | None = None
-        # rows to come that may have times from both sides of a change of the clock
+        # further rows that may have times from before or after a change of the clock
         self._astride = 0
         self._note = note
 
     def expect(self, longest: float | None) -> None:
-        """Rows are so far apart at most from now on."""
+        """Sets the longest time between rows from now on."""
         self._longest = longest
 
     def see(self, moment: int) -> None:
-        """Looks at the next row's time."""
+        """Checks the next row's time."""
         previous, self._previous = self._previous, moment
         passed = self._passed() if self._live else None
         if previous is None:
@@ -58,7 +58,7 @@ class Gaps:
             way = "ahead" if wall > unchanged else "back"
             words = f"the clock was set {way} by {abs(wall - unchanged) / SECOND:.1f} s"
             self._note("clock", min(unchanged, wall), words, max(unchanged, wall), None)
-            # this row may have got its time before, and the next one the first time after
+            # this row may have a time from before the change, and the next one the first time after it
             self._astride = 2
         return passed
 

@@ -35,10 +35,10 @@ _TWICE = "23505"
 _PASSING = frozenset({"25006", "40001", "40P01", _LOCKED, _TWICE, "53300", "57P01", "57P02", "57P03"})
 """SQLSTATEs of temporary errors."""
 _ATTEMPTS = 5
-"""of a block that PostgreSQL refuses for such a reason"""
+"""attempts for a block that PostgreSQL refuses for such a reason"""
 _PAUSE = 1.0  # seconds
 _SHORT = 2.0  # seconds
-"""in which a round of housekeeping is over, unless it merges or archives weeks"""
+"""seconds in which a round of housekeeping ends, unless it archives weeks"""
 
 
 _Item = TypeVar("_Item")
@@ -54,10 +54,10 @@ class Progress:
     repeated: int = 0
     refused: int = 0
     skipped: int = 0
-    """rows that an earlier run had taken"""
+    """rows taken by an earlier run"""
     part: float = 0.0
     trouble: str = ""
-    """why it waits"""
+    """the reason why it waits"""
     failure: str = ""
     """the error that has ended it"""
     ended: bool = False
@@ -69,7 +69,7 @@ class Progress:
 
 
 class Stopped(Exception):
-    """The import was asked to end."""
+    """The import was requested to end."""
 
 
 class Imports:
@@ -93,7 +93,7 @@ class Imports:
         ]
 
     def running(self, at_a_time: int, pause: float) -> Iterator[None]:
-        """Runs them all; gives the caller a turn every `pause` seconds until they have ended."""
+        """Runs all of them; yields to the caller every `pause` seconds until they have ended."""
         with ThreadPoolExecutor(at_a_time) as pool:
             try:
                 runs = [pool.submit(each.run) for each in self._imports]
@@ -106,7 +106,7 @@ class Imports:
                 self._stop.set()
 
     def stop(self) -> None:
-        """Ends them after the blocks that are under way."""
+        """Ends them after their current blocks."""
         self._stop.set()
 
 
@@ -129,10 +129,10 @@ class _Import:
         self._sizes = [file.stat().st_size for file in files]
         self._weeks: set[datetime] = set()
         self._waits = True
-        """whether housekeeping is waited for: once, since it may have much to do"""
+        """whether to wait for housekeeping: only once, because it may take long"""
 
     def run(self) -> None:
-        """Imports the files one after another. The progress has the error that ends it."""
+        """Imports the files one after another. An error that ends the import is stored in the progress."""
         try:
             for number, file in enumerate(self._files):
                 self._again_and_again(file, number)
@@ -179,7 +179,7 @@ class _Import:
         if ended:
             return
         file = File(path, self._table, self._zone)
-        # the next block is read and converted while PostgreSQL has one
+        # the next block is read and converted while PostgreSQL stores one
         with closing(_ahead((block, file.place) for block in file.blocks(taken))) as blocks:
             for block, place in blocks:
                 if self._stop.is_set():
@@ -196,7 +196,7 @@ class _Import:
     def _take(
         self, connection: Connection, name: str, block: pa.RecordBatch, base: int, taken: int, numbered: bool
     ) -> tuple[int, int, int]:
-        """Stores the block that comes after so many rows of a file."""
+        """Stores the block after so many rows of a file."""
         if not numbered:
             places = pa.array(range(base + taken, base + taken + block.num_rows), pa.int64())
             rows = pa.scalar(self._table.rows, pa.int64())
@@ -216,14 +216,14 @@ class _Import:
         )
         stored, repeated, refused = _answer(connection, call)
         if last:
-            # the weeks that were made
+            # the created weeks
             _run(connection, sql.SQL("notify {}").format(sql.Identifier(CHANNEL)))
         connection.commit()
         return stored, repeated, refused
 
     def _make_weeks(self, connection: Connection, times: pa.Array) -> None:
-        """Makes the partitions for rows of these times. What cannot be made now is made by housekeeping, with
-        the rows that wait for it in the default partition."""
+        """Makes the partitions for rows of these times. Housekeeping makes those that cannot be made now;
+        until then their rows are in the default partition."""
         weeks = pc.unique(pc.floor_temporal(times, unit="week")).to_pylist()
         missing = [week for week in weeks if week not in self._weeks]
         if not missing:
@@ -238,14 +238,14 @@ class _Import:
             self._weeks.add(week)
 
     def _make_week(self, connection: Connection, week: datetime) -> bool:
-        """False: others keep it from that for now."""
+        """False: other sessions prevent it at present."""
         make = sql.SQL("select ringlog.make_week({}, {})").format(self._table.name, week)
         try:
             _answer(connection, make)
             connection.commit()
         except Error as error:
             connection.rollback()
-            # a week that is none is left to the default partition
+            # rows outside all weeks stay in the default partition
             if error.sqlstate not in (_LOCKED, "23514"):
                 raise
             return error.sqlstate != _LOCKED
@@ -253,7 +253,7 @@ class _Import:
 
 
 def _ahead(items: Iterator[_Item]) -> Generator[_Item, None, None]:
-    """The same, of which a thread makes the next one while the caller has one."""
+    """The same items; a thread prepares the next one while the caller uses one."""
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, items, None)
         while (item := coming.result()) is not None:

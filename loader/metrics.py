@@ -19,7 +19,7 @@ from ringlog.loader.stop_signal import StopSignal
 
 # Bounds of the histogram, in octaves above 10 microseconds: 0.16 ms to 10.5 s.
 _BOUNDS = range(4, 21)
-# Seconds between two looks at nothing.
+# Seconds between two checks of the stop.
 _TICK = 60.0
 
 COUNTERS = {
@@ -81,17 +81,16 @@ class Metrics(Collector):
 
 
 class _Quiet(WSGIRequestHandler):
-    # seconds that a client may take to ask, while others wait
+    # timeout in seconds of a client's request, while others wait
     timeout = 10
 
     def log_message(self, format: str, *args: object) -> None:
-        """A scrape is nothing to report."""
+        """Does not log scrapes."""
 
 
 class Endpoint:
-    """Answers every GET on host and port with the counts of these writers.
-
-    Raises OSError when the address cannot be listened on.
+    """Answers every GET on host and port with the counts of these writers. Raises OSError if it cannot listen
+    on the address.
     """
 
     def __init__(self, host: str, port: int, statistics: Mapping[str, Statistics]) -> None:

@@ -9,7 +9,7 @@ def notify(words: str) -> None:
     name = os.environ.get("NOTIFY_SOCKET")
     if not name:
         return
-    # a name that begins with @ is an abstract one
+    # a name that begins with @ is an abstract address
     address = "\0" + name[1:] if name.startswith("@") else name
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:

@@ -22,13 +22,14 @@ _SOURCES = "simulator, csv:DIR, parquet:DIR, lines:HOST:PORT, ca, pva, python:MO
 
 
 class LoadError(Exception):
-    """The options cannot be fulfilled; the message says what to change."""
+    """The options cannot be applied; the message says how to change them."""
 
 
 def chosen(
     facility: Facility, source: str, speed: float, seed: int, names: str | None
 ) -> tuple[Source, Sequence[Table]]:
-    """The source, and the tables to write: `names` of them, separated by commas, or all that it is for.
+    """The source, and the tables to write: those in `names`, separated by commas, or all tables of the
+    source.
 
     Raises LoadError and SourceError.
     """

@@ -30,7 +30,7 @@ class Policy:
 
 
 class PolicyChannel:
-    """Policies on their way from the supervisor to one of its processes."""
+    """Policies sent from the supervisor to one of its processes."""
 
     def __init__(self) -> None:
         self._giving, self._taking = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -38,11 +38,11 @@ class PolicyChannel:
         self._taking.setblocking(False)
 
     def fileno(self) -> int:
-        """For the process: readable when there is something to take."""
+        """For the process: readable when a policy has arrived."""
         return self._taking.fileno()
 
     def give(self, policy: Policy) -> bool:
-        """For the supervisor. False when the process has not taken those before."""
+        """For the supervisor. False if the process has not taken the earlier ones."""
         try:
             self._giving.send(pickle.dumps(policy))
         except BlockingIOError:
@@ -50,7 +50,7 @@ class PolicyChannel:
         return True
 
     def take(self) -> Policy | None:
-        """For the process: the latest policy, None when there is none."""
+        """For the process: the latest policy, or None."""
         latest: Policy | None = None
         while True:
             try:

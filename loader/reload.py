@@ -14,7 +14,7 @@ from ringlog.schema.facility_file import FacilityError, load_facility
 
 @dataclass(frozen=True)
 class Reloaded:
-    """The outcome, as lines for the operator. `whole`: all of the file is in effect."""
+    """The outcome, as lines for the operator. `whole`: the complete file is in effect."""
 
     whole: bool
     lines: tuple[str, ...]
@@ -32,7 +32,7 @@ class Reload:
         self._supervisor = supervisor
 
     def __call__(self) -> Reloaded:
-        """Brings each table's policy to its writer; a restarted one has it, too."""
+        """Sends each table's policy to its writer; a restarted writer has it, too."""
         try:
             new = load_facility(self._file)
         except FacilityError as error:

@@ -1,4 +1,4 @@
-"""The sampling policy of a table: which readings make a row."""
+"""The sampling policy of a table: decides when readings become a row."""
 
 import threading
 import time
@@ -17,23 +17,23 @@ _LOOK = 0.1
 
 
 def moved(deadband: Deadband | None, before: Reading, after: Reading) -> bool:
-    """Whether a reading counts as another one. From and to no reading it always does."""
+    """Whether a reading counts as changed. A change from or to a missing reading always does."""
     if deadband is None or not isinstance(before, int | float) or not isinstance(after, int | float):
         return before != after
     distance = deadband.distance * abs(before) if deadband.relative else deadband.distance
-    # nan is a reading that has moved
+    # a change from or to NaN counts
     return not abs(after - before) <= distance
 
 
 class Filter:
-    """Leaves out rows in which nothing has moved, if the table's policy is so."""
+    """Omits rows without a change, if the table's policy says so."""
 
     def __init__(self, table: Table) -> None:
         self._last: Row | None = None
         self.adopt(table)
 
     def adopt(self, table: Table) -> None:
-        """Goes by the policy of `table` from now on."""
+        """Uses the policy of `table` from now on."""
         self._deadbands = [column.deadband for column in table.columns]
         self._below = table.nanoseconds
         self._longest = table.sample.max_period
@@ -51,7 +51,7 @@ class Filter:
                 for place, (deadband, before, after) in enumerate(
                     zip(self._deadbands, last.values, row.values, strict=True)
                 )
-                # another time is no other reading
+                # a new time is not a change
                 if place != self._below
             )
         )
@@ -70,7 +70,7 @@ class _Update(NamedTuple):
 
 
 class Cells:
-    """The readings of a table's columns, set by any thread, and the rows they make."""
+    """The readings of a table's columns, set by any thread, and the rows made from them."""
 
     def __init__(self, table: Table, statistics: Statistics) -> None:
         self._table = table
@@ -80,18 +80,18 @@ class Cells:
         self._readings: list[Reading] = [None] * len(table.columns)
         # columns set since the last scan
         self._fresh: set[int] = set()
-        # what waits for a row, by column, and the reading that came last
+        # the waiting updates by column, and the latest reading
         self._updates: list[deque[_Update]] = [deque() for _ in table.columns]
         self._newest: list[Reading] = [None] * len(table.columns)
         self._deadbands = [column.deadband for column in table.columns]
-        # of the rows so far, in microseconds since 1970 and nanoseconds beside them
+        # the latest time of the rows so far, in microseconds since 1970 and nanoseconds
         self._latest_stamp = 0
         self._latest_nanoseconds = 0
         # signals whose last time stamp was too far ahead
         self._ahead: set[str] = set()
 
     def adopt(self, table: Table) -> None:
-        """Goes by the policy of `table` from now on; the readings stay."""
+        """Uses the policy of `table` from now on; the readings stay."""
         with self._lock:
             if self._monitors and table.sample.mode != "monitor":
                 for place, updates in enumerate(self._updates):
@@ -108,8 +108,8 @@ class Cells:
             self._deadbands = [column.deadband for column in table.columns]
 
     def believed(self, stamp: int, name: str, note: Note) -> int:
-        """A reading's time stamp, or the present time in place of one that is too far ahead of this machine's
-        clock, of which there is an event that names the signal."""
+        """A reading's time stamp, or the present time instead of one that is too far ahead of this machine's
+        clock; an event then names the signal."""
         moment = now()
         with self._lock:
             if stamp <= moment + self._table.sample.clock_drift * SECOND:
@@ -134,13 +134,13 @@ class Cells:
                         self._newest[place] = reading
                         self._updates[place].append(_Update(stamp, came, reading, nanoseconds))
                     continue
-                # of readings between two scans the last one counts
+                # the last reading between two scans counts
                 self._statistics.dropped += place in self._fresh
                 self._fresh.add(place)
                 self._readings[place] = reading
 
     def rows(self, wait: Wait) -> Iterator[Row]:
-        """Rows as the table's policy makes them, for ever."""
+        """Rows according to the table's policy, for ever."""
         while True:
             try:
                 yield from self._monitored(wait) if self._monitors else self._scanned(wait)
@@ -178,7 +178,7 @@ class Cells:
                         # readings of one moment stay together
                         seconds = [updates[1].stamp for updates in waiting if len(updates) > 1]
                         end = max(min([end, *seconds]), first + 1)
-                    # an update that comes after later ones does not take the row back in time
+                    # a late update does not set the row back in time
                     latest = moment
                     newest = max((self._latest_stamp, self._latest_nanoseconds), self._take(end))
                     self._latest_stamp, self._latest_nanoseconds = newest
@@ -198,8 +198,8 @@ class Cells:
         return Row(moment_of(stamp), tuple(self._readings))
 
     def _take(self, end: int) -> tuple[int, int]:
-        """Brings the next update of each column from before `end` into the row; their latest stamp, with its
-        nanoseconds.
+        """Applies the next update of each column before `end` to the row; returns their latest stamp, with
+        its nanoseconds.
         """
         latest = (0, 0)
         for place, updates in enumerate(self._updates):

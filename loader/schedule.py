@@ -17,7 +17,7 @@ def now() -> int:
 
 @dataclass(frozen=True)
 class Schedule:
-    """The instants phase + k * cycle of the wall clock, in microseconds: no delay ever adds up."""
+    """The instants phase + k * cycle of the wall clock, in microseconds: delays do not accumulate."""
 
     cycle: int
     phase: int
@@ -29,7 +29,7 @@ class Schedule:
         return cls(length, zlib.crc32(name.encode()) * length >> 32)
 
     def after(self, moment: int, previous: int | None = None) -> int:
-        """The first instant later than `moment`, and not `previous` again when its timer rang early."""
+        """The first instant later than `moment`, but not `previous` again if its timer fired early."""
         due = (moment - self.phase) // self.cycle * self.cycle + self.phase + self.cycle
         return due + self.cycle if due == previous else due
 
@@ -38,10 +38,11 @@ class Schedule:
         return max(0, (due - previous) // self.cycle - 1)
 
     def instants(self, wait: Callable[[float], object], statistics: Statistics) -> Iterator[int]:
-        """Each instant when it has come, for ever; those that passed meanwhile are counted as missed.
+        """Yields each instant when it is due, for ever; instants that have passed meanwhile are counted as
+        missed.
 
-        `wait` sleeps for so many seconds. They come from one look at the clock: whoever sets it back
-        afterwards does not hold the next instant up.
+        `wait` sleeps for so many seconds. The wait is computed from one reading of the clock: setting it back
+        afterwards does not delay the next instant.
         """
         previous: int | None = None
         while True:

@@ -14,8 +14,8 @@ CLASSES = 24 * _PER_OCTAVE
 
 
 class Statistics(ctypes.Structure):
-    """One process's figures. That process writes them (the supervisor: `restarts` and the state of the
-    dead); who reads them may see the fields a call apart from each other."""
+    """One process's figures. That process writes them (the supervisor: `restarts` and the state of the dead);
+    a reader may see fields that differ by one call."""
 
     state: int
     restarts: int
@@ -59,11 +59,11 @@ class Statistics(ctypes.Structure):
         ("reconnected", ctypes.c_int64),
         # cycles in which no reading was taken
         ("missed", ctypes.c_int64),
-        # rows of the source that the table had already
+        # rows of the source that the table already had
         ("skipped", ctypes.c_int64),
-        # readings that another one of their column overtook before a row was made
+        # readings replaced by a newer one of their column before a row was made
         ("dropped", ctypes.c_int64),
-        # rows that came to the server after later ones
+        # rows that reached the server after later ones
         ("late", ctypes.c_int64),
         # rows not yet acknowledged, and the time of the oldest, in microseconds since 1970; 0 for none
         ("spooled", ctypes.c_int64),
@@ -87,7 +87,7 @@ class Statistics(ctypes.Structure):
 
     @property
     def message(self) -> str:
-        """The latest trouble, empty when there was none."""
+        """The latest problem; empty: none."""
         return bytes(self._message).decode("utf-8", "ignore")
 
     @message.setter
@@ -95,7 +95,7 @@ class Statistics(ctypes.Structure):
         self._message = text.encode()[:399]
 
     def answered(self, latency: float, rows: int = 1) -> None:
-        """Counts a call that was answered well after `latency` seconds, and brought so many rows."""
+        """Counts a call that succeeded after `latency` seconds, with so many rows."""
         self.acknowledged += rows
         self.commits += 1
         self.total_latency += latency
@@ -113,7 +113,7 @@ class Statistics(ctypes.Structure):
         yield math.inf, below[-1]
 
     def forget_latencies(self) -> None:
-        """For the supervisor: the latencies so far do not count."""
+        """For the supervisor: resets the latencies."""
         self.longest_latency = 0.0
         self.total_latency = 0.0
         ctypes.memset(self._latencies, 0, ctypes.sizeof(self._latencies))

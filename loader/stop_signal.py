@@ -10,9 +10,9 @@ from ringlog.clients.reconnecting import Released
 
 
 class StopSignal:
-    """Waits of a process that end at once when its supervisor sets it or dies, however it dies."""
+    """Waits of a process that end at once when its supervisor sets the stop or dies in any way."""
 
-    # The ends that this process holds as a supervisor: a forked process must give up its copies of all.
+    # The ends that this process holds as a supervisor: a forked process must close its copies.
     _held: ClassVar[set[int]] = set()
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class StopSignal:
         self._own_end = os.eventfd(0, os.EFD_CLOEXEC)
 
     def apart(self) -> "StopSignal":
-        """For a thread among several of a process that watches it: one that `set_here` ends alone."""
+        """For one of several threads of a process: a stop that `set_here` sets for this thread alone."""
         own = copy.copy(self)
         own._own_end = os.eventfd(0, os.EFD_CLOEXEC)
         return own
@@ -48,13 +48,13 @@ class StopSignal:
         os.close(self._end)
 
     def sleep(self, seconds: float, other: int | None = None) -> bool:
-        """Raises Released when that happens before the time is over, or happened before. True, and at once,
-        when the descriptor `other` has something to read."""
+        """Raises Released if the stop is set before the time is over, or was set before. Returns true at once
+        if the descriptor `other` can be read."""
         ends = [end for end in (self._end, self._own_end) if end is not None]
         waiting = select.poll()
         for end in ends if other is None else [*ends, other]:
             waiting.register(end, select.POLLIN)
-        # rounded up: to wake early would be to wake twice
+        # rounded up: waking early would mean waking twice
         found = [end for end, _ in waiting.poll(math.ceil(max(0.0, seconds) * 1000))]
         if any(end in found for end in ends):
             raise Released

@@ -24,10 +24,10 @@ log = logging.getLogger(__name__)
 
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
-# Seconds in which a process ends that was asked to: more than a writer takes to send what waits and to give
-# its table up (twice ringlog.clients.writer.GRACE). One that is killed has done neither.
+# Seconds in which a process ends on request: more than a writer needs to send waiting rows and to release its
+# table (twice ringlog.clients.writer.GRACE). A killed one has done neither.
 _GRACE = 20.0
-# A process that ran this long had no trouble at its start: its next restart is quick again.
+# A process that ran this long had a successful start: its next restart is quick again.
 _SETTLED = 60.0
 
 
@@ -102,21 +102,22 @@ class Supervisor:
         return all(place.is_over for place in self._places)
 
     def renew(self, job: Job) -> None:
-        """The job of this name is this one from its process's next start on."""
+        """Replaces the job of this name from its process's next start on."""
         for place in self._places:
             if place.job.name == job.name:
                 place.job = job
 
     def start(self) -> None:
         """Starts all processes."""
-        # What exists now lives as long as the processes: kept out of collections, its pages stay shared.
+        # Existing objects live as long as the processes: excluded from garbage collection, their pages stay
+        # shared.
         gc.collect()
         gc.freeze()
         for group in self._groups:
             self._start(group)
 
     def tend(self, seconds: float) -> None:
-        """Spends `seconds` on restarting what died, with growing pauses."""
+        """Restarts dead processes for `seconds`, with growing pauses."""
         until = time.monotonic() + seconds
         while True:
             moment = time.monotonic()
@@ -198,7 +199,7 @@ class Supervisor:
 
 
 def _live(places: Sequence[_Place], stop: StopSignal) -> None:
-    # Ctrl-C and systemd's SIGTERM reach the whole group: the supervisor alone decides what they mean.
+    # Ctrl-C and systemd's SIGTERM reach the whole group: only the supervisor handles them.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     stop.watch()
@@ -217,7 +218,7 @@ def _live(places: Sequence[_Place], stop: StopSignal) -> None:
             if all(well):
                 place.statistics.state = State.DONE
         elif not place.is_over:
-            # all are started again: each goes by what the supervisor knows of it then
+            # all are started again, each with its present job of the supervisor
             for other in stops:
                 other.set_here()
 

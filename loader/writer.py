@@ -20,9 +20,9 @@ from ringlog.loader.statistics import Statistics
 from ringlog.loader.stop_signal import StopSignal
 from ringlog.schema.facility import Table
 
-# Seconds between two looks at a server that a recording waits for.
+# Seconds between two checks of a server for which a recording waits.
 _LOOK = 0.05
-# Rows that an unhindered source may be ahead of the server.
+# Rows by which an unlimited source may be ahead of the server.
 _AHEAD = 1000
 
 
@@ -52,7 +52,7 @@ class WriterProcess:
             self.password,
             self.spool,
             budget=self.budget,
-            # only at the first start: if another writer has the table at a restart, it was given to it on
+            # only at the first start: if another writer has the table at a restart, it has taken it over on
             # purpose
             take_over=self.take_over and not statistics.restarts,
             figures=statistics,
@@ -60,7 +60,7 @@ class WriterProcess:
             ended=stop.set_here,
         )
         try:
-            # another process may still write what this source gives
+            # another process may still write the rows of this source
             while refused and not writer.began:
                 stop.sleep(_LOOK)
             self._write(writer, statistics, stop)
@@ -106,7 +106,7 @@ class WriterProcess:
 
 
 def _longest_distance(table: Table) -> float | None:
-    """Seconds from row to row at most; None where only changes give rows."""
+    """Maximum seconds from row to row; None if only changes give rows."""
     sample = table.sample
     if sample.max_period is not None:
         return max(sample.max_period, table.cycle)

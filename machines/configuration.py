@@ -27,7 +27,7 @@ REWINDER = "rewinder"
 _TTL = 20
 _LOOP_WAIT = 2
 _RETRY_TIMEOUT = 9
-# Seconds that PostgreSQL has to stop by itself; then Patroni stops it as it does without this.
+# Seconds for PostgreSQL to stop by itself; then Patroni stops it in its own way.
 _STOP_PATIENCE = 5
 
 # Settings that Patroni keeps the same on all members (Patroni: Patroni Configuration, "PostgreSQL parameters
@@ -49,7 +49,7 @@ class Secrets:
     replication: str
     rewind: str
     rest: str
-    """of Patroni's REST API, for what changes something"""
+    """of Patroni's REST API, for requests that change something"""
     administrator: str
     gateway: str
 
@@ -70,7 +70,7 @@ def etcd(site: Site, machine: Machine, layout: Layout) -> dict[str, object]:
         ),
         "initial-cluster-token": CLUSTER,
         "initial-cluster-state": "new",
-        # what Patroni talks to; etcd 3.4 has it by default, but not where it reads a file
+        # the API that Patroni uses; etcd 3.4 enables it by default, but not with a configuration file
         "enable-grpc-gateway": True,
         "auto-compaction-mode": "periodic",
         "auto-compaction-retention": "1h",
@@ -88,7 +88,8 @@ def patroni(
     *,
     strict: bool,
 ) -> dict[str, object]:
-    """Patroni's configuration file. `settings` are PostgreSQL's; `strict` takes no row without a standby."""
+    """Patroni's configuration file. `settings` are PostgreSQL's; `strict`: no row is stored without a
+    standby."""
     local = "local", "all", "postgres", "peer map=administrator"
     members = [
         (kind, database, role, f"{member.address}/32", "scram-sha-256")
@@ -117,7 +118,7 @@ def patroni(
                 "synchronous_mode_strict": strict,
                 # the primary continues while etcd has no majority, as long as it reaches every other member
                 "failsafe_mode": True,
-                # a primary that crashes has so many seconds to come back before a standby takes over
+                # a crashed primary has this many seconds to return before a standby takes over
                 "primary_start_timeout": 10,
                 "postgresql": {
                     "use_pg_rewind": True,
@@ -137,10 +138,10 @@ def patroni(
             "bin_dir": str(layout.postgresql),
             "pgpass": str(layout.data / "pgpass"),
             "basebackup": [{"checkpoint": "fast"}],
-            # Patroni looks once a second whether PostgreSQL has stopped. It waits for this command, which
-            # notices at once, and finds it stopped: a switchover is a second shorter.
+            # Patroni checks once a second whether PostgreSQL has stopped. It waits for this command, which
+            # notices the stop at once: a switchover is a second shorter.
             "before_stop": shlex.join(map(str, stop)),
-            # Patroni's own way in, as its account: there is no password of a superuser
+            # Patroni's own access, by its account: the superuser has no password
             "use_unix_socket": True,
             "authentication": {
                 "superuser": {"username": "postgres"},
@@ -150,14 +151,14 @@ def patroni(
             "parameters": own
             | {
                 "unix_socket_directories": str(layout.socket),
-                # rows wait so long for a standby that has vanished
+                # rows wait this long for a standby that has vanished
                 "wal_sender_timeout": "5s",
                 "wal_receiver_timeout": "5s",
             },
             "pg_hba": ["  ".join(words) for words in (local, *members, *rest)],
             "pg_ident": [f"administrator  {name}  postgres" for name in sorted({"root", layout.account})],
         },
-        # what `ringlog ha status` asks
+        # the queries of `ringlog ha status`
         "tags": {
             "gateway": f"{machine.address}:{GATEWAY_PORT}",
             "metrics": f"http://{machine.address}:{METRICS_PORT}/metrics",
@@ -182,7 +183,7 @@ def conninfo(site: Site, secrets: Secrets) -> str:
         "user": ADMINISTRATOR,
         "password": secrets.administrator,
         "target_session_attrs": "read-write",
-        # a machine that is gone says nothing
+        # a dead machine does not answer
         "connect_timeout": 2,
         "keepalives_idle": 2,
         "keepalives_interval": 1,

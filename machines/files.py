@@ -17,9 +17,9 @@ _UNITS = Path("/etc/systemd/system")
 def write(
     folder: Path, site: Site, layout: Layout, settings: Mapping[str, str | int], *, strict: bool
 ) -> None:
-    """Makes `folder`, with a folder for each machine that has its files as they lie there, from / on.
+    """Makes `folder`, with a folder for each machine that contains its files with their paths from / on.
 
-    They hold passwords, made here anew. Raises SiteError when the folder is there already.
+    They contain new passwords. Raises SiteError if the folder exists.
     """
     try:
         folder.mkdir(mode=0o700, parents=True)

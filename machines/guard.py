@@ -24,14 +24,15 @@ from ringlog.machines.state import Access, Cluster, Member, cluster
 log = logging.getLogger(__name__)
 
 SILENCE = 3.0
-"""seconds in which nothing on the primary's machine takes a connection"""
+"""seconds without an accepted connection on the primary's machine"""
 _LOOK = 0.25
 _PATIENCE = 1.0
-# Short beside the silence: several tries fail before the lock is released, and it is released soon after.
+# Short compared with the silence: several tries fail before the lock is released, and the release follows
+# soon.
 _CONNECT_PATIENCE = 0.5
-# Seconds after which the known synchronous standby may be another one.
+# Seconds after which the known synchronous standby may have changed.
 _STALE = 30.0
-# Where Patroni keeps the lock of a cluster, and who is to take it over, by its default `namespace`.
+# Patroni's keys for the lock of a cluster and for its next holder, with its default `namespace`.
 _LOCK = "/service/{scope}/leader"
 _FAILOVER = "/service/{scope}/failover"
 
@@ -45,7 +46,7 @@ def guard(access: Access, stop: threading.Event) -> None:
         asked = patroni.submit(cluster, access, (access.address,))
         while not stop.wait(_LOOK):
             if asked.done():
-                # while its own Patroni does not answer, the last state may still be so
+                # while its own Patroni does not answer, the last state may still be valid
                 with suppress(Unreachable):
                     known, described = asked.result(), time.monotonic()
                 asked = patroni.submit(cluster, access, (access.address,))
@@ -82,7 +83,7 @@ def release(access: Access, leader: str) -> bool:
         try:
             with urllib.request.urlopen(url, json.dumps(transaction).encode(), timeout=_PATIENCE) as answer:
                 return bool(json.load(answer).get("succeeded"))
-        # the second: it has ended in the middle of its answer
+        # HTTPException: it has ended in the middle of its answer
         except (OSError, http.client.HTTPException):
             continue
     return False

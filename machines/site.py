@@ -18,11 +18,11 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 class SiteError(ValueError):
-    """Machines that make no site; the text has the reason."""
+    """Machines that cannot form a site; the text has the reason."""
 
 
 class Unreachable(Exception):
-    """No machine answered; the text names those that were asked."""
+    """No machine answered; the text names the queried ones."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Machine:
     address: str
     """IPv4 address"""
     witness: bool = False
-    """it has a vote (etcd) and no data"""
+    """a witness: it has a vote (etcd) and no data"""
 
     @classmethod
     def parse(cls, text: str, *, witness: bool = False) -> "Machine":
@@ -75,7 +75,7 @@ class Site:
 
     @classmethod
     def of(cls, machines: Sequence[Machine]) -> "Site":
-        """Raises SiteError for machines of which none could continue if one dies."""
+        """Raises SiteError for machines that could not continue if one dies."""
         for what in ("name", "address"):
             values = [getattr(machine, what) for machine in machines]
             if twice := next((value for value in values if values.count(value) > 1), None):

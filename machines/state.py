@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from ringlog.machines.site import ETCD_PORT, Unreachable
 
-# Seconds in which a machine that is alive answers.
+# Seconds in which a living machine answers.
 _PATIENCE = 2.0
 _REACHED = re.compile(r'^ringlog_postgresql_reached\{host="([^"]+)",port="(\d+)"\} 1', re.MULTILINE)
 
@@ -23,13 +23,13 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Access:
-    """Whom to ask, as a machine's patroni.yml has it."""
+    """The machines to query, from a machine's patroni.yml."""
 
     name: str
     """of the machine whose file it is"""
     address: str
     scope: str
-    """what Patroni calls the machines together"""
+    """Patroni's name of the cluster"""
     machines: tuple[str, ...]
     """addresses of all machines, witnesses included"""
     patroni_port: int
@@ -51,7 +51,7 @@ class Member:
     """running, streaming, stopped, …"""
     timeline: int | None
     receive_lag: int | None
-    """bytes of write-ahead log that it has not got; None of the leader, or when not known"""
+    """bytes of write-ahead log that it has not received; None for the leader, or if unknown"""
     replay_lag: int | None
     """bytes that its readers do not see yet"""
     api: str
@@ -61,7 +61,7 @@ class Member:
 
     @property
     def is_synchronous(self) -> bool:
-        """Whether the primary waits until it has each row."""
+        """Whether the primary waits for it with each row."""
         return self.role in ("sync_standby", "quorum_standby")
 
 
@@ -84,9 +84,9 @@ class SiteState(Cluster):
     """The site at a moment."""
 
     etcd: dict[str, bool]
-    """of each address whether its etcd is well"""
+    """whether the etcd at each address is healthy"""
     reaches: dict[str, str | None]
-    """of each member's name the address of the PostgreSQL that its gateway reaches; None: none"""
+    """by member, the address of the PostgreSQL that its gateway uses, or None"""
 
     @property
     def troubles(self) -> list[str]:
@@ -115,7 +115,7 @@ class SiteState(Cluster):
 
 
 def state(access: Access) -> SiteState:
-    """Asks every machine. Raises Unreachable when no Patroni answers."""
+    """Queries every machine. Raises Unreachable if no Patroni answers."""
     known = cluster(access, access.machines)
     etcd = _each(_etcd_is_well, access.machines)
     reaches = _each(_reached, [one.metrics for one in known.members])
@@ -142,8 +142,8 @@ def is_primary(member: Member) -> bool:
 
 
 def ask_switchover(access: Access, leader: Member, candidate: str | None) -> tuple[int, str]:
-    """Asks the leader's Patroni to give its place to a standby: HTTP status and words of the answer, which
-    comes when it is done. Raises Unreachable."""
+    """Requests a switchover from the leader's Patroni: HTTP status and text of the answer, which arrives at
+    the end. Raises Unreachable."""
     body = json.dumps({"leader": leader.name} | ({"candidate": candidate} if candidate else {}))
     login = b64encode(f"{access.user}:{access.password}".encode()).decode()
     headers = {"Authorization": f"Basic {login}", "Content-Type": "application/json"}
@@ -193,12 +193,12 @@ def _get(url: str) -> str | None:
         with urllib.request.urlopen(url, timeout=_PATIENCE) as answer:
             text: str = answer.read().decode()
             return text
-    # the second: it has ended in the middle of its answer
+    # HTTPException: it has ended in the middle of its answer
     except (OSError, http.client.HTTPException):
         return None
 
 
 def _each(ask: Callable[[Asked], Answer], whom: Sequence[Asked]) -> list[Answer]:
-    """Asks all of them at once."""
+    """Queries all of them at once."""
     with ThreadPoolExecutor(max(1, len(whom))) as threads:
         return list(threads.map(ask, whom))

@@ -37,9 +37,9 @@ def _patroni(layout: Layout) -> str:
         "ExecReload=/bin/kill -s HUP $MAINPID",
         f"RuntimeDirectory={layout.socket.name}",
         "RuntimeDirectoryMode=0700",
-        # PostgreSQL may run on while Patroni does not
+        # PostgreSQL may continue without Patroni
         "RuntimeDirectoryPreserve=yes",
-        # PostgreSQL is Patroni's to stop
+        # Patroni stops PostgreSQL
         "KillMode=process",
         "TimeoutSec=60",
         "Restart=on-failure",
@@ -67,7 +67,7 @@ def _gateway(machine: Machine, layout: Layout) -> str:
         f" --listen {machine.address}:{GATEWAY_PORT} --metrics {machine.address}:{METRICS_PORT}"
         f" --gateway-password-file {layout.configuration / 'gateway.password'}",
         f"EnvironmentFile={layout.configuration / 'gateway.env'}",
-        # it ends while there is no primary to begin with
+        # it ends if there is no primary at its start
         "Restart=always",
         "RestartSec=2",
     )
@@ -78,7 +78,7 @@ def _unit(what: str, after: str, layout: Layout, command: str, *lines: str) -> s
         what,
         after,
         layout.account,
-        # a folder that is the account's own
+        # a folder owned by the account
         f"StateDirectory={layout.data.name}",
         "StateDirectoryMode=0700",
         f"ExecStart={command}",
@@ -87,15 +87,15 @@ def _unit(what: str, after: str, layout: Layout, command: str, *lines: str) -> s
 
 
 def unit_text(description: str, after: str, account: str, *lines: str) -> str:
-    """The text of a unit that starts with the machine, after the network and what else `after` names;
-    `lines` are of its section Service."""
+    """The text of a unit that starts with the machine, after the network and the units in `after`; `lines`
+    are of its section Service."""
     return "\n".join(
         (
             "[Unit]",
             f"Description={description}",
             "Wants=network-online.target",
             f"After={after}",
-            # tried again for ever
+            # restarted without a limit
             "StartLimitIntervalSec=0",
             "",
             "[Service]",

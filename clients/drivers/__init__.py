@@ -5,7 +5,7 @@ from typing import cast
 
 from ringlog.clients.procedure import Connection, Driver
 
-# A connection's class is of the driver's package.
+# A connection's class belongs to the driver's package.
 _MODULES = {"pymssql": "pymssql", "ctds": "ctds", "psycopg": "psycopg"}
 
 

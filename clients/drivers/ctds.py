@@ -70,14 +70,14 @@ def _sendable(place: str, argument: Argument) -> Any:
     if argument.type is bytes:
         return ctds.Parameter(ctds.SqlVarBinary(argument.value, size=_OUTPUT_BYTES), output=True)
     if argument.type in (str, float):
-        # there is no type for an output that is a float: it comes as text
+        # the driver has no type for a float output: it is returned as text
         value = None if argument.value is None else str(argument.value)
         return ctds.Parameter(ctds.SqlVarChar(value, size=_OUTPUT_BYTES), output=True)
     raise TypeError(f"argument {place}: ctds has no output of {argument.type.__name__}")
 
 
 def _said(error: Exception) -> tuple[int, str]:
-    """The server's number and words; 0 and the library's own words where the server said nothing."""
+    """The server's error number and message; without one, 0 and the library's own message."""
     message = getattr(error, "last_message", None)
     if message and message.get("number") and not getattr(error, "os_error", None):
         return int(message["number"]), str(message["description"]).strip()

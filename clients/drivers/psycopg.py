@@ -21,8 +21,8 @@ from ringlog.clients.address import Address
 from ringlog.clients.drivers.psycopg_arrays import Sent, adapt, is_packed, sent
 from ringlog.clients.procedure import Answer, Argument, LoginRefused, Refused, Unanswered, Value, output
 
-# SQLSTATE to the number that the gateway gives it: one's own program tests for the same numbers whatever the
-# driver. Those of gateway/tsql/src/facts/errors.rs (tests/loader/test_drivers.py compares them).
+# From SQLSTATE to the gateway's error number: programs test for the same numbers with every driver. Those of
+# gateway/tsql/src/facts/errors.rs (tests/loader/test_drivers.py compares them).
 NUMBERS = {
     **dict.fromkeys(("23503", "23514", "23P01"), 547),
     **dict.fromkeys(("40P01", "40001"), 1205),
@@ -39,10 +39,10 @@ NUMBERS = {
     **{"42803": 8120, "44000": 550, "54001": 217, "57P01": 6005},
 }
 _OTHER = 50000
-# Errors with a number of T-SQL's own: in the SQLSTATE, or as the first word of the detail.
+# Errors with a T-SQL number: in the SQLSTATE, or as the first word of the detail.
 _OWN = re.compile(r"S(\d{4})")
 _RAISED = "TS001"
-# A duplicate of a key or UNIQUE constraint, which is not one of a unique index.
+# A duplicate of a key or UNIQUE constraint (not of a unique index).
 _DUPLICATE, _DUPLICATE_OF_CONSTRAINT = "23505", 2627
 # No such procedure; parameters: named twice, too many, unknown.
 _CONVERSION = 8114
@@ -68,7 +68,7 @@ order by argument.place, field.attnum
 
 @dataclass(frozen=True)
 class _Parameter:
-    """A parameter as its caller sees it: an argument of the function, or a column of one."""
+    """A parameter of a call: an argument of the function, or a column of a row argument."""
 
     name: str
     type: str
@@ -89,18 +89,18 @@ class _Signature:
 
 _known: WeakKeyDictionary[psycopg.Connection[Any], dict[str, _Signature]] = WeakKeyDictionary()
 _unconfirmed: WeakSet[psycopg.Connection[Any]] = WeakSet()
-"""whose latest commit no longer waited for its synchronous standby"""
+"""connections whose latest commit no longer waited for its synchronous standby"""
 
 
 class Cursor(psycopg.Cursor[Any]):
     """psycopg's cursor, with PEP 249's callproc."""
 
     returnvalue: int | None = None
-    """status of the procedure called last"""
+    """status of the last called procedure"""
 
     def callproc(self, procedure: str, parameters: Sequence[Argument] = ()) -> list[Any]:
-        """Calls a procedure by position. Returns the parameters, with values in place of outputs; rows are
-        there to be fetched. Raises the driver's errors, and Refused for what the procedure does not have."""
+        """Calls a procedure by position. Returns the parameters, with values in place of outputs; rows can be
+        fetched. Raises the driver's errors, and Refused for unknown parameters."""
         signature = _signature(self.connection, procedure)
         given = _matched(signature, parameters, {})
         _execute(self, signature, given)
@@ -127,7 +127,7 @@ def connect(
             connect_timeout=login_timeout,
             options=f"-c statement_timeout={timeout}s -c client_min_messages=notice",
             autocommit=autocommit,
-            # a procedure that is made anew must not meet a statement prepared before
+            # a replaced procedure must not be called by an older prepared statement
             prepare_threshold=None,
             cursor_factory=Cursor,
         )
@@ -142,7 +142,8 @@ def connect(
 
 
 def _watch_commits(connection: psycopg.Connection[Any]) -> None:
-    """Detects commits that no longer waited for their standby, which is no error to PostgreSQL."""
+    """Detects commits that no longer waited for their standby, which PostgreSQL does not report as an
+    error."""
     watched = ref(connection)
 
     def notice(diagnostic: psycopg.errors.Diagnostic) -> None:
@@ -165,7 +166,7 @@ def call(
         try:
             given = _matched(signature, arguments, named)
         except Refused:
-            # the table may have gained a column since
+            # the table may have gained a column meanwhile
             _known.pop(connection, None)
             signature = _signature(connection, procedure)
             given = _matched(signature, arguments, named)
@@ -186,7 +187,7 @@ def call(
 
 
 def _number(error: psycopg.Error) -> int:
-    """The number that the gateway gives an error at TDS 7.x."""
+    """The gateway's number of an error at TDS 7.x."""
     state, diag = error.sqlstate or "", error.diag
     if own := _OWN.fullmatch(state):
         return int(own[1])
@@ -202,7 +203,7 @@ def _number(error: psycopg.Error) -> int:
 def _signature(connection: psycopg.Connection[Any], procedure: str) -> _Signature:
     known = _known.setdefault(connection, {})
     if procedure not in known:
-        # by a plain cursor: the caller's own may be in use
+        # by a separate cursor: the caller's own may be in use
         with psycopg.Cursor(connection) as cursor:
             rows = cursor.execute(_SIGNATURE, [procedure]).fetchall()
         if not rows:
@@ -223,7 +224,7 @@ def _signature(connection: psycopg.Connection[Any], procedure: str) -> _Signatur
 def _matched(
     signature: _Signature, arguments: Sequence[Argument], named: Mapping[str, Argument]
 ) -> dict[_Parameter, Argument]:
-    """Each parameter that is given with its argument. Raises Refused as the gateway does."""
+    """Each passed parameter with its argument. Raises Refused like the gateway."""
     if len(arguments) > len(signature.parameters):
         raise Refused(_TOO_MANY, f"Procedure or function {signature.name} has too many arguments specified.")
     given = dict(zip(signature.parameters, arguments, strict=False))
@@ -246,7 +247,7 @@ def _execute(
     arrays: dict[str, dict[str, Sent]] = {}
     for parameter in signature.parameters:
         if parameter.is_input and parameter.row_type is not None and parameter.argument not in parts:
-            # by the input function of each column, which takes a value exactly or not at all
+            # by the input function of each column, which accepts a value exactly or refuses it
             rows[parameter.argument] = {}
             parts[parameter.argument] = sql.SQL("json_populate_record(null::{}, {})").format(
                 sql.SQL(parameter.row_type), sql.Placeholder(parameter.argument)
@@ -277,7 +278,7 @@ def _execute(
             values[parameter.argument] = value
     values |= {name: json.dumps(row, ensure_ascii=False) for name, row in rows.items()}
     for argument, of_row in arrays.items():
-        # beside the others, in binary
+        # in addition to the others, in binary
         columns = [parameter for parameter in signature.parameters if parameter.argument == argument]
         parts[argument] = sql.SQL("(select row ({})::{} from {} as given)").format(
             sql.SQL(", ").join(
@@ -322,7 +323,7 @@ def _outputs(given: Mapping[_Parameter, Argument], row: Sequence[Value] | None) 
 
 
 def _text(parameter: _Parameter, value: Any) -> str | None:
-    """A column's value as its input function reads it."""
+    """A column's value in the form of its input function."""
     match value:
         case None | str():
             return value
@@ -332,7 +333,7 @@ def _text(parameter: _Parameter, value: Any) -> str | None:
             return str(value)
         case float():
             if parameter.type == "real" and value == value and abs(value) != float("inf"):
-                # the nearest real, as over TDS: its digits alone could lead to the one beside it
+                # the nearest real, as over TDS: its digits alone could be rounded to its neighbour
                 with suppress(OverflowError):
                     (value,) = struct.unpack("f", struct.pack("f", value))
             return repr(value)

@@ -61,12 +61,13 @@ def sent(kind: str, packed: bytes) -> Sent:
 
 
 def is_packed(kind: str) -> bool:
-    """Whether values of a type of the catalogue travel packed."""
+    """Whether values of a type of the catalogue are sent packed."""
     return kind in _TYPES
 
 
 def adapt(connection: psycopg.Connection[Any]) -> None:
-    """Has a connection take `Sent`, and give arrays of numbers as numpy's where that is installed."""
+    """Makes a connection accept `Sent`, and return arrays of numbers as numpy arrays if numpy is
+    installed."""
     for kind, (oid, element, _, dtype) in _TYPES.items():
         connection.adapters.register_dumper(_SENT[kind], _dumper(oid))
         try:

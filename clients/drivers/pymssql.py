@@ -10,18 +10,18 @@ from ringlog.clients.address import Address
 from ringlog.clients.procedure import Answer, Argument, LoginRefused, Refused, Unanswered, output, sendable
 
 # Errors of DB-Library itself (sybdb.h, SYBE*), among them 20003 timeout, 20004 read failed, 20006 write
-# failed, 20047 connection dead: the server did not say these.
+# failed, 20047 connection dead: these do not come from the server.
 _CLIENT_NUMBERS = range(20000, 21000)
 _CLIENT_WORDS = re.compile(
     r"DB-Lib error message (?P<number>\d+), severity \d+:\n(?P<text>.*)\n?"
     r"(?:.* error during (?P<reason>.*) \(\d+\))?"
 )
-# What dead connections leave in the driver's text, before that of the next refused login.
+# Messages of dead connections, which the driver puts before the message of the next refused login.
 _LEFT_BY_THE_DEAD = re.compile(r"DB-Lib error message 20047, severity \d+:\n.*\n")
 # SYBESMSG of sybdb.h: "General SQL Server error: Check messages from the SQL Server"
 _CHECK_MESSAGES = 20018
-# Bytes in UTF-8 that the driver sends as Unicode. A longer text goes in the connection's single-byte
-# characters, and as a text, for it would be cut as a varchar.
+# Bytes in UTF-8 that the driver sends as Unicode. A longer text is sent in the connection's single-byte
+# characters, and as a text, because it would be cut as a varchar.
 _UNICODE_BYTES = 4000
 _SINGLE_BYTE = "cp1252"
 # Maximum bytes of a varbinary; longer values are sent as an image.
@@ -44,7 +44,7 @@ def connect(
             appname="ringlog",
             tds_version="7.4",
             autocommit=True,
-            # The driver would otherwise begin with ten SET statements: nothing here depends on them.
+            # Without this the driver begins with ten SET statements, on which nothing here depends.
             conn_properties="",
             login_timeout=login_timeout,
             timeout=timeout,
@@ -61,7 +61,7 @@ def connect(
         if message == "Unknown error":
             message = "no connection: is the host name right?"
         elif number == _CHECK_MESSAGES:
-            # the driver keeps the server's words only of the first refusal in a process
+            # the driver keeps the server's message only of the first refusal in a process
             message = "the server refused the login"
         elif number not in _CLIENT_NUMBERS:
             message = f"the server refused the login: {message}"
@@ -80,7 +80,7 @@ def call(
     places += [(f"@{name}", f"@{name}", argument) for name, argument in named.items()]
     sent = [(name, _sendable(place, argument)) for place, name, argument in places]
     try:
-        # Cursor.callproc knows no names: this is what it does, with names.
+        # Cursor.callproc has no named parameters: this does the same, with names.
         driver = connection._conn
         request = driver.init_procedure(procedure)
         for name, argument in sent:
@@ -118,9 +118,9 @@ def _sendable(place: str, argument: Argument) -> Argument:
 
 
 def _said(error: Exception, *, left: re.Pattern[str] | None = None) -> tuple[int, str]:
-    """Number and words of a driver's exception, without the driver's wrapping; number 0 when it has none.
+    """Number and message of a driver's exception, without the driver's additions; number 0 if it has none.
 
-    `left`: the text that earlier connections have left in it, unless it has no other text.
+    `left`: the text of earlier connections, removed unless there is no other text.
     """
     content = error.args[0] if len(error.args) == 1 else error.args
     if not (isinstance(content, tuple) and len(content) == 2):
@@ -135,6 +135,6 @@ def _said(error: Exception, *, left: re.Pattern[str] | None = None) -> tuple[int
         return int(number), text.strip()
     if server := text[: words.start()].strip():
         return int(number), server
-    # The driver's number may be that of an earlier failed login: the text has this one's.
+    # The driver's number may belong to an earlier failed login: the text has the present one.
     reason = f" ({words['reason']})" if words["reason"] else ""
     return int(words["number"]), words["text"].strip() + reason

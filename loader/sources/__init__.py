@@ -9,14 +9,14 @@ from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Table
 
 Wait: TypeAlias = Callable[[float], None]
-"""Sleeps for so many seconds; raises when the process should end, and Changed."""
+"""Sleeps for so many seconds; raises if the process must end, and Changed."""
 
 Note: TypeAlias = Callable[[str, int, str, int | None, int | None], None]
 """Takes kind, begin, words, end and number of rows of an event."""
 
 
 class Changed(Exception):
-    """The facility file was read again: from now on `table` says how it is sampled."""
+    """The facility file was read again: `table` has the new sampling."""
 
     def __init__(self, table: Table) -> None:
         super().__init__(table.name)
@@ -24,7 +24,7 @@ class Changed(Exception):
 
 
 class SourceError(Exception):
-    """A source that cannot give its rows; the message says where and why."""
+    """A source cannot give its rows; the message has the place and the reason."""
 
 
 class Row(NamedTuple):
@@ -38,20 +38,20 @@ class Source(Protocol):
     """Gives the rows of a table, each when it is due."""
 
     recorded: ClassVar[bool]
-    """Whether the rows are there for ever: such a source waits at its begin for the server."""
+    """Whether the rows can be read again later: such a source waits for the server at its start."""
 
     @property
     def unhindered(self) -> bool:
-        """Whether rows come as fast as they are taken: such a source waits for the server, no other does."""
+        """Whether rows come as fast as they are taken: only such a source waits for the server."""
         ...
 
     def rows(
         self, table: Table, after: datetime | None, wait: Wait, statistics: Statistics, note: Note
     ) -> Iterator[Row]:
-        """Rows later than `after` (the time of the table's last row, as far as it is known). Waits for a
-        row's time by `wait`, which raises Changed only where `recorded` is not.
+        """Rows later than `after` (the time of the table's last row, if known). Waits for a row's time by
+        `wait`, which raises Changed only where `recorded` is not.
 
-        Counts in `statistics`, as `missed`, cycles that passed without a reading because the caller came
-        back too late, and as `skipped`, rows it has that are not later than `after`. Raises SourceError.
+        Counts in `statistics`, as `missed`, cycles that passed without a reading because the caller returned
+        too late, and as `skipped`, its rows that are not later than `after`. Raises SourceError.
         """
         ...

@@ -1,7 +1,7 @@
 """Reads recordings as Arrow blocks of rows, for imports, by the rules of a replay.
 
-Each column is converted as a whole where Arrow can do so without loss. Other columns are converted value by
-value as in a replay, which names the value that is wrong. A column `seq_no` is optional.
+Arrow converts a column as a whole if it can do so without loss. Other columns are converted value by value as
+in a replay, which names a wrong value. A column `seq_no` is optional.
 """
 
 import csv
@@ -26,7 +26,7 @@ from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import Column, Table
 
 VALUES = 1_000_000
-"""About so many values are in a block."""
+"""Approximate number of values in a block."""
 _CSV_BYTES = 8 << 20
 _MICROSECONDS = pa.timestamp("us", "UTC")
 _SEQ_NO = Column("seq_no", "", ColumnType(Kind.INT))
@@ -41,7 +41,7 @@ class File:
         self.path = path
         self.size = path.stat().st_size
         self.place = 0
-        """how far it has been read, of `size`"""
+        """bytes read so far, of `size`"""
         self._table = table
         self._zone = zone
         self._is_csv = path.suffix == ".csv"
@@ -59,8 +59,8 @@ class File:
                 raise ValueError("a column is named twice")
 
     def blocks(self, after: int = 0) -> Iterator[pa.RecordBatch]:
-        """The rows after so many of the file: seq_no where it has one, time, and those of the table's columns
-        that it has, by the names and with the types of the table."""
+        """The rows after so many of the file: seq_no if the file has it, time, and the file's columns of the
+        table, with the names and types of the table."""
         with self._errors_converted():
             previous: Any = None
             for batch in self._of_csv() if self._is_csv else self._of_parquet():
@@ -131,7 +131,7 @@ class File:
         return pa.RecordBatch.from_pydict(arrays)
 
     def _times(self, values: pa.Array, finer: bool) -> tuple[pa.Array, list[int]]:
-        """The times, and the nanoseconds after their microseconds where `finer` takes these apart."""
+        """The times, and the nanoseconds below their microseconds if `finer` separates them."""
         if values.null_count:
             raise self._wrong(values.is_null().index(True).as_py(), "the time is missing")
         if finer:
@@ -238,7 +238,7 @@ class _ErrorsConverted:
 
 
 def _of_texts(values: pa.Array, column: Column) -> pa.Array | None:
-    """A column of CSV as a whole; None, or an Arrow error, where it takes a look at each cell."""
+    """A column of CSV as a whole; None, or an Arrow error, if each cell must be examined."""
     kind = column.type.arrow
     if column.type.is_float:
         return _rounded(values.cast(pa.float64()), column, finite=True)
@@ -269,7 +269,7 @@ def _of_values(values: pa.Array, column: Column) -> pa.Array | None:
 
 
 def _rounded(values: pa.Array, column: Column, *, finite: bool) -> pa.Array | None:
-    """Doubles as the column has them; None where one is too large, or is no number and `finite` is set."""
+    """Doubles of the column; None if one is too large, or is not finite and `finite` is set."""
     numbers = pc.is_finite(values)
     if finite and not pc.all(numbers).as_py() and pc.any(pc.invert(numbers)).as_py():
         return None

@@ -49,7 +49,7 @@ class CsvReplay(Replay):
             raise ValueError("the first line must name the columns, the first of them 'time'")
         places = places_of(table, header[1:])
         cells = [(place, cell_reader(table.columns[place], self.zone)) for place in places]
-        # a column of the file comes before what its times say
+        # a column of the file takes precedence over the nanoseconds of its times
         below = None if table.nanoseconds in places else table.nanoseconds
         previous: datetime | None = None
         for line in lines:
@@ -73,7 +73,7 @@ class CsvReplay(Replay):
 
 
 def cell_reader(column: Column, zone: ZoneInfo) -> Callable[[str], Reading]:
-    """Reads a column's readings from text, exactly; the reader raises ValueError."""
+    """A function that reads a column's readings from text, exactly; it raises ValueError."""
     if column.type.is_integer:
         return lambda text: _integer(text, column)
     if column.type.kind is Kind.BIT:

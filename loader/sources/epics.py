@@ -34,7 +34,7 @@ _PACKAGES = {"ca": "aioca", "pva": "p4p"}
 
 
 def status_of_pva(status: int, message: str) -> tuple[int, str]:
-    """Number and name of a PVA alarm status, as Channel Access has it where it is one of its own."""
+    """Number and name of a PVA alarm status, with Channel Access's number if it has one."""
     if message in STATUSES:
         return STATUSES.index(message), message
     if status == 0:
@@ -44,7 +44,7 @@ def status_of_pva(status: int, message: str) -> tuple[int, str]:
 
 
 class _Signal:
-    """A PV, and what its readings set."""
+    """A PV, and the columns that its readings set."""
 
     def __init__(self, name: str, cells: Cells, note: Note) -> None:
         self.name = name
@@ -52,7 +52,7 @@ class _Signal:
         self._cells = cells
         self._note = note
         self._alarm = (0, 0)
-        # readings come in a thread of their library, the end of the search in another
+        # readings arrive in a thread of their library, the end of the search in another
         self._lock = threading.RLock()
         # None: not found yet
         self._connected: bool | None = None
@@ -60,12 +60,12 @@ class _Signal:
 
     @property
     def is_text(self) -> bool:
-        """Whether its value is wanted as text: an enumeration's label, say."""
+        """Whether a column needs its value as text, for example an enumeration's label."""
         return any(column.is_text for _, column, field in self.columns if not field)
 
     @property
     def has_array(self) -> bool:
-        """Whether an array is wanted, or its sizes."""
+        """Whether a column needs an array, or its sizes."""
         return any(column.is_waveform or field.startswith(".DIM") for _, column, field in self.columns)
 
     def read(
@@ -78,8 +78,8 @@ class _Signal:
         nanoseconds: int,
         sizes: Sequence[int] | None = None,
     ) -> None:
-        """A reading came, with its alarm and its time stamp (since 1970), and the sizes of an array's
-        dimensions, the fastest first, where it says them."""
+        """A reading has arrived, with its alarm and its time stamp (since 1970), and the sizes of an array's
+        dimensions, the fastest first, if it contains them."""
         with self._lock:
             sent = seconds * SECOND + nanoseconds // 1000
             stamp = self._cells.believed(sent, self.name, self._note)
@@ -108,14 +108,14 @@ class _Signal:
             self._cells.set(readings, stamp, nanoseconds % 1000 if stamp == sent else 0)
 
     def miss(self) -> None:
-        """Time enough has passed: a PV that has not been found is not there."""
+        """The search has timed out: a PV that was not found counts as missing."""
         with self._lock:
             if self._connected is None:
                 self._connected = True
                 self.lose()
 
     def lose(self) -> None:
-        """The PV is not there any more."""
+        """The PV has disconnected."""
         with self._lock:
             if self._connected:
                 self._connected = False
@@ -139,7 +139,8 @@ class _Signal:
 
 @dataclass(frozen=True)
 class Epics:
-    """PVs over `ca` or `pva`. Where they are, EPICS's own environment variables say: EPICS_CA_ADDR_LIST, …"""
+    """PVs over `ca` or `pva`. EPICS's own environment variables give their addresses: EPICS_CA_ADDR_LIST,
+    …"""
 
     protocol: str
     recorded: ClassVar[bool] = False
@@ -168,7 +169,7 @@ class Epics:
             signal = signals.setdefault(name, _Signal(name, cells, note))
             signal.columns.append((place, column, field))
         subscribe = _subscribe_ca if self.protocol == "ca" else _subscribe_pva
-        # kept as long as rows are taken
+        # kept while rows are taken
         subscriptions = subscribe([*signals.values()])
         timer = threading.Timer(_SEARCH, _miss, [[*signals.values()]])
         timer.daemon = True
@@ -191,7 +192,7 @@ def _size(value: Any, sizes: Sequence[int] | None, dimension: int) -> int | None
 
 
 def _text_of(value: Any) -> Any:
-    """A text in an array of characters, which ends at a NUL; anything else as it is."""
+    """The text of an array of characters, which ends at a NUL; any other value unchanged."""
     if getattr(value, "ndim", 0) and value.dtype.itemsize == 1:
         return value.tobytes().partition(b"\0")[0].decode(errors="replace")
     return value
@@ -227,7 +228,7 @@ def _subscribe_ca(signals: Sequence[_Signal]) -> object:
 
     async def subscribe_text(signal: _Signal) -> None:
         channel = await aioca.cainfo(signal.name, timeout=None)
-        # a text of characters is an array of texts otherwise, one for each
+        # otherwise a text of characters would be an array of texts, one for each
         subscribe(signal, None if channel.datatype_strings[channel.datatype] == "char" else str)
 
     async def listen() -> None:
@@ -273,7 +274,7 @@ def _subscribe_pva(signals: Sequence[_Signal]) -> object:
 
         return hear
 
-    # an array may be an NTNDArray, which says its sizes in fields that others do not have
+    # an array may be an NTNDArray, which has its sizes in additional fields
     requests = {
         False: "record[queueSize=100]field(value,alarm,timeStamp)",
         True: "record[queueSize=100]field()",
@@ -291,8 +292,8 @@ def _subscribe_pva(signals: Sequence[_Signal]) -> object:
 
 
 def _image(update: Any) -> tuple[Any, Sequence[int]]:
-    """Points and sizes of an NTNDArray (EPICS normative types), whose first dimension is the fastest. In
-    place of points that no waveform can hold there is a ValueError."""
+    """Points and sizes of an NTNDArray (EPICS normative types), whose first dimension is the fastest. Points
+    that a waveform cannot hold are replaced by a ValueError."""
     sizes = [dimension.size for dimension in update.dimension]
     codec = update.codec.name if "codec" in update else ""
     if codec:

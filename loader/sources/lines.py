@@ -1,8 +1,8 @@
 """Lines on a TCP socket, as simple data loggers send them: `name value time`.
 
-The name is a column's signal, or its own; a value `-` is no reading; the time is in seconds since 1970 or in
-ISO 8601 with an offset; without it the time is now. A line that cannot be read is answered with the reason,
-recorded as an event, and ignored; a valid line is not answered.
+The name is a column's signal or name; a value `-` is no reading; the time is in seconds since 1970 or in ISO
+8601 with an offset, by default the present. An invalid line is answered with the reason, recorded as an
+event, and ignored; a valid line is not answered.
 """
 
 import socketserver

@@ -31,7 +31,7 @@ class ParquetReplay(Replay):
     form: ClassVar[str] = "Parquet"
 
     def check(self, tables: Sequence[Table]) -> None:
-        """As Replay's; also raises SourceError when pyarrow is not installed."""
+        """Like Replay's; also raises SourceError if pyarrow is not installed."""
         if importlib.util.find_spec("pyarrow") is None:
             raise SourceError("pyarrow is not installed: pip install 'ringlog[parquet]'")
         # pyarrow starts threads, and writers are forked
@@ -76,7 +76,7 @@ class ParquetReplay(Replay):
                 others = [name for name in names if name != "time"]
                 places = places_of(table, others)
                 previous: datetime | None = None
-                # a column of the file comes before what its times say
+                # a column of the file takes precedence over the nanoseconds of its times
                 below = None if table.nanoseconds in places else table.nanoseconds
                 for batch in recording.iter_batches(_BATCH, use_threads=False):
                     moments = self._moments(batch.column(names.index("time")), below is not None)
@@ -98,7 +98,7 @@ class ParquetReplay(Replay):
             raise SourceError(f"{file}{where}: {error}") from None
 
     def _moments(self, column: Any, finer: bool) -> Iterator[tuple[datetime, int]]:
-        """The times, and the nanoseconds after their microseconds where `finer` allows them."""
+        """The times, and the nanoseconds below their microseconds if `finer` allows them."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""A Python function as a source: one's own data acquisition.
+"""A Python function as a source: your own data acquisition.
 
 `python:module:function` names it; the module is found as `import` finds it, and in the current folder. The
 function takes the table (its name, cycle and columns) and is one of two kinds:
@@ -10,10 +10,10 @@ function takes the table (its name, cycle and columns) and is one of two kinds:
         while True:
             yield datetime.now(UTC), {"current": device.wait()}
 
-Readings go by the names of columns or signals; an omitted one has no reading. A value that does not fit its
-column is no reading, and an event. When `read` raises there is no row for this cycle, but an event; when it
-gives None there is neither. A generator that raises is started again with its process; one that returns has
-ended. The function runs in a process of its own for each table.
+Keys are names of columns or signals; an omitted one has no reading. A value that does not fit its column is
+no reading, and an event. If `read` raises there is no row for this cycle, but an event; if it returns None
+there is neither. A generator that raises is started again with its process; one that returns has ended. The
+function runs in a process of its own for each table.
 """
 
 import importlib.util
@@ -106,7 +106,7 @@ class Python:
         self, function: Callable[[Table], Any], table: Table, wait: Wait, readings: "_Readings"
     ) -> Iterator[Row]:
         for row in function(table):
-            # its rows come when it has them
+            # the generator decides when rows come
             with suppress(Changed):
                 wait(0)
             try:
@@ -155,6 +155,6 @@ class _Readings:
 
 
 def _look_in_current_folder() -> None:
-    # last: a file there must not take the place of a library
+    # last: a file there must not replace a library
     if (folder := str(Path.cwd())) not in sys.path:
         sys.path.append(folder)

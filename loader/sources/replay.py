@@ -1,4 +1,4 @@
-"""Replay of recordings: a folder with a file for each table, at the recorded pace or another one."""
+"""Replay of recordings: a folder with a file for each table, at the recorded or another speed."""
 
 import math
 import re
@@ -18,7 +18,7 @@ from ringlog.schema.facility import Facility, Table
 
 @dataclass(frozen=True)
 class Replay(ABC):
-    """The files of a folder, at `speed` times their own pace; math.inf is as fast as rows are taken."""
+    """The files of a folder, at `speed` times the recorded speed; math.inf: as fast as rows are taken."""
 
     folder: Path
     zone: ZoneInfo
@@ -34,7 +34,7 @@ class Replay(ABC):
         return math.isinf(self.speed)
 
     def tables(self, facility: Facility) -> list[Table]:
-        """The tables that have a file. Raises SourceError for a file that no table is named for."""
+        """The tables that have a file. Raises SourceError for a file without a table of its name."""
         if not self.folder.is_dir():
             raise SourceError(f"{self.folder} is not a folder of {self.form} files")
         tables = {table.name: table for table in facility.tables}
@@ -70,7 +70,7 @@ class Replay(ABC):
                 continue
             if start is None:
                 start = time.monotonic(), row.time
-            # by the monotonic clock: a change of the wall clock does not delay the recording
+            # by the monotonic clock, so that a change of the wall clock does not delay the recording
             due = start[0] + (row.time - start[1]).total_seconds() / self.speed
             wait(due - time.monotonic())
             yield row
@@ -108,7 +108,8 @@ def places_of(table: Table, names: Sequence[str]) -> list[int]:
 
 
 def in_zone(moment: datetime, text: str, zone: ZoneInfo) -> datetime:
-    """A time in UTC; one without a zone is meant in `zone`. Raises ValueError where that is not one time."""
+    """A time in UTC; one without a zone is in `zone`. Raises ValueError if it is ambiguous or missing
+    there."""
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=zone)
         if moment.utcoffset() != moment.replace(fold=1).utcoffset():
@@ -119,7 +120,7 @@ def in_zone(moment: datetime, text: str, zone: ZoneInfo) -> datetime:
 
 
 def below_microseconds(text: str) -> tuple[str, int]:
-    """A time's text as far as its microseconds, and the nanoseconds after them."""
+    """A time's text up to its microseconds, and the nanoseconds below them."""
     found = re.search(r"(?<=[.,]\d{6})\d{1,3}(?!\d)", text)
     if found is None:
         return text, 0

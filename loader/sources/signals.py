@@ -29,7 +29,7 @@ _STATES = ("OPERATION", "STANDBY", "LOCAL", "READY", "FAULT", "RUN", "ON", "OK",
 
 
 def beam_current(seconds: float) -> float:
-    """The stored beam in mA: it decays, and every 20 s the injector fills it up to nearly the same."""
+    """The stored beam in mA: it decays, and every 20 s the injector refills it to nearly the same value."""
     fill = _FULL_BEAM - 0.05 * _chance("fill", math.floor(seconds / _TOP_UP))
     return fill * math.exp(-(seconds % _TOP_UP) / _LIFETIME)
 
@@ -83,7 +83,7 @@ def _pressure(own: Random, column: Column) -> Signal:
 
 
 def _temperature(own: Random, column: Column) -> Signal:
-    """A tunnel that feels the day, and cooling water that swings a little."""
+    """A tunnel temperature that follows the day, and cooling water that oscillates a little."""
     low, high = column.limits or ((293.15, 303.15) if column.unit == "K" else (20.0, 30.0))
     middle = (low + high) / 2 + own.uniform(-0.1, 0.1) * (high - low)
     daily, water = own.uniform(0.3, 1.0), own.uniform(0.02, 0.1)
@@ -138,12 +138,13 @@ def _decimal(own: Random, column: Column) -> Signal:
 
 
 def _last_change(seconds: float, noise: Random) -> str:
-    """The begin of the stretch of five minutes in which states stay as they are."""
+    """The begin of the interval of five minutes in which states do not change."""
     return datetime.fromtimestamp(seconds // 300 * 300, UTC).isoformat()
 
 
 def _bit(seed: int, name: str) -> Signal:
-    """A status that is good, but for one in fifty stretches of five minutes; a fault reads the other way."""
+    """A status that is good, except in one of fifty intervals of five minutes; a fault has the opposite
+    value."""
     good = not any(word in name.lower() for word in ("fault", "alarm", "trip"))
     return lambda seconds, noise: (_chance(seed, name, seconds // 300) >= 0.02) is good
 
@@ -195,11 +196,11 @@ def _within(column: Column, inner: Signal) -> Signal:
 
 
 def _wave(own: Random, shortest: float, longest: float) -> Callable[[float], float]:
-    """A slow movement between -1 and 1 of a period (in seconds) of its own."""
+    """A slow oscillation between -1 and 1 with a period (in seconds) of its own."""
     period, phase = own.uniform(shortest, longest), own.uniform(0.0, 2 * math.pi)
     return lambda seconds: math.sin(2 * math.pi * seconds / period + phase)
 
 
 def _chance(*what: object) -> float:
-    """A number of [0, 1) that is always the same for the same things."""
+    """A number in [0, 1) that depends only on the arguments."""
     return zlib.crc32(repr(what).encode()) / 2**32

@@ -16,7 +16,7 @@ from ringlog.schema.facility import Table
 
 @dataclass(frozen=True)
 class Simulator:
-    """The same readings for the same seed and time; `speed` times as many as the tables' cycles ask for."""
+    """The same readings for the same seed and time; `speed` times as many as by the tables' cycles."""
 
     seed: int = 1
     speed: float = 1.0
@@ -34,7 +34,7 @@ class Simulator:
         statistics: Statistics,
         note: Note | None = None,
     ) -> Iterator[Row]:
-        """A row at each instant of the table's cycle, for ever; those of the past are gone."""
+        """A row at each instant of the table's cycle, for ever; past instants are skipped."""
         signals = self.signals(table)
         while True:
             try:

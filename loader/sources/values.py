@@ -14,9 +14,8 @@ LARGEST_REAL = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
 
 
 def fit(value: Any, column: Column) -> Reading:
-    """A value of whatever kind as the column's type has it. None is no reading.
-
-    Raises TypeError or ValueError for one that is no such value, or out of its range.
+    """A value of any kind in the column's type. None: no reading. Raises TypeError or ValueError for a value
+    of another type or out of range.
     """
     if value is None:
         return None
@@ -47,7 +46,7 @@ def fit(value: Any, column: Column) -> Reading:
 
 
 def decimal(text: str, column: Column) -> str:
-    """A number as a numeric(p,s) takes it without rounding. Raises ValueError."""
+    """A number that fits a numeric(p,s) without rounding. Raises ValueError."""
     try:
         number = Decimal(text)
     except InvalidOperation:
@@ -63,7 +62,7 @@ def decimal(text: str, column: Column) -> str:
 
 
 def within(value: int | float | str, column: Column) -> int | float | str:
-    """The value, which is of the column's kind. Raises ValueError where it is out of the type's range."""
+    """The value, which has the column's kind. Raises ValueError if it is out of the type's range."""
     if isinstance(value, str):
         length = column.type.length
         if length is None:
