@@ -21,6 +21,7 @@ from ringlog.procedures import (
 from ringlog.procedures.parameters import shared_procedures as shared_parameter_procedures
 from ringlog.schema import (
     archive_tables,
+    comments,
     dropping,
     elsewhere,
     ledger,
@@ -142,7 +143,9 @@ def bring_up_to_date(engine: sa.Engine, parts: Collection[Part] = ()) -> Install
         ringlogs = _Ringlogs(connection)
         ringlogs.prepare()
         ringlogs.renew_procedures([*shared_procedures(), *shared_parameter_procedures()])
-        return ringlogs.finish(parts)
+        report = ringlogs.finish(parts)
+        comments.bring_up_to_date(connection)
+        return report
 
     return change(engine, work)
 
@@ -295,6 +298,7 @@ class _Installation(_Ringlogs):
         self._view_archive(now)
         parameter_tables.watch_changes(self.connection)
         report = self.finish(self.parts)
+        comments.bring_up_to_date(self.connection)
         if state is not None and not report and not self.later:
             unchanged.note(self.connection, state)
         return report
@@ -310,6 +314,7 @@ class _Installation(_Ringlogs):
         self.renew_procedures(self.table_procedures(new, {}))
         self._view_archive(new)
         rights.grant_missing(driver(self.connection))
+        comments.bring_up_to_date(self.connection)
         announce(self.connection)
         return InstallReport(tuple(self.created), tuple(self.changed))
 
