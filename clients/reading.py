@@ -42,6 +42,8 @@ def read(
     end: datetime | str = "now",
     *,
     points: int | None = None,
+    wide: str | None = None,
+    step: str | float | None = None,
     server: str | None = None,
     password: str | None = None,
     certificate: str | Path | None = None,
@@ -50,25 +52,53 @@ def read(
 
     One signal has the columns `time` (timestamp[us, UTC]) and `value`; several have `signal` too. With
     `points` it is a trend of about so many points: `signal`, `time`, `n`, `min`, `max`, `mean`, `first`,
-    `last`. Times are aware datetimes or texts of the server's API, as now-7d.
+    `last`. With `wide` there is a column for each signal beside `time`: "last" (the newest sample at or
+    before a time), "mean" (from a time to the next) or "linear" (between samples), at the multiples of `step`
+    (seconds, or as "1m"); without a step at the times of all samples.
+
+    Times are aware datetimes or texts of the server's API, as now-7d. The metadata of the schema (`ringlog`,
+    as JSON) has the facility's zone, units and descriptions; that of a signal's own column its unit and
+    description.
 
     `server` is http[s]://[user@]host:port, by default the environment variable RINGLOG_HTTP; the password of
     its user is `password` or RINGLOG_PASSWORD. `certificate` is a file of trusted certificates for https.
     Raises ReadRefused; ValueError for a time without a zone or an invalid URL.
     """
+    names = [signals] if isinstance(signals, str) else list(signals)
+    path, asked = request_of(names, start, end, "arrow", points, wide, step)
+    with opened(path, asked, server, password, certificate) as answer:
+        return table_of(answer)
+
+
+def request_of(
+    signals: Sequence[str],
+    start: datetime | str,
+    end: datetime | str,
+    form: str,
+    points: int | None = None,
+    wide: str | None = None,
+    step: str | float | None = None,
+) -> tuple[str, list[tuple[str, str]]]:
+    """The path and the parameters of a request for what `read` returns. Raises ValueError."""
+    asked = [("signal", name) for name in signals]
+    asked += [("from", _time(start)), ("to", _time(end)), ("format", form)]
+    if points is not None and (wide is not None or step is not None):
+        raise ValueError("a trend has points, signals beside each other have a step: give one of them")
+    for name, value in (("points", points), ("wide", wide), ("step", step)):
+        if value is not None:
+            asked.append((name, str(value)))
+    return "data" if points is None else "trend", asked
+
+
+def table_of(answer: Any) -> "pa.Table":
+    """The table of an open answer in Arrow. Raises ReadRefused when it ends before its end."""
     import pyarrow as pa
 
-    names = [signals] if isinstance(signals, str) else list(signals)
-    asked = [("signal", name) for name in names]
-    asked += [("from", _time(start)), ("to", _time(end)), ("format", "arrow")]
-    if points is not None:
-        asked.append(("points", str(points)))
-    with opened("data" if points is None else "trend", asked, server, password, certificate) as answer:
-        try:
-            return pa.ipc.open_stream(answer).read_all()
-        except (pa.ArrowInvalid, OSError, ValueError) as error:
-            # a partial answer is never returned as a complete one
-            raise ReadRefused(0, f"the connection was lost during the answer: {error}") from error
+    try:
+        return pa.ipc.open_stream(answer).read_all()
+    except (pa.ArrowInvalid, OSError, ValueError) as error:
+        # a partial answer is never returned as a complete one
+        raise ReadRefused(0, f"the connection was lost during the answer: {error}") from error
 
 
 def opened(

@@ -58,6 +58,16 @@ def instant(text: str, now: datetime, name: str) -> datetime:
     return found
 
 
+def duration(text: str, name: str) -> int:
+    """Microseconds of a time span: seconds, or as 500ms, 10s, 5m, 1h, 1d. Raises Refused (400)."""
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)(ms|s|min|m|h|d|w)?", text.strip(), re.ASCII)
+    unit = timedelta(milliseconds=1) if found and found[2] == "ms" else _UNITS[(found and found[2]) or "s"]
+    length = 0 if found is None else round(float(found[1]) * (unit / timedelta(microseconds=1)))
+    if length < 1:
+        raise Refused(400, f"{name}={text[:40]!r} is not a time span: write 0.5, 10s, 5m or 1h")
+    return length
+
+
 def span(
     start: str | None, end: str | None, now: datetime, *, default: timedelta = timedelta(days=1)
 ) -> tuple[datetime, datetime]:

@@ -220,8 +220,11 @@ export class Chart {
     return `${name}_${day(this.time.from)}_${day(this.time.to)}`;
   }
 
-  address(form) {
-    return api.address("data", { signal: this.wanted.signals, ...api.span(this.time), format: form, download: "1" });
+  // Of a file in a form as csv, or csv-last and csv-mean: a column for each signal.
+  address(choice) {
+    const [form, wide] = choice.split("-"), step = `${Math.ceil((this.time.to - this.time.from) / 1000)}ms`;
+    const aligned = !wide ? {} : wide === "mean" ? { wide, step } : { wide };
+    return api.address("data", { signal: this.wanted.signals, ...api.span(this.time), ...aligned, format: form, download: "1" });
   }
 
   end() {

@@ -202,15 +202,15 @@ function modes(chart, chosen) {
 }
 
 // The answer is read before it becomes a file, so that a refusal of the server is shown.
-async function save(chart, form) {
-  if (!form) return;
+async function save(chart, choice) {
+  if (!choice) return;
   const link = document.createElement("a");
-  link.download = `${chart.fileName()}.${form}`;
+  link.download = `${chart.fileName()}.${choice.split("-")[0]}`;
   try {
-    if (form === "png") link.href = chart.picture();
+    if (choice === "png") link.href = chart.picture();
     else {
       say("Saving…", true);
-      link.href = URL.createObjectURL(await api.file(chart.address(form)));
+      link.href = URL.createObjectURL(await api.file(chart.address(choice)));
     }
   } catch (error) {
     failed(error);

@@ -11,6 +11,7 @@ from ringlog.history.reading import read
 from ringlog.retrieval.encoding import lines
 from ringlog.retrieval.parts import Part
 from ringlog.retrieval.plain.forms import TIME, formed
+from ringlog.retrieval.plain.notes import described, noted, with_unit
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import Samples, at, samples
 from ringlog.retrieval.servers import Servers
@@ -27,11 +28,13 @@ def data(
     end: datetime,
     form: str,
     limit: int | None = None,
+    *,
+    comments: bool = False,
 ) -> Iterator[Part]:
     """The samples from `start` on and before `end`, signal by signal, each oldest first and at most `limit`.
 
-    One signal has the columns time and value, several have signal, time and value. Raises Refused (400) for
-    texts together with numbers.
+    One signal has the columns time and value, several have signal, time and value. With `comments` CSV begins
+    with lines of notes. Raises Refused (400) for texts together with numbers, except in JSON and CSV.
     """
 
     def of(signal: Signal) -> Iterator[Samples]:
@@ -39,21 +42,24 @@ def data(
 
     if form == "json":
         return _json(signals, of)
-    value = _common_type(signals)
-    fields = [("time", TIME), ("value", value)]
+    common = _common_type(signals, form)
+    fields = [pa.field("time", TIME), with_unit("value", common or pa.null(), signals[0])]
     if len(signals) > 1:
-        fields.insert(0, ("signal", pa.string()))
-    schema = pa.schema(fields)
+        fields = [pa.field("signal", pa.string()), fields[0], pa.field("value", common or pa.null())]
+    schema = noted(pa.schema(fields), servers, signals)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for signal in signals:
             for part in of(signal):
-                columns = [pa.array(part.time, TIME), _cast(part, value)]
+                columns = [pa.array(part.time, TIME), cast(part, common or signal.type.arrow)]
                 if len(signals) > 1:
                     columns.insert(0, pa.repeat(pa.scalar(signal.name), len(part)))
-                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+                if common is None:
+                    yield pa.RecordBatch.from_arrays(columns, names=schema.names)
+                else:
+                    yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    return formed(form, schema, batches())
+    return formed(form, schema, batches(), comments=comments)
 
 
 def newest(servers: Servers, signals: Sequence[Signal], when: datetime) -> Iterator[bytes]:
@@ -91,20 +97,6 @@ def rows(
     return formed(form, schema, batches)
 
 
-def described(signal: Signal) -> dict[str, object]:
-    """A signal as JSON."""
-    return {
-        "signal": signal.name,
-        "table": signal.table,
-        "column": signal.column,
-        "type": str(signal.type),
-        "unit": signal.unit,
-        "description": signal.description,
-        "limits": signal.limits,
-        "now": signal.now,
-    }
-
-
 def _json(signals: Sequence[Signal], of: Callable[[Signal], Iterator[Samples]]) -> Iterator[bytes]:
     yield b'{"signals":['
     for place, signal in enumerate(signals):
@@ -120,20 +112,24 @@ def _json(signals: Sequence[Signal], of: Callable[[Signal], Iterator[Samples]]) 
     yield b"]}\n"
 
 
-def _common_type(signals: Sequence[Signal]) -> pa.DataType:
+def _common_type(signals: Sequence[Signal], form: str) -> pa.DataType | None:
+    """The type of a column with the values of all; None where CSV has each signal's own."""
     types = {signal.type.arrow for signal in signals}
     if len(types) == 1:
         return types.pop()
     if any(pa.types.is_string(kind) or pa.types.is_list(kind) for kind in types):
+        if form == "csv":
+            return None
         words = (
-            "texts, waveforms and numbers do not fit into one column: request each separately, or "
-            "request json"
+            "texts, waveforms and numbers do not fit into one column: request each separately, csv or json, "
+            "or wide=last"
         )
         raise Refused(400, words)
     return pa.float64()
 
 
-def _cast(part: Samples, kind: pa.DataType) -> pa.Array:
+def cast(part: Samples, kind: pa.DataType) -> pa.Array:
+    """The values of samples in another type."""
     if part.values.type == kind:
         return part.values
     if pa.types.is_boolean(part.values.type):

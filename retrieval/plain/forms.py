@@ -1,5 +1,6 @@
 """Record batches as bytes: Arrow IPC, Parquet, CSV."""
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -8,6 +9,7 @@ import pyarrow.parquet as pq
 
 from ringlog.retrieval.encoding import Piece, lines
 from ringlog.retrieval.parts import Part, Sink
+from ringlog.retrieval.plain import notes
 
 TIME = pa.timestamp("us", tz="UTC")
 _VALUES = 1 << 17  # rows of CSV encoded at once
@@ -20,10 +22,13 @@ MEDIA = {
 }
 
 
-def formed(form: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[Part]:
-    """The batches in a form of MEDIA except json. They have the same `schema`."""
+def formed(
+    form: str, schema: pa.Schema, batches: Iterator[pa.RecordBatch], *, comments: bool = False
+) -> Iterator[Part]:
+    """The batches in a form of MEDIA except json. All have `schema`; with `comments` CSV begins with
+    its notes."""
     if form == "csv":
-        return _csv(schema, batches)
+        return _csv(schema, batches, comments)
     if form == "parquet":
         return _written(batches, lambda sink: pq.ParquetWriter(sink, schema, compression="zstd"), bytes)
     # IPC writes the batches' own buffers, which do not change
@@ -41,8 +46,10 @@ def _written(
     yield from sink.taken()
 
 
-def _csv(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
-    yield (",".join(schema.names) + "\n").encode()
+def _csv(schema: pa.Schema, batches: Iterator[pa.RecordBatch], comments: bool) -> Iterator[bytes]:
+    if comments:
+        yield notes.comments(schema)
+    yield (",".join(map(_quoted, schema.names)) + "\n").encode()
     for batch in batches:
         step = max(1, _VALUES // len(schema))
         for start in range(0, batch.num_rows, step):
@@ -50,6 +57,10 @@ def _csv(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes
                 piece for column in batch.slice(start, step).columns for piece in (_csv_piece(column), b",")
             ]
             yield lines(*pieces[:-1], b"\n")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"' if re.search('[",\n]', name) else name
 
 
 def _csv_piece(column: pa.Array) -> Piece:

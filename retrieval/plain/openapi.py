@@ -26,6 +26,7 @@ _FORMAT = {
     "description": "format of the answer",
     "schema": {"type": "string", "enum": ["json", "csv", "arrow", "parquet"], "default": "json"},
 }
+_COMMENTS = _parameter("comments", "1: CSV begins with lines of units, descriptions and the zone")
 _ERRORS = {
     "400": "a parameter is wrong; the error names it",
     "401": "no login, or PostgreSQL refused it",
@@ -102,6 +103,13 @@ DESCRIPTION: dict[str, Any] = {
                 _SIGNALS,
                 *_SPAN,
                 _parameter("limit", "maximum number of samples of each signal, the oldest ones", "integer"),
+                _parameter(
+                    "wide",
+                    "a column for each signal: last (the newest sample at or before a time), mean (of a "
+                    "step), linear (between samples); csv, arrow or parquet",
+                ),
+                _parameter("step", "rows at its multiples, as 10s; without it at the times of all samples"),
+                _COMMENTS,
                 _FORMAT,
             ],
             _TABLES,
@@ -123,7 +131,13 @@ DESCRIPTION: dict[str, Any] = {
         ),
         "/api/v1/trend": _get(
             "few points for any time range: n, min, max, mean, first and last of each",
-            [_SIGNALS, *_SPAN, _parameter("points", "maximum number; default 1000", "integer"), _FORMAT],
+            [
+                _SIGNALS,
+                *_SPAN,
+                _parameter("points", "maximum number; default 1000", "integer"),
+                _COMMENTS,
+                _FORMAT,
+            ],
             _TABLES,
         ),
         "/api/v1/latest": _get("the newest value of signals", [_SIGNALS]),

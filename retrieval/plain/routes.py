@@ -17,17 +17,19 @@ from ringlog.history.signals import places
 from ringlog.retrieval.asking import asked, caller, json_response, names, number
 from ringlog.retrieval.parts import Part
 from ringlog.retrieval.plain import parameters
-from ringlog.retrieval.plain.data import data, described, newest, rows
+from ringlog.retrieval.plain.data import data, newest, rows
 from ringlog.retrieval.plain.forms import MEDIA
 from ringlog.retrieval.plain.live import Live
+from ringlog.retrieval.plain.notes import described, file_name
 from ringlog.retrieval.plain.openapi import DESCRIPTION
 from ringlog.retrieval.plain.trends import trend, trend_json, trend_table
+from ringlog.retrieval.plain.wide import HOW, rows_of, wide
 from ringlog.retrieval.refused import Refused
-from ringlog.retrieval.samples import demand_few
+from ringlog.retrieval.samples import demand_few, microseconds
 from ringlog.retrieval.servers import Servers, excluded
 from ringlog.retrieval.signals import demand, latest, reduced, search
 from ringlog.retrieval.texts import moment, query
-from ringlog.retrieval.times import instant, span
+from ringlog.retrieval.times import duration, instant, span
 from ringlog.retrieval.unchanged import tag_of
 from ringlog.schema.column_type import ColumnType
 
@@ -126,24 +128,52 @@ def _attached(request: Request, form: str, name: str) -> dict[str, str]:
     return {"Content-Disposition": f'attachment; filename="{name}.{form}"'}
 
 
+def _alignment(request: Request, form: str) -> tuple[str | None, int | None]:
+    """How samples of several signals are aligned, None is not at all; and the step in microseconds."""
+    how, step = (request.query_params.get(name) for name in ("wide", "step"))
+    if how is None:
+        if step is not None:
+            raise Refused(400, f"step is for wide={'|'.join(HOW)}")
+        return None, None
+    if how not in HOW:
+        raise Refused(400, f"wide={how[:20]!r} is not one of {', '.join(HOW)}")
+    if form == "json":
+        raise Refused(400, "signals beside each other are available as csv, arrow or parquet")
+    if "limit" in request.query_params:
+        raise Refused(400, "limit is not for signals beside each other")
+    return how, None if step is None else duration(step, "step")
+
+
 async def get_data(request: Request) -> Response:
     wanted, form = names(request), _form(request)
     start, end = _span(request)
     queries = asked(request).queries
     given = request.query_params.get("limit")
     limit = number(given, "limit", 1, 1, 100_000) if given else None
+    how, step = _alignment(request, form)
+    if step is not None:
+        values = rows_of((microseconds(start), microseconds(end)), step) * len(wanted)
+        if values > queries.limits.rows:
+            raise Refused(
+                413,
+                f"these are {values} values, of which {queries.limits.rows} are allowed: use a longer step",
+            )
+    comments = "comments" in request.query_params
 
     def work(servers: Servers) -> Iterator[Part]:
         signals = demand(servers, wanted)
         if limit is None or limit * len(signals) > queries.limits.rows:
             demand_few(servers, signals, start, end, queries.limits.rows)
-        yield from data(servers, signals, start, end, form, limit)
+        if how is not None:
+            yield from wide(servers, signals, start, end, how, step, form, comments=comments)
+        else:
+            yield from data(servers, signals, start, end, form, limit, comments=comments)
 
     return queries.stream(
         caller(request),
         work,
         MEDIA[form],
-        _attached(request, form, "data"),
+        _attached(request, form, file_name(wanted, start, end)),
         lambda servers: tag_of(servers, wanted, start, end),
     )
 
@@ -180,7 +210,8 @@ async def get_rows(request: Request) -> Response:
         demand_few(servers, one, start, end, queries.limits.rows)
         yield from rows(servers.of(one[0].node), table, columns, start, end, form)
 
-    return queries.stream(caller(request), work, MEDIA[form], _attached(request, form, "rows"))
+    name = file_name([table], start, end)
+    return queries.stream(caller(request), work, MEDIA[form], _attached(request, form, name))
 
 
 async def get_trend(request: Request) -> Response:
@@ -195,13 +226,13 @@ async def get_trend(request: Request) -> Response:
         if form == "json":
             yield from trend_json(made, start, end)
         else:
-            yield from trend_table(form, made)
+            yield from trend_table(form, made, servers, signals, comments="comments" in request.query_params)
 
     return queries.stream(
         caller(request),
         work,
         MEDIA[form],
-        _attached(request, form, "trend"),
+        _attached(request, form, file_name(wanted, start, end)),
         lambda servers: tag_of(servers, wanted, start, end),
     )
 

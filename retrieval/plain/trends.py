@@ -1,6 +1,6 @@
 """Trends: few points for any interval, each with min, max and mean of its samples."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,8 +13,8 @@ from psycopg import sql
 from ringlog.history.connection import Connection, ReadError, records, rows
 from ringlog.retrieval.bins import Bins, binned
 from ringlog.retrieval.parts import Part
-from ringlog.retrieval.plain.data import described
 from ringlog.retrieval.plain.forms import TIME, formed
+from ringlog.retrieval.plain.notes import described, noted
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import Samples, count, microseconds, samples
 from ringlog.retrieval.servers import Servers
@@ -125,16 +125,18 @@ def trend_json(trends: Iterator[Trend], start: datetime, end: datetime) -> Itera
     yield b"]}\n"
 
 
-def trend_table(form: str, trends: Iterator[Trend]) -> Iterator[Part]:
-    """Trends as one table, with the signal's name as the first column."""
-    schema = SCHEMA.insert(0, pa.field("signal", pa.string()))
+def trend_table(
+    form: str, trends: Iterator[Trend], servers: Servers, signals: Sequence[Signal], *, comments: bool = False
+) -> Iterator[Part]:
+    """Trends of these signals as one table, with the signal's name as the first column."""
+    schema = noted(SCHEMA.insert(0, pa.field("signal", pa.string())), servers, signals)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for each in trends:
             names = pa.repeat(pa.scalar(each.signal.name), each.table.num_rows)
             yield pa.RecordBatch.from_arrays([names, *each.table.columns], schema=schema)
 
-    return formed(form, schema, batches())
+    return formed(form, schema, batches(), comments=comments)
 
 
 def _as_they_are(parts: list[Samples]) -> pa.RecordBatch:

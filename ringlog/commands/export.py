@@ -1,15 +1,21 @@
 """The commands `ringlog export` and `ringlog plot`: samples and trends of signals, as files or pictures."""
 
 import json
+import re
+import shutil
+import sys
 from collections.abc import Iterator
-from datetime import UTC
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from enum import Enum
+from itertools import pairwise
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ringlog.clients.reading import ReadRefused, read
+from ringlog.clients.reading import ReadRefused, opened, read, request_of, table_of
 from ringlog.errors import ServerError, UsageError
 from ringlog.extras import demand
 
@@ -36,11 +42,8 @@ Url = Annotated[
         " $RINGLOG_PASSWORD.",
     ),
 ]
-
-# Rows and bytes of CSV made at once: an array of Arrow's texts has at most 2 GiB, and a byte of a waveform
-# becomes up to six letters.
-_ROWS = 1 << 16
-_BYTES = 1 << 26
+_MOST_XLSX = 1_048_576  # rows of a sheet, with the heading
+_BREAK = 5  # usual distances of points; a line is interrupted where one is longer, as on the page
 
 
 class Form(Enum):
@@ -50,13 +53,36 @@ class Form(Enum):
     PARQUET = "parquet"
     HDF5 = "h5"
     MATLAB = "mat"
+    XLSX = "xlsx"
+
+
+class Wide(Enum):
+    """How signals are aligned."""
+
+    LAST = "last"
+    MEAN = "mean"
+    LINEAR = "linear"
+
+
+_NEEDED = {
+    Form.HDF5: ("pyarrow", "h5py"),
+    Form.MATLAB: ("pyarrow", "scipy"),
+    Form.XLSX: ("pyarrow", "openpyxl"),
+}
 
 
 def export(
     signals: Names,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Ends in .csv, .parquet, .h5 or .mat.")
-    ],
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            show_default="a name of the signal and the time",
+            help="Ends in .csv, .parquet, .h5, .mat or .xlsx; or a folder.",
+        ),
+    ] = None,
     start: Start = "now-1h",
     end: End = "now",
     points: Annotated[
@@ -67,23 +93,104 @@ def export(
             help=("Write a trend with this number of points. Default: all samples."),
         ),
     ] = None,
+    wide: Annotated[
+        Wide | None,
+        typer.Option(
+            show_default=False,
+            help="A column for each signal: its last value, the mean of a step, or the line between samples.",
+        ),
+    ] = None,
+    step: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            show_default="the times of all samples",
+            help="Rows of --wide at the multiples of this: 0.5, 10s, 5m, 1h.",
+        ),
+    ] = None,
+    form: Annotated[
+        Form | None, typer.Option("--format", show_default="as FILE ends, else csv", help="The kind of file.")
+    ] = None,
+    comments: Annotated[
+        bool, typer.Option("--comments", help="Begin CSV with lines of units, descriptions and the zone.")
+    ] = False,
     server: Url = "http://127.0.0.1:8080",
 ) -> None:
-    """Write samples or trends of signals to a file: CSV, Parquet, HDF5 or MATLAB."""
+    """Write samples or trends of signals to a file: CSV, Parquet, HDF5, MATLAB or Excel."""
+    kind = form or _form_of(output)
+    if comments and kind is not Form.CSV:
+        raise UsageError("--comments is for CSV: the other kinds of files always have units and descriptions")
+    demand(*_NEEDED.get(kind, ()))
+    how = None if wide is None else wide.value
+    with _reported():
+        if kind in (Form.CSV, Form.PARQUET):
+            path, asked = request_of(signals, start, end, kind.value, points, how, step)
+            asked += [("download", "")] + ([("comments", "")] if comments else [])
+            with opened(path, asked, server, None) as answer:
+                file = _file(output, _name_in(answer), kind)
+                with _unfinished(file) as made, made.open("wb") as content:
+                    shutil.copyfileobj(answer, content, 1 << 20)
+        else:
+            tables: dict[str, pa.Table] = {}
+            # each alone: they may be of different types
+            for together in [signals] if how else [[name] for name in signals]:
+                path, asked = request_of(together, start, end, "arrow", points, how, step)
+                with opened(path, [*asked, ("download", "")], server, None) as answer:
+                    name = _name_in(answer)
+                    tables[together[0]] = table_of(answer)
+                    if not output or output.is_dir():
+                        output = (output or Path()) / f"{name}.{kind.value}"
+            file = _file(output, "", kind)
+            with _unfinished(file) as made:
+                _WRITERS[kind](made, tables, how is not None)
+    print(f"{file}: {file.stat().st_size} bytes")
+
+
+def _form_of(output: Path | None) -> Form:
+    if output is None or output.is_dir():
+        return Form.CSV
     try:
-        form = Form(output.suffix.removeprefix("."))
+        return Form(output.suffix.removeprefix("."))
     except ValueError:
-        raise UsageError(f"{output}: the file must end in .csv, .parquet, .h5 or .mat") from None
-    demand("pyarrow")
-    if form in (Form.HDF5, Form.MATLAB):
-        demand("h5py" if form is Form.HDF5 else "scipy", "numpy")
-    table = _read(signals, start, end, points, server)
-    unfinished = output.with_name(f".{output.name}.unfinished")
-    {Form.CSV: _csv, Form.PARQUET: _parquet, Form.HDF5: _hdf5, Form.MATLAB: _matlab}[form](
-        unfinished, table, signals
-    )
-    unfinished.rename(output)
-    print(f"{output}: {table.num_rows} rows")
+        words = f"{output}: the file must end in .csv, .parquet, .h5, .mat or .xlsx, or give --format"
+        raise UsageError(words) from None
+
+
+def _name_in(answer: Any) -> str:
+    """The name that the server gives its answer, without a suffix."""
+    found = re.search(r'filename="([\w.-]+)\.\w+"', answer.headers["Content-Disposition"] or "")
+    return found[1] if found else "data"
+
+
+def _file(output: Path | None, name: str, kind: Form) -> Path:
+    if output is None or output.is_dir():
+        return (output or Path()) / f"{name}.{kind.value}"
+    return output
+
+
+@contextmanager
+def _unfinished(file: Path) -> Iterator[Path]:
+    """A file to write, which gets its name when it is whole."""
+    made = file.with_name(f".{file.name}.unfinished")
+    try:
+        yield made
+        made.rename(file)
+    finally:
+        made.unlink(missing_ok=True)
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    from http.client import HTTPException
+
+    try:
+        yield
+    except ReadRefused as error:
+        raise ServerError(str(error)) from None
+    except HTTPException as error:
+        raise ServerError(f"the connection was lost during the answer: {error!r}") from None
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def plot(
@@ -96,76 +203,32 @@ def plot(
     ] = None,
     server: Url = "http://127.0.0.1:8080",
 ) -> None:
-    """Plot trends of signals on the terminal, or to a picture."""
+    """Plot trends of signals on the terminal, or to a picture. Times are UTC."""
     demand("pyarrow", "matplotlib" if output else "plotext")
-    table = _read(signals, start, end, 1000, server)
+    with _reported():
+        tables = {name: read(name, start, end, points=1000, server=server) for name in signals}
+    empty = [name for name, table in tables.items() if not table.num_rows]
+    if len(empty) == len(tables):
+        raise ServerError(f"{', '.join(empty)}: no samples from {start} to {end}")
+    for name in empty:
+        print(f"{name}: no samples from {start} to {end}", file=sys.stderr)
     if output:
-        _picture(table, signals, output)
+        _picture(tables, output)
     else:
-        _terminal(table, signals)
+        _terminal({name: table for name, table in tables.items() if table.num_rows})
 
 
-def _read(signals: list[str], start: str, end: str, points: int | None, server: str) -> "pa.Table":
-    try:
-        return read(signals, start, end, points=points, server=server)
-    except ReadRefused as error:
-        raise ServerError(str(error)) from None
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+def _notes(table: "pa.Table") -> dict[str, dict[str, Any]]:
+    """Unit, description and more of each signal of a table."""
+    return {each["signal"]: each for each in _all_notes(table)["signals"]}
 
 
-def _csv(file: Path, table: "pa.Table", _: list[str]) -> None:
-    """Lines as Arrow's CSV has them, which takes twenty times as long for a time with a zone."""
-    import pyarrow.compute as pc
-
-    with file.open("wb") as made:
-        made.write(",".join(f'"{name}"' for name in table.column_names).encode() + b"\n")
-        for batch in _batches(table):
-            *before, last = map(_texts, batch.columns)
-            last = pc.binary_join_element_wise(last, "\n", "")
-            lines = pc.binary_join_element_wise(*before, last, ",")
-            _, bounds, letters = lines.buffers()
-            made.write(memoryview(letters)[: memoryview(bounds).cast("i")[len(lines)]])
-
-
-def _batches(table: "pa.Table") -> Iterator["pa.RecordBatch"]:
-    waiting = table.to_batches(_ROWS)[::-1]
-    while waiting:
-        batch = waiting.pop()
-        if batch.nbytes > _BYTES and len(batch) > 1:
-            middle = len(batch) // 2
-            waiting += [batch.slice(middle), batch.slice(0, middle)]
-        else:
-            yield batch
-
-
-def _texts(column: "pa.Array") -> "pa.Array":
-    """Values as CSV has them; without one nothing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_list(column.type):
-        quoted = (None if text is None else '"' + text.replace('"', '""') + '"' for text in _json(column))
-        texts = pa.array(quoted, pa.string())
-    elif pa.types.is_string(column.type):
-        texts = pc.binary_join_element_wise('"', pc.replace_substring(column, '"', '""'), '"', "")
-    elif pa.types.is_timestamp(column.type):
-        texts = pc.binary_join_element_wise(
-            column.cast("int64").cast(pa.timestamp("us")).cast("string"), "Z", ""
-        )
-    else:
-        texts = column.cast(pa.string())
-    return texts.fill_null("")
+def _all_notes(table: "pa.Table") -> dict[str, Any]:
+    return dict(json.loads(table.schema.metadata[b"ringlog"]))
 
 
 def _json(waveforms: "pa.Array | pa.ChunkedArray") -> list[str | None]:
     return [None if points is None else json.dumps(points) for points in waveforms.to_pylist()]
-
-
-def _parquet(file: Path, table: "pa.Table", _: list[str]) -> None:
-    import pyarrow.parquet
-
-    pyarrow.parquet.write_table(table, str(file), compression="zstd")
 
 
 def _columns(table: "pa.Table") -> dict[str, Any]:
@@ -176,6 +239,8 @@ def _columns(table: "pa.Table") -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for name in table.column_names:
         column = table[name]
+        if name == "signal":
+            continue
         if pa.types.is_timestamp(column.type):
             columns[name] = column.cast("int64").to_numpy() / 1e6
         elif pa.types.is_string(column.type):
@@ -209,71 +274,167 @@ def _objects(values: list[Any]) -> Any:
     return made
 
 
-def _parts(table: "pa.Table", signals: list[str]) -> dict[str, "pa.Table"]:
-    """The rows of each signal."""
-    import pyarrow.compute as pc
-
-    if "signal" not in table.column_names:
-        return {signals[0]: table}
-    return {name: table.filter(pc.equal(table["signal"], name)).drop_columns(["signal"]) for name in signals}
-
-
-def _hdf5(file: Path, table: "pa.Table", signals: list[str]) -> None:
-    """A group for each signal, a data set for each column; `time` is in seconds since 1970, UTC."""
+def _hdf5(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
+    """A group for each signal with a data set for each column; with `wide` a data set for each signal. `time`
+    is in seconds since 1970, UTC. Unit and description are attributes."""
     import h5py
 
     with h5py.File(file, "w") as made:
-        for name, part in _parts(table, signals).items():
-            group = made.create_group(name.replace("/", "|"))
-            group.attrs["signal"] = name
-            for column, values in _columns(part).items():
+        for name, table in tables.items():
+            notes = _notes(table)
+            group = made if wide else made.create_group(name.replace("/", "|"))
+            group.attrs["timezone"] = _all_notes(table)["timezone"]
+            if not wide:
+                _described(group, notes[name])
+            for column, values in _columns(table).items():
                 kind = None
                 if values.dtype == object:
                     lists = len(values) and not isinstance(values[0], str)
                     kind = h5py.vlen_dtype(values[0].dtype) if lists else h5py.string_dtype()
-                group.create_dataset(column, data=values, dtype=kind)
+                written = group.create_dataset(column.replace("/", "|"), data=values, dtype=kind)
+                if column == "time":
+                    written.attrs["unit"] = "s since 1970-01-01T00:00:00Z"
+                elif wide:
+                    _described(written, notes[column])
 
 
-def _matlab(file: Path, table: "pa.Table", signals: list[str]) -> None:
-    """A struct for each signal, signal_1 …, with its name and a vector for each column."""
+def _described(target: Any, notes: dict[str, Any]) -> None:
+    for name in ("signal", "unit", "description"):
+        target.attrs[name] = notes[name]
+
+
+def _matlab(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
+    """A struct for each signal, signal_1 …, with its name, unit, description and a vector for each column;
+    with `wide` one `time` for all. `time` is in seconds since 1970, UTC."""
     from scipy.io import savemat
 
-    content = {
-        f"signal_{number}": {"name": name} | _columns(part)
-        for number, (name, part) in enumerate(_parts(table, signals).items(), 1)
-    }
+    content: dict[str, Any] = {}
+    for number, (name, table) in enumerate(tables.items(), 1):
+        columns = _columns(table)
+        content["timezone"] = _all_notes(table)["timezone"]
+        if wide:
+            content["time"] = columns.pop("time")
+        parts = {each: {"value": values} for each, values in columns.items()} if wide else {name: columns}
+        for place, (each, vectors) in enumerate(parts.items(), number):
+            notes = _notes(table)[each]
+            words = {"name": each, "unit": notes["unit"], "description": notes["description"]}
+            content[f"signal_{place}"] = words | vectors
     with file.open("wb") as made:
         savemat(made, content, oned_as="column")
 
 
-def _picture(table: "pa.Table", signals: list[str], output: Path) -> None:
+def _xlsx(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
+    """A sheet for each signal, with `wide` one for all; and a sheet with units and descriptions. Times are
+    UTC, to the millisecond, as Excel has them."""
+    from openpyxl import Workbook
+
+    longest = max(table.num_rows for table in tables.values())
+    if longest >= _MOST_XLSX:
+        raise UsageError(
+            f"{longest} rows are more than the {_MOST_XLSX - 1} of a sheet: use --points, --wide or csv"
+        )
+    made = Workbook(write_only=True)
+    about = made.create_sheet("signals")
+    about.append(["sheet", "signal", "unit", "description", "time"])
+    for number, table in enumerate(tables.values(), 1):
+        title = "values" if wide else f"signal {number}"
+        for notes in _notes(table).values():
+            zone = f"UTC (the facility is in {_all_notes(table)['timezone']})"
+            about.append([title, notes["signal"], notes["unit"], notes["description"], zone])
+        sheet = made.create_sheet(title)
+        sheet.append([each for each in table.column_names if each != "signal"])
+        columns = [_cells(table[each], sheet) for each in table.column_names if each != "signal"]
+        for row in zip(*columns, strict=True):
+            sheet.append(row)
+    made.save(file)
+
+
+def _cells(column: "pa.ChunkedArray", sheet: Any) -> Iterator[Any]:
+    """Values as Excel has them: no zone, no waveforms, no infinite numbers, no control characters."""
+    import pyarrow as pa
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+
+    waveforms = pa.types.is_list(column.type)
+    for value in _json(column) if waveforms else column.to_pylist():
+        if isinstance(value, datetime):
+            yield value.replace(tzinfo=None)
+        elif isinstance(value, str):
+            text = ILLEGAL_CHARACTERS_RE.sub("\N{REPLACEMENT CHARACTER}", value)
+            if text.startswith("="):
+                # not a formula
+                cell = WriteOnlyCell(sheet, text)
+                cell.data_type = "s"
+                yield cell
+            else:
+                yield text
+        else:
+            yield str(value) if isinstance(value, float) and not isfinite(value) else value
+
+
+_WRITERS = {Form.HDF5: _hdf5, Form.MATLAB: _matlab, Form.XLSX: _xlsx}
+
+
+def _lines(table: "pa.Table") -> list["pa.Table"]:
+    """The parts of a trend between its gaps."""
+    import numpy as np
+
+    time = table["time"].cast("int64").to_numpy()
+    steps = np.diff(time)
+    breaks = (
+        np.flatnonzero(steps > _BREAK * np.median(steps)) + 1 if len(steps) > 1 else np.empty(0, np.int64)
+    )
+    bounds = [0, *map(int, breaks), len(time)]
+    return [table.slice(begin, after - begin) for begin, after in pairwise(bounds)]
+
+
+def _label(name: str, table: "pa.Table") -> str:
+    unit = _notes(table)[name]["unit"]
+    return f"{name} ({unit})" if unit else name
+
+
+def _picture(tables: dict[str, "pa.Table"], output: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(12, 2.6 * len(signals)), layout="constrained")
+    figure = Figure(figsize=(12, 2.6 * len(tables)), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(len(signals), 1, sharex=True, squeeze=False)
-    for row, (name, part) in enumerate(_parts(table, signals).items()):
+    axes = figure.subplots(len(tables), 1, sharex=True, squeeze=False)
+    for row, (name, table) in enumerate(tables.items()):
         axis = axes[row][0]
-        time = part["time"].to_pylist()
-        axis.fill_between(time, part["min"].to_numpy(), part["max"].to_numpy(), alpha=0.25, linewidth=0)
-        axis.plot(time, part["mean"].to_numpy(), linewidth=1)
-        axis.set_title(name, loc="left", fontsize=10)
+        for part in _lines(table):
+            time = part["time"].to_pylist()
+            lone = {"marker": "."} if len(time) == 1 else {}
+            axis.fill_between(
+                time, part["min"].to_numpy(), part["max"].to_numpy(), alpha=0.25, linewidth=0, color="C0"
+            )
+            axis.plot(time, part["mean"].to_numpy(), linewidth=1, color="C0", **lone)
+        axis.set_title(
+            _label(name, table) if table.num_rows else f"{name}: no samples", loc="left", fontsize=10
+        )
         axis.grid(visible=True, alpha=0.3)
+    axes[-1][0].set_xlabel("UTC")
     figure.savefig(output, dpi=110)
     print(output)
 
 
-def _terminal(table: "pa.Table", signals: list[str]) -> None:
+def _terminal(tables: dict[str, "pa.Table"]) -> None:
     import plotext
 
     plotext.clear_figure()
     plotext.date_form("Y-m-d H:M:S")
-    for name, part in _parts(table, signals).items():
-        times = [moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") for moment in part["time"].to_pylist()]
-        means = part["mean"].to_pylist()
-        kept = [(time, mean) for time, mean in zip(times, means, strict=True) if mean is not None]
-        if kept:
-            plotext.plot([time for time, _ in kept], [mean for _, mean in kept], label=name, marker="braille")
+    plotext.xlabel("UTC")
+    colours = ["blue", "orange", "green", "red", "magenta", "cyan"]
+    for place, (name, table) in enumerate(tables.items()):
+        label: str | None = _label(name, table)
+        for part in _lines(table):
+            rows = zip(part["time"].to_pylist(), part["mean"].to_pylist(), strict=True)
+            kept = [(time.astimezone(UTC), mean) for time, mean in rows if mean is not None]
+            if kept:
+                times = [f"{time:%Y-%m-%d %H:%M:%S}" for time, _ in kept]
+                means = [mean for _, mean in kept]
+                plotext.plot(times, means, label=label, marker="braille", color=colours[place % len(colours)])
+                # the legend has each signal once
+                label = None
     plotext.plotsize(100, 24)
     plotext.show()

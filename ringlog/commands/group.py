@@ -20,7 +20,7 @@ _COMMANDS = {
     "latest": ("commands.signals:latest", "Print the newest values of signals."),
     "export": (
         "commands.export:export",
-        "Write samples or trends of signals to a file: CSV, Parquet, HDF5 or MATLAB.",
+        "Write samples or trends of signals to a file: CSV, Parquet, HDF5, MATLAB or Excel.",
     ),
     "plot": ("commands.export:plot", "Plot trends of signals on the terminal, or to a picture."),
     "serve": ("commands.serve:serve", "Run the server: PostgreSQL, the facility's tables, the TDS gateway."),

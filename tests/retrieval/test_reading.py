@@ -8,14 +8,18 @@ from typing import Any
 
 import h5py
 import numpy as np
+import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from known_rows import ROWS, WAVEFORMS, row, time_of
+from openpyxl import load_workbook
 from scipy.io import loadmat
+from typer.testing import CliRunner
 
+from ringlog.cli import app
 from ringlog.clients import ReadRefused, read
-from ringlog.commands.export import export
+from ringlog.commands.export import Wide, _lines, export
 from servers import ringlog
 
 BEGIN, END = datetime(2025, 12, 31, 23, 58, tzinfo=UTC), datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
@@ -79,19 +83,75 @@ def test_export(web, tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("signals", "points"),
-    [*((f"every_type/{column}", None) for column in row(0)), ("every_type/a_double,every_type/an_int", 30)],
+    "words",
+    [
+        ("every_type/a_varchar",),
+        ("every_type/a_double", "every_type/an_int", "--points", "30"),
+        ("every_type/a_double", "every_type/a_varchar", "--wide", "last", "--step", "7s", "--comments"),
+    ],
 )
-def test_csv_is_as_arrow_writes_it(
-    web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signals: str, points: int | None
+def test_csv_is_that_of_the_server(
+    web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    """By pyarrow's own writer: times, numbers, bits, texts; one signal and a trend of two; in many parts."""
-    monkeypatch.setattr("ringlog.commands.export._BYTES", 500)
-    expected, file = tmp_path / "expected.csv", tmp_path / "data.csv"
-    names = signals.split(",")
-    pyarrow.csv.write_csv(read(names, BEGIN, END, points=points, server=web.url), str(expected))
-    export(names, file, BEGIN.isoformat(), END.isoformat(), points, web.url)
-    assert file.read_bytes() == expected.read_bytes()
+    """The same bytes, in a file that is named by the signal and the time."""
+    monkeypatch.chdir(tmp_path)
+    time = ("--from", BEGIN.isoformat(), "--to", END.isoformat())
+    ran = CliRunner().invoke(app, ["export", *words, *time, "--server", web.url])
+    assert ran.exit_code == 0, ran.output
+    names = [word for word in words if word.startswith("every_type")]
+    more = "" if len(names) == 1 else "_and_1_more"
+    (file,) = tmp_path.iterdir()
+    assert file.name == f"{names[0].replace('/', '_')}{more}_20251231T235800Z_20260101T003000Z.csv"
+    asked: dict[str, Any] = {"signal": names, "from": BEGIN.isoformat(), "to": END.isoformat()}
+    asked |= {"wide": "last", "step": "7s", "comments": "1"} if "--wide" in words else {}
+    path = "data"
+    if "--points" in words:
+        path, asked = "trend", asked | {"points": 30}
+    with web.client() as client:
+        assert file.read_bytes() == client.get(f"/api/v1/{path}", params=asked | {"format": "csv"}).content
+
+
+@pytest.mark.parametrize("kind", ["h5", "mat", "xlsx"])
+def test_exports_have_units_and_mixed_types(web, tmp_path: Path, kind: str) -> None:
+    names, file = (
+        ["sr_mag_ps_b_1/current_adc", "every_type/a_double", "every_type/a_varchar"],
+        tmp_path / f"a.{kind}",
+    )
+    for how in (None, Wide.LAST):
+        export(names, file, BEGIN.isoformat(), END.isoformat(), None, how, server=web.url)
+        texts = [row(number)["a_varchar"] or "" for number in range(ROWS)]
+        if kind == "h5":
+            with h5py.File(file) as made:
+                assert made[names[0].replace("/", "|")].attrs["unit"] == "A"
+                found = (
+                    made["every_type|a_varchar" if how else "every_type|a_varchar/value"].asstr()[()].tolist()
+                )
+        elif kind == "mat":
+            made = loadmat(file, simplify_cells=True)
+            assert (made["signal_1"]["name"], made["signal_1"]["unit"]) == (names[0], "A")
+            found = [text if isinstance(text, str) else "" for text in made["signal_3"]["value"]]
+        else:
+            book = load_workbook(file, read_only=True)
+            assert [cell.value for cell in [*book["signals"].rows][1]][1:3] == [names[0], "A"]
+            values = [[cell.value for cell in line] for line in book["values" if how else "signal 3"].rows]
+            assert values[0] == (["time", *names] if how else ["time", "value"])
+            assert abs(values[1][0].replace(tzinfo=UTC) - time_of(0)) < timedelta(milliseconds=1)
+            # a sheet has no cells behind the last one with a value
+            found = [(line[len(values[0]) - 1 :] or [""])[0] or "" for line in values[1:]]
+        assert found == texts
+
+
+def test_a_plot_of_nothing_says_so(web, tmp_path: Path) -> None:
+    words = ["plot", "every_type/a_double", "--from", "2001-01-01", "--to", "2001-01-02", "--server", web.url]
+    ran = ringlog(*words, "-o", tmp_path / "plot.png")
+    assert (ran.returncode, [*tmp_path.iterdir()]) == (1, [])
+    assert "every_type/a_double: no samples from 2001-01-01 to 2001-01-02" in ran.stderr
+
+
+def test_a_plotted_line_is_interrupted_at_gaps() -> None:
+    times = [BEGIN + timedelta(seconds=second) for second in (0, 1, 2, 3, 60, 61, 62, 200)]
+    parts = _lines(pa.table({"time": pa.array(times, pa.timestamp("us", "UTC"))}))
+    assert [part.num_rows for part in parts] == [4, 3, 1]
 
 
 @pytest.mark.usefixtures("waveforms")
@@ -102,7 +162,7 @@ def test_exports_of_what_is_no_number(web, tmp_path: Path, kind: str) -> None:
     file = tmp_path / f"data.{kind}"
 
     def exported(signal: str, begin: datetime, end: datetime) -> list[Any]:
-        export([signal], file, begin.isoformat(), end.isoformat(), None, web.url)
+        export([signal], file, begin.isoformat(), end.isoformat(), server=web.url)
         if kind == "csv":
             with file.open(newline="") as text:
                 return [line["value"] for line in csv.DictReader(text)]
@@ -114,14 +174,16 @@ def test_exports_of_what_is_no_number(web, tmp_path: Path, kind: str) -> None:
         return [*loadmat(file)["signal_1"]["value"][0, 0].ravel()]
 
     bits = exported("every_type/a_bit", BEGIN, END)
-    read = {"csv": {"true": True, "false": False, "": None}, "parquet": {}}.get(kind)
+    read = {"csv": {"1": True, "0": False, "": None}, "parquet": {}}.get(kind)
     bits = [read.get(bit, bit) if read is not None else None if bit != bit else bit == 1 for bit in bits]
     assert bits == [row(number)["a_bit"] for number in range(ROWS)]
     texts = exported("every_type/a_varchar", BEGIN, END)
     if kind == "mat":
         texts = ["".join(text) for text in texts]
     texts = [text.decode() if isinstance(text, bytes) else text or "" for text in texts]
-    assert texts == [row(number)["a_varchar"] or "" for number in range(ROWS)]
+    written = [str(row(number)["a_varchar"] or "") for number in range(ROWS)]
+    # CSV has a text on one line
+    assert texts == ([text.rstrip("\n") for text in written] if kind == "csv" else written)
     # all of them, and one alone
     points = [[0.5, -2.5, 4.0], [], [float(number % 7) for number in range(100)]]
     for n in (3, 1):

@@ -214,3 +214,15 @@ def test_data_are_saved_as_a_file(page: Page) -> None:
     assert text.startswith("time,value\n")
     assert len(text.splitlines()) == ROWS + 1
     assert BEGIN.isoformat()[:16] in text
+
+
+@pytest.mark.parametrize("choice", ["csv-last", "csv-mean"])
+def test_signals_are_saved_beside_each_other(page: Page, choice: str) -> None:
+    page.goto(chart_of("every_type/a_double", "every_type/an_int"))
+    expect(page.locator(".chart canvas")).to_be_visible()
+    with page.expect_download() as saved:
+        page.get_by_label("Save the data shown").select_option(choice)
+    assert saved.value.suggested_filename.endswith(".csv")
+    lines = saved.value.path().read_text().splitlines()
+    assert lines[0] == "time,every_type/a_double,every_type/an_int"
+    assert len(lines) == 1 + (ROWS if choice == "csv-last" else 1000)

@@ -1,0 +1,161 @@
+"""Signals beside each other: a column for each, aligned on common times."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from ringlog.history.closed import moment_of
+from ringlog.retrieval.bins import binned
+from ringlog.retrieval.parts import Part
+from ringlog.retrieval.plain.data import cast
+from ringlog.retrieval.plain.forms import TIME, formed
+from ringlog.retrieval.plain.notes import noted, with_unit
+from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.samples import Samples, Whole, microseconds, samples
+from ringlog.retrieval.servers import Servers
+from ringlog.retrieval.signals import Signal
+
+HOW = ("last", "mean", "linear")
+_ROWS = 50_000  # of an answer, made at once
+_SAMPLES = 500_000  # of a signal, about, read at once
+_SHORTEST = 0.01  # seconds from sample to sample, where it is not known
+
+Span: TypeAlias = tuple[int, int]
+"""microseconds since 1970: from the first on and before the second"""
+
+
+def wide(
+    servers: Servers,
+    signals: Sequence[Signal],
+    start: datetime,
+    end: datetime,
+    how: str,
+    step: int | None,
+    form: str,
+    *,
+    comments: bool = False,
+) -> Iterator[Part]:
+    """The signals at the multiples of `step` microseconds since 1970 that are from `start` on and before
+    `end`; without a step at the times of all their samples.
+
+    `last` is the newest sample at or before a time, `linear` the line between its neighbours, `mean` that of
+    the samples from a time on and before the next. Null is no reading. Raises Refused (400) for texts and
+    waveforms that have no mean or line, and for means without a step.
+    """
+    for signal in signals:
+        if how != "last" and not signal.is_number:
+            raise Refused(400, f"signal {signal.name!r} is {signal.type}: wide={how} is for numbers")
+    if how == "mean" and step is None:
+        raise Refused(400, "wide=mean needs a step, as step=10s")
+    fields = [
+        with_unit(signal.name, signal.type.arrow if how == "last" else pa.float64(), signal)
+        for signal in signals
+    ]
+    schema = noted(pa.schema([pa.field("time", TIME), *fields]), servers, signals)
+    lines = [_Line(servers, signal, field.type) for signal, field in zip(signals, fields, strict=True)]
+    span = microseconds(start), microseconds(end)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for block in _blocks(signals, span, step):
+            if how == "mean":
+                assert step is not None
+                times = _grid(block, step)
+                columns = [line.means(block, times, step) for line in lines]
+            else:
+                for line in lines:
+                    line.read(block, span)
+                times = np.unique(np.concatenate([line.times(block) for line in lines]))
+                if step is not None:
+                    times = _grid(block, step)
+                columns = [line.at(times, linear=how == "linear") for line in lines]
+            if len(times):
+                yield pa.RecordBatch.from_arrays([pa.array(times, TIME), *columns], schema=schema)
+
+    return formed(form, schema, batches(), comments=comments)
+
+
+class _Line:
+    """A signal, and its samples of a block of time."""
+
+    def __init__(self, servers: Servers, signal: Signal, kind: pa.DataType) -> None:
+        self._servers, self._signal, self._kind = servers, signal, kind
+        self._parts: list[Samples] = []
+        self._began = False
+        self._span: Span = (0, 0)
+
+    def read(self, block: Span, span: Span) -> None:
+        """Reads the samples of a block, which follows the last one. `span` is the whole time."""
+        begin, after = map(moment_of, block)
+        held = [part.slice(len(part) - 1, len(part)) for part in self._parts[-1:]]
+        found = samples(self._servers, self._signal, begin, after, before=not self._began)
+        self._began, self._span = True, span
+        self._parts = [*held, *(part for part in found if len(part))]
+
+    def times(self, block: Span) -> Whole:
+        """Those of its samples in the block."""
+        found = [part.time[part.time >= block[0]] for part in self._parts]
+        return np.concatenate(found) if found else np.empty(0, np.int64)
+
+    def at(self, times: Whole, *, linear: bool) -> pa.Array:
+        """Its values at these times of the block."""
+        parts = self._parts
+        if linear and len(times):
+            parts = [*parts, *self._next(int(times[-1]))]
+        if not parts:
+            return pa.nulls(len(times), self._kind)
+        known = np.concatenate([part.time for part in parts])
+        place = np.searchsorted(known, times, side="right") - 1
+        if not linear:
+            values = pa.concat_arrays([cast(part, self._kind) for part in parts])
+            return values.take(pa.array(place, mask=place < 0))
+        numbers = np.concatenate([part.numbers for part in parts])
+        following = np.minimum(place + 1, len(known) - 1)
+        left, right = known[place], known[following]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.where(times == left, 0.0, (times - left) / (right - left))
+            # a value itself is given where there is one: the other may be missing
+            line = np.where(
+                share == 0, numbers[place], numbers[place] * (1 - share) + numbers[following] * share
+            )
+        outside = (place < 0) | ((place == following) & (times != left))
+        return pa.array(line, mask=outside | np.isnan(line))
+
+    def _next(self, last: int) -> list[Samples]:
+        """The first sample behind the block, where a line leads beyond the last one in it."""
+        newest = int(self._parts[-1].time[-1]) if self._parts else None
+        if newest is None or newest >= last:
+            return []
+        begin, end = map(moment_of, (last, self._span[1]))
+        return [*samples(self._servers, self._signal, begin, end, limit=1)]
+
+    def means(self, block: Span, times: Whole, step: int) -> pa.Array:
+        """The mean of the samples from each time on and before the next."""
+        means = np.full(len(times), np.nan)
+        begin, after = map(moment_of, block)
+        for bins in binned(samples(self._servers, self._signal, begin, after), step):
+            means[bins.number - times[0] // step] = np.where(bins.n > 0, bins.mean, np.nan)
+        return pa.array(means, from_pandas=True)
+
+
+def _grid(block: Span, step: int) -> Whole:
+    return np.arange(block[0], block[1], step)
+
+
+def rows_of(span: Span, step: int) -> int:
+    """How many multiples of a step there are in a time."""
+    return max(0, -(-span[1] // step) - -(-span[0] // step))
+
+
+def _blocks(signals: Sequence[Signal], span: Span, step: int | None) -> Iterator[Span]:
+    """Parts of a time, so long that few samples are in each; where there is a step, they begin at its
+    multiples."""
+    cycle = min(signal.cycle or _SHORTEST for signal in signals)
+    length, begin = max(1, int(cycle * _SAMPLES * 1_000_000)), span[0]
+    if step is not None:
+        length, begin = step * max(1, min(_ROWS, length // step)), -(-begin // step) * step
+    while begin < span[1]:
+        yield begin, min(begin + length, span[1])
+        begin += length
