@@ -27,7 +27,7 @@ class StopSignal:
         self._held.clear()
         self._own_end = os.eventfd(0, os.EFD_CLOEXEC)
 
-    def apart(self) -> "StopSignal":
+    def for_thread(self) -> "StopSignal":
         """For one of several threads of a process: a stop that `set_here` sets for this thread alone."""
         own = copy.copy(self)
         own._own_end = os.eventfd(0, os.EFD_CLOEXEC)

@@ -207,7 +207,7 @@ def _live(places: Sequence[_Place], stop: StopSignal) -> None:
         place.statistics.start_cpu(len(places))
     if len(places) == 1:
         sys.exit(not _do(places[0], stop))
-    stops = [stop.apart() for _ in places]
+    stops = [stop.for_thread() for _ in places]
     well = [True] * len(places)
 
     def one(number: int) -> None:

@@ -43,13 +43,13 @@ def guard(access: Access, stop: threading.Event) -> None:
     described = answered = time.monotonic()
     # While etcd has no leader, Patroni's answer takes seconds: the primary is watched meanwhile.
     with ThreadPoolExecutor(1) as patroni:
-        asked = patroni.submit(cluster, access, (access.address,))
+        pending = patroni.submit(cluster, access, (access.address,))
         while not stop.wait(_LOOK):
-            if asked.done():
+            if pending.done():
                 # while its own Patroni does not answer, the last state may still be valid
                 with suppress(Unreachable):
-                    known, described = asked.result(), time.monotonic()
-                asked = patroni.submit(cluster, access, (access.address,))
+                    known, described = pending.result(), time.monotonic()
+                pending = patroni.submit(cluster, access, (access.address,))
             if known is None or time.monotonic() - described > _STALE or not _may_take_over(access, known):
                 answered = time.monotonic()
                 continue
@@ -68,13 +68,13 @@ def release(access: Access, leader: str) -> bool:
     With that goes the request of a switchover to this machine. Patroni grants it to a synchronous standby
     only, and without asking the dead primary for its state, for whose answer it would wait two seconds.
     """
-    key, asked = (_encoded(name.format(scope=access.scope)) for name in (_LOCK, _FAILOVER))
+    key, request = (_encoded(name.format(scope=access.scope)) for name in (_LOCK, _FAILOVER))
     switchover = _encoded(json.dumps({"leader": leader, "member": access.name}))
     transaction = {
         "compare": [{"key": key, "target": "VALUE", "result": "EQUAL", "value": _encoded(leader)}],
         "success": [
             {"request_delete_range": {"key": key}},
-            {"request_put": {"key": asked, "value": switchover}},
+            {"request_put": {"key": request, "value": switchover}},
         ],
     }
     others = [address for address in access.machines if address != access.address]

@@ -17,7 +17,7 @@ from ringlog.machines.site import ETCD_PORT, Unreachable
 _PATIENCE = 2.0
 _REACHED = re.compile(r'^ringlog_postgresql_reached\{host="([^"]+)",port="(\d+)"\} 1', re.MULTILINE)
 
-Asked = TypeVar("Asked")
+Queried = TypeVar("Queried")
 Answer = TypeVar("Answer")
 
 
@@ -198,7 +198,7 @@ def _get(url: str) -> str | None:
         return None
 
 
-def _each(ask: Callable[[Asked], Answer], whom: Sequence[Asked]) -> list[Answer]:
+def _each(ask: Callable[[Queried], Answer], whom: Sequence[Queried]) -> list[Answer]:
     """Queries all of them at once."""
     with ThreadPoolExecutor(max(1, len(whom))) as threads:
         return list(threads.map(ask, whom))

@@ -249,7 +249,9 @@ def _newest_before(known: Sequence["Column"], start: datetime, *, given: bool = 
         # a signal's first column in a table may have older rows than the signal's previous place
         if found is not None and found.time[0] >= microseconds(until):
             continue
-        row = newest(column.connection, place.table, column.names, until, given=column.said if given else ())
+        row = newest(
+            column.connection, place.table, column.names, until, given=column.value_columns if given else ()
+        )
         sample = None if row is None else column.samples(row)
         if sample is None or (place.since is not None and sample.time[0] < microseconds(place.since)):
             continue
@@ -272,14 +274,14 @@ class Column:
     """the scalar of the waveforms there; None: the values themselves"""
 
     @property
-    def said(self) -> list[str]:
-        """The value, and its alarm."""
+    def value_columns(self) -> list[str]:
+        """The columns of the value and its alarm."""
         others = (self.severity, self.status)
         return [self.place.column, *(name for name in others if name is not None)]
 
     @property
     def names(self) -> list[str]:
-        return self.said if self.nanoseconds is None else [*self.said, self.nanoseconds]
+        return self.value_columns if self.nanoseconds is None else [*self.value_columns, self.nanoseconds]
 
     def reaches(self, start: datetime, end: datetime) -> bool:
         """Whether it may have samples of an interval, bounds included."""

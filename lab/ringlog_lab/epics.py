@@ -39,12 +39,12 @@ def ioc(
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """An IOC, from the moment that it has said so. Raises LoadTestError when it does not."""
     log = folder / "ioc.log"
-    with log.open("wb") as said:
+    with log.open("wb") as log_file:
         process = subprocess.Popen(
             [sys.executable, "-P", *command],
             stdin=subprocess.PIPE,
-            stdout=said,
-            stderr=said,
+            stdout=log_file,
+            stderr=log_file,
             env=os.environ | dict(environment),
             process_group=0,
         )
@@ -68,12 +68,12 @@ def loading(
     url = f"tds://{WRITER}@{server.host}:{server.port}"
     command = [sys.executable, "-P", "-m", "ringlog", "load", "--facility", str(facility), "--url", url]
     own = {"RINGLOG_PASSWORD": server.password, "RINGLOG_SPOOL": str(folder / "spool")}
-    with (folder / "load.log").open("wb") as said:
+    with (folder / "load.log").open("wb") as log_file:
         process = subprocess.Popen(
             [*command, "--source", "ca"],
             stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
+            stdout=log_file,
+            stderr=log_file,
             env=os.environ | dict(environment) | own,
             process_group=0,
         )

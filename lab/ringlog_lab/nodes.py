@@ -251,8 +251,10 @@ def run_ringlog(environment: dict[str, str], *arguments: str, stdin: str = "") -
 
 
 @contextmanager
-def serving(environment: dict[str, str], said: Path, *options: str) -> Iterator[tuple[psutil.Process, int]]:
-    with said.open("w") as log:
+def serving(
+    environment: dict[str, str], log_file: Path, *options: str
+) -> Iterator[tuple[psutil.Process, int]]:
+    with log_file.open("w") as log:
         process = subprocess.Popen(
             [*COMMAND, "serve", "--listen", "127.0.0.1:0", *options],
             stdout=subprocess.PIPE,
@@ -265,7 +267,7 @@ def serving(environment: dict[str, str], said: Path, *options: str) -> Iterator[
         ports = (re.match(r"TDS on .+:(\d+)$", line) for line in process.stdout)
         found = next(filter(None, ports), None)
         if found is None:
-            raise LoadTestError(f"the server did not start: {said.read_text()}")
+            raise LoadTestError(f"the server did not start: {log_file.read_text()}")
         yield psutil.Process(process.pid), int(found[1])
     finally:
         process.terminate()

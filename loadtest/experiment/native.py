@@ -80,11 +80,11 @@ def _libpq() -> Path:
     return Path(spec.origin).parent / "pginstall"
 
 
-def _complaint(sources: Path, said: str) -> str:
-    if re.search(r"ctpublic\.h|cannot find -lct", said):
+def _complaint(sources: Path, output: str) -> str:
+    if re.search(r"ctpublic\.h|cannot find -lct", output):
         return (
             "FreeTDS's ct-library is missing, which the TDS clients are built with: apt install freetds-dev"
         )
-    if re.search(r"(stdio|pthread)\.h.*No such file", said):
+    if re.search(r"(stdio|pthread)\.h.*No such file", output):
         return "the headers of the C library are missing: apt install libc6-dev"
-    return f"the C clients in {sources} cannot be built: {said.strip()}"
+    return f"the C clients in {sources} cannot be built: {output.strip()}"

@@ -139,8 +139,8 @@ def serving(
 
     Unless the data are kept, PostgreSQL is ended without a checkpoint.
     """
-    said = facility.with_suffix(".log")
-    with said.open("wb") as log:
+    log_file = facility.with_suffix(".log")
+    with log_file.open("wb") as log:
         process = subprocess.Popen(
             [
                 *_COMMAND,
@@ -162,13 +162,13 @@ def serving(
             start_new_session=True,
         )
     try:
-        host, port = _address(process, said)
+        host, port = _address(process, log_file)
         gateway = psutil.Process(process.pid)
         postmaster = next(child for child in gateway.children() if "postgres" in child.name())
         own = gateway.cpu_times()
         # with the processes that have helped it to start
         begun = Begun(float(sum(own[:4])), postgres_cpu(postmaster)[0], gateway.memory_info().rss)
-        metrics = _metrics(said)
+        metrics = _metrics(log_file)
         if password is None:
             password = secrets.token_urlsafe(12)
             for name, right in ((WRITER, "--writer"), (READER, "--reader")):
@@ -197,21 +197,21 @@ def make_certificate(folder: Path) -> tuple[Path, Path]:
     return Path(certificate), Path(key)
 
 
-def _address(process: subprocess.Popen[bytes], said: Path) -> tuple[str, int]:
+def _address(process: subprocess.Popen[bytes], log_file: Path) -> tuple[str, int]:
     """Waits for the line with the address on which the server listens."""
     began = time.monotonic()
-    while not (found := re.search(r"^TDS on (.+):(\d+)$", said.read_text(), re.MULTILINE)):
+    while not (found := re.search(r"^TDS on (.+):(\d+)$", log_file.read_text(), re.MULTILINE)):
         if process.poll() is not None or time.monotonic() - began > _STARTED:
-            reason = said.read_text().strip().rpartition("\n")[2]
+            reason = log_file.read_text().strip().rpartition("\n")[2]
             raise LoadTestError(f"the server did not start: {reason or 'it printed nothing'}")
         time.sleep(0.05)
     return found[1], int(found[2])
 
 
-def _metrics(said: Path) -> str:
+def _metrics(log_file: Path) -> str:
     """Waits for the line with the address of the metrics, which comes after that of TDS."""
     began = time.monotonic()
-    while not (found := re.search(r"^metrics on (\S+)$", said.read_text(), re.MULTILINE)):
+    while not (found := re.search(r"^metrics on (\S+)$", log_file.read_text(), re.MULTILINE)):
         if time.monotonic() - began > _STARTED:
             raise LoadTestError("the server did not print the address of its metrics")
         time.sleep(0.05)

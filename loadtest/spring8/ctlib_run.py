@@ -57,7 +57,7 @@ class CtlibWriter:
     """of the calls since the line before, in seconds"""
     repeated: int = 0
     """calls that were made again"""
-    said: str = ""
+    error_text: str = ""
     writing: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -75,7 +75,7 @@ class CtlibWriter:
             self.longest.append(counts["longest"])
             self.repeated = counts["repeated"]
             self.writing.set()
-        self.said = self.process.stderr.read().strip()
+        self.error_text = self.process.stderr.read().strip()
         self.writing.set()
 
     def ended(self) -> bool:
@@ -89,7 +89,7 @@ class CtlibWriter:
         code = self.process.wait(_ENDED)
         self._listener.join()
         if code != 0:
-            raise LoadTestError(f"ct-library writers: {self.said}")
+            raise LoadTestError(f"ct-library writers: {self.error_text}")
 
     def between(self, begin: float, end: float) -> TableFigures:
         """Its figures between two moments."""
@@ -191,7 +191,7 @@ def ctlib_run(
         check=check,
         by_second=_by_second(writers, began, end),
         files=[samples_file],
-        complaint=next((one.said for one in writers if one.said), ""),
+        complaint=next((one.error_text for one in writers if one.error_text), ""),
     )
 
 

@@ -41,9 +41,8 @@ def half_open_since() -> float:
 
 @pytest.fixture(scope="session", autouse=True)
 def half_open(server: RunningServer, half_open_since: float) -> Iterator[list[socket.socket]]:
-    """Connections that never come to a login: silent, and in the middle of a packet and of a record.
-
-    They are made before the first test, so that the last one need not wait until they are dropped.
+    """Connections that never log in: silent, in the middle of a packet, and in the middle of a record. They
+    are made before the first test, so that the last one need not wait until they are dropped.
     """
     starts = [b"", b"\x02", b"\x02\x00\x02\x00\x00\x00\x00\x00", b"\x10\x01\x00\x08\x00\x00\x00"]
     connections = [socket.create_connection((server.host, server.port)) for _ in starts]
@@ -68,7 +67,7 @@ def functions(admin: Admin) -> Iterator[None]:
 
 @pytest.fixture
 def own_login(admin: Admin) -> Iterator[Login]:
-    """A reader and writer of this test alone: all sessions of this login are its own."""
+    """A reader and writer used by this test only: all sessions of this login belong to it."""
     login = Login(f"own_{secrets.token_hex(4)}", secrets.token_hex(8))
     create_login(admin, login, "daq_reader", "daq_writer")
     yield login
@@ -77,7 +76,7 @@ def own_login(admin: Admin) -> Iterator[Login]:
 
 @pytest.fixture(scope="session")
 def is_empty(admin: Admin) -> Callable[[], bool]:
-    """Whether all rings and logs are."""
+    """Whether all rings and logs are empty."""
     written = sql.SQL(" union all ").join(
         sql.SQL("select from {} union all select from {} where time is not null").format(
             *(sql.Identifier(schema, table.name) for schema in ("log", "online"))
@@ -89,7 +88,7 @@ def is_empty(admin: Admin) -> Callable[[], bool]:
 
 @pytest.fixture(autouse=True)
 def empty_tables(admin: Admin, is_empty: Callable[[], bool]) -> None:
-    """No test meets rows of others: a ring takes none that are older than those it has."""
+    """No test finds rows of others: a ring takes no rows older than its own."""
     if not is_empty():
         for table in load_facility(FACILITY).tables:
             ring, log = (sql.Identifier(schema, table.name) for schema in ("online", "log"))
@@ -119,7 +118,7 @@ def contents(admin: Admin) -> Callable[[], str]:
 
 @pytest.fixture
 def nothing_written(contents: Callable[[], str]) -> Callable[[], object]:
-    """`with nothing_written():` fails when a ring or log is not as it was before."""
+    """`with nothing_written():` fails if a ring or log has changed."""
 
     @contextmanager
     def unchanged() -> Iterator[None]:

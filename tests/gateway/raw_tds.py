@@ -1,8 +1,8 @@
-"""TDS written and read byte by byte: big-endian clients, of which none runs here, and hostile ones.
+"""TDS written and read byte by byte: big-endian clients, which are not available here, and hostile ones.
 
 TDS 5.0 with either byte order: login record, DBRPC, LANGUAGE, and the tokens of replies. TDS 7.4: PRELOGIN,
-LOGIN7, RPC and batch, whose replies are only looked through for errors.
-Layouts: FreeTDS src/tds/login.c, query.c, token.c; MS-TDS 2.2.6.
+LOGIN7, RPC and batch, whose replies are only searched for errors. Layouts: FreeTDS src/tds/login.c, query.c,
+token.c; MS-TDS 2.2.6.
 """
 
 import socket
@@ -24,7 +24,7 @@ LOGIN5, RPC7, ATTENTION, NORMAL, LOGIN7, PRELOGIN, BATCH7 = 0x02, 0x03, 0x06, 0x
 BULK = 0x07
 
 Value = int | float | str | bytes | None
-"""Integers of dates, times and money are as they stand on the wire; a datetime is days << 32 | ticks."""
+"""Integers of dates, times and money are those on the wire; a datetime is days << 32 | ticks."""
 
 
 class Type(NamedTuple):
@@ -46,7 +46,7 @@ BIGDATETIME, BIGTIME = Type(0xBB, 8), Type(0xBC, 8)
 VARCHAR, CHAR = Type(0x27, 255), Type(0x2F, 255)
 LONGCHAR, LONGBINARY = Type(0xAF, 1 << 20), Type(0xE1, 1 << 20)
 VARBINARY = Type(0x25, 255)
-# what a BLOB holds: 3 is text, 4 is binary (jTDS, TdsData.java)
+# contents of a BLOB: 3 is text, 4 is binary (jTDS, TdsData.java)
 BLOB, BLOB_TEXT = Type(0x24, 4), Type(0x24, 3)
 CHUNK = 8192
 
@@ -72,7 +72,7 @@ class Error(NamedTuple):
 
 @dataclass
 class Reply:
-    """What a 5.0 server answered."""
+    """The answer of a 5.0 server."""
 
     rows: list[list[Value]] = field(default_factory=list)
     columns: list[tuple[str, Type]] = field(default_factory=list)
@@ -321,7 +321,7 @@ def batch7(text: str) -> bytes:
 
 
 class _Tokens:
-    """A reply as it is read."""
+    """A reply, read token by token."""
 
     def __init__(self, raw: bytes, order: Order) -> None:
         self.raw, self.order, self.at = raw, order, 0
@@ -513,7 +513,7 @@ class RawClient:
         self.socket.sendall(self.packets(kind, body))
 
     def receive(self) -> bytes:
-        """The body of the next whole message. Raises EOFError when the server closes instead."""
+        """The body of the next complete message. Raises EOFError if the server disconnects."""
         body = bytearray()
         while True:
             header = self._exactly(HEADER)

@@ -29,11 +29,11 @@ from tds_clients import TDSODBC, Clients, CtClient, Param  # noqa: E402
 
 CAPTURES = HERE / "captures"
 MOST = 24_000
-"""bytes of a capture that are worth keeping"""
+"""maximum bytes kept of a capture"""
 
 
 class Tap:
-    """A way to the server that keeps what goes there, a recording for each connection."""
+    """A proxy to the server that records the client's bytes, separately for each connection."""
 
     def __init__(self, host: str, port: int) -> None:
         self._server = (host, port)
@@ -130,7 +130,7 @@ def through_freebcp(clients: Clients, version: str, rows: Path) -> None:
 
 @contextmanager
 def tapped(server: RunningServer, program: Path, directory: Path) -> Iterator[tuple[Clients, Tap]]:
-    """The clients of a server, who reach it through a tap."""
+    """The clients of a server, connected through a tap."""
     tap = Tap(server.host, server.port)
     through = RunningServer(**{**vars(server), "host": "127.0.0.1", "port": tap.port})
     directory.mkdir()

@@ -1,4 +1,4 @@
-"""Real TDS clients as the tests drive them: pymssql (7.x), ct-library and tsql (5.0 and 7.x) of FreeTDS."""
+"""Real TDS clients, driven by tests: pymssql (7.x), ct-library and tsql (5.0 and 7.x) of FreeTDS."""
 
 import json
 import re
@@ -26,7 +26,7 @@ VERSIONS = ("5.0", *SEVENS)
 PACKET_SIZES = (512, 513, 1024, 4096, 32768)
 
 PLAIN = Login("plain", "plain")
-"""a reader whose password every character set has"""
+"""a reader whose password exists in every character set"""
 
 Admin = psycopg.Connection[tuple[object, ...]]
 """the administrator's own connection to PostgreSQL"""
@@ -42,7 +42,7 @@ class Message(NamedTuple):
 
 @dataclass
 class Answer:
-    """What the server answered to one request."""
+    """The server's answer to one request."""
 
     rows: list[list[str | None]] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
@@ -53,14 +53,14 @@ class Answer:
     outputs: dict[str, str | None] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
     client_messages: list[str] = field(default_factory=list)
-    """what the client library itself had to say"""
+    """messages of the client library itself"""
     counts: list[int] = field(default_factory=list)
     description: list[tuple[str, int]] = field(default_factory=list)
-    """names and ct-library types of what a dynamic statement takes or gives"""
+    """names and ct-library types of the parameters or columns of a dynamic statement"""
     formats: list[list[tuple[str, int, int, int, int]]] = field(default_factory=list)
     """of each result set its columns: name, ct-library type, length, precision and scale"""
     events: list[tuple[str, object]] = field(default_factory=list)
-    """names of columns, rows, messages, counts and return statuses in the order they came"""
+    """names of columns, rows, messages, counts and return statuses in the order of their arrival"""
     failed: bool = False
     end: str = ""
 
@@ -76,7 +76,8 @@ class Answer:
 
 
 class Param(NamedTuple):
-    """A parameter of a call through ct-library: a type of ct_client.c, its value as text, and how it goes."""
+    """A parameter of a call through ct-library: a type of ct_client.c, its value as text, and its
+    direction."""
 
     type: str
     value: str | None
@@ -107,7 +108,7 @@ class CtClient:
         return self._ask(_line("prepare", id, text))
 
     def describe(self, what: Literal["in", "out"], id: str) -> Answer:
-        """Asks what a dynamic statement takes or gives."""
+        """Describes the parameters or columns of a dynamic statement."""
         return self._ask(_line("describe", what, id))
 
     def execute(self, id: str, params: Sequence[Param] = ()) -> Answer:
@@ -139,7 +140,7 @@ class CtClient:
         return self._ask("cancel_sent")
 
     def cancelled_after_rows(self, text: str, rows: int) -> Answer:
-        """A batch of text that is cancelled when some of its rows have come."""
+        """A batch of text that is cancelled after some of its rows have arrived."""
         return self._ask(_line("cancel_rows", str(rows), text))
 
     def _tell(self, lines: str) -> None:
@@ -280,7 +281,7 @@ class Clients:
             client.close()
 
     def ct_login(self, login: Login, section: str = "5.0") -> Answer:
-        """What a login through ct-library is answered."""
+        """The answer to a login through ct-library."""
         client = CtClient(self.program, self.configuration, section, login)
         client.close()
         return client.login
@@ -321,12 +322,12 @@ _TSQL_MESSAGE = re.compile(
 
 
 def violated_check(version: str) -> int:
-    """The error of a row that a CHECK refuses, in ASE and in SQL Server."""
+    """The error of a row that violates a CHECK, in ASE and in SQL Server."""
     return 548 if version == "5.0" else 547
 
 
 def errors_of(error: pymssql.Error) -> Message:
-    """Number, severity and text of the server's error that a pymssql exception has."""
+    """Number, severity and text of the server's error in a pymssql exception."""
     # a failed login wraps the pair once more
     number, raw = error.args if len(error.args) == 2 else error.args[0]
     text = raw.decode()

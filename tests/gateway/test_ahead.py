@@ -1,5 +1,5 @@
-"""Texts of several queries that only read. PostgreSQL gets those at once that it has prepared, so each text
-comes again: its answer must not depend on that."""
+"""Texts of several read-only queries. The gateway sends prepared ones at once, so each text is repeated: its
+answer must not depend on that."""
 
 import time
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ from waiting import PATIENCE, wait_until
 pytestmark = pytest.mark.usefixtures("numbers")
 VERSIONS = pytest.mark.parametrize("version", ["5.0", "7.1", "7.4"])
 TIMES = 4
-"""a query is prepared the first time that it comes, or the second"""
+"""a query is prepared at its first or second execution"""
 
 
 @pytest.fixture(scope="module")
 def numbers(admin: Admin) -> Iterator[None]:
-    """Table ahead..numbers with 1 to 3000, which everybody may change."""
+    """Table ahead..numbers with 1 to 3000, which every login may change."""
     admin.execute("drop schema if exists ahead cascade; create schema ahead")
     admin.execute("create table ahead.numbers as select n::int from generate_series(1, 3000) n")
     admin.execute("grant all on schema ahead to public; grant all on ahead.numbers to public")
@@ -104,7 +104,7 @@ def test_a_table_has_other_columns_meanwhile(clients: Clients, admin: Admin) -> 
 
 
 def test_a_limit_of_rows_ends_no_other_query(clients: Clients, admin: Admin) -> None:
-    """PostgreSQL is asked to end the query that has too many, when it may have begun with the next."""
+    """The query with too many rows is cancelled when PostgreSQL may have begun with the next."""
     name = clients.server.reader.user
     admin.execute(f"""alter role "{name}" set tsql.row_limit = '1000'""")
     try:
@@ -140,7 +140,7 @@ def test_a_cancel_ends_all_of_them(clients: Clients, admin: Admin, version: str)
 
 @VERSIONS
 def test_a_query_is_sent_and_inserted_in_turns(clients: Clients, version: str) -> None:
-    """INSERT ... EXECUTE takes the rows of a query that the client is sent at other times."""
+    """INSERT ... EXECUTE takes the rows of a query that are otherwise sent to the client."""
     text = "select n from ahead..numbers where n in (4, 5)\n"
     inserted = f"create table #kept (n int) insert #kept execute ('{text.strip()}') select n * 10 from #kept"
     with clients.ct(clients.server.reader, version) as client:

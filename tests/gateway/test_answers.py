@@ -1,4 +1,4 @@
-"""Requests that clients send seldom, and answers that they wait for."""
+"""Rare requests of clients, and answers for which clients wait."""
 
 import struct
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ AUTHOR = Login("answering", "answering")
 
 @pytest.fixture(scope="module")
 def author(server: RunningServer) -> Iterator[Login]:
-    """Who may make procedures, in the database `answers`."""
+    """A login that may make procedures, in the database `answers`."""
     with author_with_schema(server, AUTHOR, "answers"):
         yield AUTHOR
 
@@ -54,7 +54,8 @@ def test_a_command_of_5_in_a_packet_of_7(server: RunningServer) -> None:
 def test_a_decimal_that_was_sent_as_null_comes_back(
     server: RunningServer, clients: Clients, author: Login
 ) -> None:
-    """DB-Library of FreeTDS declares such an output without digits, and takes none back that has none."""
+    """DB-Library of FreeTDS declares such an output without digits, and does not accept an answer without
+    digits."""
     with clients.pymssql(author, database="answers") as connection, connection.cursor() as cursor:
         cursor.execute(
             "create procedure digits @d decimal(12, 3) output as select @d = 123456789.125 return 4"
@@ -111,7 +112,7 @@ def test_a_value_that_a_client_sends_for_a_text_is_text_as_in_t_sql(
 
 
 def test_the_previous_database_is_sent(server: RunningServer) -> None:
-    """jTDS refuses a change of database from another one than it knows (TdsCore.processEnvChange)."""
+    """jTDS refuses a change of database from another one than its present one (TdsCore.processEnvChange)."""
 
     def text(name: str) -> bytes:
         return bytes([len(name)]) + name.encode("utf-16-le")
@@ -151,7 +152,7 @@ def test_no_output_of_a_text_at_7(server: RunningServer) -> None:
 
 
 def ends(answer: bytes) -> list[tuple[int, int, int]]:
-    """Status, command and count of the DONE tokens of an answer that has nothing else."""
+    """Status, command and count of the DONE tokens of an answer without other tokens."""
     assert len(answer) % 13 == 0
     assert set(answer[::13]) == {0xFD}
     return [struct.unpack_from("<HHQ", answer, at + 1) for at in range(0, len(answer), 13)]
@@ -210,7 +211,7 @@ def test_a_statement_that_a_catch_gets_ends_as_without_its_error(
         ):
             client.send(BATCH7, batch7(caught.format(statement)))
             assert ends(client.receive()) == [(more | counted, command, 0), (counted, 0xC5, 1)], statement
-        # a name that is not there ends the text: nothing had begun
+        # a missing name ends the text before anything has run
         client.send(BATCH7, batch7(caught.format("exec ('insert no_such_table values (1)')")))
         assert ends(client.receive()) == [(counted, 0xC5, 1)]
         for procedure in (
@@ -261,7 +262,7 @@ def test_rows_of_a_procedure_with_nocount_are_not_counted(server: RunningServer,
 
 
 def test_values_that_a_procedure_selects_are_counted(server: RunningServer, author: Login) -> None:
-    """Drivers of ODBC take a call without any number of rows for one that had nothing to do (SQL_NO_DATA)."""
+    """ODBC drivers report SQL_NO_DATA for a call without any row count."""
     with RawClient(server.host, server.port) as client:
         client.log_in7(author)
         for text in (
@@ -294,22 +295,22 @@ def test_ends_of_statements_without_rows_in_a_procedure(server: RunningServer, a
             client.send(BATCH7, batch7(text))
             client.receive()
 
-        def told(name: str) -> list[int]:
+        def counts_of(name: str) -> list[int]:
             client.send(RPC7, rpc7(f"answers..{name}"))
             answer = client.receive()
             return [answer.count(end) for end in ends]
 
-        assert told("tells") == [2, 1]
-        assert told("tells_less") == [0, 0]
+        assert counts_of("tells") == [2, 1]
+        assert counts_of("tells_less") == [0, 0]
         client.send(BATCH7, batch7("set nocount on"))
         client.receive()
-        assert told("tells") == [0, 1]
+        assert counts_of("tells") == [0, 1]
 
 
 def test_statements_of_a_trigger_are_counted(server: RunningServer, author: Login) -> None:
-    """SQL Server sends the numbers of a trigger's statements before that of the one that fired it
-    (go-mssqldb, #204), with the command of each, by which mssql-jdbc passes over its inserts (its
-    #2740); SET NOCOUNT ON in the trigger stops them."""
+    """SQL Server sends the row counts of a trigger's statements before that of the firing statement
+    (go-mssqldb, #204), with the command of each, by which mssql-jdbc passes over its inserts (its #2740); SET
+    NOCOUNT ON in the trigger stops them."""
     more, counted = 1, 0x10
     with RawClient(server.host, server.port) as client:
         client.log_in7(author)

@@ -1,4 +1,4 @@
-"""A select on a log with archived weeks: an error where it reaches them, a message where it may."""
+"""A select on a log with archived weeks: an error if it reaches them, a message if it may reach them."""
 
 from collections.abc import Iterator
 

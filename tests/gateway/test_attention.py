@@ -1,4 +1,4 @@
-"""Cancelling what runs, and going on with the same connection."""
+"""Cancelling a running request, and continuing on the same connection."""
 
 import os
 import signal
@@ -75,13 +75,13 @@ def test_a_cancel_never_hits_the_next_statement(clients: Clients, version: str) 
 def test_what_follows_in_the_batch_does_not_run(clients: Clients, admin: Admin, version: str) -> None:
     admin.execute("truncate gateway_test.journal")
     sleep = "select pg_sleep(1000)"
-    # longer than group commit lets a call run beside others before it starts it again by itself
+    # longer than a call may run in a group before group commit starts it again alone
     slowly = (
         "select count(*) from pg_stat_activity where wait_event = 'PgSleep'"
         " and clock_timestamp() - query_start > interval '0.3 s'"
     )
     with clients.ct(clients.server.writer, version) as client:
-        # a call that is still on its way to PostgreSQL is taken back: none is, once there is a connection
+        # a call that is not sent yet is withdrawn; with a connection all are sent
         assert client.language("exec enter 'first'").errors == []
         client.cancelled_when(f"exec enter 'before' {sleep} exec enter 'after'", lambda: one_sleeps(admin))
         client.cancelled_when(
@@ -144,7 +144,7 @@ def test_a_client_that_goes_away_ends_its_query(
 
 @contextmanager
 def stopped(pid: int) -> Iterator[None]:
-    """A process that gets no processor, as on a busy machine."""
+    """A process without processor time, as on a busy machine."""
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
@@ -153,7 +153,7 @@ def stopped(pid: int) -> Iterator[None]:
 
 
 def is_pending(pid: int, number: signal.Signals) -> bool:
-    """Whether a process has been sent a signal that it has not got yet."""
+    """Whether a process has a pending signal."""
     status = Path(f"/proc/{pid}/status").read_text()
     (pending,) = (line.split()[1] for line in status.splitlines() if line.startswith("ShdPnd:"))
     return bool(int(pending, 16) >> (number - 1) & 1)
@@ -177,7 +177,8 @@ class Connection(NamedTuple):
 
 
 def prepared(client: RawClient, server: RunningServer, admin: Admin, words: str) -> Connection:
-    """Has a session prepare `select pg_sleep(…) as words`, which goes to PostgreSQL at once from then on."""
+    """Makes a session prepare `select pg_sleep(…) as words`, which is sent to PostgreSQL at once from then
+    on."""
     assert client.log_in5(PLAIN).login == 5
     for _ in range(2):
         assert client.language(f"select pg_sleep(0) as {words}").errors == []
@@ -190,7 +191,7 @@ def prepared(client: RawClient, server: RunningServer, admin: Admin, words: str)
 def test_a_cancel_that_comes_before_postgresql_has_begun_is_not_lost(
     server: RunningServer, admin: Admin, goes: bool
 ) -> None:
-    """PostgreSQL takes no notice of a cancel while it waits for a statement, which may be on its way."""
+    """PostgreSQL ignores a cancel while it waits for a statement, which may be in transit."""
     with RawClient(server.host, server.port) as client:
         connection = prepared(client, server, admin, "begun_late")
         with stopped(connection.pid):
@@ -257,7 +258,7 @@ def author(server: RunningServer) -> Iterator[Login]:
 def test_a_cancel_while_a_definition_waits(
     server: RunningServer, admin: Admin, author: Login, goes: bool
 ) -> None:
-    """Another session may be about to define the same."""
+    """Another session may be defining the same."""
     text = "create procedure made_late as select 1 as one"
 
     def made() -> bool:
@@ -342,7 +343,7 @@ def test_an_attention_sent_with_the_request(server: RunningServer) -> None:
 
 
 def test_the_acknowledgement_of_a_cancel_is_a_reply_of_its_own(server: RunningServer, admin: Admin) -> None:
-    """From 7.2 on, behind one that ends with an error: tedious and mssql-jdbc wait for both."""
+    """From 7.2 on, after an answer that ends with an error: tedious and mssql-jdbc wait for both."""
     with RawClient(server.host, server.port) as client:
         assert b"\xad" in client.log_in7(PLAIN)
         for text in (

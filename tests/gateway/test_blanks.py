@@ -1,4 +1,5 @@
-"""Blanks at the ends of values are a table's affair: those of ASE store none in columns of variable length.
+"""The table decides about trailing blanks: tables made by ASE's clients store none in columns of variable
+length.
 
 "Only columns with variable-length datatypes can store null values" (Transact-SQL Users Guide, "Nulls require
 variable-length datatypes"); "Data in variable-length columns is stripped of trailing blanks" (Reference

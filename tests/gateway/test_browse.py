@@ -1,4 +1,4 @@
-"""`select … for browse`: the client learns of which tables the columns are, and gets the keys of the rows.
+"""`select … for browse`: the client gets the tables of the columns, and the keys of the rows.
 
 TABNAME and COLINFO: MS-TDS 2.2.7.3 and 2.2.7.23; at TDS 5.0 FreeTDS, src/tds/token.c, tds_process_tabname
 and tds_process_colinfo, and jTDS, TdsCore.tdsTableNameToken and tdsColumnInfoToken: 0x04 is an expression,
@@ -44,7 +44,7 @@ def test_tokens_of_sql_server(server: RunningServer, raw: RawClient) -> None:
         for token, body in ((b"\xa4", tables), (b"\xa5", columns))
     )
     assert expected in reply
-    # the key stands behind the list
+    # the key follows the list
     assert reply[reply.index(expected) + len(expected) :].startswith(
         b"\xd1\x01\x00x\x04\x05\x00\x00\x00\x04\x0a\x00\x00\x00\x04\x01\x00\x00\x00"
     )

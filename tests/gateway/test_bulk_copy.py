@@ -1,4 +1,4 @@
-"""Bulk copy in: rows as they come into PostgreSQL's COPY, all of a message or none."""
+"""Bulk copy in: rows are streamed into PostgreSQL's COPY, all of a message or none."""
 
 import struct
 import subprocess
@@ -33,7 +33,7 @@ INSERT = (
 
 @pytest.fixture(autouse=True)
 def copied(admin: Admin) -> Iterator[None]:
-    """A table of its own that the writer may fill."""
+    """A table of this test that the writer may fill."""
     admin.execute(
         "create table gateway_test.copied (id integer primary key, name varchar(8), size double precision, "
         "price numeric(10, 2), note text default 'none'); "
@@ -101,7 +101,7 @@ class Copying:
         return self.client.receive()
 
     def copy(self, *rows: bytes, insert: str = INSERT, done: int | None = 12) -> tuple[int | None, str]:
-        """The number of rows that were stored, or None and what went wrong. `done`: bytes behind DONE."""
+        """The number of stored rows, or None and the error. `done`: bytes after DONE."""
         opened = self.batch(insert)
         if error := words(opened):
             return None, error
@@ -315,7 +315,7 @@ def test_rows_that_are_to_be_ignored(server: RunningServer, admin: Admin) -> Non
 
 
 def test_a_cancel_behind_the_rows(server: RunningServer, admin: Admin) -> None:
-    """PostgreSQL still works at them: a trigger takes its time."""
+    """PostgreSQL is still inserting: a trigger is slow."""
     admin.execute(
         "create function gateway_test.dawdle() returns trigger language plpgsql "
         "as $$ begin perform pg_sleep(300); return null; end $$; "
@@ -367,7 +367,7 @@ def test_rows_that_are_none_end_the_connection(server: RunningServer, admin: Adm
 
 def test_rows_of_any_number_take_little_memory(server: RunningServer, admin: Admin) -> None:
     process = psutil.Process(server.process.pid)
-    # the server's other work takes memory too, for example its first summaries: not each time
+    # the server's other work also uses memory, for example its first summaries, but not each time
     for rows in (200_000, 400_000, 800_000):
         numbers = range(rows, 2 * rows)
         before = process.memory_info().rss
@@ -500,7 +500,7 @@ def test_a_half_is_rounded_up(clients: Clients, admin: Admin, tmp_path: Path, ve
 
 @pytest.mark.parametrize("version", ["7.1", "7.4"])
 def test_pymssql(clients: Clients, admin: Admin, version: str) -> None:
-    """It asks sys.columns which columns take UTF-16."""
+    """It reads from sys.columns which columns need UTF-16."""
     with clients.pymssql(clients.server.writer, version=version, database="gateway_test") as connection:
         connection.bulk_copy("copied", [(1, "häuser", 0.5, "-12.34", "Ω")], check_constraints=True)
         connection.bulk_copy("copied", [(2, "b"), (3, "c")], column_ids=[1, 5], batch_size=1, tablock=True)
@@ -597,7 +597,7 @@ def test_what_is_said_of_columns_beside_their_types(server: RunningServer) -> No
 
 
 def test_values_of_an_identity_column_are_the_servers(clients: Clients, admin: Admin) -> None:
-    """FreeTDS leaves columns that are described as identity columns out of a bulk copy."""
+    """FreeTDS omits columns described as identity columns from a bulk copy."""
     admin.execute(
         "alter table gateway_test.copied drop column note, "
         "alter id add generated always as identity (start 10 increment 10)"

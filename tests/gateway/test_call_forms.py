@@ -132,7 +132,7 @@ def test_nulls_of_every_type(clients: Clients) -> None:
         assert cursor.fetchall() == []
 
 
-# --- sp_executesql and its like ---
+# --- sp_executesql and similar calls ---
 
 
 def test_python_tds(clients: Clients) -> None:
@@ -173,7 +173,8 @@ def test_a_select_gives_values_to_outputs(clients: Clients) -> None:
 
 
 def test_a_temporary_table_ends_with_the_call(clients: Clients) -> None:
-    """A temporary table that a text of sp_executesql makes is its own (CREATE TABLE, "Temporary tables")."""
+    """A temporary table made by a text of sp_executesql belongs to that text (CREATE TABLE, "Temporary
+    tables")."""
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
         cursor.execute("create table #kept (a int)")
         text = "create table #made (a int) insert #made values (5) insert #kept select a + @p from #made"
@@ -198,7 +199,7 @@ def test_prepared_by_name(clients: Clients) -> None:
 
 
 def test_prepare_and_execute_by_number(clients: Clients) -> None:
-    """sp_prepexec, sp_execute and sp_unprepare as drivers call them; the handle comes behind the rows."""
+    """sp_prepexec, sp_execute and sp_unprepare as drivers call them; the handle follows the rows."""
 
     def call(number: int, *params: bytes) -> bytes:
         return raw_tds.HEADERS + b"\xff\xff" + number.to_bytes(2, "little") + bytes(2) + b"".join(params)
@@ -281,7 +282,7 @@ def test_prepared_statements_survive_ddl(clients: Clients, admin: Admin) -> None
 
 
 def test_parameters_inside_a_transaction(clients: Clients, admin: Admin) -> None:
-    """A statement that is tried with other types leaves the transaction whole."""
+    """A statement that is tried with other types does not affect the transaction."""
     with clients.odbc(clients.server.writer, "7.4") as connection:
         connection.autocommit = False
         cursor = connection.cursor()
@@ -350,7 +351,7 @@ def test_dynamic_statements(clients: Clients) -> None:
         assert client.describe("in", "two").description == [("", int_type)]
         assert client.describe("out", "two").description == [("i", int_type)]
         assert client.execute("two", [Param("int", "3")]).rows == [["3"], ["x"]]
-        # values of other types than PostgreSQL had thought
+        # values of other types than PostgreSQL inferred
         answer = client.execute("one", [Param("float", "8.5"), Param("char", "row %")])
         assert [row[0] for row in answer.rows] == ["9", "10"]
         assert client.close_dynamic("one").messages == []

@@ -63,7 +63,7 @@ OF_ROW = (
 )
 A, B, C = (Param("int", "1", f"@{name}") for name in "abc")
 
-# the state, what the call answers, the change, what the same call answers then, and another one
+# the state, the call's answer, the change, the answer of the same call afterwards, and that of another one
 CHANGES = {
     "a new name": (
         FUNCTION,
@@ -196,7 +196,7 @@ def rows(connection: pymssql.Connection, text: str) -> list[object]:
 
 
 def test_a_caller_follows_what_it_calls(site: Admin, clients: Clients) -> None:
-    """PL/pgSQL cannot call a procedure that the gateway runs, which one with GOTO is."""
+    """PL/pgSQL cannot call a procedure that the gateway runs, such as one with GOTO."""
     with clients.pymssql(AUTHOR, database=SCHEMA) as author, author.cursor() as cursor:
         cursor.execute("create procedure called as select 1 as a")
         cursor.execute("create procedure calls_it as exec called")

@@ -1,4 +1,4 @@
-"""Columns that change places while calls come: PostgreSQL is sent the fields of a row by their places."""
+"""Columns that change places during calls: the gateway sends the fields of a row by their places."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -41,7 +41,7 @@ class Pair:
         self._admin.execute(text.encode())
 
     def swap(self) -> str:
-        """Of which nobody notifies the gateway."""
+        """A change without a notification to the gateway."""
         return (
             f"alter table {self.table} rename a to other; alter table {self.table} rename b to a; "
             f"alter table {self.table} rename other to b"
@@ -56,7 +56,7 @@ class Pair:
         assert (reply.errors, reply.statuses) == ([], [0])
 
     def prepare(self, client: RawClient) -> None:
-        """Has PostgreSQL keep a plan: the first calls are planned each by itself (choose_custom_plan in its
+        """Makes PostgreSQL keep a plan: the first calls are planned individually (choose_custom_plan in its
         src/backend/utils/cache/plancache.c)."""
         for number in range(8):
             self.keep(client, number)
@@ -84,12 +84,12 @@ def test_values_reach_the_columns_they_are_named_for(server: RunningServer, pair
         for number in range(3):
             pair.execute(pair.swap())
             pair.keep(client, number)
-    # the rows before went with their columns
+    # the earlier rows were dropped with their columns
     assert pair.stored() == [(0, 1.0, 2.0), (1, 2.0, 1.0), (2, 1.0, 2.0)]
 
 
 def test_a_column_that_was_dropped_and_made_again(server: RunningServer, pair: Pair) -> None:
-    """It has another place then."""
+    """The column has another place then."""
     with RawClient(server.host, server.port) as client:
         assert client.log_in5(server.writer).login == 5
         pair.prepare(client)
@@ -173,7 +173,7 @@ BODIES = {
 def test_a_call_that_waits_while_its_procedure_changes(
     server: RunningServer, admin: Admin, change: str
 ) -> None:
-    """Its body is older than the table that it finds: PostgreSQL has an error for each kind."""
+    """Its body is older than the table: PostgreSQL has an error for each kind of change."""
     before, alter, after = BODIES[change]
     name = f"waits_{next(NUMBERS)}"
     table = f"gateway_test.{name}"

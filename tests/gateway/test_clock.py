@@ -1,4 +1,4 @@
-"""A time of the clock beside a log's: only the weeks that it names are opened."""
+"""A log's time compared with the clock: only the selected weeks are opened."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from ringlog.clients import call, connect
 from servers import RunningServer
 from tds_clients import Admin, Clients
 
-# PostgreSQL locks each partition that a plan has before it runs.
+# PostgreSQL locks each partition of a plan before it runs.
 LOCKED = r"""
 select count(*) from pg_locks join pg_class on pg_class.oid = relation
 join pg_namespace on pg_namespace.oid = relnamespace
@@ -37,7 +37,7 @@ def test_weeks_are_chosen_when_a_query_with_the_clock_is_planned(
     with clients.pymssql(clients.server.reader) as connection, connection.cursor() as cursor:
         cursor.execute("set transaction isolation level serializable begin tran")
         for _ in range(4):
-            # from the sixth time on PostgreSQL may take one plan for all times where it costs no more
+            # from the sixth execution on PostgreSQL may use one plan for all times if it costs no more
             cursor.execute(f"select count(*) from log..every_type where {condition}")
             assert cursor.fetchone() == (0,)
         cursor.execute("select @@spid")

@@ -14,7 +14,7 @@ from servers import RunningServer, add_logins, serving
 from tds_clients import Answer, Clients, CtClient, Param, errors_of
 
 ZURICH = ZoneInfo("Europe/Zurich")
-# local 02:00 to 03:00 is twice, and never, in these hours of UTC
+# local 02:00 to 03:00 occurs twice, and never, in these hours of UTC
 AUTUMN = datetime(2025, 10, 25, 23, tzinfo=UTC)
 SPRING = datetime(2025, 3, 29, 23, tzinfo=UTC)
 SECTIONS = {5: "5.0", 7: "7.4"}
@@ -77,7 +77,7 @@ def test_the_hour_that_is_twice(zurich_clients: Clients, version: int, policy: s
     server = zurich_clients.server
     table = f"{policy}_{version}_{way}"
     empty(server, table)
-    # both minutes 02:29, which come after their successors
+    # both minutes 02:29, which arrive after their successors
     minutes = list(range(240))
     for late in (89, 149):
         minutes[late], minutes[late + 1] = late + 1, late
@@ -97,7 +97,7 @@ def test_the_hour_that_is_twice(zurich_clients: Clients, version: int, policy: s
 
 
 def test_reading_between_times_that_were_twice_takes_the_later(zurich_clients: Clients) -> None:
-    """As PostgreSQL does: only who writes says where the table goes on."""
+    """Like PostgreSQL: only for writers the table's newest row decides."""
     server = zurich_clients.server
     empty(server, "every_5_text")
     with psycopg.connect(server.dsn) as connection:
@@ -139,7 +139,7 @@ def test_the_hour_that_never_was(zurich_clients: Clients, version: int, policy: 
 
 
 def test_a_time_with_its_offset_is_that_instant(zurich_clients: Clients) -> None:
-    """Whatever the newest row is, and from whichever side the call comes."""
+    """For any newest row, and for calls from both sides."""
     server = zurich_clients.server
     first = datetime(2024, 10, 27, 0, 30, tzinfo=UTC)
     with zurich_clients.pymssql(server.writer) as client:

@@ -1,4 +1,4 @@
-"""A batch is compiled before it runs: when a statement of it does not fit its tables, nothing has happened.
+"""A batch is compiled before it runs: if one of its statements does not fit its tables, nothing is executed.
 
 "SAP ASE compiles a batch before executing it" (Transact-SQL Users Guide, "Rules Associated with Batches").
 SQL Server has "compile errors … that prevent a batch from running" (TRY...CATCH). A table that is not there

@@ -1,4 +1,5 @@
-"""Crowds of slow clients: those of one login keep nobody else waiting, and one in the way is told so."""
+"""Many slow clients: those of one login do not delay other logins, and one that blocks others gets an
+error."""
 
 import struct
 import threading
@@ -70,7 +71,8 @@ ANSWERS = (struct.pack("<BBi", 0xD1, 4, 7), "The batch has".encode("utf-16-le"))
     ("count", "length"), [(64, 70_000), (8, 1_150_000), (2, 8_900_000)], ids=["70 KB", "1.1 MB", "8.5 MB"]
 )
 def test_long_requests_pass_slow_ones(crowded: RunningServer, count: int, length: int) -> None:
-    """Of another login at once; of the same when one that sends nothing more has gone, which is told so."""
+    """For another login at once; for the same login after a client that sends no more was disconnected with
+    an error."""
     with ExitStack() as open_sessions:
         slow = [open_sessions.enter_context(session(crowded, SLOW, PACKET)) for _ in range(count)]
         for client in slow:
@@ -143,7 +145,7 @@ def test_sessions_of_a_login_have_a_limit(crowded: RunningServer) -> None:
 
 @contextmanager
 def guessing(server: RunningServer, user: str) -> Iterator[list[int]]:
-    """Wrong passwords, as many as come, under names made of this; the block gets a list of all so far."""
+    """Continuous wrong passwords, under names made from this; the block gets a list of all so far."""
     tried: list[int] = []
     end = threading.Event()
 
@@ -170,7 +172,7 @@ def guessing(server: RunningServer, user: str) -> Iterator[list[int]]:
     ],
 )
 def test_wrong_passwords_keep_no_right_one_out(crowded: RunningServer, user: str) -> None:
-    """From the same address: a login that was right before, and with guesses of names also a new one."""
+    """From the same address: a login that succeeded before, and during guesses of names also a new one."""
     with session(crowded, OTHER):
         pass
     with guessing(crowded, user) as tried:

@@ -1,4 +1,4 @@
-"""A database bounds what a name means: nothing is called, dropped or identified in another one."""
+"""Names are resolved within a database: nothing is called, dropped or identified in another one."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ DEVELOPER = Login("bounded", "bounded")
 
 @pytest.fixture(scope="module", autouse=True)
 def databases(admin: Admin) -> Iterator[None]:
-    """Two databases of a site, and who works in them."""
+    """Two databases of a site, and their logins."""
     admin.execute(
         "create role bounds nologin;"
         "create schema near authorization bounds; create schema far authorization bounds;"

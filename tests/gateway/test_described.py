@@ -1,4 +1,4 @@
-"""What COLMETADATA of TDS 7.4 says of expressions (MS-TDS 2.2.7.4, 2.2.5.4).
+"""COLMETADATA of expressions at TDS 7.4 (MS-TDS 2.2.7.4, 2.2.5.4).
 
 Types, lengths, precision and scale: SQL Server's documentation, "Precision, scale, and length", "Data type
 precedence", the return types of each function; ISNULL and literals take no nulls.
@@ -181,7 +181,7 @@ def test_a_table_that_is_made_again_is_described_again(server: RunningServer) ->
 
 
 def test_a_table_that_another_session_alters_is_described_as_it_is(server: RunningServer) -> None:
-    """Also of what PostgreSQL does not know: all varbinary is one type to it."""
+    """Also for changes that PostgreSQL does not see: all varbinary types are one to it."""
     login = Login("describer", "describer")
     select = "select * from described..altered"
     shown = f"set fmtonly on {select} set fmtonly off"
@@ -216,7 +216,7 @@ def test_a_table_that_another_session_alters_is_described_as_it_is(server: Runni
         run(f"begin tran alter table described..altered alter column b varbinary(9) {select} rollback")
         for client in (one, other):
             assert [described(client, text) for text in (shown, select)] == [expected] * 2
-        # a change of which nobody tells the gateway
+        # a change without a notification to the gateway
         admin.execute("alter table described.altered add column d integer")
         for client in (one, other):
             assert [described(client, text) for text in (shown, select)] == [[*expected, "int[4]"]] * 2
@@ -291,11 +291,11 @@ def test_a_prepared_statement_is_described_as_its_table_is(clients: Clients, ser
             ("add column c int", ["a", "c"]),
         ):
             if "add column" in change:
-                # nobody tells the gateway of this one
+                # this one is not notified to the gateway
                 admin.execute(f"alter table described.prepared {change}".encode())
             else:
                 other.execute(f"alter table described..prepared {change}")
-            # ct-library asks when it prepares
+            # ct-library requests the description when it prepares
             again = change.replace(" ", "_")
             assert five.prepare(again, f"{select} where a > ?").errors == []
             assert [name for name, _ in five.describe("out", again).description] == columns
@@ -466,7 +466,7 @@ def test_types_that_a_client_of_sql_server_may_declare(clients: Clients) -> None
 
 
 def test_indexes_and_types_have_the_names_that_they_were_declared_with(server: RunningServer) -> None:
-    """`if exists (select * from sysindexes where name = …) drop index t.i`: so do scripts ask for them."""
+    """`if exists (select * from sysindexes where name = …) drop index t.i`: the usual query of scripts."""
     login = Login("cataloguer", "cataloguer")
     with (
         author_with_schema(server, login, "catalogued"),

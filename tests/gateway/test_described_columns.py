@@ -1,4 +1,4 @@
-"""What COLMETADATA of TDS 7.4 says of expressions over columns.
+"""COLMETADATA of expressions over columns at TDS 7.4.
 
 From SQL Server's documentation: "Precision, scale, and length" (arithmetic of decimals, concatenation, CASE
 and UNION), "Data type precedence", "Arithmetic operators", the return types of SUM, AVG, MIN, MAX, ISNULL,
@@ -189,7 +189,7 @@ def test_a_literal_outside_the_code_page_makes_a_text_national(client: RawClient
 
 
 def test_a_column_of_another_type_is_noticed(client: RawClient, server: RunningServer) -> None:
-    """A statement that is prepared with a column's type is not run with another."""
+    """A statement prepared with a column's type is not run with another type."""
     with psycopg.connect(server.dsn, autocommit=True) as admin:
         admin.execute("create table public.of_types (d numeric(10,2))")
         admin.execute("grant select on public.of_types to public")

@@ -27,7 +27,7 @@ def postmaster(server: RunningServer) -> psutil.Process:
 
 
 def kill_a_backend(server: RunningServer) -> None:
-    """PostgreSQL then ends all of its other backends, which this waits for, and starts again by itself."""
+    """PostgreSQL then ends all of its other backends and starts again by itself; waits for that."""
     with psycopg.connect(server.dsn, autocommit=True) as admin:
         backends = admin.execute(
             "select pid from pg_stat_activity where backend_type = 'client backend'"
@@ -49,7 +49,7 @@ def kill_the_server(server: RunningServer) -> None:
 def stopped_when(
     server: RunningServer, words: str, then: Callable[[], None] = lambda: None
 ) -> Iterator[None]:
-    """The server is asked to stop when a statement with these words runs; `then` is called after that."""
+    """Stops the server when a statement with this text runs, and then calls `then`."""
 
     def stop() -> None:
         server.process.send_signal(signal.SIGTERM)
@@ -108,9 +108,9 @@ def test_every_acknowledged_row_survives_kill_9(
             writers.wait_for_more(random.randint(51, 300))
             kill(server)
             if kill is kill_a_backend:
-                # the gateway goes on by itself
+                # the gateway continues by itself
                 writers.wait_for_more(200)
-                # a connection that was idle then is none the worse
+                # a connection that was idle then still works
                 answer = reader.call("last_every_type")
                 assert (answer.errors, answer.statuses) == ([], [0]), answer
             else:
@@ -142,7 +142,7 @@ def test_a_stop_waits_for_what_runs(data: Path, ct_program: Path, tmp_path: Path
         ):
 
             def let_go() -> None:
-                """Lets the call end when the gateway has begun to stop: it takes no more clients then."""
+                """Lets the call end after the gateway has begun to stop, when it accepts no more clients."""
 
                 def is_closed() -> bool:
                     with socket.socket() as probe:

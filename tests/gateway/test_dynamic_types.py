@@ -1,4 +1,4 @@
-"""The types that parameters of dynamic statements are described with (TDS 5.0, PARAMFMT)."""
+"""The described types of parameters of dynamic statements (TDS 5.0, PARAMFMT)."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -35,9 +35,9 @@ ALL = [(INT, 4), (INT, 8), (FLOAT, 8), (DATETIME, 8), (MONEY, 8), (0x6C, 6), (TE
 
 
 def test_what_a_placeholder_fills_has_the_type_of_the_column(client: RawClient) -> None:
-    """As ASE has it: go-ase sends values as it is told, an int64 that is called a varchar as raw bytes."""
+    """As in ASE: go-ase sends values in the described type, an int64 described as a varchar as raw bytes."""
     assert described(client, "insert #given values (?, ?, ?, ?, ?, ?, ?, ?)") == ALL
-    # by the columns that are named, whatever stands beside them
+    # by the named columns, whatever else the text has
     assert described(client, "insert into #given (f, m, i) values (?, 1, ?)") == [(FLOAT, 8), (INT, 4)]
     update = "update #given set d = ?, i = i + 1, n = ? where b = ?"
     assert described(client, update) == [(DATETIME, 8), (0x6C, 6), (INT, 8)]

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("functions")
 
 LOGIN = Login("every_way", "every-way")
 DATABASE = "cases"
-"""where the sessions and the procedures are"""
+"""the database of the sessions and procedures"""
 
 _LEAVES_STATE = re.compile(r"#|@@identity|\bset\s+[a-z]|\btran|\buse\b|\bcursor\b", re.I)
 _RUN_BY_GATEWAY = "tsql.refuse_call"
@@ -42,7 +42,7 @@ class Text(NamedTuple):
     setup: tuple[str, ...] = ()
     only: str | None = None
     fails: bool = False
-    """An error comes that is not caught."""
+    """An error is not caught."""
 
     @property
     def table(self) -> str:
@@ -51,7 +51,7 @@ class Text(NamedTuple):
 
     @property
     def leaves_state(self) -> bool:
-        """Whether the next text may see that this one was there."""
+        """Whether this text may leave traces for the next one."""
         return any(_LEAVES_STATE.search(text) for text in (*self.setup, self.text))
 
     def is_for(self, version: str) -> bool:
@@ -82,11 +82,11 @@ def texts() -> list[Text]:
 TEXTS = texts()
 
 
-# --- what may differ ---
+# --- differences ---
 
 PROCEDURES = ("compiled", "interpreted")
 SETS_NULLS = re.compile(r"set (ansi_nulls off|ansinull on)")
-"""what a procedure cannot say: it has the setting of its creation (the cases of nulls.toml have both)"""
+"""impossible in a procedure, which has the setting of its creation (the cases of nulls.toml have both)"""
 IN_A_PROCEDURE = "CREATE PROCEDURE or FUNCTION is the only statement of its batch (111)"
 COUNTS_TRANSACTIONS = (
     "the end of a procedure reports that it leaves another number of transactions than it has found (266)"
@@ -178,7 +178,7 @@ def may_differ(text: Text, way: str) -> bool:
 
 
 def of_known_types(found: "Outcome", wanted: "Outcome") -> tuple["Outcome", "Outcome"]:
-    """Both without what a compiled procedure does not know: the types of expressions over columns.
+    """Both without the types of expressions over columns, which a compiled procedure does not know.
 
     docs/reference/tsql.md lists the differences. Columns with another description keep their names and NULLs.
     """
@@ -202,7 +202,7 @@ def of_known_types(found: "Outcome", wanted: "Outcome") -> tuple["Outcome", "Out
     return Outcome([one for one, _ in pairs], found.left), Outcome([other for _, other in pairs], wanted.left)
 
 
-# --- how it is asked ---
+# --- ways ---
 
 
 def procedure(kind: str, version: str, name: str) -> str:
@@ -275,7 +275,8 @@ Way = tuple[str, str]
 
 
 def is_of_code_page(text: str) -> bool:
-    """Whether ct-library has a parameter's characters: at 7.4 it sends them in the server's code page."""
+    """Whether ct-library can send a parameter's characters: at 7.4 it sends them in the server's code
+    page."""
     return text.encode("cp1252", "ignore").decode("cp1252") == text
 
 
@@ -345,18 +346,18 @@ def said(answer: Answer) -> Iterator[tuple[str, Any]]:
 
 @dataclass
 class Made:
-    """What becomes of the texts as procedures."""
+    """The results of making procedures from the texts."""
 
     compiled: set[str] = field(default_factory=set)
     refused: dict[str, int] = field(default_factory=dict)
-    """the errors of those that cannot be made"""
+    """the errors of procedures that cannot be made"""
     statements: dict[str, dict[str, list[str]]] = field(default_factory=lambda: defaultdict(dict))
-    """what makes the others, by their names, for each table of cases"""
+    """the statements that make the others, by their names, for each table of cases"""
 
 
 @pytest.fixture(scope="module")
 def made() -> Made:
-    """Two procedures of each text, one of which PL/pgSQL has no words for."""
+    """Two procedures of each text, one of which cannot be compiled to PL/pgSQL."""
     made = Made()
     for version in WAYS:
         for text in TEXTS:
@@ -415,12 +416,12 @@ def procedures(clients: Clients, functions: None, made: Made) -> Iterator[Proced
 
 
 class Session:
-    """A session for text after text, as new for each."""
+    """A session for many texts, reset for each."""
 
     def __init__(self, clients: Clients, version: str) -> None:
         self._client = CtClient(clients.program, clients.configuration, version, LOGIN)
         assert self._client.login.end == "login", self._client.login
-        # FreeTDS sets a text size at login, which sessions lose after a text that leaves state
+        # FreeTDS sets a text size at login, which a reset after a text with state removes
         self._client.call("sp_reset_connection")
         self._begin()
 
@@ -433,7 +434,7 @@ class Session:
         for setup in text.setup:
             self._client.language(setup)
         answer = list(said(ask(self._client, text)))
-        # and what the next text finds is 0 again
+        # and @@error and @@rowcount of the next text start at 0
         left = self._client.language("select @@rowcount, @@error, @@trancount print ''").rows
         if text.leaves_state:
             self._client.call("sp_reset_connection")
@@ -511,7 +512,7 @@ def test_the_sample_has_for_each_kind_of_text_each_way() -> None:
 
 
 def test_most_texts_are_compiled(made: Made) -> None:
-    """Those that PL/pgSQL has words for: the way through it is compared."""
+    """Texts that compile to PL/pgSQL: their way through it is compared."""
     assert len(made.compiled) > 2 * len(made.refused)
     assert len(made.compiled) > len(TEXTS)
 

@@ -87,7 +87,7 @@ def test_another_login_reads_and_writes_it(maker: pymssql.Connection, other: pym
     other.execute("drop table ##shared")
     with maker.cursor() as cursor:
         assert is_gone(cursor)
-        # and of other types, where the plans of before would be wrong
+        # and with other types, for which earlier plans would be wrong
         cursor.execute("create table ##shared (Id varchar(3)) insert ##shared values ('x')")
     assert rows(other, "select id from ##shared") == [("x",)]
 
@@ -105,7 +105,7 @@ def test_it_ends_with_the_session_that_made_it(
         run(connection, "select 1 as a into ##shared")
         assert rows(other, "select a from ##shared") == [(1,)]
         with maker.cursor() as cursor:
-            # another user of it is not who made it
+            # another user of the table is not its maker
             assert rows(cursor, "select count(*) from ##shared") == [(1,)]
     wait_until(lambda: left(clients.server.dsn) == [])
     assert is_gone(other)
@@ -162,7 +162,7 @@ def test_it_ends_with_a_killed_gateway(temporary_directory: Path) -> None:
 
 
 def test_nobody_else_makes_one_last(clients: Clients, admin: Admin, other: pymssql.Cursor) -> None:
-    """A table in the schema that no session has made there by T-SQL has ended already."""
+    """A table in the schema that no session has made by T-SQL counts as ended."""
     admin.execute('create table tsql_global."##shared" (a int)')
     assert is_gone(other)
     assert left(clients.server.dsn) == []

@@ -1,4 +1,4 @@
-"""Calls that share a transaction: each has the result and the rights it would have alone."""
+"""Calls that share a transaction: each has the same result and rights as alone."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -145,7 +145,7 @@ def test_a_login_without_rights_among_writers_is_always_refused(
 def test_a_login_that_the_gateway_may_not_act_for_uses_its_own_connection(
     clients: Clients, admin: Admin
 ) -> None:
-    """Such as one that somebody made by hand: it has its rights all the same."""
+    """For example one that was made by hand: it has its rights nevertheless."""
     admin.execute("create role by_hand login password 'made' in role daq_writer")
     with clients.pymssql(Login("by_hand", "made")) as connection:
         assert number_of(connection, "enter", "alone") == OK
@@ -172,7 +172,7 @@ def test_rights_taken_away_hold_from_the_next_call_on(clients: Clients, admin: A
 def test_a_login_that_was_dropped_and_made_again(
     clients: Clients, admin: Admin, server: RunningServer
 ) -> None:
-    """Calls go by the role itself: its name may since be another's."""
+    """Calls use the role's oid: its name may belong to another role later."""
     login = Login("comes_back", "once")
 
     def add() -> None:

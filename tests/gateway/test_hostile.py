@@ -1,4 +1,5 @@
-"""Broken, endless, half-open and hostile connections: the server drops them, stays small and serves on."""
+"""Broken, endless, half-open and hostile connections: the server drops them, keeps its memory small and
+continues."""
 
 import socket
 import struct
@@ -64,7 +65,7 @@ CHANGES = st.lists(
 
 
 def damaged(message: bytes, changes: list[Change]) -> bytes:
-    """`message` with bytes exchanged: at a place, so many out, these in."""
+    """`message` with replaced bytes: at a place, the number of removed bytes, and the inserted ones."""
     for place, out, into in changes:
         at = place % (len(message) + 1)
         message = message[:at] + into + message[at + out :]
@@ -83,7 +84,7 @@ def bounded_memory(server: RunningServer) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def serves_on(server: RunningServer) -> Iterator[None]:
-    """After each test another client is served as if nothing had been."""
+    """After each test another client is served normally."""
     yield
     assert server.process.poll() is None
     with RawClient(server.host, server.port) as client:
@@ -92,7 +93,7 @@ def serves_on(server: RunningServer) -> Iterator[None]:
 
 
 def drain(client: RawClient) -> bytes:
-    """Says that nothing more will come, and reads to the end."""
+    """Shuts down its sending side, and reads to the end."""
     got = b""
     try:
         client.socket.shutdown(socket.SHUT_WR)
@@ -166,7 +167,7 @@ def test_garbage(server: RunningServer, garbage: bytes) -> None:
     ids=["http", "tls", "ssl request", "tokens", "call", "short packet", "empty login", "empty login 7"],
 )
 def test_other_protocols_and_orders_are_dropped_at_once(server: RunningServer, raw: bytes) -> None:
-    # who never logs in is dropped after 30 s
+    # a client that does not log in is dropped after 30 s
     with RawClient(server.host, server.port, timeout=20) as client:
         client.socket.sendall(raw)
         try:
@@ -328,7 +329,8 @@ def test_an_incorrect_stream_gets_an_error_and_is_ended(
 
 
 def test_a_type_that_is_not_served_fails_the_call_only(server: RunningServer) -> None:
-    """A table-valued parameter (MS-TDS 2.2.5.5.5): python-tds sends one without asking whether it may."""
+    """A table-valued parameter (MS-TDS 2.2.5.5.5): python-tds sends one without checking the server's
+    support."""
     with RawClient(server.host, server.port) as client:
         client.log_in7(PLAIN)
         table = b"\0\0\xf3" + bytes([0, 0, 1]) + "t".encode("utf-16-le") + b"\xff\xff\0\0"

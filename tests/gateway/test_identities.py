@@ -1,4 +1,4 @@
-"""scope_identity() is of the same procedure or batch, @@identity of any (SQL Server, SCOPE_IDENTITY)."""
+"""scope_identity() belongs to the same procedure or batch, @@identity to any (SQL Server, SCOPE_IDENTITY)."""
 
 from collections.abc import Iterator
 

@@ -19,7 +19,7 @@ Make = Callable[..., None]
 
 @pytest.fixture(scope="module")
 def site(server: RunningServer) -> Iterator[Admin]:
-    """A schema whose owner may log in and make procedures, and a login who is granted what a test says."""
+    """A schema whose owner may log in and make procedures, and a login with rights granted by each test."""
     with author_with_schema(server, AUTHOR, "interpreted") as admin:
         create_login(admin, CALLER, "daq_reader")
         admin.execute(f"grant usage on schema interpreted to {CALLER.user}")
@@ -43,7 +43,7 @@ def ct(site: Admin, clients: Clients) -> Iterator[CtClient]:
 
 @pytest.fixture
 def make(site: Admin, clients: Clients) -> Make:
-    """Makes procedures anew, and grants their execution."""
+    """Makes procedures again, and grants their execution."""
 
     def make(*texts: str, sybase: bool = False) -> None:
         texts = (*texts, *(f"grant execute on {text.split()[2]} to {CALLER.user}" for text in texts))
@@ -160,12 +160,13 @@ def test_a_procedure_calls_itself_at_most_to_level_16(make: Make, ct: CtClient) 
     levels = [message.text for message in answer.messages if message.text.isdigit()]
     assert levels == [str(level) for level in range(1, 17)]
     assert "not reached" not in [message.text for message in answer.messages]
-    # and the session goes on
+    # and the session continues
     assert ct.language("select 1").rows == [["1"]]
 
 
 def test_a_savepoint_undoes_a_part(make: Make, points: None, site: Admin, author: pymssql.Connection) -> None:
-    """SAVE TRANSACTION (SQL Server), the example that undoes its own work in a caller's transaction."""
+    """SAVE TRANSACTION (SQL Server), the example that undoes only its own changes in a caller's
+    transaction."""
     make(
         """create procedure saves @fails int as
         declare @count int
@@ -266,7 +267,8 @@ def test_settings_and_variables_are_its_own(make: Make, points: None, author: py
 
 
 def test_temporary_tables(make: Make, author: pymssql.Connection) -> None:
-    """CREATE TABLE (SQL Server), "Temporary tables": a procedure's go at its end, the caller's are seen."""
+    """CREATE TABLE (SQL Server), "Temporary tables": a procedure's tables are dropped at its end, the
+    caller's are visible."""
     make(
         "create procedure makes as create table #made (a int) insert #made values (3) exec fills"
         " exec ('insert #given select a from #made') select a into #more from #made",
@@ -331,7 +333,7 @@ def test_what_calls_one_is_run_as_one(
         assert results(cursor, "exec later") == [[(5,)]]
         make("create procedure inner_one as return 6")
         assert results(cursor, call) == [[(6,)]]
-    # PostgreSQL itself says what it cannot do
+    # PostgreSQL itself reports that it cannot do it
     with pytest.raises(psycopg.Error, match="'not_yet' is run by the gateway"):
         site.execute("call interpreted.not_yet(null)")
 
@@ -401,7 +403,7 @@ def test_the_reason_is_sent_when_one_is_made(site: Admin, ct: CtClient) -> None:
 
 
 def test_a_transaction_of_its_definition(make: Make, author: pymssql.Connection) -> None:
-    """One that is made in a transaction can be called there, and goes with its rollback."""
+    """A procedure made in a transaction can be called there, and disappears at its rollback."""
     with author.cursor() as cursor:
         cursor.execute("begin tran")
         cursor.execute("create procedure passing as exec ('select 9')")

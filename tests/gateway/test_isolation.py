@@ -1,4 +1,4 @@
-"""What a procedure does to its connection, or how long it takes, does not reach other sessions."""
+"""Neither a procedure's changes of its connection nor its duration affect other sessions."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ from waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("functions")
 
-# What a connection keeps beyond a transaction, in one row.
+# The state that a connection keeps after a transaction, in one row.
 STATE = """
 select jsonb_build_object(
   'settings', (select jsonb_object_agg(name, setting) from pg_settings
@@ -145,7 +145,8 @@ def test_a_locked_table_holds_up_its_own_callers_only(clients: Clients, admin: A
 
 
 def test_calls_that_take_long_do_not_wait_for_one_another(clients: Clients, admin: Admin) -> None:
-    """Each is acknowledged when it has ended, once one of the procedure was slow. All share a connection."""
+    """After one slow call of the procedure each call is acknowledged at its own end. All share a
+    connection."""
     admin.execute("truncate gateway_test.journal")
     with ExitStack() as stack:
         pool = stack.enter_context(ThreadPoolExecutor(4))
@@ -166,7 +167,7 @@ def test_calls_that_take_long_do_not_wait_for_one_another(clients: Clients, admi
 def test_a_new_connection_takes_the_time_it_needs(
     clients: Clients, admin: Admin, server: RunningServer
 ) -> None:
-    """What it asks PostgreSQL first may take longer than a call may, as on a busy machine."""
+    """Its first queries may take longer than the limit of a call, as on a busy machine."""
     admin.execute("truncate gateway_test.journal")
     own = "application_name = 'ringlog group commit'"
 

@@ -1,4 +1,5 @@
-"""`set transaction isolation level`, `set lock_timeout`: what transactions see of others, how long they wait.
+"""`set transaction isolation level`, `set lock_timeout`: the visibility of other transactions, and the wait
+for locks.
 
 SQL Server: SET TRANSACTION ISOLATION LEVEL, SET LOCK_TIMEOUT; errors 1205 and 1222.
 """
@@ -119,7 +120,7 @@ def test_hints_lock_what_is_read(one: pymssql.Cursor, other: pymssql.Cursor) -> 
     assert number(other, read.format(", nowait", 1)) == 1222
     other.execute("select id from shared_by_two with (updlock, readpast) order by id")
     assert other.fetchall() == [(2,)]
-    # whoever only reads waits for none of them
+    # readers wait for none of them
     assert value(other, SUM) == 30
     one.execute("rollback")
     assert value(other, read.format(", nowait", 1)) == 10

@@ -53,8 +53,8 @@ def test_the_packet_size_is_told_even_if_it_is_the_one_asked_for(server: Running
     """As SQL Server does (MS-TDS, 4.2 "Login Response": ENVCHANGE of type 4): mssql-python counts on it."""
     with RawClient(server.host, server.port) as client:
         reply = client.log_in7(server.reader, packet_size=size)
-    told = str(size).encode("utf-16-le")
-    assert bytes([4, len(told) // 2]) + told in reply
+    announced = str(size).encode("utf-16-le")
+    assert bytes([4, len(announced) // 2]) + announced in reply
 
 
 FAILING = [
@@ -63,7 +63,7 @@ FAILING = [
     ("reader", "write-Ω-1"),
     ("nobody", "read-Ω-2"),
     ("reader\r' or 1=1", "x"),
-    # roles that are not logins of people
+    # roles that are not logins of users
     ("daq_writer", ""),
     ("ringlog_owner", "ringlog_owner"),
     ("ringlog_gateway", ""),
@@ -72,7 +72,7 @@ FAILING = [
 
 
 def test_failed_logins(clients: Clients) -> None:
-    """All say the same; each is answered after a pause, so they are tried side by side."""
+    """All get the same message; each is answered after a pause, so they are tried simultaneously."""
     cases = [(version, *login) for version in VERSIONS for login in FAILING]
     with ThreadPoolExecutor(len(cases)) as pool:
         answers = list(pool.map(lambda case: clients.ct_login(Login(*case[1:]), case[0]), cases))
@@ -149,7 +149,7 @@ def test_a_database_that_does_not_exist_at_5(clients: Clients) -> None:
 
 
 def test_logins_that_have_come_at_once_from_one_address_are_all_answered(clients: Clients) -> None:
-    """More than may keep the gateway waiting, and more than PostgreSQL takes connections."""
+    """More than the gateway tries at once, and more than PostgreSQL's connections."""
     with ExitStack() as stack:
         host, port = clients.server.host, clients.server.port
         many = []
@@ -184,14 +184,14 @@ def test_connections_that_are_not_logged_in_do_not_wake_the_threads_for_calls(cl
         with RawClient(server.host, server.port) as client:
             client.send(PRELOGIN, prelogin())
             client.receive()
-    # a look at the time twice a second
+    # the clock is read twice a second
     assert woken(server, "ringlog-calls") - before < count
 
 
 def test_connections_to_postgresql_end_with_the_clients(
     clients: Clients, admin: Admin, own_login: Login
 ) -> None:
-    """Whether a client says goodbye or not."""
+    """With and without a logout of the client."""
     count = "select count(*) from pg_stat_activity where usename = %s"
     for _ in range(10):
         with clients.ct(own_login):

@@ -162,7 +162,7 @@ def test_what_passes_is_the_same_byte_for_byte(capture: Path, tmp_path: Path) ->
 def test_a_new_server_that_never_answers_holds_up_nobody(
     server: RunningServer, ct_program: Path, tmp_path: Path
 ) -> None:
-    """It takes connections and says nothing; then it takes none."""
+    """It accepts connections and does not answer; later it accepts none."""
     silent = socket.create_server(("127.0.0.1", 0), backlog=100)
     with mirroring(
         tmp_path, f"{server.host}:{server.port}", f"127.0.0.1:{silent.getsockname()[1]}"
@@ -220,7 +220,7 @@ def test_switched_over_and_back(
 def test_an_encrypted_session_passes_and_is_not_compared(
     new_server: RunningServer, temporary_directory: Path, tmp_path: Path
 ) -> None:
-    """TLS goes from the client to the old server as it is: the mirror has no key, and says so."""
+    """TLS passes from the client to the old server unchanged: the mirror has no key, and reports that."""
     assert ringlog("cert", tmp_path / "tls", "--host", "127.0.0.1").returncode == 0
     options = ("--tls-cert", "ringlog.crt", "--tls-key", "ringlog.key")
     files = [str(tmp_path / "tls" / word) if word.startswith("ringlog.") else word for word in options]

@@ -1,4 +1,4 @@
-"""Parameters through real clients: set, refused, read and asked again at every moment, at TDS 5.0 and 7.x."""
+"""Parameters through real clients: set, refused, read and queried at every moment, at TDS 5.0 and 7.x."""
 
 import threading
 from collections import defaultdict
@@ -160,7 +160,7 @@ def test_set_points_beside_what_was_measured(
 def test_rights_by_table(
     parameter_server: RunningServer, parameter_clients: Clients, administrator: psycopg.Connection
 ) -> None:
-    """Who writes rows may change no parameter, and who may change one table no other."""
+    """A writer of rows may not change parameters, and the writer of one parameter table no other."""
 
     def number(login: Login, procedure: str, arguments: tuple[object, ...]) -> int:
         with parameter_clients.pymssql(login) as connection, connection.cursor() as cursor:
@@ -297,7 +297,7 @@ class Day:
     def watch(
         self, stop: threading.Event, asked: list[tuple[object, list[tuple[Any, ...]]]], dsn: str
     ) -> None:
-        """A reader, who asks for the moment it is now, and notes the answer."""
+        """A reader that queries the present moment, and records the answer."""
         with psycopg.connect(dsn, autocommit=True) as reader:
             while not stop.is_set():
                 ((moment,),) = reader.execute("select clock_timestamp()").fetchall()

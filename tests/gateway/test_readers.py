@@ -1,4 +1,4 @@
-"""Whoever reads, however greedily or slowly, keeps no writer waiting and no other reader either."""
+"""Fast and slow readers delay neither writers nor other readers."""
 
 import os
 import re
@@ -44,7 +44,7 @@ def slow_readers(server: RunningServer) -> Iterator[list[RawClient]]:
         for _ in range(2 * (os.cpu_count() or 1) + 2):
             reader = RawClient(server.host, server.port, timeout=100)
             stack.callback(reader.socket.close)
-            # a small window, so that the server soon has nowhere to send to
+            # a small window, so that the server soon cannot send
             reader.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             reader.log_in5(PLAIN, packet_size=512)
             reader.send(NORMAL, language(ENDLESS))

@@ -114,7 +114,7 @@ def test_252_parameters(clients: Clients, admin: Admin) -> None:
     admin.execute("drop function gateway_test.sum_of_row; drop table gateway_test.widest")
 
 
-# --- what comes back ---
+# --- results ---
 
 
 @BOTH
@@ -549,7 +549,7 @@ def test_what_nobody_may_call(clients: Clients, version: str) -> None:
         ("22003", 8115, 16),
         ("22012", 8134, 16),
         ("P0001", 50000, 16),
-        # a function that fails as one does whose catalogue is out of date
+        # a function that fails like one with an outdated catalogue entry
         ("42883", 2812, 16),
         ("42804", 257, 16),
         ("0A000", 50000, 16),
@@ -563,7 +563,7 @@ def test_numbers_of_errors(clients: Clients, version: str, sqlstate: str, number
 
 
 def test_a_procedure_that_fails_like_an_outdated_one_runs_once(clients: Clients, admin: Admin) -> None:
-    """It commits half of its work and then fails; a second run would do that half again."""
+    """It commits the first half of its work and then fails; a second run would repeat that half."""
     admin.execute(
         "create procedure gateway_test.half() language plpgsql as $$ begin "
         "insert into gateway_test.journal (entry) values ('half ' || clock_timestamp()); commit; "

@@ -1,4 +1,5 @@
-"""The facility grows and types change while writers write: nothing is lost and nobody logs in anew."""
+"""The facility grows and types change while writers write: nothing is lost, and no client has to log in
+again."""
 
 import itertools
 import threading
@@ -82,7 +83,7 @@ def test_a_grown_facility_while_writers_write(own_clients: Clients, tmp_path: Pa
             writers.wait_for_more(50)
             grown = ringlog("init", "--facility", second, "--data", server.data)
             assert grown.returncode == 0, grown.stderr
-            # from here on the new column works, on connections that were there before
+            # from here on the new column works, also on existing connections
             assert five.call("put_sr_rf", known).statuses == [0]
             at_new = Param("datetime", "46001 300", "@time")
             assert five.call("put_sr_rf", [known[0], at_new, *known[2:], new]).statuses == [0]
@@ -141,8 +142,8 @@ def test_a_column_changes_its_type_while_writers_write(own_clients: Clients) -> 
 
 
 def test_a_change_while_the_catalogue_is_read(own_server: RunningServer) -> None:
-    """The gateway reads first which tables are elsewhere, and the roles' settings with the procedures. A
-    notification that comes while it waits for these has it begin again."""
+    """The gateway first reads the tables on nodes, and the roles' settings with the procedures. A
+    notification during this makes it begin again."""
     reads = (
         "select count(*) from pg_stat_activity where application_name like 'ringlog catalogue%%'"
         " and wait_event_type = 'Lock' and query like %s"
@@ -169,7 +170,7 @@ def test_a_change_while_the_catalogue_is_read(own_server: RunningServer) -> None
 
 
 def test_a_procedure_is_replaced_while_it_is_called(own_clients: Clients) -> None:
-    """Dropped and made anew, it has another oid."""
+    """Dropped and made again, it has another oid."""
     server = own_clients.server
     make = (
         "create function public.generation() returns int language sql security definer volatile "
@@ -284,7 +285,7 @@ def test_columns_come_and_go_many_times_while_writers_write(new_clients: Clients
 
 
 def test_a_column_that_was_dropped_before_the_installation(new_clients: Clients, tmp_path: Path) -> None:
-    """No value of the writer's is wrong then: it is told to send its row again, and not that it is bad."""
+    """The writer's values are not wrong then: the error asks to send the row again."""
     server = new_clients.server
     facility = tmp_path / "facility.toml"
     facility.write_text(

@@ -1,4 +1,4 @@
-"""Server cursors: sp_cursoropen and kin at 7.4, those of CT-Library at 5.0.
+"""Server cursors: sp_cursoropen and related procedures at 7.4, those of CT-Library at 5.0.
 
 Expected values are SQL Server's documentation of these procedures, and the tokens of SAP/go-dblib
 (tds/packageCur*.go).
@@ -71,7 +71,7 @@ def opened(
 
 
 def fetched(run: Run, cursor: int, kind: int, row: int = 0, rows: int = 2) -> Any:
-    """The ids of the rows, the status, and what INFO says then: row number, number of rows."""
+    """The ids of the rows, the status, and the answer of INFO: row number, number of rows."""
     found, [returned] = run(
         "declare @r int, @at int, @all int"
         f" exec @r = sp_cursorfetch {cursor}, {kind}, {row}, {rows}"

@@ -1,4 +1,4 @@
-"""The life of a session: what it holds of PostgreSQL, resets, and bounds on logins."""
+"""The life of a session: its connections to PostgreSQL, resets, and limits of logins."""
 
 import select
 import socket
@@ -27,7 +27,7 @@ RESET, RESET_KEEPING_TRANSACTION = 0x08, 0x10
 
 
 def rows_of(reply: bytes) -> int:
-    """How many rows a reply to a query of one integer has, by the DONE that ends it."""
+    """The number of rows in a reply to a query of one integer, from its final DONE."""
     token, status, count = struct.unpack("<BH2xQ", reply[-13:])
     assert token == 0xFD, reply
     return int(count) if status & 0x10 else 0
@@ -88,7 +88,7 @@ def test_more_sessions_than_postgresql_has_connections(server: RunningServer, mo
 def test_an_idle_session_gives_its_connection_to_others(
     server: RunningServer, admin: Admin, most_connections: int
 ) -> None:
-    """A session with a table of its own keeps its connection; others have theirs back when they need it."""
+    """A session with a temporary table keeps its connection; others get one when they need it."""
 
     def is_connected(pid: int) -> bool:
         return admin.execute("select from pg_stat_activity where pid = %s", [pid]).fetchone() is not None
@@ -123,7 +123,7 @@ def test_a_transaction_nobody_used_holds_no_connection(
         client.batch("begin transaction")
         assert connections() == 0
         client.batch("select 1")
-        # one that has only read is over there too, and locks nothing
+        # a read-only transaction ends there too, and locks nothing
         assert connections() == 0
         client.batch("create table #made (a int)")
         assert connections() == 1
@@ -157,8 +157,8 @@ def test_reset_connection_that_keeps_the_transaction(server: RunningServer) -> N
 
 
 def test_a_reset_says_that_it_rolls_back(server: RunningServer) -> None:
-    """ENVCHANGE 10 with the transaction's descriptor (MS-TDS 2.2.7.9): python-tds and tedious believe until
-    then that their transaction is open."""
+    """ENVCHANGE 10 with the transaction's descriptor (MS-TDS 2.2.7.9): python-tds and tedious take their
+    transaction as open until then."""
     with session(server) as client:
         begun = client.batch("begin transaction")
         descriptor = begun[5:13]
@@ -283,7 +283,7 @@ MOST_UNKNOWN_OF_ONE = 2048
 
 
 def test_too_many_logins_under_way(server: RunningServer) -> None:
-    """Connections that do not log in are bounded for each address; the oldest go for new ones."""
+    """Connections without a login are limited for each address; the oldest are closed for new ones."""
     raise_file_limit()
     with ExitStack() as half_open:
 

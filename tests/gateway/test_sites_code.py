@@ -1,4 +1,4 @@
-"""Code of a site runs on a connection that is logged in as its caller, wherever PostgreSQL runs it."""
+"""Code of a site runs on a connection logged in as its caller, wherever PostgreSQL executes it."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from tds_clients import Admin, Clients, Param
 CALLER = Login("calls_a_site", "calls")
 OWNER = "owns_a_site"
 
-# `note` is in everything that PostgreSQL evaluates besides a function's own body.
+# `note` is called in every place that PostgreSQL evaluates besides a function's own body.
 SITE = """
 create role owns_a_site;
 create schema recording authorization owns_a_site;

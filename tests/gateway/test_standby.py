@@ -1,4 +1,4 @@
-"""A commit that is made not to wait for its synchronous standby is not acknowledged."""
+"""A commit whose wait for the synchronous standby was cancelled is not acknowledged."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -42,7 +42,7 @@ grant execute on all functions in schema site to daq_writer;
 
 @pytest.fixture(scope="module")
 def alone(temporary_directory: Path) -> Iterator[RunningServer]:
-    """A server whose commits wait for a standby that is not there."""
+    """A server whose commits wait for a missing standby."""
     with serving(temporary_directory / "alone") as server:
         add_logins(server)
         with psycopg.connect(server.dsn, autocommit=True) as admin:
@@ -122,7 +122,7 @@ def test_a_commit_whose_wait_is_cancelled_is_not_acknowledged(
     tmp_path: Path,
     call: Callable[[pymssql.Connection, int], None],
 ) -> None:
-    """PostgreSQL, "Planning for High Availability": whoever ends the wait gets a warning only."""
+    """PostgreSQL, "Planning for High Availability": the end of the wait is a warning only."""
     clients = Clients.of(alone, ct_program, tmp_path)
     with clients.pymssql(alone.writer) as connection:
         for number in range(2):
@@ -130,7 +130,7 @@ def test_a_commit_whose_wait_is_cancelled_is_not_acknowledged(
                 end_waiting(alone, "pg_cancel_backend", lambda number=number: call(connection, number))
             error = errors_of(raised.value)
             assert (error.number, "synchronous standby" in error.text) == (50000, True)
-        # the session goes on
+        # the session continues
         cursor = connection.cursor()
         cursor.execute("select @@trancount")
         assert cursor.fetchone() == (0,)

@@ -153,7 +153,7 @@ def in_order(events: list[tuple[str, object]]) -> Iterator[Outcome]:
 
 
 def without_assignments(outcomes: list[Outcome], expected: list[Outcome]) -> Iterator[Outcome]:
-    """Without the numbers of rows that variables were given values of, which the table does not list."""
+    """Without row counts of assignments to variables, which the table does not list."""
     place = 0
     for one in outcomes:
         listed = expected[place] if place < len(expected) else {}
@@ -169,10 +169,10 @@ def is_same_text(found: str | None, wanted: str) -> bool:
     if found == wanted or f"0x{found.upper()}" == wanted or found.upper() == wanted:
         return True
     if wanted == "":
-        # Sybase knows no empty text
+        # Sybase has no empty text
         return found == " "
     if raw := re.fullmatch(r"(\d+) (\d+)", found):
-        # a datetime as it stands on the wire: days, and 1/300 s, or minutes of a smalldatetime
+        # a datetime in its wire format: days, and 1/300 s, or minutes of a smalldatetime
         day, part = datetime(1900, 1, 1) + timedelta(days=int(raw[1])), int(raw[2])
         seconds = timedelta(milliseconds=round(part * 10 / 3))
         return wanted in (shown(day + seconds), shown(day + timedelta(minutes=part)))
@@ -237,7 +237,7 @@ def test_at_7(at_7: Sessions[pymssql.Connection], case: Case) -> None:
                     break
         except pymssql.Error as raised:
             error = errors_of(raised)
-    # pymssql reads on after an error only to throw away
+    # after an error pymssql reads the rest only to discard it
     first = next((at for at, one in enumerate(case.expect) if "error" in one), len(case.expect))
     wanted = [one["rows"] for one in case.expect[:first] if "rows" in one]
     assert error is not None or first == len(case.expect)
@@ -256,6 +256,6 @@ def is_same(found: Any, wanted: str) -> bool:
     if isinstance(found, float) and wanted != "NULL":
         return is_same_float(found, float(wanted))
     if isinstance(found, Decimal) and wanted != "NULL":
-        # one whose digits nothing declares comes with as many as there may be
+        # a value without declared digits has the maximum number
         return found == Decimal(wanted)
     return shown(found) == wanted

@@ -1,4 +1,4 @@
-"""Results longer than any memory: rows flow through at the pace of the client, and stop when it cancels."""
+"""Results longer than the memory: rows are passed on at the client's pace, and stop when it cancels."""
 
 import struct
 import time
@@ -81,7 +81,7 @@ def backend(admin: Admin, words: str = "streamed_row") -> list[tuple[object, ...
 
 
 def waits_for_good(admin: Admin) -> bool:
-    """Whether PostgreSQL waits for the client, and not only until the gateway has its turn."""
+    """Whether PostgreSQL waits for the client, and not only for the gateway's turn."""
     for _ in range(15):
         if backend(admin) != [("ClientWrite",)]:
             return False

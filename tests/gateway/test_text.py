@@ -1,4 +1,4 @@
-"""Text: calls, queries and session settings as people and drivers write them."""
+"""Text: calls, queries and session settings as written by users and drivers."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -26,7 +26,7 @@ def stored(admin: Admin, seq_no: int) -> tuple[object, ...]:
 
 @VERSIONS
 def test_exec_put_get_and_select_with_tsql(clients: Clients, admin: Admin, version: str) -> None:
-    """What a person types."""
+    """Text typed by a user."""
     put = clients.tsql(clients.server.writer, ROW_1, section=version)
     assert (put.statuses, put.messages, put.rows) == ([0], [], [])
     assert stored(admin, 1) == (1.5, 2.5, 3, 4, 5, True, "words")
@@ -126,7 +126,7 @@ def test_literals(clients: Clients, argument: str, parameter: str, value: str | 
 
 @pytest.mark.parametrize(("version", "value"), [("5.0", " "), ("7.4", "")])
 def test_an_empty_text(clients: Clients, version: str, value: str) -> None:
-    """Sybase knows no empty text: it is one blank there."""
+    """Sybase has no empty text: it is one blank there."""
     with clients.ct(clients.server.reader, version) as client:
         (row,) = client.language("exec echo_rows @a_text = ''").rows
         assert row[8] == value
@@ -325,7 +325,7 @@ def test_errors_of_queries(clients: Clients, version: str, text: str, number: in
     with clients.ct(clients.server.reader, version) as client:
         answer = client.language(text)
         assert answer.error.number == number
-        # in T-SQL's words, where it has some
+        # in T-SQL's words, if it has any
         assert "SQLSTATE" not in answer.error.text
         assert client.language("select 1 as one").rows == [["1"]]
 

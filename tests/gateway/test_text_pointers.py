@@ -1,4 +1,4 @@
-"""Texts and images that clients write by the pointers in their results: ct_send_data, dbwritetext.
+"""Texts and images that clients write by pointers from result sets: ct_send_data, dbwritetext.
 
 Open Client: Client-Library, ct_send_data; FreeTDS src/tds/bulk.c, tds_writetext_start.
 """
@@ -78,7 +78,7 @@ def test_a_text_and_an_image(server: RunningServer, order: Order) -> None:
         assert begin(client, "#t.b", image, second).errors == []
         assert send(client, bytes(range(256)) * 10).errors == []
         assert client.language("select a, b from #t").rows == [["häuser €" * 200, bytes(range(256)) * 10]]
-        # ASE: the timestamp says whether anybody has written since
+        # ASE: the timestamp shows whether another session has written since
         assert [error.number for error in begin(client, "#t.a", text, first).errors] == [7127]
         assert [error.number for error in send(client, b"x").errors] == [4002]
 
@@ -108,11 +108,11 @@ def test_it_is_part_of_the_transaction(server: RunningServer) -> None:
 def test_what_is_given_up_writes_nothing(server: RunningServer) -> None:
     with with_table(server) as client:
         ((pointer, timestamp),) = client.language("select a from #t").pointers
-        # less than was announced
+        # less than announced
         assert begin(client, "#t.a", pointer, timestamp).errors == []
         client.send(BULK, struct.pack("<I", 10) + b"short")
         assert [error.number for error in read_reply(client.receive()).errors] == [4002]
-        # the client thinks better of it while it sends
+        # the client aborts while it sends
         assert begin(client, "#t.a", pointer, timestamp).errors == []
         body = framed(client, b"ignored")
         client.socket.sendall(struct.pack(">BBHHBB", BULK, LAST | IGNORE, len(body) + 8, 0, 1, 0) + body)
@@ -185,7 +185,7 @@ def test_results_without_pointers(server: RunningServer, text: str) -> None:
 def test_results_with_pointers(server: RunningServer, text: str) -> None:
     with with_table(server) as client:
         client.language("create table #n (n int) insert #n values (1)")
-        # the query is prepared when it comes again
+        # the query is prepared at its second execution
         for new in (b"second", b"third"):
             (pointer, timestamp), *_ = client.language(text).pointers
             assert begin(client, "#t.a", pointer, timestamp).errors == []

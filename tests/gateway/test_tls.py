@@ -1,4 +1,4 @@
-"""TLS: what clients and server say to each other about it, in every pairing, with the clients themselves."""
+"""TLS: the negotiation of real clients with the server, in every combination."""
 
 import signal
 import socket
@@ -66,13 +66,13 @@ def requiring(temporary_directory: Path, certificate: Path) -> Iterator[RunningS
 
 @pytest.fixture(params=["none", "offered", "required"])
 def pairing(request: pytest.FixtureRequest) -> tuple[str, RunningServer]:
-    """A server, and what it does about TLS."""
+    """A server, and its TLS setting."""
     name = {"none": "server", "offered": "offering", "required": "requiring"}[request.param]
     return request.param, request.getfixturevalue(name)
 
 
 def tsql(server: RunningServer, directory: Path, version: str, *settings: str) -> list[str] | None:
-    """The rows that tsql gets, None when it does not get in."""
+    """The rows that tsql receives; None if it cannot log in."""
     lines = [f"host = {server.host}", f"port = {server.port}", f"tds version = {version}", *settings]
     configuration = directory / "freetds.conf"
     configuration.write_text("[tls]\n" + "\n".join(lines) + "\n")
@@ -165,7 +165,7 @@ def test_python_tds(offering: RunningServer, certificate: Path, login_only: bool
 
 @contextmanager
 def overheard(server: RunningServer) -> Iterator[tuple[int, bytearray]]:
-    """A port that leads to the server, and all that is sent through it."""
+    """A proxy to the server, and all bytes sent through it."""
     heard = bytearray()
 
     def hear(part: bytes, from_client: bool) -> bool:
@@ -178,7 +178,7 @@ def overheard(server: RunningServer) -> Iterator[tuple[int, bytearray]]:
 
 @pytest.mark.parametrize(("wish", "hides_rows"), [("request", False), ("require", True)])
 def test_what_can_be_overheard(offering: RunningServer, wish: str, hides_rows: bool) -> None:
-    """A client that does not insist has its login encrypted and nothing else."""
+    """A client that does not require encryption gets only its login encrypted."""
     password = offering.reader.password.encode("utf-16-le")
     scrambled = bytes(((byte << 4 | byte >> 4) & 0xFF) ^ 0xA5 for byte in password)
     with overheard(offering) as (port, heard):
@@ -227,7 +227,7 @@ def test_another_protocol_inside_tls_is_refused(requiring: RunningServer, certif
 
 
 def test_tds_5_inside_tls(requiring: RunningServer, certificate: Path) -> None:
-    """As ASE has it: TLS first, then the login of TDS 5.0."""
+    """As in ASE: TLS first, then the login of TDS 5.0."""
     with TlsClient(requiring, certificate) as client:
         assert client.log_in5(requiring.reader).login == 5
         assert client.language(PLAIN_QUERY).rows == [[42]]
@@ -249,7 +249,7 @@ def test_tls_where_there_is_none(server: RunningServer, certificate: Path) -> No
 
 @pytest.mark.parametrize("first", [b"\x16", b"\x16\x03\x01\x40\x00" + b"x" * 400, b"\x16" * 5000])
 def test_handshakes_that_are_none(offering: RunningServer, first: bytes) -> None:
-    # the server may hang up before all has been sent
+    # the server may disconnect before everything is sent
     with socket.create_connection((offering.host, offering.port), 20) as client, suppress(OSError):
         client.sendall(first)
         client.shutdown(socket.SHUT_WR)
@@ -261,7 +261,7 @@ def test_handshakes_that_are_none(offering: RunningServer, first: bytes) -> None
 
 
 def test_an_encrypted_password_at_5(server: RunningServer, tmp_path: Path) -> None:
-    """FreeTDS encrypts its password with the server's RSA key behind a nonce; the rest goes in the clear."""
+    """FreeTDS encrypts its password after a nonce with the server's RSA key; the rest is not encrypted."""
     with overheard(server) as (port, heard):
         through = replace(server, host="127.0.0.1", port=port)
         assert tsql(through, tmp_path, "5.0", "encryption = require") == ["answer", "42"]
@@ -306,7 +306,7 @@ def test_responses_that_are_none(server: RunningServer, response: bytes) -> None
 
 
 def test_a_password_encrypted_for_another_nonce_is_wrong(server: RunningServer) -> None:
-    """The answer to one challenge is none to the next."""
+    """The answer to one challenge is invalid for the next."""
     with raw_tds.RawClient(server.host, server.port) as client:
         client.send(raw_tds.LOGIN5, encrypted_login(server, 0xA0))
         client.receive()

@@ -1,4 +1,4 @@
-"""Transactions as T-SQL has them: by text, by the requests of drivers, and left open."""
+"""T-SQL's transactions: by text, by the requests of drivers, and left open."""
 
 import struct
 
@@ -190,7 +190,7 @@ def test_pymssql_with_autocommit_off(clients: Clients, admin: Admin) -> None:
 
 
 def test_a_driver_that_only_begins_holds_nothing(clients: Clients, admin: Admin, own_login: Login) -> None:
-    """pymssql begins a transaction at once; PostgreSQL hears of it with the first statement."""
+    """pymssql begins a transaction at once; PostgreSQL gets it with the first statement."""
     with clients.pymssql(own_login, autocommit=False) as connection:
         connection.commit()
         idle = "select count(*) from pg_stat_activity where usename = %s and state like 'idle in tr%%'"
@@ -310,7 +310,7 @@ def test_a_commit_that_fails_is_not_said_to_have_committed(server: RunningServer
 
 
 def test_a_connection_that_is_reset_begins_anew(server: RunningServer, admin: Admin) -> None:
-    """As connection pools of 7.x drivers ask for with the first request of the next user."""
+    """As requested by connection pools of 7.x drivers with the first request of the next user."""
     with RawClient(server.host, server.port) as client:
         client.log_in7(server.writer)
         client.send(BATCH7, batch7("use log begin tran exec enter 'undone' set implicit_transactions on"))

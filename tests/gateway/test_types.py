@@ -47,7 +47,7 @@ def cursor(clients: Clients) -> Iterator[pymssql.Cursor]:
 
 
 def echoed(cursor: pymssql.Cursor, **values: Any) -> dict[str, object]:
-    """What echo_rows makes of values by name; those that are not named are NULL."""
+    """The results of echo_rows for values by name; others are NULL."""
     names = (
         "bit smallint int bigint real float numeric varchar text bytea date time timestamp timestamptz uuid"
     )
@@ -122,7 +122,7 @@ def test_decimals(cursor: pymssql.Cursor, value: Decimal) -> None:
 
 
 def milliseconds(moment: datetime) -> datetime:
-    """What pymssql sends of a datetime parameter."""
+    """The value that pymssql sends for a datetime parameter."""
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 

@@ -75,7 +75,7 @@ def text(words: str) -> bytes:
 
 
 def executed(statement: str, value: bytes) -> bytes:
-    """sp_executesql with a sql_variant that the client sends as @a, and one that it gets back as @b."""
+    """sp_executesql with a sql_variant input @a and a sql_variant output @b."""
     request = rpc7(
         "sp_executesql",
         [

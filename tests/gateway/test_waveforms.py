@@ -61,7 +61,8 @@ def stored(scope_server: RunningServer) -> Iterator[psycopg.Connection]:
 
 
 def trace_at(connection: psycopg.Connection, moment: datetime) -> bytes:
-    """What PostgreSQL holds, as packed doubles: array_send's elements, each with its length before it."""
+    """The contents in PostgreSQL, as packed doubles: array_send's elements, each with its length before
+    it."""
     ((sent,),) = connection.execute(
         'select array_send(trace) from log.scope where "time" = %s', (moment,)
     ).fetchall()
@@ -109,7 +110,7 @@ def by_tds5(server: RunningServer, moment: datetime, trace: bytes) -> None:
 def by_blob(server: RunningServer, moment: datetime, trace: bytes) -> None:
     with raw_tds.RawClient(server.host, server.port) as client:
         client.log_in5(server.writer)
-        # twice: the second call goes by the plan of the first
+        # twice: the second call uses the plan of the first
         for _ in range(2):
             reply = client.call(
                 "put_scope",

@@ -34,12 +34,12 @@ class Writers:
     unanswered: list[Row] = field(default_factory=list)
     """rows that were sent last and not acknowledged"""
     errors: list[str] = field(default_factory=list)
-    """what the server or the library said instead of acknowledging"""
+    """messages of the server or the library instead of acknowledgements"""
     _stop: threading.Event = field(default_factory=threading.Event)
 
     @contextmanager
     def running(self, count: int) -> Iterator[None]:
-        """While the body runs, so many writers write."""
+        """So many writers write while the body runs."""
         threads = [threading.Thread(target=self._write, args=(writer,)) for writer in range(count)]
         for thread in threads:
             thread.start()
@@ -61,7 +61,7 @@ class Writers:
         number = 0
         while not self._stop.is_set():
             number += 1
-            # no two writers have a time in common
+            # the times of two writers differ
             at = self.start + timedelta(hours=writer, milliseconds=10 * number)
             row = (1 + number % self.rows, at, number / 4, writer)
             while not self._stop.is_set():

@@ -59,17 +59,17 @@ def test_words_are_quoted_as_systemd_reads_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["serve", "--facility", "plant.toml"], "plant.toml: a service needs the whole path"),
         (["status"], "a service runs ringlog serve or load, not 'status'"),
         (["serve", "--facilty", "/x"], "No such option: --facilty"),
     ],
 )
-def test_what_cannot_be_a_service_is_refused(words: list[str], told: str) -> None:
+def test_what_cannot_be_a_service_is_refused(words: list[str], message: str) -> None:
     refused = ringlog("service", "install", "--print", "--", *words)
     assert refused.returncode == 2
-    assert told in refused.stderr
+    assert message in refused.stderr
 
 
 def test_a_unit_of_somebody_else_stays(units: Path, tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_file_that_the_account_may_not_read_is_named(units: Path) -> None:
     hidden = units / "facility.toml"
     hidden.write_text("")
     hidden.chmod(0o600)
-    told = f"the account ringlog may not read {hidden}" if os.geteuid() == 0 else "installed by root"
-    with pytest.raises(ServerError, match=told):
+    message = f"the account ringlog may not read {hidden}" if os.geteuid() == 0 else "installed by root"
+    with pytest.raises(ServerError, match=message):
         service.service_install(["serve", "--facility", str(hidden)])
     assert not (units / "ringlog.service").exists()

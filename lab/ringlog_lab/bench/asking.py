@@ -40,8 +40,8 @@ def asking(
             except BrokenPipeError:
                 pass
             else:
-                if said := stdout.readline():
-                    return said
+                if reply := stdout.readline():
+                    return reply
             raise LoadTestError(f"{name}: {stderr.read().strip() or 'it ended'}")
 
         try:

@@ -221,10 +221,10 @@ def web(server: Server) -> Iterator[tuple[psutil.Process, int]]:
     ) as process:
         try:
             assert process.stdout is not None
-            said = process.stdout.readline()
-            if not said.startswith("HTTP on "):
-                raise LoadTestError(f"ringlog web did not start: {said.strip() or 'it says nothing'}")
+            line = process.stdout.readline()
+            if not line.startswith("HTTP on "):
+                raise LoadTestError(f"ringlog web did not start: {line.strip() or 'it says nothing'}")
             [serving] = psutil.Process(process.pid).children()
-            yield serving, int(said.strip().rpartition(":")[2])
+            yield serving, int(line.strip().rpartition(":")[2])
         finally:
             process.terminate()

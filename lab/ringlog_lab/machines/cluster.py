@@ -113,7 +113,7 @@ class Cluster:
         until = time.monotonic() + _PATIENCE
         while not (found := find()):
             if time.monotonic() > until:
-                logs = "\n".join(host.said() for host in (*self.members, self.witness))
+                logs = "\n".join(host.logs() for host in (*self.members, self.witness))
                 raise RuntimeError(f"waited in vain for {what}: {self.state()}\n{logs}")
             time.sleep(0.05)
         return found

@@ -127,7 +127,7 @@ class Host:
                 env=environment,
             )
 
-    def said(self) -> str:
+    def logs(self) -> str:
         """The ends of its logs."""
         return "\n".join(
             f"== {self.name} {log.name}\n{log.read_text(errors='replace')[-3000:]}"

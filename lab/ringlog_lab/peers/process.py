@@ -76,8 +76,8 @@ def running(
 ) -> Iterator[psutil.Process]:
     """A server, from the moment that `ready` returns true. Raises LoadTestError if it ends before, or takes
     three minutes. Its output is in server.log of its folder."""
-    said = folder / "server.log"
-    with said.open("wb") as log:
+    log_file = folder / "server.log"
+    with log_file.open("wb") as log:
         process = subprocess.Popen(
             [str(word) for word in command],
             cwd=folder,
@@ -93,7 +93,7 @@ def running(
         began = time.monotonic()
         while not ready():
             if process.poll() is not None or time.monotonic() - began > _STARTED:
-                words = said.read_text(errors="replace").strip().rpartition("\n")[2]
+                words = log_file.read_text(errors="replace").strip().rpartition("\n")[2]
                 raise LoadTestError(f"{title} did not start: {words or 'it says nothing'}")
             time.sleep(_PAUSE)
         yield psutil.Process(process.pid)
