@@ -34,7 +34,7 @@ def quick_server(temporary_directory: Path) -> Iterator[RunningServer]:
 
 @pytest.fixture(scope="session")
 def address(quick_server: RunningServer) -> Address:
-    """Where the writer logs in."""
+    """The address for the writer's login."""
     return Address(quick_server.writer.user, quick_server.host, quick_server.port)
 
 
@@ -45,18 +45,18 @@ class Load:
     process: subprocess.Popen[str]
 
     def stop(self) -> tuple[int, str]:
-        """Asks it to stop; its exit code and what it said."""
+        """Stops it; returns its exit code and output."""
         self.process.send_signal(signal.SIGTERM)
         return self.end()
 
     def end(self) -> tuple[int, str]:
-        """Waits until it ends; its exit code and what it said."""
+        """Waits until it ends; returns its exit code and output."""
         said, _ = self.process.communicate(timeout=100)
         return self.process.returncode, said
 
 
 def empty(server: RunningServer, table: str) -> None:
-    """Ring and log of a table have no rows, whatever other tests have written."""
+    """Empties ring and log of a table."""
     ring, log = (sql.Identifier(schema, table) for schema in ("online", "log"))
     with psycopg.connect(server.dsn) as admin:
         admin.execute(sql.SQL("truncate {}; update {} set time = null").format(log, ring))
@@ -90,7 +90,7 @@ def load(quick_server: RunningServer, address: Address, spool: Path) -> Iterator
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            # a group of its own, as a service has it
+            # a process group of its own, like a service
             start_new_session=True,
             env=os.environ | {"RINGLOG_PASSWORD": quick_server.writer.password, "RINGLOG_SPOOL": str(spool)},
         )
@@ -110,7 +110,7 @@ def stored(quick_server: RunningServer) -> Callable[[str], list[tuple[object, ..
     def read(table: str) -> list[tuple[object, ...]]:
         query = sql.SQL("select * from {} order by time, seq_no").format(sql.Identifier("log", table))
         with psycopg.connect(quick_server.dsn, options="-c timezone=UTC") as connection:
-            # in binary form a real comes as the number it is, not as its shortest decimal
+            # in binary form a real is exact, not its shortest decimal
             return connection.execute(query, binary=True).fetchall()
 
     return read

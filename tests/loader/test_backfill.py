@@ -1,4 +1,5 @@
-"""`ringlog load --backfill`: files of old rows in the log, once each, whatever is killed meanwhile."""
+"""`ringlog load --backfill`: each row of old files is in the log once, whatever process is killed
+meanwhile."""
 
 import math
 import os
@@ -115,7 +116,7 @@ def test_every_type_comes_from_csv(backfill: Backfill, quick_server: RunningServ
 def test_a_round_of_housekeeping_is_waited_for(
     quick_server: RunningServer, facility: Facility, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows of old weeks go to their weeks, though the server is just looking after its own."""
+    """Rows of old weeks go to their weeks, although the server's housekeeping runs at the same time."""
     monkeypatch.setattr(imports, "_SHORT", 100.0)
     file = tmp_path / "beam.csv"
     file.write_text("time,current\n2017-06-01T00:00:00Z,1\n")
@@ -277,7 +278,7 @@ def test_what_cannot_be_done_is_said(tmp_path: Path, options: list[str], words: 
     assert words in done.stderr
 
 
-# --- what files say ---
+# --- contents of files ---
 
 
 def table(*columns: Column, name: str = "t") -> Table:

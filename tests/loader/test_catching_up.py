@@ -36,7 +36,7 @@ class Site:
         self.zone = ZoneInfo("Asia/Tokyo")
 
     def fill(self, rows: list[tuple[datetime, list[Any]]]) -> None:
-        """Rows of an outage: in the spool, and nowhere else."""
+        """Rows of an outage, which exist only in the spool."""
         file = spool_file(self.folder, self.address, self.table.name)
         columns = [column.name for column in self.table.columns]
         spool = Spool(file, self.table.name, columns, self.table.rows)
@@ -81,7 +81,7 @@ def test_the_backlog_comes_in_batches_with_every_value(site: Site) -> None:
     rows[10][1][0] = float("inf")
     rows[11][1][1] = float("-inf")
     rows[12][1][:] = [None] * 7
-    # halfway between two reals as a double is, and its shortest digits are not
+    # as a double it lies halfway between two reals, as its shortest digits it does not
     rows[13][1][0] = 0.1 + 2.0**-28
     site.fill(rows)
     figures = Counts()
@@ -101,7 +101,7 @@ def test_the_backlog_comes_in_batches_with_every_value(site: Site) -> None:
     assert stored[11][3] == float("-inf")
     assert stored[12][2:] == (None,) * 7
     assert stored[500][3:] == (500 / 7, 500, -1, 2**62 + 500, True, "磁石\"'")
-    # as they would have come by themselves: sent again one by one, all of them are known already
+    # equal to single calls: sent again one by one, all of them are known already
     site.fill(rows[:40])
     with psycopg.connect(site.server.dsn) as connection:
         before = connection.execute("select count(*) from log.every_type").fetchone()
@@ -166,7 +166,7 @@ def test_live_rows_overtake_the_backlog(site: Site) -> None:
 def test_a_row_whose_place_is_taken_goes_to_the_next(
     quick_server: RunningServer, address: Address, facility: Facility, tmp_path: Path
 ) -> None:
-    """A clock that was set back by as long as the ring takes to go round."""
+    """A clock that was set back by the duration of one round of the ring."""
     (table,) = (table for table in facility.tables if table.name == "magnet")
     assert table.rows == 7
     site = Site(quick_server, address, table, tmp_path)

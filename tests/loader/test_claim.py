@@ -1,4 +1,4 @@
-"""One writer a table: a second one is refused, unless it takes over; then the first can write no more."""
+"""One writer per table: a second one is refused, unless it takes over; then the first can no longer write."""
 
 import os
 import re
@@ -39,7 +39,7 @@ def writing(
 def test_a_signal_to_the_whole_group_ends_writers_well(
     load: Callable[..., Any], quick_server: RunningServer, tmp_path: Path
 ) -> None:
-    """As systemd sends it to every process of a service: claims are given up, the books are closed."""
+    """As sent by systemd to every process of a service: claims are released, the ledger is complete."""
     first = load("--tables", "beam")
 
     def claim(since: datetime = BEGIN) -> tuple[Any, ...] | None:
@@ -101,7 +101,7 @@ def test_a_writer_that_is_closed_while_it_reports_gives_the_table_up(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """As `ringlog load` when it is stopped at any moment: no wake-up is lost between its looks."""
+    """Like `ringlog load` when it is stopped at any moment: no wake-up is lost between its checks."""
 
     def report_until_closed(sender: Sender) -> bool:
         return not sender._wake.wait(PATIENCE)
@@ -217,7 +217,7 @@ def test_a_take_over_waits_for_calls_on_their_way_and_none_is_stored_after_it(
     thread.join(PATIENCE)
     assert not thread.is_alive(), "it was refused"
     assert len(stored("beam")) == after == before + answered
-    # legacy writers have no claim, and go on
+    # writers without a claim continue
     call(connection, "put_beam", time=datetime.now(UTC), current=2.0)
     assert len(stored("beam")) == after + 1
     with pytest.raises(Refused, match="RL001"):
@@ -231,7 +231,7 @@ def test_a_take_over_waits_for_calls_on_their_way_and_none_is_stored_after_it(
 def test_a_release_that_comes_late_leaves_the_next_claim(
     address: Address, quick_server: RunningServer
 ) -> None:
-    """Of the same spool: that of a writer which has been started again meanwhile."""
+    """With the same spool, of a writer that has been restarted meanwhile."""
     connection = connect(address, quick_server.writer.password)
     first, second = (
         int(str(call(connection, "claim_writer", "beam", "again", "test", True, output(int)).outputs[0]))

@@ -1,4 +1,4 @@
-"""What `ringlog load` refuses, in one line each, before it writes anything."""
+"""Refusals of `ringlog load`, in one line each, before it writes anything."""
 
 from collections.abc import Callable
 from contextlib import closing, suppress

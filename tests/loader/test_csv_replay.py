@@ -62,7 +62,7 @@ def test_nanoseconds_come_from_the_times(tmp_path: Path, table: Table) -> None:
     assert [(row.time.microsecond, row.values[-1]) for row in found] == [(123456, 789), (500000, 0), (0, 400)]
     with pytest.raises(SourceError, match="finer than a microsecond"):
         rows(tmp_path, table, text)
-    # a column of the file says it itself
+    # a column of the file has it
     assert rows(tmp_path, finer, "time,nanoseconds\n2026-11-20T14:00:00Z,12\n")[0].values[-1] == 12
 
 
@@ -148,7 +148,7 @@ def test_pauses_are_those_of_the_recording(tmp_path: Path, table: Table) -> None
     taken = list(replay(tmp_path, speed=10.0).rows(table, None, waits.append, Statistics()))
     took = time.monotonic() - began
     assert len(taken) == 3
-    # nobody waited: the pauses are shorter by the time that reading has taken
+    # no wait: the pauses are shorter by the time of reading
     for pause, expected in zip(waits, [0.0, 1.0, 6.05], strict=True):
         assert expected - took <= pause <= expected
 

@@ -1,4 +1,4 @@
-"""What a person sees of running writers."""
+"""The display of running writers."""
 
 import io
 from pathlib import Path
@@ -33,7 +33,7 @@ def test_the_table_shows_each_writer_in_eighty_columns() -> None:
     lines = shown(board, 80, 24)
     assert all(len(line) <= 80 for line in lines)
     assert lines[0].startswith("3 of 3 writers running")
-    # those in trouble come first
+    # those with problems come first
     assert [line.split()[:2] for line in lines[-3:]] == [
         ["magnet", "running"],
         ["beam", "running"],

@@ -89,7 +89,7 @@ def test_the_report_names_what_is_lost(
         shown.stdout
     )
     with psycopg.connect(quick_server.dsn, autocommit=True) as admin:
-        # a row of the books that the log does not have
+        # a row of the ledger that is missing in the log
         admin.execute(
             "insert into ringlog.ledger"
             " (table_name, hour, spool, produced, acknowledged, thinned, refused, late, repeated)"
@@ -198,7 +198,7 @@ def test_gaps_and_clocks_are_distinguished(monkeypatch: pytest.MonkeyPatch) -> N
     monotonic, wall = 100.0, 0
 
     def goes_on(seconds: float, set_by: float = 0.0) -> int:
-        """What the wall clock shows later, if it is set meanwhile."""
+        """The wall clock's later time, if it is set meanwhile."""
         nonlocal monotonic, wall
         monotonic += seconds
         wall += round((seconds + set_by) * 1_000_000)
@@ -234,7 +234,7 @@ def test_gaps_and_clocks_are_distinguished(monkeypatch: pytest.MonkeyPatch) -> N
     assert not reported
     gaps.see(goes_on(2.0))
     assert reported.pop() == ("gap", 3621_000_000, "the source gave no rows", 3623_000_000, 1)
-    # a row that is long on its way is no clock that was set
+    # a slow row is not a changed clock
     row = goes_on(1.0)
     goes_on(4.0)
     gaps.see(row)

@@ -1,4 +1,4 @@
-"""What writers count, read as Prometheus reads it."""
+"""The metrics of writers, read like by Prometheus."""
 
 import time
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def test_one_endpoint_serves_all_writers(
     counts: dict[str, dict[str, float]] = {}
 
     def agree() -> bool:
-        """Whether the counts are of one moment, and of five rows: a row is stored before it is counted."""
+        """Whether the counts are consistent, and of five rows: a row is stored before it is counted."""
         counts.update(read(port))
         rows = counts["ringlog_writer_acknowledged_rows_total"]
         commits, batches = counts["ringlog_writer_commits_total"], counts["ringlog_writer_batches_total"]

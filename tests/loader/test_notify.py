@@ -1,4 +1,4 @@
-"""What systemd hears of `ringlog load`."""
+"""Notifications of `ringlog load` to systemd."""
 
 import socket
 from collections.abc import Callable

@@ -112,7 +112,7 @@ def test_what_the_driver_would_change_is_refused_before_anything_is_sent(
     with pytest.raises(error, match=complaint):
         call(writer, "put_every_type", seq_no=7, time=time, a_varchar=value)
     assert stored(reader, time) == []
-    # the connection is as good as before
+    # the connection can still be used
     call(writer, "last_every_type", output(int), output(str))
 
 

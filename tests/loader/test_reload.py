@@ -1,4 +1,4 @@
-"""A facility file that is changed reaches running writers; what needs more than that is named."""
+"""Running writers get a changed facility file; changes that need more are named."""
 
 import os
 import signal
@@ -74,13 +74,13 @@ def test_a_new_cycle_reaches_running_writers(
     one.process.send_signal(signal.SIGHUP)
     back, others = len(stored("beam")), len(stored("magnet"))
     wait_until(lambda: newest("beam", back, 0.1))
-    # whom it does not concern goes on as before
+    # other writers continue as before
     wait_until(lambda: newest("magnet", others, 0.2))
     code, said = one.stop()
     assert code == 0, said
     assert "beam: cycle 0.1 s instead of 0.5 s" in said
     assert "restarted" not in said
-    # from one cycle to the other nothing is left out; what a busy machine misses is reported
+    # no row is omitted between the two cycles; those missed on a busy machine are reported
     assert all(distance <= 0.6 for distance in cycles(stored("beam")[before:])) or " missed" in said
 
 
@@ -181,7 +181,7 @@ def test_deadbands_and_modes_change_between_two_rows(tmp_path: Path) -> None:
             raise Changed(changed)
 
     cells.set([(0, 7.0)], 1_000_000)
-    # what waited for its row is in the first one that is scanned
+    # a waiting update is in the first scanned row
     assert next(cells.rows(wait)).values == (7.0,)
     # the latest of several policies counts
     assert policies.take() is None
@@ -190,7 +190,7 @@ def test_deadbands_and_modes_change_between_two_rows(tmp_path: Path) -> None:
     taken = policies.take()
     assert taken == Policy.of(scanned)
     assert taken.applied(table('"monitor"', 1.0, tmp_path)) == scanned
-    # a writer that takes none does not hold the supervisor up
+    # a writer that takes none does not block the supervisor
     with suppress(AssertionError):
         for _ in range(100_000):
             assert policies.give(Policy.of(scanned))

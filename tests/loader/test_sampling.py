@@ -1,4 +1,4 @@
-"""Which readings make a row."""
+"""The readings that make a row."""
 
 import re
 import time

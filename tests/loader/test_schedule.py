@@ -1,4 +1,4 @@
-"""The instants a writer works at, and its pauses after failures."""
+"""The instants at which a writer works, and its pauses after failures."""
 
 import itertools
 

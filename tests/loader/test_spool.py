@@ -66,10 +66,10 @@ def test_rows_are_numbered_when_the_server_has_said_where_the_ring_stands(tmp_pa
         spool.begin(4, NOON - 1)
         spool.put(NOON + 3, (1.0, None))
         assert [row.seq_no for row in everything(spool)] == [5, 1, 2, 3]
-        # this spool's own rows, which the server has not got yet, are later than what it says
+        # this spool's own rows, which the server does not have yet, are later than the server's
         spool.begin(4, NOON - 1)
         assert spool.seq_no == 3
-        # somebody else has written meanwhile
+        # another writer has written meanwhile
         spool.begin(2, NOON + 1000)
         spool.put(NOON + 2000, (1.0, None))
         assert [row.seq_no for row in everything(spool)] == [5, 1, 2, 3, 3]
@@ -149,7 +149,7 @@ def test_kill_leaves_every_row_that_was_put(tmp_path: Path) -> None:
 
 @pytest.fixture
 def memory() -> Iterator[Path]:
-    """A folder in memory: thousands of rows are synced there in no time."""
+    """A folder in memory, where thousands of rows are synced quickly."""
     with TemporaryDirectory(dir="/dev/shm") as folder:
         yield Path(folder)
 
@@ -203,7 +203,7 @@ def test_a_full_disk_loses_only_what_the_books_say(tmp_path: Path) -> None:
             for number in range(3000):
                 spool.put(NOON + number * SECOND, (number, "x" * 400))
                 if number == 500:
-                    # somebody else takes all that is left
+                    # another program takes the remaining space
                     fill(disk / "other")
             rows = everything(spool)
             thinned = sum(hour.thinned for hour in spool.hours())

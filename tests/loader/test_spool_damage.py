@@ -31,7 +31,7 @@ ROWS = 370
 
 @pytest.fixture
 def memory() -> Iterator[Path]:
-    """A folder in memory, which is synced in no time."""
+    """A folder in memory, which is synced quickly."""
     with TemporaryDirectory(dir="/dev/shm") as folder:
         yield Path(folder)
 
@@ -142,7 +142,7 @@ def test_half_a_file_is_renamed_and_its_rows_go_on(memory: Path) -> None:
         assert (event.rows, str(aside) in event.words) == (5000 - len(rows), True)
         spool.put(NOON + HOUR, (1.0, "on"))
         assert everything(spool)[-1].id == 5001
-    # it is mended
+    # it is repaired
     with closing(opened(file)) as spool:
         assert len(everything(spool)) == len(rows) + 1
 

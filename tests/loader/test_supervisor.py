@@ -1,4 +1,4 @@
-"""Processes: restarted when they die, ended when asked, never left behind."""
+"""Processes: restarted when they die, ended on request, never left behind."""
 
 import itertools
 import os
@@ -85,7 +85,7 @@ def test_stopping_ends_all_at_once_and_kills_who_does_not_listen(caplog: pytest.
         time.sleep(600)
 
     supervisor = Supervisor([Job(f"{number}", count) for number in range(10)] + [Job("deaf", deaf)])
-    # another supervisor's processes must not keep these on their stop
+    # another supervisor's processes must not hold this stop's pipe open
     with Supervisor([Job("other", count)]) as other:
         supervisor.start()
         other.start()
@@ -109,7 +109,7 @@ def test_stopping_does_not_wait_for_the_next_cycle() -> None:
     supervisor = Supervisor([Job(f"{number}", slow) for number in range(10)])
     supervisor.start()
     began = time.monotonic()
-    # who did not listen would be killed only then
+    # a process that ignores the stop would be killed only then
     supervisor.stop(grace=PATIENCE)
     assert time.monotonic() - began < PATIENCE
 

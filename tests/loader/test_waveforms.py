@@ -142,7 +142,7 @@ def test_frames_written_are_frames_in_the_log(temporary_directory: Path, tmp_pat
 
 
 def by_every_driver(server: RunningServer) -> None:
-    """ringlog.call takes packed points and gives numpy arrays, whatever the driver."""
+    """ringlog.call takes packed points and returns numpy arrays, with every driver."""
     trace = np.array([0.1, math.nan, -math.inf, 1e308])
     urls = [
         f"tds://{{}}@{server.host}:{server.port}",

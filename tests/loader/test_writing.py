@@ -1,4 +1,4 @@
-"""Writers at work: what they send arrives, whatever happens to them on the way."""
+"""Writers at work: their rows arrive, whatever happens meanwhile."""
 
 import os
 import random
@@ -243,7 +243,7 @@ def test_rows_the_server_refuses_are_counted_reported_and_left(
 
 
 class Cutter:
-    """A way to the server that can lose a call, or the answer to a call that has been done."""
+    """A proxy to the server that can lose a call, or the answer to an executed call."""
 
     def __init__(self, server: RunningServer, listener: socket.socket) -> None:
         self.port: int = listener.getsockname()[1]
@@ -308,7 +308,7 @@ def test_unanswered_calls_are_repeated_and_stored_once(
             # the next one cuts a call, and not the login before it
             again = len(stored("beam"))
             wait_until(lambda again=again: come(again + 3))
-        # the server is away for a while: the writer comes back by itself
+        # the server is away for a while: the writer reconnects by itself
         way.closed = True
         way.cut(answer=True)
         gone = datetime.now(UTC)
@@ -326,8 +326,8 @@ def test_unanswered_calls_are_repeated_and_stored_once(
     assert figures["rows"] == len(rows)
     assert figures["repeated"] >= 7
     assert "refused" not in figures
-    # a row for each instant, also while the server was away: what a busy machine misses is counted, after the
-    # last row too
+    # a row for each instant, also while the server was away: instants missed on a busy machine are counted,
+    # after the last row too
     without_row = (rows[-1][1] - rows[0][1]) // timedelta(seconds=0.1) + 1 - len(rows)
     assert 0 <= without_row <= figures.get("missed", 0)
     assert sum(gone < row[1] < back for row in rows) > 3

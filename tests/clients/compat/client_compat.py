@@ -28,7 +28,7 @@ PYTHON = PROGRAMS / "python"
 
 
 def tool(name: str) -> str:
-    """Go or Node: beside Python where the Makefile has put one, else the machine's."""
+    """Go or Node: the copy that the Makefile has put beside Python, otherwise the machine's."""
     beside = Path(sys.executable).parent
     found = shutil.which(name, path=f"{beside}:{os.environ['PATH']}")
     assert found, f"{name} is missing: make test"
@@ -36,7 +36,7 @@ def tool(name: str) -> str:
 
 
 class Conversation(Protocol):
-    """A session with a client, whichever way it is reached."""
+    """A session with a client of any kind."""
 
     login: Answer
     broken: bool
@@ -56,7 +56,7 @@ class Conversation(Protocol):
 
 
 class Programs:
-    """The clients that are built, each when it is first asked for."""
+    """The clients that must be built, each at its first use."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -101,7 +101,7 @@ class Clients:
     def __init__(
         self, server: RunningServer, programs: Programs, directory: Path, certificate: Path | None = None
     ) -> None:
-        """`certificate` is the server's, for clients that are to encrypt."""
+        """`certificate` is the server's, for clients with encryption."""
         self.server = server
         self.programs = programs
         self.directory = directory
@@ -121,7 +121,7 @@ class Clients:
 
     @contextmanager
     def session(self, client: "Client", login: Login) -> Iterator[Conversation]:
-        """A session that is logged in, or not, according to `login`."""
+        """A session, logged in or not according to `login`."""
         session = client.start(self, login)
         try:
             yield session
@@ -136,7 +136,7 @@ class Client:
     version: Callable[[], str]
     start: Callable[[Clients, Login], Conversation]
     refused: str
-    """class of the exception, or what stands in its place, for a wrong password"""
+    """class of the exception, or its substitute, for a wrong password"""
     failed: str
     """the same for a procedure that violates a constraint"""
     lacks: dict[str, str] = field(default_factory=dict)
@@ -144,15 +144,15 @@ class Client:
     remarks: dict[str, str] = field(default_factory=dict)
     """remarks on supported features, by the names of tests"""
     not_yet: dict[str, str] = field(default_factory=dict)
-    """features that fail today, by the names of tests, and why"""
+    """features that fail today, by the names of tests, with the reason"""
     outputs_by_name: bool = False
     """it reports outputs only of parameters that it gives by name"""
     empty: str | None = ""
-    """what an empty text arrives as, when it is a parameter"""
+    """the received value of an empty text as a parameter"""
     empty_binary: str | None = ""
-    """how it shows an empty binary"""
+    """its form of an empty binary"""
     longest_text: int | None = None
-    """where it cuts a text parameter"""
+    """the length at which it cuts a text parameter"""
     minutes: bool = False
     """it shows times to the minute"""
 
@@ -235,7 +235,7 @@ def tedious() -> str:
     return str(json.loads((PROGRAMS / "node/package.json").read_text())["dependencies"]["tedious"])
 
 
-# --- starting them ---
+# --- starts ---
 
 
 def ct_library(section: str) -> Callable[[Clients, Login], Conversation]:

@@ -1,4 +1,4 @@
-"""The clients: real clients of every kind against one server, and a record of what each of them could do."""
+"""The clients: real clients of every kind against one server, and a record of their results."""
 
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 RECORD = pytest.StashKey[list[matrix.Entry]]()
 
 Talk = Callable[[Login], Conversation]
-"""gives the client's session of a login; it is kept for the client's next test"""
+"""returns the client's session of a login, which is kept for the client's next test"""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -25,7 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One client after another; the page that lists all of them last."""
+    """Orders the tests: client after client, and the page that lists all of them last."""
 
     def place(item: pytest.Item) -> tuple[bool, str, int]:
         client = item.callspec.params.get("client") if hasattr(item, "callspec") else None
@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test with a `client` is made for each client that has what it asks; of the others it is noted."""
+    """A test with a `client` is made for each client with the feature; for the others this is recorded."""
     clients = getattr(metafunc.module, "CLIENTS", ())
     if "client" not in metafunc.fixturenames:
         return
@@ -99,7 +99,8 @@ def _entry(test: Callable[..., object], client: Client, served: str) -> matrix.E
 
 @pytest.fixture
 def not_served(record_property: Callable[[str, object], None]) -> Callable[[str, str], None]:
-    """Notes why a feature is not served, and what the client receives, which the test has asserted."""
+    """Records the reason why a feature is not supported, and the client's message, which the test has
+    asserted."""
 
     def note(why: str, received: str) -> None:
         record_property("why", why)
@@ -130,7 +131,7 @@ def clients(server: RunningServer, programs: Programs, temporary_directory: Path
 
 @pytest.fixture(scope="session")
 def record(request: pytest.FixtureRequest) -> list[matrix.Entry]:
-    """What the tests before this one have found out."""
+    """The results of the tests before this one."""
     return request.config.stash[RECORD]
 
 
@@ -144,7 +145,7 @@ def functions(admin: Admin) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def sessions(clients: Clients) -> Iterator[dict[tuple[str, str], Conversation]]:
-    """The sessions of the client that is being tested, by its id and the login's user."""
+    """The sessions of the tested client, by its id and the login's user."""
     kept: dict[tuple[str, str], Conversation] = {}
     yield kept
     for session in kept.values():
@@ -184,7 +185,7 @@ def reader(talk: Talk, server: RunningServer) -> Conversation:
 
 @pytest.fixture(autouse=True)
 def empty_ring(admin: Admin) -> None:
-    """Nothing is in the ring of every_type and its log."""
+    """Empties the ring of every_type and its log."""
     admin.execute(
         "update online.every_type set time = null, a_real = null, a_double = null, an_int = null,"
         " a_smallint = null, a_bigint = null, a_bit = null, a_varchar = null"

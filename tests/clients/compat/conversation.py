@@ -40,7 +40,7 @@ class Failure(NamedTuple):
     """An error as the client's library reports it."""
 
     type: str
-    """the exception's class; for libraries without, what stands in its place"""
+    """the exception's class, or its substitute in libraries without exceptions"""
     number: int | None
     """the server's number; None when the library keeps it, or the error is its own"""
     text: str
@@ -48,7 +48,7 @@ class Failure(NamedTuple):
 
 @dataclass
 class Answer:
-    """What the client's library gave for one request. Times are texts, to the microsecond."""
+    """The results of one request in the client's library. Times are texts, to the microsecond."""
 
     columns: list[str] = field(default_factory=list)
     """of the last result set"""
@@ -56,7 +56,7 @@ class Answer:
     status: int | None = None
     outputs: Row = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
-    """what the server said; errors too where the library has callbacks instead of exceptions"""
+    """the server's messages; errors too if the library has callbacks instead of exceptions"""
     failure: Failure | None = None
 
     @property
@@ -66,7 +66,7 @@ class Answer:
         return self.failure.number
 
     def good(self) -> Self:
-        """This, after a look that there was no error."""
+        """Asserts that there was no error, and returns this."""
         assert self.failure is None, self.failure
         return self
 
@@ -111,7 +111,7 @@ class Session:
         return self._ask("rollback")
 
     def again(self) -> Answer:
-        """The connection goes back to the pool and comes out again."""
+        """Returns the connection to the pool and takes it again."""
         return self._ask("again")
 
     def abandon(self, text: str) -> Answer:

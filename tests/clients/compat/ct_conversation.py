@@ -25,7 +25,7 @@ class CtSession:
         return _plain(self._client.call(name, [_bitwise(param) for param in params]))
 
     def execute(self, text: str, *params: Param) -> Answer:
-        """ct_dynamic: prepared, executed and given up."""
+        """ct_dynamic: prepared, executed and deallocated."""
         name = next(self._names)
         prepared = _plain(self._client.prepare(name, text))
         if prepared.failure:

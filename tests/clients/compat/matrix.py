@@ -35,7 +35,7 @@ SECTIONS = (
 
 @dataclass(frozen=True)
 class Entry:
-    """What one client could do of one thing."""
+    """The result of one client for one feature."""
 
     section: str
     place: int
@@ -46,7 +46,7 @@ class Entry:
     served: str
     """yes, no, not yet, - or failed"""
     version: str = ""
-    """of the client; empty where it was not asked"""
+    """of the client; empty without a refusal"""
     why: str = ""
     received: str = ""
     """the refusal as the client shows it"""
@@ -70,7 +70,7 @@ def rendered(entries: list[Entry]) -> str:
 
 
 def without_versions(page: str) -> str:
-    """The page as it is whatever the versions of the clients are."""
+    """The page without the versions of the clients."""
     return re.sub(r"^(\| [^|]+ \|)[^|]+\|", r"\1 … |", page, flags=re.M)
 
 

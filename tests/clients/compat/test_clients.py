@@ -43,7 +43,7 @@ def _text(value: Any) -> str:
 
 
 def _shown(client: Client, at: datetime) -> str:
-    """A time as the client shows it."""
+    """A time in the client's form."""
     return at.strftime("%b %e %Y %I:%M%p") if client.minutes else at.isoformat(" ", "microseconds")
 
 
@@ -106,7 +106,7 @@ def test_types(client: Client, reader: Conversation, functions: None) -> None:
     assert text == "Ω " + "lang " * 2000
     assert reader.call("compat_values", Param("char", "null")).good().rows == [[None] * 7]
     ((*_, binary, _, text),) = reader.call("compat_values", Param("char", "empty")).good().rows
-    # ASE has no empty text but a blank, which some clients take away again
+    # ASE stores an empty text as a blank, which some clients remove
     assert binary == client.empty_binary
     assert text in ("", " ") if client.protocol == "5.0" else text == ""
 

@@ -1,6 +1,6 @@
 """Encryption.
 
-Against a server that demands TLS. What looks at the certificate is given the server's own.
+Against a server that requires TLS. Clients that check the certificate get the server's own.
 """
 
 import shutil
@@ -92,7 +92,7 @@ def encrypted(programs: Programs, temporary_directory: Path) -> Iterator[Clients
     )
     with serving(temporary_directory / "client-compat-served", *options) as server:
         add_logins(server)
-        # go-mssqldb wants this ending
+        # go-mssqldb needs this suffix
         named = shutil.copy(certificate, directory / "ringlog.pem")
         yield Clients(server, programs, temporary_directory / "client-compat-encrypted", Path(named))
 

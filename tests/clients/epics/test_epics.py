@@ -30,7 +30,7 @@ ROWS = 10
 
 @dataclass
 class Ioc:
-    """A soft IOC, and how clients find it."""
+    """A soft IOC, and its addresses for clients."""
 
     database: Path
     environment: dict[str, str]
@@ -274,13 +274,13 @@ def test_2000_pvs(protocol: str, ioc: Ioc, listening: Listening, epics_server: R
                 dropped += sum(
                     int(later - earlier) - 1 for earlier, later in pairwise(counts) if later > earlier
                 )
-    # an IOC on a machine that has no time to spare overruns its own queues: by how much is no matter of ours
+    # an IOC on a busy machine overruns its own queues; the number of lost updates does not matter here
     print(f"{protocol}: {updates} updates of {TABLES * PVS} PVs, {dropped} dropped; {said.splitlines()[-1]}")
     reported = re.search(r"(\d+) dropped", said.splitlines()[-1])
     assert not reported, said
 
 
-# Values of the saw with what its record says of them: one in each state.
+# Values of the saw with their alarms in its record: one in each state.
 STATES = {(4.0, 0, "NO_ALARM"), (6.0, 1, "HIGH"), (9.0, 2, "HIHI")}
 
 
@@ -325,7 +325,7 @@ def test_alarms_time_stamps_and_disconnects_are_kept(
     with psycopg.connect(epics_server.dsn, autocommit=True, options="-c timezone=UTC") as connection:
         connection.execute("truncate log.alarms")
         loader = listening(protocol, "alarms")
-        # it goes through all its states, away and back
+        # it passes through all its states, disconnects and returns
         wait_until(
             lambda: loader.is_running() and states(connection) >= STATES,
             lambda: (states(connection), newest(connection), loader.said(), ioc.log.read_text()),
@@ -336,8 +336,8 @@ def test_alarms_time_stamps_and_disconnects_are_kept(
         back = connection.execute("select max(time) from log.alarms").fetchone()
         wait_until(lambda: states(connection, back) >= STATES, lambda: states(connection, back))
         if protocol == "pva":
-            # a writer reports every half minute, and when it ends; what the server did not hear within the
-            # grace of a stop is reported at the next start
+            # a writer reports every half minute, and at its end; reports that were not sent within the grace
+            # of a stop follow at the next start
             loader.stop()
             written = rows_of(connection, "alarms")
             loader = listening(protocol, "alarms")
@@ -546,7 +546,7 @@ def test_a_reading_at_the_end_of_the_search_is_kept() -> None:
     def note(kind: str, *_: object) -> None:
         if kind == "disconnected":
             read.start()
-            # in vain, if it waits until the PV is given up
+            # in vain, if it waits until the PV is declared lost
             read.join(0.2)
 
     signal = _Signal("PV", cells, note)

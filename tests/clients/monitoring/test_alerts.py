@@ -1,4 +1,4 @@
-"""The alert rules that are shipped, in a real Prometheus that reads a real server."""
+"""The packaged alert rules, in a real Prometheus that reads a real server."""
 
 import json
 import re
@@ -62,7 +62,7 @@ def test_a_silent_table_and_a_server_that_is_gone_raise_their_alerts(data: Path,
     assert ahead["labels"]["table"] == "sr_rf"
     assert gone["labels"]["instance"] == f"127.0.0.1:{counts}"
     assert [rule["lastError"] for rule in group["rules"] if "lastError" in rule] == []
-    # a rule over a name that nobody serves would never fire
+    # a rule over an unknown name would never fire
     known = {*re.findall(r"^# TYPE (\w+)", text, re.M)}
     known |= {metric.name for metric in Metrics({}).collect()}
     # served once the logs have grown, and from the first call on (tests/server/test_metrics.py)

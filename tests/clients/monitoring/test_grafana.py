@@ -1,4 +1,4 @@
-"""The dashboards that are shipped for Grafana: each query of theirs on the real thing that it asks."""
+"""The packaged dashboards for Grafana: each query, run on a real data source."""
 
 import csv
 import io
@@ -28,11 +28,11 @@ FROM, TO = datetime(2025, 12, 31, 23, 58, tzinfo=UTC), datetime(2026, 1, 1, 0, 2
 SIGNALS = ["every_type/a_real", "every_type/an_int"]
 
 Query = tuple[str, dict[str, Any]]
-"""The place of a query in its dashboard, and Grafana's object of it."""
+"""The place of a query in its dashboard, and its object in Grafana's file."""
 
 
 def queries(source: str) -> Iterator[Query]:
-    """Those of all dashboards that go to a source of this kind."""
+    """The queries of all dashboards to a data source of this type."""
     for name, dashboard in DASHBOARDS.items():
         for panel in dashboard["panels"]:
             for target in panel["targets"]:
@@ -151,7 +151,7 @@ def test_promql(web, prometheus: str, query: Query) -> None:
 
 @pytest.mark.parametrize("query", [*queries("yesoreyeram-infinity-datasource")], ids=shown)
 def test_http(anyone: httpx.Client, query: Query) -> None:
-    """The answer has what the query takes out of it."""
+    """The answer has the fields that the query reads."""
     target = query[1]
     answer = anyone.get(url_of(target["url"]))
     assert answer.status_code == 200, answer.text

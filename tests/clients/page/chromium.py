@@ -6,7 +6,7 @@ from urllib.parse import quote
 from playwright.sync_api import FloatRect, Locator, Page, expect
 
 CHROMIUM = "/usr/bin/chromium"
-# as root it needs no sandbox of its own; it must not call its maker's hosts
+# root cannot use its sandbox; it must not call its maker's hosts
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",
@@ -26,7 +26,7 @@ def chart_of(*signals: str, mode: str = "trend", span: str = SPAN) -> str:
 
 
 def cursors(**places: datetime) -> str:
-    """What of an address sets the cursors `a` and `b`."""
+    """The part of an address that sets the cursors `a` and `b`."""
     return "".join(f"&{name}={at.timestamp():.6f}" for name, at in places.items())
 
 
@@ -37,7 +37,7 @@ def cells(page: Page) -> list[list[str]]:
 
 
 def place(element: Locator) -> FloatRect:
-    """Where an element is in the window, once it is there."""
+    """The position of an element in the window, after it has appeared."""
     expect(element).to_be_visible()
     box = element.bounding_box()
     assert box is not None
@@ -45,7 +45,7 @@ def place(element: Locator) -> FloatRect:
 
 
 def colours(page: Page) -> int:
-    """How many colours the first chart's canvas has: more than a few when something is drawn."""
+    """The number of colours on the first chart's canvas: more than a few if something is drawn."""
     found = page.evaluate(
         """() => {
             const canvas = document.querySelector(".chart canvas"), { width, height } = canvas;

@@ -18,7 +18,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser, web) -> Iterator[Page]:
-    """A window, in which nothing may go wrong unseen and nothing may come from elsewhere."""
+    """A window; errors in its console and requests to other hosts fail the test."""
     wrong: list[str] = []
     made = browser.new_page(viewport={"width": 1400, "height": 900}, color_scheme="light", base_url=web.url)
     made.set_default_timeout(60_000)

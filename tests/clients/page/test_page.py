@@ -1,4 +1,4 @@
-"""The page in a real browser: Debian's chromium, driven as a person would."""
+"""The page in a real browser: Debian's chromium, driven like by a user."""
 
 import re
 
@@ -31,7 +31,7 @@ def test_a_signal_dragged_on_a_chart_has_an_axis_of_its_unit(page: Page) -> None
     page.goto(chart_of("every_type/a_real"))
     expect(page.locator(".chart canvas")).to_be_visible()
     page.get_by_role("combobox", name="Find signals").fill("a_double")
-    # until it has been searched, the list is the one of before
+    # until the search has ended, the list is the earlier one
     expect(page.locator("#found li")).to_have_count(1)
     page.locator("#found li", has_text="every_type/a_double").drag_to(page.locator(".plot"))
     expect(page.locator(".legend li")).to_have_count(2)
@@ -191,7 +191,7 @@ def test_a_table_whose_writer_runs_is_current(page: Page, web) -> None:
     current = page.locator("#tables tbody tr").filter(has_text="linac process 7").filter(has_text="current")
 
     def is_current() -> bool:
-        """While the writer writes, however long the page takes to ask."""
+        """While the writer writes, however long the page's request takes."""
         with psycopg.connect(web.server.dsn) as connection:
             connection.execute("update online.sr_rf set time = now() where seq_no = 1")
         return current.is_visible()

@@ -1,4 +1,4 @@
-"""How a chart looks, and how one comes back to what it showed before. In a real browser."""
+"""The look of a chart, and the way back to an earlier state. In a real browser."""
 
 import re
 from urllib.parse import quote
@@ -25,7 +25,7 @@ def chart(page: Page, *parts: str, span: str = SPAN) -> Locator:
 
 
 def drag(page: Page, box: Locator, begin: tuple[float, float], end: tuple[float, float]) -> None:
-    """Drags from one place of an element to another, in shares of its width and height."""
+    """Drags from one place of an element to another, in fractions of its width and height."""
     found = place(box)
     for share, work in ((begin, page.mouse.move), (end, None)):
         x, y = found["x"] + found["width"] * share[0], found["y"] + found["height"] * share[1]
@@ -195,7 +195,7 @@ def test_a_link_keeps_all_signals_of_a_chart(page: Page) -> None:
 
 
 def test_a_server_that_is_gone_is_said_and_its_return_too(browser: Browser, web) -> None:
-    """A page of its own: the browser's console has what it could not fetch."""
+    """A separate page, because failed requests appear in the browser's console."""
     page = browser.new_page(base_url=web.url)
 
     def gone(request: Route) -> None:

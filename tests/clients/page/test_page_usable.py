@@ -39,7 +39,7 @@ def test_all_that_can_be_operated_has_a_name(page: Page) -> None:
 
 
 def broken_rules(page: Page) -> list[str]:
-    """What axe-core finds wrong: https://dequeuniversity.com/rules/axe."""
+    """The violations found by axe-core: https://dequeuniversity.com/rules/axe."""
     page.evaluate(AXE.read_text())
     found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
     return [
@@ -73,7 +73,7 @@ def test_all_people_can_use_it(page: Page, charted: str, look: str) -> None:
 
 
 def test_what_failed_is_said_until_it_works(browser: Browser, web) -> None:
-    """A page of its own: the browser's console has what it could not fetch."""
+    """A separate page, because failed requests appear in the browser's console."""
     page = browser.new_page(base_url=web.url)
     page.goto(chart_of("every_type/a_real"))
     expect(page.locator(".chart canvas")).to_be_visible()

@@ -1,4 +1,4 @@
-"""Values on the page: cursors, another time beside, what happened, waveforms, tables. In a real browser."""
+"""Values on the page: cursors, comparisons, events, waveforms, tables. In a real browser."""
 
 import re
 from datetime import timedelta
@@ -42,7 +42,7 @@ def test_a_cursor_is_dragged(page: Page) -> None:
     expect(page.locator(".readout th").nth(1)).to_contain_text("A 2026-01-01 00:00:0")
     expect(page).to_have_url(re.compile(r"a=17672256\d\d"))
     assert cells(page)[1][1].startswith("run 10")
-    # and that was no zoom
+    # and the drag did not zoom
     expect(page).to_have_url(re.compile(r"from=2025-12-31T23%3A58%3A00"))
 
 
@@ -159,7 +159,7 @@ def test_the_wall_is_the_whole_screen(page: Page) -> None:
     page.get_by_role("button", name="Wall").click()
     page.wait_for_function("document.fullscreenElement !== null")
     expect(page.locator("aside")).to_be_hidden()
-    # as Escape does, which a browser keeps for itself
+    # like Escape, which a browser handles itself
     page.evaluate("document.exitFullscreen()")
     expect(page.locator("aside")).to_be_visible()
     expect(page).not_to_have_url(re.compile("wall"))

@@ -1,4 +1,4 @@
-"""`make chaos`: a life of so many seconds with this seed. Code 1: rows are lost, repeated or wrong, or a
+"""`make chaos`: a run of so many seconds with this seed. Code 1: rows are lost, repeated or wrong, or a
 writer of a sound table has waited too long."""
 
 import argparse

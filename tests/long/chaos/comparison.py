@@ -16,7 +16,7 @@ from chaos.site import LOADED, ROWS, VICTIM, Excuse, Site
 
 @dataclass
 class Figures:
-    """The outcome. `good`: nothing is lost, repeated or wrong that the server does not name itself."""
+    """The outcome. `good`: no rows are lost, repeated or wrong without being named by the server."""
 
     rows: int = 0
     lost: int = 0

@@ -1,4 +1,4 @@
-"""Clients that do nobody any good: slow ones, crowds that read nothing, and wrong passwords."""
+"""Harmful clients: slow ones, many that read nothing, and wrong passwords."""
 
 import struct
 import time

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 _RECORD = struct.Struct("<iqdq")
 _LONG = 0.5
-"""seconds of a wait that is explained"""
+"""minimum seconds of a wait that is explained"""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -38,7 +38,7 @@ def microseconds(moment: datetime) -> int:
 
 @dataclass
 class Ledger:
-    """The rows of a table that were acknowledged, in their order, and how long each was waited for."""
+    """The acknowledged rows of a table in order, and the wait for each."""
 
     file: Path
     waits: list[tuple[float, float]] = field(default_factory=list)

@@ -55,11 +55,11 @@ FAULTS: dict[str, tuple[int, Fault]] = {
     "wrong passwords": (2, lambda site, draw: _beside(wrong_passwords, site, draw.uniform(3, 10))),
     "maintain": (2, lambda site, draw: site.command("maintain", demanded=False)),
 }
-"""How often each comes, and what it does."""
+"""The weight of each fault, and its function."""
 
 
 def live(seed: int, seconds: float, say: Callable[[str], object] = print) -> Figures:
-    """Lives for so long. Raises RuntimeError for what does not come back."""
+    """Runs for so long. Raises RuntimeError if a process does not come back."""
     folder = Path(tempfile.mkdtemp(prefix="ringlog-chaos-", dir="/tmp"))
     folder.chmod(0o755)
     draw = random.Random(seed)

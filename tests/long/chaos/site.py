@@ -1,4 +1,4 @@
-"""A server, its tables and their writers, and what can be done to them."""
+"""A server, its tables and their writers, and the faults for them."""
 
 import os
 import random
@@ -113,7 +113,7 @@ class Site:
             else:
                 yield Five(self.ct_program, configuration, *common)
 
-    # --- its life ---
+    # --- operation ---
 
     def command(
         self, *words: str, stdin: str = "", demanded: bool = True
@@ -185,7 +185,7 @@ class Site:
 
     @contextmanager
     def excused(self, table: str | None = None) -> Iterator[None]:
-        """Writers may wait inside."""
+        """Writers may wait during this block."""
         begin = time.monotonic()
         try:
             yield
@@ -201,7 +201,7 @@ class Site:
             time.sleep(0.05)
         raise RuntimeError("PostgreSQL does not come back")
 
-    # --- what happens to it ---
+    # --- faults ---
 
     def restart(self, clock: str | None = None) -> None:
         """A stop and a start, by a clock that is off by so much."""

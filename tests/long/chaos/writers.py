@@ -24,7 +24,7 @@ _PAUSE = 0.05
 
 
 class Failed(Exception):
-    """An answer that is no acknowledgement; `words` say why."""
+    """An answer that is not an acknowledgement; `words` are the reason."""
 
     def __init__(self, words: str, connected: bool) -> None:
         super().__init__(words)
@@ -32,7 +32,7 @@ class Failed(Exception):
 
 
 class Writer(threading.Thread, ABC):
-    """Writes the ring of a table round and round."""
+    """Writes the ring of a table repeatedly."""
 
     def __init__(self, table: str, rows: int, cycle: float, ledger: Ledger, seed: int) -> None:
         super().__init__(name=table, daemon=True)
@@ -54,7 +54,7 @@ class Writer(threading.Thread, ABC):
         self.leave()
 
     def next_row(self, moment: datetime) -> Row:
-        """A row of any values, by the writer's own clock, which never stands still."""
+        """A row of random values, with a time of the writer's own clock, which always advances."""
         self._place = self._place % self._rows + 1
         self._last = max(self._last + 1, microseconds(moment))
         level = math.nan

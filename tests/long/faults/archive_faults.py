@@ -1,4 +1,4 @@
-"""Kills, full disks and damaged files under the archive, and a comparison of all that was stored.
+"""Kills, full disks and damaged files during archiving, and a comparison of all stored rows.
 
     python tests/long/faults/archive_faults.py --faults 100
 
@@ -81,7 +81,7 @@ class Figures:
     undetected: int = 0
     """damages that `ringlog archive verify` did not find"""
     misread: int = 0
-    """damages in spite of which a reader got an answer, and not all rows"""
+    """damages after which a reader got an answer without all rows"""
     unnamed: int = 0
     """files of weeks that the manifest does not name in the end"""
     trend: int = 0
@@ -120,19 +120,19 @@ class Site:
         # its housekeeping archives at once
         self.server = KilledServer(folder / "data", self._facility, folder / "serve.log")
         self.dsn = self.server.dsn
-        # what the account of the server may write
+        # a folder that the account of the server may write
         for _ in range(_WEEKS):
             self.add_week()
 
     def add_week(self) -> None:
-        """Another week of rows, which is to be archived."""
+        """Another week of rows to archive."""
         moments = [self.newest + number * _PERIOD for number in range(timedelta(weeks=1) // _PERIOD)]
         for name in _TABLES:
             self._put(name, moments)
         self.newest += timedelta(weeks=1)
 
     def come_late(self) -> None:
-        """New rows of weeks long ago, and rows that are there already."""
+        """New rows of old weeks, and rows that exist already."""
         for name in _TABLES:
             span = (self.newest - _BEGIN) // timedelta(seconds=1)
             moments = [_BEGIN + timedelta(seconds=random.randrange(span), microseconds=7) for _ in range(20)]
@@ -204,7 +204,7 @@ class Site:
         figures.faults[kind] += 1
 
     def _damage(self, figures: Figures) -> None:
-        """Breaks a file, looks whether that is found, and puts it back."""
+        """Damages a file, checks that the damage is found, and restores the file."""
         with session.connect(self.dsn) as connection:
             found = connection.execute(
                 "select file, table_name, begins, ends from ringlog.cold_week"
@@ -261,7 +261,7 @@ class Site:
             subprocess.run(self.server.command("archive", "now"), capture_output=True)
 
     def finish(self) -> None:
-        """All that is to be archived is archived; raises RuntimeError when that fails."""
+        """Archives everything that is due; raises RuntimeError on failure."""
         self.server.tend()
         with session.connect(self.dsn, autocommit=True) as connection:
             connection.execute(

@@ -37,9 +37,8 @@ from small_disk import filled, small_disk
 SERVER_DISK, SPOOL_DISK = "600m", "24m"
 """Sizes of disks that become full: a little more than their use at the beginning."""
 _TOGETHER = Counter({"writer": 6, "connections": 6, "supervisor": 2, "gateway": 2, "postgresql": 2})
-"""Kinds of faults, and how often each comes in a round of them."""
-# Seconds until writers store rows, and beyond the recordings' own length until all
-# is through.
+"""Kinds of faults, and their number in a round."""
+# Seconds until writers store rows, and after the recordings' own length until all rows are stored.
 _STARTED, _DRAINED = 120.0, 300.0
 
 
@@ -184,8 +183,8 @@ class Site:
         return True
 
     def await_rows(self) -> None:
-        """Waits until every writer stores rows: a recording whose writer has only begun waits for the server,
-        as no machine does."""
+        """Waits until every writer stores rows: a recording whose writer has just begun waits for the server,
+        unlike a machine."""
         before = self._stored()
         until = time.monotonic() + _STARTED
         while self.tend() and any(now == then for now, then in zip(self._stored(), before, strict=True)):
@@ -221,7 +220,7 @@ class Site:
         self.proxy.closed = False
 
     def _rows_of(self, name: str) -> dict[datetime, list[object]]:
-        """What the log of a table must have: the values by their times."""
+        """The expected log of a table: the values by their times."""
         return recorded(self._recordings / f"{name}.{self._form}")
 
     def compare(self, figures: Figures) -> None:
@@ -284,7 +283,7 @@ def site(
 
 
 def _rounds(kinds: list[str]) -> Iterator[str]:
-    """All of them in one random order after another: a short run has faults of each kind, too."""
+    """All of them in a random order, repeatedly, so that a short run has faults of each kind, too."""
     while True:
         yield from random.sample(kinds, len(kinds))
 

@@ -34,7 +34,7 @@ from ringlog.schema import session
 
 _LONG_AGO = timedelta(days=100)
 _BEFORE_THAT = timedelta(days=30)
-"""How long before the rows of the writers the files of old rows begin, a row a minute."""
+"""The time from the first rows of the old files (one per minute) to the writers' rows."""
 _OLD_ROWS = 30_000
 _FAULTS = Counter({"writer": 4, "connections": 4, "supervisor": 1, "gateway": 1, "postgresql": 1})
 _COMMANDS = Counter(
@@ -56,7 +56,7 @@ _COMMANDS = Counter(
         "restart": 2,
     }
 )
-"""What operators do, and how often one is chosen beside the others."""
+"""The operators' commands, and the weight of each."""
 _PATIENCE = 300.0  # seconds that a command may take
 
 
@@ -67,11 +67,11 @@ class Night:
     figures: Figures = field(default_factory=Figures)
     commands: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
-    """commands that a fault met: they say so and leave nothing behind"""
+    """commands interrupted by a fault: they report it and leave nothing behind"""
     said: list[str] = field(default_factory=list)
-    """what those said last"""
+    """the last lines of these commands"""
     crashed: list[str] = field(default_factory=list)
-    """what ended with a traceback, which nothing may"""
+    """commands that ended with a traceback, which is always wrong"""
     verified: bool = False
     restored: int = 0
     """rows in the restored backup"""
@@ -315,7 +315,7 @@ def _count(site: OperatedSite, night: Night, say: Callable[[str], None]) -> None
     imported = site.backfill()
     if imported.returncode:
         say(f"backfill: {imported.stdout}{imported.stderr}")
-    # what came for weeks in the archive goes there first
+    # late rows of archived weeks are archived first
     for words in (("archive", "now"), *(("recall", table, *days) for table in site.tables)):
         done = site.command(*words)
         if done.returncode:

@@ -41,7 +41,7 @@ class Proxy:
             with self._lock:
                 self._open |= {client, server}
             if self.closed:
-                # since it was looked at, and perhaps after the cut
+                # since the check, and perhaps after the cut
                 self.cut()
             for source, target in ((client, server), (server, client)):
                 threading.Thread(target=self._forward, args=(source, target), daemon=True).start()

@@ -20,7 +20,7 @@ def small_disk(folder: Path, size: str) -> Iterator[None]:
 
 @contextmanager
 def filled(folder: Path) -> Iterator[None]:
-    """Takes all that is left of the folder's disk, which must be a small one."""
+    """Fills the folder's disk, which must be a small one."""
     taken = folder / "taken"
     with suppress(OSError), taken.open("wb", buffering=0) as file:
         while True:

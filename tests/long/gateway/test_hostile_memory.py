@@ -1,4 +1,4 @@
-"""long: twenty sessions of a reader's login take all the memory they are given, for ten minutes."""
+"""long: twenty sessions of a reader's login use all their permitted memory for ten minutes."""
 
 from pathlib import Path
 

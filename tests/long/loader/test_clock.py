@@ -20,7 +20,7 @@ from waiting import PATIENCE, wait_until
 
 FACILITY = Path(__file__).with_name("clock.toml")
 
-# Every row that it gives is written down before a writer sees it.
+# Every produced row is recorded before a writer gets it.
 SOURCE = """
 import os
 from datetime import UTC, datetime
@@ -100,12 +100,12 @@ def test_a_clock_that_jumps_loses_nothing(clock_server: RunningServer, tmp_path:
 
     with writing() as process:
         let_rows_pass(process, 3)
-        # by a day, by an hour, by as long as the ring takes to go round, by a moment
+        # by a day, by an hour, by one round of the ring, by a moment
         for jump in (3600, -3600, -86400, 4, 0, -4, 0.05, -0.05, 0):
             set_clock(jump)
             let_rows_pass(process, 5)
     on_its_way = len(given.read_text().split())
-    # events that the server did not hear within the grace of a stop are reported at the next start
+    # events that were not sent within the grace of a stop are reported at the next start
     expected = [r"set ahead by (3599\.9|3600\.[01]) s", r"set back by (7199\.[89]|7200\.[012]) s"]
     with writing() as process, psycopg.connect(clock_server.dsn, autocommit=True) as connection:
         let_rows_pass(process, 1)
@@ -129,8 +129,8 @@ def test_a_clock_that_jumps_loses_nothing(clock_server: RunningServer, tmp_path:
     assert numbers == [*range(1, len(numbers) + 1)]
     found = Counter(number for (number,) in stored)
     assert set(found.values()) == {1}
-    # the row on its way when a writer was asked to end may have gone no further than the source, and what it
-    # could not send within the grace of a stop waits in its spool
+    # the row in transit at the request to end may not have left the source, and rows that were not sent
+    # within the grace of a stop wait in the spool
     assert {number for number in numbers[:sent] if not found[number]} <= {on_its_way}
     assert ring is not None
     assert ring[0] > begin + timedelta(minutes=59), "the ring goes back"

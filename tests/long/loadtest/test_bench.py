@@ -276,7 +276,7 @@ def test_what_a_build_lacks_is_named(
 
 @pytest.fixture(scope="module")
 def finished(temporary_directory: Path) -> tuple[subprocess.CompletedProcess[str], Path, Path]:
-    """A short run of the whole command: what it said, its data directory and its report."""
+    """A short run of the whole command: its output, its data directory and its report."""
     data, out = temporary_directory / "bench-data", temporary_directory / "bench-out"
     arguments = ["--seconds", "0.3", "--rounds", "1", "--columns", "12", "--connections", "8"]
     arguments += ["--only", "write,lone,memory,read,mixed,text,retrieval", "--stall", "1", "--readers", "2"]
@@ -321,7 +321,7 @@ def test_a_run_has_its_figures(
     assert min(one.rows for _, one in results.mixed if one.writing is None) > 0
     paced = [one.writing for _, one in results.mixed if one.writing and one.writing.part == "mixed lone"]
     assert all(one.connections == 1 for one in paced)
-    # calls that are late are made up for
+    # late calls are made up for
     assert all(one.calls <= 50 * one.seconds + 1 or one.max > 1 / 50 for one in paced)
     assert [(one.form, one.clients) for one in results.fetching] == [
         (form, clients) for form in FORMS | OF_WAVEFORMS for clients in CLIENTS

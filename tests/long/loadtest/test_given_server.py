@@ -115,7 +115,7 @@ def altering(site: RunningServer) -> Iterator[None]:
 
 @contextmanager
 def trouble(site: RunningServer, statement: str) -> Iterator[None]:
-    """The statement befalls each such row as soon as it is there."""
+    """The statement is run for each such row as soon as it exists."""
     statements = (
         "create function public.trouble() returns trigger language plpgsql security definer as "
         f"$$ begin {statement} seq_no = new.seq_no and time = new.time; return null; end $$",

@@ -1,4 +1,5 @@
-"""Two machines: the primary dies, its standby takes over, a gateway dies. Writers and idle clients go on."""
+"""Two machines: the primary dies, its standby takes over, a gateway dies. Writers and idle clients
+continue."""
 
 import os
 import shutil
@@ -90,7 +91,7 @@ def gateway(folder: Path, port: int, dsn: str, *options: str) -> Iterator[subpro
 
 
 def installed(machines: tuple[Cluster, Cluster], folder: Path) -> str:
-    """A facility, a writer and a reader there, and what a gateway wants; returns the connection string."""
+    """Installs a facility, a writer and a reader there; returns the connection string for a gateway."""
     primary, standby = machines
     facility = folder / "two.toml"
     facility.write_text(FACILITY)
@@ -116,7 +117,7 @@ def test_readers_go_to_the_standby(machines: tuple[Cluster, Cluster], tmp_path: 
     primary, standby = machines
     dsn = installed(machines, tmp_path)
     with psycopg.connect(primary.conninfo(), autocommit=True) as connection:
-        # the gateway's lag is to be seen in its metrics
+        # the lag is in the gateway's metrics
         connection.execute("grant pg_monitor to keeper")
     port, metrics = free_port(), free_port()
 
@@ -166,7 +167,7 @@ def test_readers_go_to_the_standby(machines: tuple[Cluster, Cluster], tmp_path: 
                 with pytest.raises(pymssql.Error, match="holds settings, cursors or locks there"):
                     put(cursor, 3)
             at_standby.execute("select pg_wal_replay_resume()")
-        # programs that know no such word learn it by their login
+        # programs without this option read from standbys by their login
         ran = ringlog("user", "reads", "reader", "standby", RINGLOG_DSN=primary.conninfo("plant"))
         assert (ran.returncode, ran.stdout) == (
             0,
@@ -203,7 +204,7 @@ def test_writers_go_on_when_machines_die(machines: tuple[Cluster, Cluster], tmp_
         return len(file.read_text().split()) if file.exists() else 0
 
     def rows_go_on(machine: Cluster) -> None:
-        """Rows that were taken from now on come into the log of each table."""
+        """Waits until rows taken from now on are in the log of each table."""
         before = {table: given(table) for table in TABLES}
         wait_until(
             lambda: all(max(numbers(machine, table), default=0) > before[table] for table in TABLES),
@@ -242,6 +243,6 @@ def test_writers_go_on_when_machines_die(machines: tuple[Cluster, Cluster], tmp_
     for table in TABLES:
         found = numbers(standby, table)
         count = given(table)
-        # the row on its way when the writer was asked to end may have gone no further than the source
+        # the row in transit at the request to end may not have left the source
         assert set(range(1, count)) <= {*found, *waiting(tmp_path / "spool", table)}
         assert all(times == 1 for times in found.values())

@@ -18,7 +18,7 @@ MACHINES = ("db1=192.0.2.1", "db2=192.0.2.2", "--witness", "w=192.0.2.3")
 
 
 def test_rows_survive_a_switchover_and_the_death_of_a_machine() -> None:
-    """The program waits until `ringlog ha status` has nothing to say before each fault."""
+    """The program waits before each fault until `ringlog ha status` reports no problem."""
     words = ("--switchovers", "1", "--kills", "1", "--writers", "4", "--json")
     ran = run(sys.executable, "-P", "-m", "ringlog_lab.machines", *words, timeout=900)
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -36,7 +36,7 @@ def test_patroni_finds_its_file_right(tmp_path: Path, strict: bool) -> None:
     assert made.returncode == 0, made.stderr
     for machine in ("db1", "db2"):
         file = folder / machine / "etc/ringlog/patroni.yml"
-        # in a network of its own, where it can reach no etcd and says so
+        # in a network of its own, where it reports that it cannot reach etcd
         words = [str(Path(sys.executable).with_name("patroni")), "--validate-config", "-i", str(file)]
         complaints = run(*enclosed(words)).stderr.splitlines()
         assert len(complaints) == 3, complaints

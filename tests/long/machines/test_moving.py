@@ -1,4 +1,4 @@
-"""Tables move from one server to another: with all they have, while they are written, and broken off."""
+"""Tables move from one server to another: completely, while they are written, and with interruptions."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def move(site: Site, *tables: str) -> str:
 
 
 def everything_of(site: Site, table: str, node: str | None) -> dict[str, list[tuple[object, ...]]]:
-    """All that a server has of a table, row by row."""
+    """All data of a table on a server, row by row."""
     queries = {
         "ring": 'select ring::text from online."{}" as ring order by seq_no',
         "log": 'select logged::text from log."{}" as logged order by "time", seq_no',
@@ -114,7 +114,7 @@ def test_a_table_moves_with_all_it_has(site: Site) -> None:
         site.facility.write_text(text.replace('name = "waves"\n', 'name = "waves"\nnode = "d"\n'))
         refused = ringlog("node", "move", "--facility", site.facility, RINGLOG_DSN=site.dsn)
         assert "there is no [[node]] of name 'd'" in refused.stderr
-        # a server that nobody knew when the gateway was started
+        # a server that was unknown at the gateway's start
         site.add("d")
         site.facility.write_text(
             site.facility.read_text() + f'[[node]]\nname = "d"\ndsn = "{site.dsn_of("d")}"\n'
@@ -139,7 +139,7 @@ def test_a_table_moves_with_all_it_has(site: Site) -> None:
                 " select count(*) from ringlog.move"
             ).fetchall()
             assert noted == [(0,), (0,), (0,)]
-        # who installs is no superuser, and cannot read passwords
+        # the installer is not a superuser, and cannot read passwords
         known = ringlog("user", "passwd", "writer", "--password-stdin", stdin="secret", RINGLOG_DSN=site.dsn)
         assert known.returncode == 0, known.stderr
         # the session that was there, by position and from the claim that it had
@@ -233,7 +233,8 @@ order by 1, 2
 
 @dataclass(frozen=True)
 class Stop:
-    """Where a move is broken off: a trigger of this server's, in which the command's session sleeps."""
+    """The point where a move is interrupted: a trigger of this server, in which the command's session
+    sleeps."""
 
     server: str | None
     relation: str
@@ -296,7 +297,7 @@ class Load:
         return len(file.read_text().split()) if file.exists() else 0
 
     def go_on(self, tables: dict[str, str | None]) -> None:
-        """Waits until rows have come to these tables, each on its server."""
+        """Waits until rows have arrived in these tables, each on its server."""
         before = {table: self.given(table) for table in tables}
         wait_until(
             lambda: all(
@@ -316,7 +317,7 @@ class Load:
     def all_are_there(self, tables: dict[str, str | None]) -> None:
         for table, node in tables.items():
             found = self.site.rows(table, node)
-            # the row on its way when the writer was asked to end may have gone no further than the source
+            # the row in transit at the request to end may not have left the source
             assert set(range(1, self.given(table))) <= {*found, *waiting(self.site.folder / "spool", table)}
             assert all(times == 1 for times in found.values())
 
@@ -391,7 +392,7 @@ def nothing_is_left(site: Site, node: str) -> None:
 
 
 def test_tables_of_every_name_move(site: Site) -> None:
-    """There and back, with columns and tables that are called as something in ringlog's own SQL."""
+    """There and back, with columns and tables whose names occur in ringlog's own SQL."""
     names = names_in_sql()
     half = len(names) // 2
     columns = {
@@ -434,7 +435,7 @@ def test_tables_of_every_name_move(site: Site) -> None:
 
 
 def test_readers_go_with_a_table(site: Site) -> None:
-    """Whoever reads while it moves gets the rows, and no error."""
+    """Readers get the rows during a move, without an error."""
     answers: Counter[object] = Counter()
     ended = threading.Event()
 
@@ -590,7 +591,7 @@ def test_the_way_back_is_broken_off(site: Site) -> None:
     with loaded(site) as load:
         load.go_on(WHERE)
         site.write_facility(moved)
-        # nobody uses it on the first server before the switch
+        # it is not used on the first server before the switch
         for stop in (
             Stop(None, "ringlog.moved_part", "insert", OF_ROWS),
             Stop(None, "ringlog.writer", "insert"),

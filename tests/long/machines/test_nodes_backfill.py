@@ -18,7 +18,7 @@ def import_files(site: Site, folder: Path) -> tuple[int, str]:
 
 def test_each_table_gets_its_rows_on_its_server(site: Site) -> None:
     for name in ("b", "c"):
-        # who installs is no superuser, and cannot bring passwords to the nodes
+        # the installer is not a superuser, and cannot copy passwords to the nodes
         with site.admin(name) as connection:
             connection.execute("alter role writer password 'secret'")
     folder = site.folder / "old"
@@ -32,7 +32,7 @@ def test_each_table_gets_its_rows_on_its_server(site: Site) -> None:
         assert f"{table}: 30 rows, 30 new, 0 already stored" in said
         assert site.rows(table, node) == Counter(range(30))
 
-    # what the copy of a move would replace is not taken
+    # rows for a table whose copy would be replaced by a move are refused
     with site.admin("c") as connection:
         connection.execute("insert into ringlog.moved_part (table_name, part) values ('vacuum', '')")
     (folder / "vacuum.csv").write_text(f"time,count\n{BEGIN}:40Z,40\n")

@@ -46,7 +46,7 @@ def test_all_servers_are_copied_and_restored(site: Site) -> None:
         assert partly.returncode == 1
         assert "node c cannot be reached" in partly.stderr
         start(site.servers["c"])
-    # what could not be copied now keeps the copy that there is
+    # a server that could not be copied now keeps its existing copy
     (first,), (of_b,), (of_c,) = (copies(folder, name) for name in SERVERS)
     sets = sorted((folder / "sets").iterdir())
     assert [[member["path"] for member in json.loads(file.read_text())] for file in sets] == [

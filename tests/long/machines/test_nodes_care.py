@@ -1,4 +1,4 @@
-"""The commands that look after a server cover its nodes, and each server has an archive of its own."""
+"""The maintenance commands of a server cover its nodes, and each server has an archive of its own."""
 
 import json
 import os
@@ -59,7 +59,7 @@ def test_commands_cover_all_servers(site: Site) -> None:
     assert "online.vacuum: 1 rows are missing in log.vacuum" in wrong
     assert "node c: fsync is off" in done(site, "doctor", code=1)
     assert done(site, "maintain").count("node ") == 2
-    # one that is away is named, and does not hide the others
+    # an unreachable one is named, and does not hide the others
     site.servers["c"].die()
     for words in (("status",), ("report", "losses"), ("verify",), ("maintain",), ("doctor",)):
         assert "node c cannot be reached" in done(site, *words, code=1)

@@ -72,7 +72,7 @@ def test_signals_of_all_servers_are_read_at_one_address(site: Site) -> None:
         assert rows.text.splitlines()[:2] == ["time,seq_no,count", "2026-11-20T12:00:21.000000Z,21,21"]
         described = answered(reader, "/api/v1/signals/vacuum")
         assert [place["table"] for place in described["places"]] == ["vacuum"]
-        # as a node says it: the first server does not know the cycle of a table there
+        # from the node: the first server does not have the cycle of its tables
         status = answered(reader, "/mgmt/bpl/getPVStatus", pv="vacuum")
         assert [(each["status"], each["samplingPeriod"]) for each in status] == [("Being archived", "0.1")]
         both = answered(reader, "/retrieval/data/getDataForPVs.json", pv=["vacuum", "magnets"], **SPAN)
@@ -208,7 +208,8 @@ def test_a_table_that_moves_is_read_all_the_time(site: Site) -> None:
         def status_of_data() -> int:
             return reader.get("/api/v1/data", params={"signal": NAMES} | SPAN).status_code
 
-        # who installs is no superuser, and cannot read passwords; until then the server may not know the node
+        # the installer is not a superuser, and cannot read passwords; until then the server may not know the
+        # node
         wait_until(lambda: status_of_data() == 403)
         known = ringlog("user", "passwd", "reader", "--password-stdin", stdin="secret", RINGLOG_DSN=site.dsn)
         assert known.returncode == 0, known.stderr

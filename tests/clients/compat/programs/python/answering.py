@@ -51,7 +51,7 @@ def report_rows(cursor: Any) -> None:
 
 
 class DbApi:
-    """What clients of the DB-API have in common."""
+    """The common part of clients of the DB-API."""
 
     connection: Any
 
@@ -83,7 +83,7 @@ def converse(
     number: Callable[[Any], int | None],
     text: Callable[[Any], str] = str,
 ) -> None:
-    """Does what the lines of standard input ask of `database(host, port, user, password, *more)`.
+    """Runs the requests of standard input with `database(host, port, user, password, *more)`.
 
     `number` and `text` are those of an exception of the types `failures`.
     """

@@ -1,4 +1,4 @@
-"""pymssql: DB-API, and its lower layer _mssql where DB-API has no words for a parameter's name."""
+"""pymssql: DB-API, and its lower layer _mssql for named parameters, which DB-API does not have."""
 
 from datetime import date, datetime, time
 from typing import Any
