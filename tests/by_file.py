@@ -4,12 +4,12 @@ from pathlib import Path
 
 from xdist.scheduler import LoadScopeScheduling
 
-# Folders whose files are one conversation, or share servers that take long to make.
+# Folders whose files belong together, or share servers that take long to make.
 WHOLE = ("compat", "machines")
 
 
 class ByFile(LoadScopeScheduling):
-    """A file, or a whole folder, goes to one worker: it has the fixtures of the others by itself."""
+    """A file, or a whole folder, is run by one worker, which makes its own fixtures."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = Path(nodeid.split("::")[0])

@@ -1,4 +1,4 @@
-"""PostgreSQL clusters of a test's own, as `initdb` makes them."""
+"""Separate PostgreSQL clusters of tests, made by `initdb`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -44,7 +44,7 @@ class Cluster:
 
     def make(self, *options: str | Path) -> None:
         """`initdb`: no password on the socket, one over TCP."""
-        # no test's cluster outlives the machine: nothing waits for the disk
+        # a test's cluster need not survive a crash of the machine: no waits for the disk
         words = ("-D", self.data, "-U", "postgres", "--encoding=UTF8", "--data-checksums", "--no-sync")
         self.run("initdb", *words, "--auth-local=trust", "--auth-host=scram-sha-256", *options)
 
@@ -56,7 +56,7 @@ class Cluster:
         return None
 
     def start(self, **settings: str | int | Path) -> None:
-        # a new one takes the old one for alive until somebody has collected it
+        # a new one takes the old one for alive until its parent has collected it
         wait_until(lambda: self.postmaster is None or not psutil.pid_exists(self.postmaster))
         own = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": self.folder}
         options = " ".join(f"-c {name}={value}" for name, value in (own | settings).items())
@@ -73,7 +73,7 @@ class Cluster:
         self._control("stop", "-m", "fast")
 
     def die(self) -> None:
-        """All processes end at once, as with their machine."""
+        """Kills all processes at once, as in a crash of the machine."""
         if self.postmaster is None:
             return
         with suppress(psutil.NoSuchProcess):
@@ -87,7 +87,8 @@ class Cluster:
 
 
 def cluster_in(folder: Path, version: int = 15) -> Cluster:
-    """A cluster of this version (15 is Debian's) that is yet to be made. `folder` may hold files for it."""
+    """A cluster of this version (15 is Debian's) that does not exist yet. `folder` may contain files for
+    it."""
     folder.mkdir(exist_ok=True)
     account = account_for(folder / "data")
     for path in (folder, *folder.iterdir()):

@@ -1,4 +1,4 @@
-"""Servers for the tests: real ones, started once a run, each in a directory of its own."""
+"""Servers for the tests: real ones, started once per run, each in a directory of its own."""
 
 import os
 import random
@@ -29,8 +29,8 @@ from ringlog.server.account import system_account
 from ringlog.server.postgres import Postgres
 from servers import TEST_MEMORY, RunningServer, add_logins, free_port, serving, set_path, sqlalchemy_url
 
-# Folders with the longest files, or whose files are one conversation: they begin first where several workers
-# share the tests, so that none is left over for one of them.
+# Folders with the longest files, or whose files belong together: they begin first with several workers, so
+# that none remains for a single worker at the end.
 LONG = ("loadtest", "loader", "machines", "compat")
 
 
@@ -41,8 +41,8 @@ ORDER = "TEST_ORDER"
 # pytest --hypothesis-profile=default
 settings.load_profile("ci")
 
-# The tests start hundreds of programs in Python, each of which would compile the modules of ringlog again, as
-# would each worker the tests: containers ask for that, to stay small.
+# The tests start hundreds of Python programs, each of which would compile the modules of ringlog again, and
+# each worker the tests: containers disable Python's cache, to stay small.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
@@ -54,7 +54,7 @@ for number, handler in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.
 
 
 def pytest_configure() -> None:
-    # workers inherit it: all of them have the tests in one order
+    # workers inherit it, so that all have the same order of tests
     os.environ.setdefault(ORDER, str(random.randrange(1_000_000)))
 
 
@@ -70,9 +70,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     def place(item: pytest.Item) -> tuple[bool, *tuple[float, ...]]:
         together = item.get_closest_marker("together")
-        # sessions that go from text to text see them in their order
+        # sessions that run text after text need their order
         block = (item.path, together.args) if together else item
-        # the page of tested clients has them in their order, and is compared when they have run
+        # the page of tested clients lists them in their order, and is compared after they have run
         folder = item.path.parent
         blocks = (folder, folder) if folder.name == "compat" else (item.path, block)
         return item.path.parent.name not in LONG, *(places.setdefault(one, order.random()) for one in blocks)
@@ -102,7 +102,7 @@ def pytest_runtest_makereport(
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_left() -> Iterator[None]:
-    """No process outlives the tests. It comes first, so that its end is after that of every server."""
+    """No process survives the tests. This fixture comes first, so that it ends after every server."""
     leftovers.mark()
     yield
     left = leftovers.leftovers()
@@ -111,7 +111,7 @@ def nothing_left() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _reachable_python() -> None:
-    """HTTP does not run as root, so root's tests let its account enter the folders above Python."""
+    """HTTP does not run as root, so tests by root let its account enter the folders above Python."""
     if os.geteuid() != 0:
         return
     account = system_account()
@@ -123,7 +123,7 @@ def _reachable_python() -> None:
 
 @pytest.fixture(autouse=True)
 def usual_umask() -> Iterator[None]:
-    """The commands of ringlog set it, also where a test runs one in its own process."""
+    """The commands of ringlog set it, also if a test runs one in its own process."""
     usual = os.umask(0)
     os.umask(usual)
     yield
@@ -140,7 +140,7 @@ def temporary_directory() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def scratch_postgres(temporary_directory: Path) -> Iterator[Postgres]:
-    """A PostgreSQL without anything of ringlog in it."""
+    """A PostgreSQL without any object of ringlog."""
     postgres = Postgres(temporary_directory / "scratch")
     with postgres.running(memory=TEST_MEMORY, port=free_port()):
         with psycopg.connect(postgres.conninfo("postgres"), autocommit=True) as administrator:
@@ -182,13 +182,13 @@ def _database(postgres: Postgres, template: str) -> Iterator[sqlalchemy.URL]:
 def copied_databases(
     scratch_postgres: Postgres,
 ) -> Callable[[str], AbstractContextManager[sqlalchemy.URL]]:
-    """Makes copies of the database of this name, which nobody may use meanwhile: the superuser's URLs."""
+    """Makes copies of the database of this name, which must not be in use meanwhile: the superuser's URLs."""
     return partial(_database, scratch_postgres)
 
 
 @pytest.fixture(scope="session")
 def _prepared_database(scratch_postgres: Postgres) -> str:
-    """The name of a database with what ringlog installs for every facility, to be copied."""
+    """The name of a database with ringlog's objects for every facility, as the template of copies."""
     name = _copy(scratch_postgres, "template1")
     administrator = sqlalchemy.create_engine(sqlalchemy_url(scratch_postgres.conninfo(name)))
     install(administrator, Facility("none", "UTC", ()))
@@ -200,14 +200,14 @@ def _prepared_database(scratch_postgres: Postgres) -> str:
 def prepared_databases(
     scratch_postgres: Postgres, _prepared_database: str
 ) -> Callable[[], AbstractContextManager[sqlalchemy.URL]]:
-    """Makes databases with what ringlog installs for every facility: the superuser's URLs."""
+    """Makes databases with ringlog's objects for every facility: the superuser's URLs."""
     return lambda: _database(scratch_postgres, _prepared_database)
 
 
 @pytest.fixture(scope="session")
 def kept_databases(scratch_postgres: Postgres, _prepared_database: str) -> Callable[[], sqlalchemy.URL]:
-    """Makes databases like those that last as long as their server: it is not asked to drop each at the end,
-    for which all its sessions must answer."""
+    """Makes such databases that last as long as their server: they are not dropped one by one at the end, for
+    which all sessions would have to respond."""
     return lambda: sqlalchemy_url(scratch_postgres.conninfo(_copy(scratch_postgres, _prepared_database)))
 
 
@@ -215,8 +215,8 @@ def kept_databases(scratch_postgres: Postgres, _prepared_database: str) -> Calla
 def database_url(
     prepared_databases: Callable[[], AbstractContextManager[sqlalchemy.URL]],
 ) -> Iterator[sqlalchemy.URL]:
-    """The superuser's URL of a database made for this test alone, with what ringlog installs for every
-    facility: copying that takes a fifth of making it."""
+    """The superuser's URL of a database made for this test alone, with ringlog's objects for every facility:
+    a copy takes a fifth of the time of an installation."""
     with prepared_databases() as url:
         yield url
 
@@ -247,7 +247,7 @@ def server(temporary_directory: Path) -> Iterator[RunningServer]:
 
 @pytest.fixture(scope="module", autouse=True)
 def others_find_nothing(request: pytest.FixtureRequest) -> Iterator[None]:
-    """The tests of a file leave nothing on the server that others use too."""
+    """The tests of a file leave nothing behind on the shared server."""
     fixtures = {
         name
         for item in request.session.items
@@ -259,7 +259,7 @@ def others_find_nothing(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     if "functions" in fixtures:
-        # they are there for the whole run
+        # they exist for the whole run
         request.getfixturevalue("functions")
     with left_there.nothing(shared.dsn):
         yield

@@ -1,4 +1,4 @@
-"""A source of rows that counts. Each is written down, in the folder it runs in, before a writer sees it."""
+"""A source of numbered rows. Each is recorded in the current folder before a writer gets it."""
 
 import os
 

@@ -1,5 +1,5 @@
-"""A server that runs already, as `ringlog loadtest --url` finds it, with quick tables of every type: fixtures
-for several folders."""
+"""A running server for `ringlog loadtest --url`, with fast tables of every type: fixtures for several
+folders."""
 
 import subprocess
 from collections.abc import Callable, Iterator

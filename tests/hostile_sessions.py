@@ -1,4 +1,4 @@
-"""Sessions that take as much memory as they are given, beside a writer whose every put is timed."""
+"""Sessions that use as much memory as possible, beside a writer whose puts are timed."""
 
 import threading
 import time
@@ -59,7 +59,8 @@ class Seen:
 def attack(
     server: RunningServer, sessions: int, seconds: float, put: Callable[[pymssql.Cursor, int], None]
 ) -> Seen:
-    """`sessions` of a reader's login run LOOPS for so long, each another one in turn, while a writer puts."""
+    """`sessions` of a reader's login run LOOPS for so long, each a different one in turn, while a writer
+    writes."""
     seen, stop = Seen(), threading.Event()
     threads = [
         threading.Thread(target=_loop, args=(server, server.reader, place, seen, stop))

@@ -1,4 +1,4 @@
-"""What a file's tests leave on a server that other files use too: nothing."""
+"""Checks that a file's tests leave nothing behind on the shared server."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Processes that outlive the tests that started them."""
+"""Processes that survive the tests that started them."""
 
 import os
 import shlex
@@ -10,9 +10,9 @@ import psutil
 
 from waiting import PATIENCE
 
-# Every program that a test starts inherits it, and so does what that one starts.
+# Every program that a test starts inherits it, and so do its child processes.
 _NAME = "PYTEST_STARTED_BY"
-_GRACE = PATIENCE  # seconds in which a process that was asked to end does so
+_GRACE = PATIENCE  # seconds for a process to end on request
 
 
 def mark() -> None:
@@ -37,7 +37,7 @@ def _marked() -> list[psutil.Process]:
     wanted = os.environ[_NAME]
     found = []
     for process in psutil.process_iter():
-        # of another account's process nobody but an unrestricted root knows the environment
+        # only an unrestricted root can read the environment of another account's process
         with suppress(psutil.Error):
             if process.environ().get(_NAME) == wanted and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)

@@ -1,4 +1,4 @@
-"""A `ringlog mirror` between two servers, as tests run it."""
+"""A `ringlog mirror` between two servers, for tests."""
 
 import json
 import subprocess
@@ -33,7 +33,7 @@ class RunningMirror:
         return float(found[0].rsplit(" ", 1)[1]) if found else 0.0
 
     def wait(self, is_so: Callable[[], bool]) -> None:
-        """Until it is so: the shadow follows behind the clients."""
+        """Waits until the condition holds: the shadow is behind the clients."""
         wait_until(is_so)
 
 

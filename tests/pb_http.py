@@ -1,4 +1,4 @@
-"""PB/HTTP as a client reads it, by the appliance's documentation and the library of Protocol Buffers."""
+"""A reader of PB/HTTP by the appliance's documentation and the library of Protocol Buffers."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from epics_event import message
 
 
 def unescaped(line: bytes) -> bytes:
-    """By the table of the appliance's documentation, the escape itself last."""
+    """By the table in the appliance's documentation, the escape itself last."""
     return line.replace(b"\x1b\x03", b"\r").replace(b"\x1b\x02", b"\n").replace(b"\x1b\x01", b"\x1b")
 
 

@@ -1,4 +1,4 @@
-"""Where the servers of tests have their files."""
+"""The folders of the tests' servers."""
 
 import os
 import shutil
@@ -11,13 +11,12 @@ import pytest
 
 _MEMORY = Path("/dev/shm")
 _ROOM = 8 * 2**30
-"""bytes that three workers never fill"""
+"""bytes that are enough for three workers"""
 
 
 def _root() -> Path:
-    """Below /dev/shm, where there is room for the files of all workers: PostgreSQL makes a database in memory
-    in a tenth of the time that the file system of a disk takes. Else below /tmp. Both are short enough for
-    the paths of sockets."""
+    """Below /dev/shm, if it has room for the files of all workers: PostgreSQL makes a database in memory in a
+    tenth of the time on a disk. Otherwise below /tmp. Both are short enough for the paths of sockets."""
     free = shutil.disk_usage(_MEMORY).free if os.access(_MEMORY, os.W_OK | os.X_OK) else 0
     return _MEMORY if min(free, psutil.virtual_memory().available - _ROOM) > _ROOM else Path("/tmp")
 
@@ -37,7 +36,7 @@ def new_folder(name: str = "") -> Path:
 
 @pytest.fixture
 def data() -> Iterator[Path]:
-    """A data directory to be, with a path short enough for its socket."""
+    """A path for a new data directory, short enough for its socket."""
     folder = new_folder()
     yield folder / "data"
     folder.chmod(0o755)

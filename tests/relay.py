@@ -1,4 +1,4 @@
-"""A TCP relay between one client and a server, for tests that watch what goes through it."""
+"""A TCP relay between one client and a server, for tests that watch the traffic."""
 
 import socket
 import threading
@@ -12,8 +12,8 @@ from servers import RunningServer
 def relay(server: RunningServer, passes: Callable[[bytes, bool], bool]) -> Iterator[int]:
     """The port of a relay to the server.
 
-    `passes` gets each part that arrives, and whether the client has sent it. Where it returns False, neither
-    this part nor a later one of that direction is sent on. Connections are cut at the end.
+    `passes` gets each part that arrives, and whether the client has sent it. If it returns False, neither
+    this part nor a later one of that direction is passed on. Connections are cut at the end.
     """
     ends: list[socket.socket] = []
 

@@ -1,4 +1,4 @@
-"""Programs and servers as the tests run them."""
+"""Programs and servers for the tests."""
 
 import atexit
 import os
@@ -36,7 +36,7 @@ RINGLOG = Path(sys.executable).with_name("ringlog")
 def run(
     *command: str | Path, stdin: str = "", timeout: float = 200, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a program to its end with this text as its input. Its exit code is the caller's to look at."""
+    """Runs a program to its end with this text as its input. The caller checks its exit code."""
     return subprocess.run(
         [str(word) for word in command],
         input=stdin,
@@ -54,8 +54,8 @@ def ringlog(
     return run(RINGLOG, *arguments, stdin=stdin, timeout=timeout, **environment)
 
 
-# Each of several workers that share the tests (pytest-xdist) has ports of its own, and none has those that
-# programs find for themselves.
+# Each of several workers (pytest-xdist) has its own range of ports, outside the range that programs choose
+# themselves.
 _worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 _workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 _range = range(10_000 + _worker, listening.PORTS.start, _workers)
@@ -81,7 +81,7 @@ def sqlalchemy_url(conninfo: str) -> sqlalchemy.URL:
 
 @dataclass(frozen=True)
 class Login:
-    """A user name and password that TDS and PostgreSQL take."""
+    """A user name and password for TDS and PostgreSQL."""
 
     user: str
     password: str
@@ -135,9 +135,9 @@ class RunningServer:
 
 @cache
 def _prepared_data() -> Path:
-    """A data directory with what ringlog installs for every facility, made once a run: copying it takes a
-    tenth of making it. What the tests keep need not outlive the machine: PostgreSQL does not wait for the
-    disk there."""
+    """A data directory with ringlog's objects for every facility, made once per run: a copy takes a tenth of
+    the time. The tests' data need not survive a crash of the machine: PostgreSQL does not wait for the
+    disk."""
     folder = new_folder("prepared")
     atexit.register(shutil.rmtree, folder)
     postgres = Postgres(folder / "data")
@@ -154,9 +154,9 @@ def _prepared_data() -> Path:
 def serving(
     data: Path, *options: str, facility: Path | None = FACILITY, prepared: bool = True
 ) -> Iterator[RunningServer]:
-    """A `ringlog serve` on a data directory, with the two logins once somebody has added them.
+    """A `ringlog serve` on a data directory, with the two logins after a test has added them.
 
-    A new one is a copy of one that is prepared; without that `ringlog serve` makes it.
+    A new one is a copy of the prepared one; with `prepared=False` `ringlog serve` makes it.
     """
     command = [RINGLOG, "serve", "--data", data, "--listen", "127.0.0.1:0", "--memory", "512MB", *options]
     if not data.exists():
@@ -184,7 +184,7 @@ def serving(
 
 @contextmanager
 def serving_external(dsn: str, log: Path, *options: str | Path) -> Iterator[tuple[str, int]]:
-    """`ringlog serve` before a PostgreSQL of somebody else's; yields the gateway's host and port."""
+    """`ringlog serve` for another PostgreSQL; yields the gateway's host and port."""
     command = [RINGLOG, "serve", "--listen", "127.0.0.1:0", *options]
     with (
         log.open("w") as errors,
@@ -203,7 +203,7 @@ def serving_external(dsn: str, log: Path, *options: str | Path) -> Iterator[tupl
 
 
 def address_of(process: subprocess.Popen[str], log: Path) -> tuple[str, int]:
-    """Host and port of the gateway of a `ringlog serve`, once it says them."""
+    """Host and port of the gateway of a `ringlog serve`, after it has printed them."""
     assert process.stdout is not None
     address = next((line for line in process.stdout if line.startswith("TDS on ")), None)
     assert address is not None, f"ringlog serve did not start: {log.read_text()}"
@@ -212,7 +212,7 @@ def address_of(process: subprocess.Popen[str], log: Path) -> tuple[str, int]:
 
 
 PATH = ("online", "log", "ringlog", "public", "gateway_test", "call_forms", "client_compat")
-"""The search path of a server's database: schemas of tests are found by who names no database."""
+"""The search path of a server's database: it finds schemas of tests for sessions without a database."""
 
 
 def set_path(dsn: str) -> None:

@@ -1,4 +1,4 @@
-"""Tables spread over three servers of a test's own."""
+"""Tables distributed over three servers of a test."""
 
 import shutil
 import subprocess
@@ -41,7 +41,7 @@ class Site:
                 # oids here differ from those there
                 connection.execute("create role somebody")
             connection.execute("create role keeper login createrole password 'k'")
-            # who locks a login ends its sessions
+            # locking a login ends its sessions
             connection.execute("grant pg_signal_backend to keeper")
             connection.execute("create database plant owner keeper")
 
@@ -83,7 +83,7 @@ class Site:
 
 
 def start(cluster: Cluster) -> None:
-    # killed processes leave behind what they wrote: nothing waits for the disk
+    # written data survive killed processes: no waits for the disk
     cluster.start(max_connections=60, fsync="off")
 
 
@@ -138,7 +138,8 @@ def _prepared(folder: Path) -> tuple[dict[str | None, Cluster], Path]:
 def running_site(folder: Path) -> Iterator[Site]:
     """A site in this folder, which is removed at the end.
 
-    It is made once a run and copied. What it stores names the folder and the ports: there is one at a time.
+    It is made once per run and copied. Its data contain the folder and the ports, so only one exists at a
+    time.
     """
     servers, prepared = _prepared(folder)
     assert not folder.exists(), "another site is there"

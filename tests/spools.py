@@ -1,4 +1,4 @@
-"""What waits in the spools of `ringlog load` that has ended."""
+"""The waiting rows in the spools of an ended `ringlog load`."""
 
 import json
 import sqlite3

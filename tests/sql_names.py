@@ -1,4 +1,4 @@
-"""The names that ringlog's own SQL gives to something, read from its sources."""
+"""The names in ringlog's own SQL, read from its sources."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A supervisor's processes, tended while a test waits."""
+"""Restarts a supervisor's processes while a test waits."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from waiting import wait_until
 def tend_until(
     supervisor: Supervisor, find: Callable[[], object], why: Callable[[], object] = lambda: None
 ) -> None:
-    """Starts what died again until `find` is true; `why` describes how it stands instead."""
+    """Restarts dead processes until `find` is true; `why` describes the present state."""
 
     def tended() -> object:
         supervisor.tend(0.05)

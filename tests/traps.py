@@ -1,8 +1,8 @@
 """A site whose schema has traps: operators, functions and aggregates that PostgreSQL prefers to its own for
 operands of the types that ringlog's queries have.
 
-Each answers as PostgreSQL's own does, and writes a line into PostgreSQL's log when it runs in a session of
-anybody but the developer.
+Each behaves like PostgreSQL's own, and writes a line into PostgreSQL's log when it runs in a session of
+another login than the developer's.
 """
 
 from collections.abc import Iterator, Sequence
@@ -178,7 +178,7 @@ def _type(name: str) -> str:
 
 
 def statements(connection: psycopg.Connection[Any]) -> list[str]:
-    """What the developer runs."""
+    """The developer's statements."""
     catalogue = _Catalogue(connection)
     numbers = iter(range(1_000_000))
     made: dict[tuple[str, tuple[str, ...]], None] = {}

@@ -1,4 +1,4 @@
-"""Waiting for what a test means: on a busy machine everything takes longer than one thinks."""
+"""Waiting for events: on a busy machine everything takes longer than expected."""
 
 import threading
 import time
@@ -41,7 +41,7 @@ def is_taken(call: Callable[[], object], refused: type[Exception]) -> bool:
 
 @contextmanager
 def once(find: Callable[[], object], act: Callable[[], object]) -> Iterator[None]:
-    """Does something, in a thread, when `find` becomes true while the block waits for something else."""
+    """Calls a function in a thread when `find` becomes true while the block waits for something else."""
 
     def wait_and_act() -> None:
         wait_until(find)

@@ -1,4 +1,4 @@
-"""A server of the readers' own with HTTP, and a log whose rows are known: fixtures for several folders."""
+"""A server for readers with HTTP, and a log with known rows: fixtures for several folders."""
 
 import base64
 import tempfile
@@ -19,7 +19,7 @@ OPEN = Login("display", "show-Ω-3")
 
 @dataclass(frozen=True)
 class Web:
-    """Where HTTP is, and the logins."""
+    """The address of HTTP, and the logins."""
 
     server: RunningServer
     url: str

@@ -1,4 +1,4 @@
-"""What a second run of a copy leaves out, and what Ctrl-C ends."""
+"""The weeks that a second run of a copy skips, and the effect of Ctrl-C."""
 
 import signal
 import threading

@@ -164,7 +164,7 @@ def test_a_module_whose_name_another_owner_has(text: str, placed_text: str, refu
 
 
 def test_a_head_of_dashes_is_read_once() -> None:
-    """Where a pattern may read dashes in several ways, a line of them takes longer than anybody waits."""
+    """If a pattern can match dashes in several ways, a line of them takes unacceptably long."""
     head = "-- ==\n" + 40 * ("-" * 90 + "\n") + "/* ** * */\n"
     names = {"ops": {"p": "ops_p"}, "dbo": {"p": "p"}}
     rows = [("ops", "p", "P ", 1, head + "alter proc p as select 1", True, True)]

@@ -1,4 +1,4 @@
-"""Rights of an old server, and what gives the same here."""
+"""Rights of an old server, and their equivalents here."""
 
 from collections.abc import Iterator
 from pathlib import Path

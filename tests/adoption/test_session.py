@@ -1,4 +1,4 @@
-"""A server that stops answering ends the command with an error, and does not keep it waiting."""
+"""A server that stops answering ends the command with an error, without a long wait."""
 
 import socket
 import sys

@@ -1,4 +1,4 @@
-"""`ringlog adopt --copy`: the tables of a site, with what they demand of their rows, on both servers."""
+"""`ringlog adopt --copy`: the tables of a site with their constraints, on both servers."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -158,7 +158,7 @@ def test_tables_with_what_they_demand(old: RunningServer, temporary_directory: P
             assert execute(new, "select max(rated) from suppliers") == [(pytest.approx(0.1),)]
             execute(new, "insert suppliers (name) values ('next')")
             assert execute(new, "select max(id) from suppliers") == [(25,)]
-            # what the tables demand holds here as well, and defaults are as they were
+            # the tables' constraints hold here as well, and defaults are unchanged
             execute(new, "insert suppliers default values")
             execute(new, "insert [Order] ([key], flag) values (3, 0)")
             asked = (
@@ -185,7 +185,7 @@ def test_tables_with_what_they_demand(old: RunningServer, temporary_directory: P
             assert execute(new, "select price from [Order] where [key] = 2") == execute(
                 old, "select price from [Order] where [key] = 2"
             )
-            # a table that cannot be copied keeps no other from it
+            # a table that cannot be copied does not prevent the copy of others
             administrator.execute("alter table plant.suppliers add check (rated < 0) not valid")
             execute(old, "update [Order] set price = 8 where [key] = 2")
             execute(old, "update suppliers set rated = 0.2 where id = 10")
@@ -233,7 +233,7 @@ def test_tables_of_two_owners_with_one_name(old: RunningServer) -> None:
         }
         assert administrator.execute("select n from moved.ops_counts order by n").fetchall() == [(2,), (3,)]
         assert administrator.execute("select n from moved.counts").fetchall() == [(1,)]
-        # plant's own tables are what another test counts
+        # another test counts plant's own tables
         administrator.execute("drop table plant.counts")
 
 

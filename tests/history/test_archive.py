@@ -1,4 +1,4 @@
-"""Old weeks become files and come back; whatever happens, log and files together have every row once."""
+"""Old weeks become files and come back; log and files together always have every row once."""
 
 import errno
 import json
@@ -50,7 +50,7 @@ NAMES = [column.name for column in COLUMNS]
 Databases = Callable[[str], AbstractContextManager[sa.URL]]
 Rows = list[dict[str, object]]
 
-# without its pauses, which test_the_archive_stands_back has
+# without its pauses, which test_the_archive_stands_back tests
 archive = partial(archiving.archive, pauses=0)
 
 
@@ -171,7 +171,7 @@ def test_the_archive_stands_back(
     nices: set[tuple[int, ...]] = set()
 
     def stopped() -> bool:
-        """Asked by the thread that writes, while its connection is open."""
+        """Called by the writing thread, while its connection is open."""
         reading = table.execute(
             "select pid from pg_stat_activity where query like 'COPY%' or query like 'copy%'"
         ).fetchall()
@@ -220,7 +220,7 @@ def test_a_full_disk(
     monkeypatch: pytest.MonkeyPatch,
     file: str,
 ) -> None:
-    """Whatever could not be written, the next round goes on, and all files say the same then."""
+    """Whatever could not be written, the next round continues, and all files agree then."""
     created = Folder.created
 
     @contextmanager
@@ -362,7 +362,7 @@ def test_other_summaries_are_made_of_the_archive_too(
     engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
 ) -> None:
     def hours() -> list[tuple[object, ...]]:
-        # mean and std are rounded otherwise when they are made of shorter spans
+        # mean and std are rounded differently when they are made of shorter spans
         return table.execute(
             "select column_name, time, row (n, min, max, first, last, nans, nulls)::text from hour.every_type"
             " order by 1, 2"
@@ -445,7 +445,7 @@ def test_procedures_say_which_weeks_are_cold(
     assert table.execute(at, [recent]).fetchone() == ((recent - BEGIN) // timedelta(minutes=20),)
     with pytest.raises(errors.Error, match="archive"):
         table.execute(at, [old])
-    # trends go on: their summaries stay
+    # trends continue: their summaries stay
     trend = "select sum(n + nans + nulls) from ringlog.get_trend('t/real', %s, %s, 50)"
     assert table.execute(trend, [BEGIN, NOW]).fetchone() == (7001,)
     ends = [BEGIN + timedelta(days=10, seconds=1), BEGIN + timedelta(days=50, seconds=1)]
@@ -505,7 +505,7 @@ def test_two_rounds_at_once(
     online: Prepared,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As when PostgreSQL was killed and with it what kept the other round out."""
+    """As if PostgreSQL was killed and with it the lock that excluded the other round."""
     before = online.rows
     written = archiving._write
 
@@ -634,7 +634,7 @@ def test_verification_where_postgresql_asks_for_a_password(
         )
         verified = ringlog("verify", RINGLOG_DSN=dsn)
     finally:
-        # the extension amcheck is his who first needs it
+        # the extension amcheck belongs to its first user
         table.execute("drop owned by auditor cascade")
         table.execute("drop role auditor")
     assert verified.returncode == 1, verified.stderr

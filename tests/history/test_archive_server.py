@@ -88,7 +88,7 @@ def running(url: sa.URL) -> Iterator[ArchiveServers]:
     engine = sa.create_engine(url)
     try:
         with pytest.MonkeyPatch.context() as patch, archive_server(engine, None) as servers:
-            # root's folders of tests are nobody else's to read
+            # other accounts cannot read root's folders of tests
             patch.setattr("ringlog.server.archive_server.unprivileged", lambda *_: None)
             wait_until(lambda: servers.running is not None and servers.running.state.up)
             yield servers
@@ -184,7 +184,7 @@ def compared(rows: list[tuple[object, ...]]) -> str:
 def test_what_it_does_not_do(sql: psycopg.Connection, query: str, words: str) -> None:
     with pytest.raises(errors.FeatureNotSupported, match=words):
         sql.execute(query.encode())
-    # and goes on
+    # and continues
     taken = "with taken as materialized (select * from archive.every_type) select count(*) from taken"
     assert one(sql, f"{taken} where sinh(a_smallint) > 1") == (1995,)
     with pytest.raises(errors.Error):
@@ -220,7 +220,7 @@ def test_the_list_of_files_is_the_snapshots(sql: psycopg.Connection, archived: s
                 assert one(sql, "select count(*) from archive.every_type")[0] == 2016 - 2 * 504
                 # the files of its snapshot are kept
                 assert one(before, "select count(*) from archive.every_type") == (rows,)
-                # they are to stay until then
+                # they must stay until then
                 sql.execute(
                     "update ringlog.cold_week set recalled_until = %s where recalled_until > %s", [NOW, NOW]
                 )
@@ -242,7 +242,7 @@ def test_a_server_that_ends_while_it_answers(server: ArchiveServers, archived: s
         opened = [each.readlink() for each in Path(f"/proc/{server.running.pid}/fd").iterdir()]
         (spill,) = [each for each in opened if each.name.startswith("ringlog-spill-")]
         os.kill(server.running.pid, signal.SIGKILL)
-        os.utime(spill, (0, 0))  # as if it had been there for long
+        os.utime(spill, (0, 0))  # as if it had existed for long
         with pytest.raises(errors.OperationalError, match="server closed the connection"):
             connection.execute("fetch all from rows")
         connection.rollback()
@@ -344,7 +344,7 @@ def test_without_postgres_fdw(
         install(engine, facility)
         with pytest.raises(errors.OperationalError, match="archive server"):
             connection.execute("select count(*) from archive.every_type")
-        # a column more, of which the view stays
+        # one more column; the view stays
         connection.execute("create view public.on_it as select seq_no from archive.every_type")
         more = replace(facility, tables=(Table("every_type", 10, 1.0, (*COLUMNS, *OTHERS[:3])),))
         assert "view archive.every_type" in install(engine, more).created

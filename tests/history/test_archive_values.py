@@ -1,4 +1,4 @@
-"""Every value that a log can have goes into the archive, is read there, and comes back bit for bit."""
+"""Every possible value of a log is archived, read there, and restored bit for bit."""
 
 import struct
 from collections.abc import Iterator
@@ -90,7 +90,7 @@ def table(engine: sa.Engine, conninfo: str, tmp_path: Path) -> Iterator[psycopg.
 
 
 def sent(connection: psycopg.Connection) -> list[tuple[object, ...]]:
-    """All rows, each as PostgreSQL sends it, which has all of its bits."""
+    """All rows in PostgreSQL's binary form, which has all of their bits."""
     query = (
         "select encode(record_send(logged), 'hex') from log.every_value as logged order by \"time\", seq_no"
     )

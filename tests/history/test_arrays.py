@@ -1,4 +1,4 @@
-"""Arrays of numbers, as PostgreSQL gives their bytes, by a function of ringlog's and by its own."""
+"""Arrays of numbers as bytes of PostgreSQL, by ringlog's function and by its own."""
 
 import struct
 from itertools import pairwise

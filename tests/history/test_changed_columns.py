@@ -1,4 +1,4 @@
-"""Weeks in the archive of a table whose columns have changed since."""
+"""Archived weeks of a table whose columns have changed later."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ OTHERS = (Column("n", "m/n", "int"),)
 
 
 def changed(engine: sa.Engine, connection: psycopg.Connection, facility: Facility) -> None:
-    """Installs a facility, with what an administrator runs for it."""
+    """Installs a facility, after the administrator's SQL for it."""
     try:
         install(engine, facility)
     except InstallRefused as refused:

@@ -1,4 +1,4 @@
-"""Closed rows as columns: every answer is that of the rows, whatever happens to these."""
+"""Closed rows as columns: every answer equals that of the rows, whatever happens to these."""
 
 import json
 import random
@@ -184,7 +184,7 @@ class Log:
         self.archive()
 
     def leave_and_return(self) -> None:
-        """Weeks are set aside, rows come for them, and they are brought back."""
+        """Weeks are set aside, rows arrive for them, and they are restored."""
         retention = "update ringlog.logged_table set retention = %s where table_name = 'm'"
         dropped = self.connection.execute(
             "select count(*) from ringlog.cold_week where recalled_until is null"

@@ -1,4 +1,4 @@
-"""Columns and tables with every name that ringlog's own SQL gives to something: none is taken for another."""
+"""Columns and tables with every name used in ringlog's own SQL: none is confused with another object."""
 
 import asyncio
 import json

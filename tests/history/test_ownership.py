@@ -47,7 +47,7 @@ class Site:
 
     @contextmanager
     def engine(self) -> Iterator[sa.Engine]:
-        """Without connections afterwards, so that the database can be copied."""
+        """No connections remain, so that the database can be copied."""
         made = sa.create_engine(self.url)
         try:
             yield made
@@ -110,7 +110,7 @@ def site(request: pytest.FixtureRequest, database_url: sa.URL, tmp_path: Path) -
 def test_who_looks_while_a_round_claims_the_folder_finds_it_ours(
     site: Site, monkeypatch: pytest.MonkeyPatch, before: bool
 ) -> None:
-    """`ringlog archive status` and `ringlog doctor` look at any moment."""
+    """`ringlog archive status` and `ringlog doctor` may run at any moment."""
     read = ownership._Identity.of
     with site.engine() as engine, engine.begin() as connection, monkeypatch.context() as patched:
 
@@ -139,7 +139,7 @@ def test_a_copy_writes_and_deletes_nothing(site: Site, copied_databases: Databas
             assert copy.files() == before
             assert copy.unknown() == ["magnets/2026w10-2.parquet"] * (before != copy.files())
         assert site.archive() == ["merged 1 late rows into magnets/2026w10-2.parquet, 0 were there already"]
-        # what the copy's manifest names is still there
+        # the files of the copy's manifest still exist
         assert copy.intact()
         assert len(copy.rows()) == len(site.rows()) == 602
         assert copy.unknown() == ["magnets/2026w10-2.parquet"]
@@ -222,13 +222,14 @@ def test_archives_from_before_there_were_owners(site: Site) -> None:
 
 
 def test_a_restored_database(site: Site, copied_databases: Databases) -> None:
-    """As of a moment before weeks were replaced, and it takes the place of the one that has replaced them."""
+    """A backup from before weeks were replaced takes the place of the database that has replaced them."""
     assert site.url.database is not None
     with copied_databases(site.url.database) as url:
         restored = Site(url, site.where)
         site.late(1)
         assert site.archive() == ["merged 1 late rows into magnets/2026w10-2.parquet, 0 were there already"]
-        site.run("update ringlog.logged_table set retention = '16 days'")  # weeks 10 and 11 are over
+        # weeks 10 and 11 are past retention then
+        site.run("update ringlog.logged_table set retention = '16 days'")
         assert site.archive() == [
             "set aside magnets/2026w10-2.parquet: past retention",
             "set aside magnets/2026w11.parquet: past retention",
@@ -267,7 +268,7 @@ def test_a_restored_database(site: Site, copied_databases: Databases) -> None:
 
 
 def test_adopting_sets_aside_what_is_not_known(site: Site, copied_databases: Databases) -> None:
-    """Files that tools would read beside those of the manifest; the other database still reads them."""
+    """Files that tools would read in addition to the manifest's; the other database still reads them."""
     assert site.url.database is not None
     with copied_databases(site.url.database) as url:
         other = Site(url, site.where)
@@ -300,7 +301,7 @@ def test_nothing_named_is_ever_deleted(site: Site) -> None:
 
 @pytest.mark.long
 def test_killed_between_any_two_steps(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A round with late rows and files that are over, killed before each thing it does, one after another."""
+    """A round with late rows and files past retention, killed before each of its steps in turn."""
     steps = [(Folder, name) for name in ("created", "set_aside", "put_back", "delete", "digest", "size")]
     steps += [(archiving, name) for name in ("_watch", "_write", "_put_away", "_take_late", "new_file")]
     steps += [(archiving.ownership, "demand"), (archiving.ownership, "_database")]

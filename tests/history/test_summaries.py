@@ -1,4 +1,4 @@
-"""Summaries are what the rows come to, whatever comes late and whatever is killed."""
+"""Summaries agree with the rows, whatever rows are late and whatever process is killed."""
 
 import math
 import threading
@@ -114,7 +114,7 @@ def test_a_row_that_comes_past_retention_leaves_the_summaries_of_those_that_are_
 def rows_come_to(
     connection: psycopg.Connection, level: int, column: str, end: datetime
 ) -> list[tuple[object, ...]]:
-    """The same by PostgreSQL's own aggregates, of the spans that are over."""
+    """The same by PostgreSQL's own aggregates, for finished spans."""
     return connection.execute(
         sql.SQL(
             """
@@ -145,7 +145,7 @@ def rows_come_to(
 
 
 def agree(connection: psycopg.Connection, levels: tuple[int, ...]) -> None:
-    """All summaries are what the rows come to."""
+    """All summaries agree with the rows."""
     (until,) = connection.execute("select until from ringlog.summarised").fetchone() or (None,)
     for level in levels:
         for column in ("current", "field", "steps", "on"):
@@ -201,7 +201,7 @@ def test_a_row_that_is_not_committed_yet_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A put that looked before the summaries moved on, and commits afterwards, is in them."""
+    """A put that read the state before the summaries advanced, and commits afterwards, is in them."""
     moment = BEGIN + timedelta(hours=30, microseconds=1)
     with psycopg.connect(conninfo) as other:
         put(other, moment, 1e6)
@@ -212,7 +212,7 @@ def test_a_row_that_is_not_committed_yet_is_waited_for(
         monkeypatch.setattr(summaries, "PATIENCE", 60.0)
         thread = threading.Thread(target=summarise, args=(conninfo, NOW))
         thread.start()
-        # what comes from now on is marked; the round waits for what came before
+        # rows from now on are marked; the round waits for earlier ones
         while magnets.execute("select last_value from summary.magnets_until").fetchone() == (0,):
             time.sleep(0.01)
         assert thread.is_alive()
@@ -318,7 +318,7 @@ def test_only_tables_with_something_to_summarise_are_looked_at(
 def test_many_late_rows_are_read_together(
     magnets: psycopg.Connection, conninfo: str, reads: list[object]
 ) -> None:
-    """As those of an import: each in a span of its own, with others between them."""
+    """Like rows of an import: each in a span of its own, with others between them."""
     summarise(conninfo, NOW)
     reads.clear()
     for minute in range(100):
@@ -373,8 +373,8 @@ def test_rows_move_to_their_week_before_or_after(
 @pytest.mark.long
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
 def test_in_a_zone_with_summer_time(engine: sa.Engine, conninfo: str, zone: str) -> None:
-    """Sessions of the database have the facility's zone. Blocks of summaries begin in its hour that comes
-    twice in autumn, and rounds in the one that does not come in spring."""
+    """Sessions of the database have the facility's zone. Blocks of summaries begin in the hour that occurs
+    twice in autumn, and rounds in the missing hour of spring."""
     table = Table("magnets", 10, 1.0, COLUMNS, summaries=tuple(SCHEMAS))
     install(engine, Facility("test", zone, (table,)))
     engine.dispose()
@@ -393,7 +393,7 @@ def test_in_a_zone_with_summer_time(engine: sa.Engine, conninfo: str, zone: str)
 
 
 def test_clocks_that_are_thousands_of_years_ahead(magnets: psycopg.Connection, conninfo: str) -> None:
-    """Python has no year after 9999."""
+    """Python cannot represent years after 9999."""
     for year in (9998, 20_000):
         magnets.execute(
             "insert into log.magnets (seq_no, time) values (3, make_timestamptz(%s, 1, 1, 0, 0, 0))", [year]

@@ -1,4 +1,4 @@
-"""Log and archive together are like one plain table, whatever weeks are where and however rows come."""
+"""Log and archive together equal one plain table, wherever weeks are and however rows arrive."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -126,7 +126,7 @@ class Tiers:
         changed(self.engine, self.connection, replace(self.facility, tables=(self.table,)))
 
     def same(self) -> bool:
-        """Whether reading across the tiers gives the rows of the plain table, bit for bit."""
+        """Whether reading across the tiers returns the rows of the plain table, bit for bit."""
         names = ["seq_no", *self.values]
         query = sql.SQL("select {} from public.plain order by time, seq_no").format(
             sql.SQL(", ").join(map(sql.Identifier, ["time", *names]))
@@ -135,7 +135,7 @@ class Tiers:
             return files.same(read(self.conninfo, "magnets", names), rows(plain, query))
 
     def sent(self, relation: str) -> list[tuple[object, ...]]:
-        """All rows as PostgreSQL sends them, which has all of their bits."""
+        """All rows in PostgreSQL's binary form, which has all of their bits."""
         query = f"select encode(record_send(r), 'hex') from {relation} as r order by time, seq_no"
         return self.connection.execute(query.encode()).fetchall()
 
@@ -156,7 +156,7 @@ def test_wherever_weeks_are_the_rows_are_the_same(
     columns: list[str],
     step: Callable[[Tiers], None],
 ) -> None:
-    """Each thing that may happen, in some order, and rows after each."""
+    """All operations in random order, with rows after each."""
     chance = random.Random(seed)
     tiers = Tiers(engine, conninfo, tmp_path / "archive", chance, columns)
     steps = [step, Tiers.archive, Tiers.recall, Tiers.end_of_recall, Tiers.another_column]

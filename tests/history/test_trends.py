@@ -1,4 +1,4 @@
-"""Trends are what the rows come to, whether they are read from summaries or from rows."""
+"""Trends agree with the rows, whether they are read from summaries or from rows."""
 
 import math
 from collections.abc import Iterator
@@ -172,7 +172,7 @@ def test_clocks_that_were_never_set(magnets: psycopg.Connection, conninfo: str, 
             found = magnets.execute(trend, [never[1], never[3], points])
             assert found.fetchall() == [(1, 1.0, 1.0)]
         assert [*problems_of(magnets, engine)] == []
-        # all of it anew, from that week of 1970 on
+        # all of it again, from that week of 1970 on
         magnets.execute("truncate summary.magnets")
         magnets.execute("update ringlog.summarised set until = null")
         summarise(conninfo, BEGIN + timedelta(days=3))

@@ -1,4 +1,5 @@
-"""Trends of waveforms are what numpy makes of the same rows, whether from summaries, rows or the archive."""
+"""Trends of waveforms equal numpy's results from the same rows, whether from summaries, rows or the
+archive."""
 
 import math
 from collections.abc import Iterator
@@ -154,7 +155,7 @@ def facility(folder: Path) -> Facility:
 
 @pytest.fixture
 def scope(engine: sa.Engine, conninfo: str, tmp_path: Path) -> Iterator[Scope]:
-    """Two days and a bit of waveforms of any length, with all that can be in one; not summarised."""
+    """A little more than two days of waveforms of any length, with all possible values; not summarised."""
     install(engine, facility(tmp_path))
     random = np.random.default_rng(20261120)
     rows: dict[datetime, dict[str, Waveform]] = {}
@@ -169,7 +170,7 @@ def scope(engine: sa.Engine, conninfo: str, tmp_path: Path) -> Iterator[Scope]:
                 trace[:] = np.nan
             case 4:
                 trace[0] = np.nan
-        if number % 200 < 15:  # hours of nothing
+        if number % 200 < 15:  # hours without rows
             trace = (None, np.empty(0), np.array([np.nan]))[number % 3]
         rows[BEGIN + number * CYCLE] = {
             "trace": trace,
@@ -232,7 +233,7 @@ def test_what_comes_late_and_again(scope: Scope) -> None:
 
 
 def test_infinities_and_what_has_no_square(scope: Scope) -> None:
-    """As scalars: an infinity is a number, and what both come to, which is none, is none."""
+    """As scalars: an infinity is a number, and the sum of both infinities, NaN, is none."""
     begin = BEGIN - timedelta(days=3)
     begin -= (begin - EPOCH) % timedelta(hours=1)
     given = [

@@ -25,8 +25,8 @@ LEVELS = (60, 600, 3600, 86_400)
 
 @pytest.fixture
 def magnets(engine: sa.Engine, conninfo: str) -> Iterator[psycopg.Connection]:
-    """A row each 20 s, all summarised but for the last hours. `later` and `trace` came in the third day.
-    Since then a row came late for the first one."""
+    """A row every 20 s, all summarised except the last hours. `later` and `trace` were added on the third
+    day. Afterwards a late row arrived for the first day."""
     columns = (Column("current", "m/current", "real"), Column("early", "m/early", "real[]", points=3))
     table = Table("magnets", 10, 20.0, columns, summaries=LEVELS)
     facility = Facility("test", "UTC", (table,))

@@ -1,4 +1,4 @@
-"""A program that dies in the middle of its answer is as one that does not answer."""
+"""A program that dies in the middle of its answer counts as one that does not answer."""
 
 import socket
 import threading
@@ -13,7 +13,7 @@ from ringlog.machines.state import Access
 
 @pytest.fixture
 def dying() -> Iterator[int]:
-    """The port of a server that says less than it has announced."""
+    """The port of a server that sends less than announced."""
 
     def serve() -> None:
         while True:

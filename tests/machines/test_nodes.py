@@ -43,7 +43,7 @@ def test_calls_go_to_the_node_of_their_table(site: Site) -> None:
                     put(cursor, table, number)
             for table, node in WHERE.items():
                 assert site.rows(table, node) == Counter(range(1, 6))
-                # in a text, with outputs, rows through the wire, and what refuses by itself
+                # in a text, with outputs, rows on the wire, and refused calls
                 cursor.execute(f"exec put_{table} @seq_no = 6, @time = '2026-11-20 12:00:06', @count = 6")
                 seq_no, _ = cursor.callproc(f"last_{table}", (pymssql.output(int), pymssql.output(str)))
                 assert seq_no == 6
@@ -51,7 +51,7 @@ def test_calls_go_to_the_node_of_their_table(site: Site) -> None:
                 assert [row[-1] for row in cursor.fetchall()] == [6]
                 with pytest.raises(pymssql.Error, match="seq_no 1001 is outside 1 to 1000"):
                     put(cursor, table, 1001)
-            # by the names of signals, which the first server knows
+            # by the names of signals in the first server's registry
             cursor.callproc("find_signals", ("%",))
             assert [row[:3] for row in cursor.fetchall()] == [
                 (table, table, "count") for table in sorted(WHERE)
@@ -83,7 +83,7 @@ def test_calls_go_to_the_node_of_their_table(site: Site) -> None:
             put(cursor, "magnets", 7)
             with pytest.raises(pymssql.Error, match=r"put_vacuum is on node c.* no part of a transaction"):
                 put(cursor, "vacuum", 7)
-            # what reads goes on
+            # reading continues
             cursor.callproc("get_vacuum", (1,))
             assert [row[-1] for row in cursor.fetchall()] == [6]
             cursor.execute("rollback")
@@ -253,7 +253,7 @@ def test_a_node_dies_and_its_tables_wait(site: Site) -> None:
             assert load.wait(PATIENCE) == 0, log.read_text()
     for table, node in WHERE.items():
         found = site.rows(table, node)
-        # the row on its way when the writer was asked to end may have gone no further than the source
+        # the row in transit at the request to end may not have left the source
         assert set(range(1, given(table))) <= {*found, *waiting(site.folder / "spool", table)}
         assert all(times == 1 for times in found.values())
 

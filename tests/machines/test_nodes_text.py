@@ -140,6 +140,6 @@ def test_texts_that_no_server_can_answer_are_refused(site: Site) -> None:
         for text, words in REFUSED:
             with pytest.raises(pymssql.Error, match=words):
                 rows_of(cursor, text)
-            # the session goes on
+            # the session continues
             cursor.execute("set transaction isolation level read committed")
             assert rows_of(cursor, "select count(*) from log..magnets") == [(1,)]

@@ -1,4 +1,4 @@
-"""Phoebus's own archive reader, compiled from its source, reads every type of column as it was put.
+"""Phoebus's own archive reader, compiled from its source, reads every type of column unchanged.
 
 Run by hand (docs/developer.md). RINGLOG_PHOEBUS and RINGLOG_PBRAWCLIENT are checkouts of
 ControlSystemStudio/phoebus and archiver-appliance/epicsarchiverap_pbrawclient.
@@ -235,7 +235,7 @@ def fill(connection: psycopg.Connection) -> None:
 
 
 def undefined(kind: str) -> Any:
-    """What stands for no reading, with an alarm."""
+    """The value for a missing reading, with an alarm."""
     if kind.startswith("varchar"):
         return ""
     missing = math.nan if KINDS[kind] in ("VFloat", "VDouble", "VDoubleArray") else 0
@@ -270,7 +270,7 @@ def content(value: Value, kind: str) -> Any:
 
 
 def shown(row: Row, kind: str) -> Any:
-    """A value as the reader should have it: by its repr, as NaN is not equal to itself."""
+    """The expected value of the reader, by its repr, because NaN is not equal to itself."""
     value = row.value(kind)
     if value is None:
         return undefined(kind)
@@ -373,7 +373,7 @@ def test_names(phoebus: Phoebus) -> None:
     alarms = ["t/double.SEVR", "t/double.STAT"]
     assert sorted(names("t/*")) == sorted([*(f"t/{kind}" for kind in TYPES), *alarms])
     assert sorted(names("T/DOU*")) == []
-    # a part of the name is enough for it
+    # it searches by a part of the name
     assert sorted(names("t/smallin?")) == ["t/smallint", "t/smallint[]"]
     assert names("none*") == []
     assert "failed" in phoebus.ask("raw", "t/none", instant(BEGIN), instant(NOW))[0]

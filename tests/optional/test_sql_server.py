@@ -1,4 +1,4 @@
-"""Migration from a server that is not ours: SQL Server, or one that resembles it (Babelfish).
+"""Migration from another server: SQL Server, or one that resembles it (Babelfish).
 
 Run by hand (docs/developer.md). The test makes two databases of its own there and drops them at the end.
 """
@@ -29,7 +29,8 @@ _EXPRESSIONS = {
     "sql_variant": "convert(nvarchar(100), sql_variant_property({0}, 'BaseType'))",
     "datetimeoffset": "convert(varchar(19), {0}, 121), datepart(microsecond, {0}), datepart(tzoffset, {0})",
 }
-# what both servers answer alike by SQL Server's documentation, each column with a name and a type of its own
+# queries with the same answer from both servers by SQL Server's documentation, each column with its own name
+# and type
 REQUESTS = (
     "select id, name, rated from suppliers order by id",
     "select [key], supplier, price, ratio, day, flag from [Order] order by [key]",
@@ -156,7 +157,7 @@ def new(old: OldServer, temporary_directory: Path) -> Iterator[Moved]:
 
 def test_all_objects_compile_and_all_rows_are_the_same(old: OldServer, new: Moved) -> None:
     control, archive = json.loads((new.output / "assessment.json").read_text())["databases"]
-    # Babelfish gives names in small letters
+    # Babelfish returns names in lower case
     assert {each["name"].lower(): each["log"].lower() for each in control["rings"]} == {
         "beam_loss": "beam_loss_log",
         "sr_vac": "sr_vac_hist",
@@ -177,7 +178,7 @@ def test_all_objects_compile_and_all_rows_are_the_same(old: OldServer, new: Move
     with there, here:
         for database, name in tables:
             columns = columns_of(there, database, name)
-            # an owner has no place in a name here
+            # names have no owner here
             owner = "ops" if name == "shifts" else "dbo"
             found = [
                 rows(client, f"select {columns} from {place}")
@@ -191,7 +192,7 @@ def test_all_objects_compile_and_all_rows_are_the_same(old: OldServer, new: Move
 
 
 def columns_of(client: pymssql.Connection, database: str, table: str) -> str:
-    """The columns of a table, as every driver reads them."""
+    """The columns of a table, in a form that every driver reads."""
     question = (
         f"select c.name, t.name from {database}.sys.columns c"
         f" join {database}.sys.types t on t.user_type_id = c.user_type_id"
@@ -223,7 +224,7 @@ def test_identities_go_on(old: OldServer, new: Moved) -> None:
 def test_clients_get_the_old_answers_and_the_new_ones_agree(
     old: OldServer, new: Moved, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Values, outputs and statuses agree. Other differences are printed: each server has some of its own."""
+    """Values, outputs and statuses agree. Other differences are printed: each server has some."""
     with mirroring(
         tmp_path, f"{old.address.host}:{old.address.port}", f"{new.server.host}:{new.server.port}"
     ) as running:

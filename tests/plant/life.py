@@ -31,9 +31,9 @@ from servers import RINGLOG, Login, RunningServer, add_logins, free_port, ringlo
 from waiting import wait_until
 
 Step = tuple[str, int]
-"""an operation and the seed of what it draws"""
+"""an operation and the seed of its random choices"""
 
-# How often each operation comes.
+# The weight of each operation.
 WEIGHTS = {
     "write": 40,
     "write_late": 14,
@@ -61,18 +61,18 @@ WEIGHTS = {
 
 ZONES = ["UTC", "UTC", "Europe/Zurich", "Australia/Sydney"]
 WEEKS = [11, 11, 11, 53]
-"""how long ago a plant's life begins"""
+"""the age of a plant at the beginning"""
 
 WIDER = {"real": "double", "int": "bigint"}
-"""Types that have the values of others."""
+"""Types with the values of other types."""
 
 
 class Different(AssertionError):
-    """A read that is not what the model says."""
+    """A read differs from the model."""
 
 
 def drawn(seed: int) -> Iterator[Step]:
-    """The operations of a life, without an end; the first is its begin."""
+    """The endless operations of a life; the first one makes the plant."""
     draw = random.Random(seed)
     yield "begin", draw.getrandbits(32)
     while True:
@@ -89,7 +89,7 @@ class Life:
     renamed: dict[tuple[str, str], str] = field(default_factory=dict)
     sent: list[tuple[str, int | None, datetime, Values]] = field(default_factory=list)
     running: list[subprocess.Popen[str]] = field(default_factory=list)
-    """commands of the operator's that go on beside the writers"""
+    """the operator's commands that run beside the writers"""
     reads: int = 0
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
     start: datetime = field(default_factory=lambda: monday(datetime.now(UTC), 11))
@@ -133,7 +133,7 @@ class Life:
             )
 
     def _begin(self, *words: str) -> None:
-        """Starts a command that goes on while writers write; two of them do not overlap."""
+        """Starts a command that runs while writers write; two of them do not overlap."""
         self._settle()
         self.running.append(
             subprocess.Popen(
@@ -232,7 +232,7 @@ class Life:
         return draw.choice([*self.model.values()])
 
     def _from(self, table: Table) -> datetime:
-        """Since when rows are kept for certain."""
+        """The time from which rows are certainly kept."""
         return max(self.start, table.kept_from or self.start)
 
     def write(self, draw: random.Random) -> None:
@@ -256,7 +256,7 @@ class Life:
             self._put(table, seq_no, time, self._values(draw, table), "7.4")
 
     def write_again(self, draw: random.Random) -> None:
-        """Rows that were acknowledged, as a writer sends them that has not heard so."""
+        """Acknowledged rows, sent again like by a writer that did not get the acknowledgement."""
         for name, seq_no, time, values in draw.sample(self.sent, min(3, len(self.sent))):
             table = self.model[name]
             if seq_no is not None and [*values] == [*table.columns] and time >= self._from(table):
@@ -398,7 +398,7 @@ class Life:
             ).fetchall()
 
     def kill(self, draw: random.Random) -> None:
-        """The server's processes end without a word, PostgreSQL's too."""
+        """Kills the server's processes, PostgreSQL's too."""
         self._settle()
         main = psutil.Process(self.server.process.pid)
         every = [main, *main.children(recursive=True)]
@@ -410,7 +410,7 @@ class Life:
         self._serve()
 
     def backup_and_restore(self, draw: random.Random) -> None:
-        """The server goes on from a copy that has all rows."""
+        """The server continues from a copy that has all rows."""
         self._settle()
         backup = self.folder / f"backup-{len(self.history)}"
         self._command("backup", backup)
@@ -590,7 +590,7 @@ class Life:
         )
 
     def _coming(self, table: Table) -> set[datetime]:
-        """The hours of archived weeks to whose summaries the next round adds late rows."""
+        """The hours of archived weeks whose summaries get late rows in the next round."""
         with psycopg.connect(self.server.dsn) as connection:
             marks = connection.execute(
                 "select distinct date_trunc('hour', mark.time) from ringlog.summary_mark as mark"
@@ -610,7 +610,7 @@ class Life:
         with psycopg.connect(self.server.dsn_of(self.server.reader)) as connection:
             found = connection.execute(
                 "select time, n, min, max, mean, first, last, nulls from ringlog.get_trend(%s, %s, %s, %s)",
-                # one bin more is left out, for spans that do not begin with `begin`
+                # one more bin is omitted, for spans that do not begin at `begin`
                 [signal, begin, end, hours + 1],
             ).fetchall()
         got = {at.astimezone(UTC): figures for at, *figures in found}
@@ -632,7 +632,7 @@ class Life:
             raise Different(f"get_trend {signal}, {hours} h from {begin}: not expected {got}")
 
     def _events(self, draw: random.Random, table: Table) -> None:
-        """Raw events as the Archiver Appliance's clients get them: the one before the span is the first."""
+        """Raw events for the Archiver Appliance's clients: the one before the span is the first."""
         signal, column = self._signal(draw, table, numeric=True)
         begin, end = self._span(draw, table)
         span = {"from": begin.isoformat(), "to": end.isoformat()}
@@ -653,7 +653,7 @@ class Life:
         found = [(*at, packed(value)) for *at, value in found]
         wanted = [
             (int(at.timestamp()), at.microsecond * 1000, packed(row[column]))
-            # the Appliance's span has its end
+            # the appliance's span includes its end
             for (at, _), row in table.logged(begin, end + timedelta(microseconds=1))
         ]
         self._wanted(f"getData of {signal} from {begin} to {end}", found, wanted)
@@ -673,7 +673,7 @@ class Life:
                 self._wanted(f"{file}", found, [key for key, _ in table.logged(begins, ends)])
 
     def _twice(self) -> Container[datetime]:
-        """Local times that were twice, or never."""
+        """Local times that occur twice, or never."""
         return _ChangedHours(nights(self.zone, self.start, datetime.now(UTC)))
 
     def _signal(self, draw: random.Random, table: Table, numeric: bool = False) -> tuple[str, str]:
@@ -783,7 +783,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def live(steps: Iterator[Step], seconds: float) -> Life:
-    """Lives through the steps for so long after the first. Raises Different, with the history so far."""
+    """Runs the steps for so long after the first. Raises Different, with the history so far."""
     folder = new_folder("plant")
     life = Life(folder)
     try:

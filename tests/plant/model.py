@@ -47,13 +47,13 @@ class Table:
     signals: dict[str, str]
     """the column of each signal"""
     retired: set[str] = field(default_factory=set)
-    """columns that nobody reads by their signals any more"""
+    """columns that can no longer be read by their signals"""
     kept_from: datetime | None = None
     """rows before it are past retention: any of them may be gone"""
     ring: dict[int, tuple[datetime, Values]] = field(default_factory=dict)
     log: dict[Key, Values] = field(default_factory=dict)
     arrival: tuple[int, datetime] | None = None
-    """seq_no and time of the latest row that came without seq_no"""
+    """seq_no and time of the latest row without a seq_no"""
 
     def full(self, values: Values) -> Values:
         """The row with all of the table's columns."""
@@ -81,7 +81,7 @@ class Table:
         self.arrival = arrival
 
     def instant(self, local: datetime, zone: ZoneInfo, now: datetime) -> datetime:
-        """What put takes a time without a zone for. Raises Refused where clocks were set ahead past it."""
+        """The meaning of a time without a zone for put. Raises Refused if clocks were set ahead past it."""
         earlier, later = (local.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
         if earlier == later:
             return earlier
@@ -123,7 +123,7 @@ class Table:
             values[name] = None
 
     def rename_column(self, old: str, new: str) -> None:
-        """The signal's name is the facility file's, and stays."""
+        """The signal's name in the facility file stays."""
         self.columns = {new if name == old else name: of for name, of in self.columns.items()}
         self.signals = {signal: new if column == old else column for signal, column in self.signals.items()}
         for values in {

@@ -1,4 +1,4 @@
-"""Who may read what over HTTP: PostgreSQL decides, under the login that a request shows."""
+"""Rights over HTTP: PostgreSQL decides, under the login of the request."""
 
 import ssl
 from collections.abc import Iterator
@@ -105,7 +105,7 @@ def test_https(temporary_directory: Path) -> None:
         with pytest.raises(ReadRefused) as refusal:
             read("x", "now-1h", server=f"https://localhost:{port}", certificate=certificate)
         assert refusal.value.status == 401
-        # and nobody reads without a login where no role was named
+        # and without a named role nothing can be read without a login
         assert answer.status_code == 401
 
 
@@ -155,7 +155,7 @@ def test_a_login_without_the_right_to_connect_is_403(web, admin_of_web) -> None:
 
 
 def test_an_open_role_for_which_the_gateway_may_not_act_is_named(web) -> None:
-    """As it may not for one that is locked, or that is no login."""
+    """It may not act for a locked role, or one without login."""
     with pytest.raises(ReadError) as forbidden:
         connect(make_conninfo(web.server.dsn_of(web.server.reader), options="-c role=daq_writer"))
     answer = refused(forbidden.value)

@@ -38,7 +38,7 @@ NANOS = [1_000 * number + row[3] for number, row in enumerate(ROWS)]
 
 @pytest.fixture(scope="module", autouse=True)
 def written(web) -> None:
-    """The rows, put as a DAQ program puts them."""
+    """The rows, written like by a DAQ program."""
     writer = web.server.writer
     url = f"tds://{writer.user}@{web.server.host}:{web.server.port}"
     with closing(connect(url, writer.password)) as connection:
@@ -86,7 +86,7 @@ def test_raw(anyone: httpx.Client, signal: str) -> None:
         assert [event.val for event in events if event.severity < 3] == [1.5, 2.5, 3.5, 4.5]
     else:
         assert header.type == PayloadType.WAVEFORM_FLOAT
-        # Phoebus takes no waveform without points: one without a reading has one that is no number
+        # Phoebus does not accept waveforms without points: a missing reading has one NaN
         expected = [row[4] or [math.nan] for row in ROWS]
         assert [[*map(repr, event.val)] for event in events] == [[*map(repr, points)] for points in expected]
 

@@ -1,4 +1,4 @@
-"""The Archiver Appliance's interface over HTTP, asked as its clients ask."""
+"""The Archiver Appliance's interface over HTTP, with the requests of its clients."""
 
 import csv
 import io
@@ -88,7 +88,7 @@ def test_limits_and_unit_come_along(anyone: httpx.Client) -> None:
 
 
 def test_the_sample_before_comes_first(anyone: httpx.Client) -> None:
-    """getData gives the last sample before `from` too, so that a line begins at the left edge."""
+    """getData also returns the last sample before `from`, so that a line begins at the left edge."""
     begin, end = time_of(50) + timedelta(milliseconds=1), time_of(52)
     parameters = {"pv": "every_type/a_real", "from": begin.isoformat(), "to": end.isoformat()}
     [found] = asked(anyone, "/retrieval/data/getData.json", **parameters).json()
@@ -149,7 +149,7 @@ def test_names_by_glob_and_regex(anyone: httpx.Client) -> None:
     assert asked(anyone, path, regex="sr_rf/.*").json() == ["sr_rf/arcs", "sr_rf/power"]
     assert asked(anyone, path, regex="(?i)SR_RF/P.*").json() == ["sr_rf/power"]
     assert len(asked(anyone, path, pv="*", limit="3").json()) == 3
-    # the whole name must fit, as with Java's Matcher.matches
+    # the whole name must match, as with Java's Matcher.matches
     assert asked(anyone, path, regex="sr_rf").json() == []
     lines = asked(anyone, "/retrieval/bpl/searchForPVsRegex", regex=".*power.*").text
     assert lines == "sr_rf/power\n"

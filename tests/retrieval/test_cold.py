@@ -1,4 +1,4 @@
-"""Weeks that are files of the archive, over HTTP."""
+"""Archived weeks over HTTP."""
 
 import math
 from collections.abc import Iterator
@@ -88,7 +88,7 @@ def test_a_trend_of_files_has_as_many_points_as_asked_for(archived: tuple[httpx.
 
 @pytest.mark.long
 def test_the_width_of_points_is_that_of_the_bins(database_url: sa.URL) -> None:
-    """Where most bins have no rows it is less than the distance between any two points."""
+    """If most bins have no rows it is less than the distance between any two points."""
     table = Table("sparse", 10, 60.0, (Column("a_double", "t/sparse", "double"),), summaries=(600, 3600))
     conninfo, engine = conninfo_of(database_url), sa.create_engine(database_url)
     install(engine, Facility("test", "UTC", (table,)))
@@ -132,7 +132,7 @@ def test_a_damaged_file_is_reported(archived: tuple[httpx.Client, Path]) -> None
             answer = client.get(form, params=signal | week(0))
             assert answer.status_code == 503, answer.text
             assert "ringlog archive verify" in answer.text
-    # the other weeks are there, and with its file so is this one
+    # the other weeks can be read, and with its file so can this one
     for number in (1, 3):
         answer = client.get("/api/v1/data", params=FORMS["/api/v1/data"] | week(number))
         assert len(answer.json()["signals"][0]["samples"]) == ROWS

@@ -1,4 +1,4 @@
-"""What Rust writes of columns is what other libraries read: orjson, csv. Raw events are in test_raw.py."""
+"""The Rust encoder's output agrees with other libraries: orjson, csv. Raw events are in test_raw.py."""
 
 import csv
 import io
@@ -110,7 +110,7 @@ def _shortest(value: Any) -> Any:
 
 
 def _shown(value: Any) -> Any:
-    """A value as JSON says it."""
+    """A value in JSON's form."""
     if isinstance(value, list):
         return [_shown(each) for each in value]
     if isinstance(value, float) and not math.isfinite(value):

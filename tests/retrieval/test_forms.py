@@ -1,4 +1,4 @@
-"""Record batches as Arrow IPC: what Arrow itself writes, and large buffers as they are."""
+"""Record batches as Arrow IPC: equal to Arrow's own output, with large buffers not copied."""
 
 import numpy as np
 import pyarrow as pa

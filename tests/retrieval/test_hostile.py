@@ -1,4 +1,4 @@
-"""Whatever a request says, it is served or refused with words: never a defect."""
+"""Every request is served, or refused with a message; none causes an internal error."""
 
 import json
 from collections.abc import Callable
@@ -72,7 +72,7 @@ def test_a_time_is_read_or_refused(text: str) -> None:
         assert 1970 <= read.year <= 2262
 
 
-# what the appliance's user guide writes
+# examples of the appliance's user guide
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
@@ -160,7 +160,7 @@ def test_no_request_finds_a_defect(anyone: httpx.Client, path: str, given: dict[
     assert answer.status_code in (200, 400, 404, 413), (answer.status_code, answer.text)
 
 
-# names that are signals and that are none, as clients and others write them
+# names of signals and other names, in the spelling of clients
 posted_names = st.one_of(
     st.sampled_from(
         [
@@ -265,8 +265,8 @@ def test_many_patterns_are_refused(anyone: httpx.Client) -> None:
 
 @pytest.mark.parametrize("content", [b"", b'["every_type/a_real"]'])
 def test_other_protocols_are_not_taken(web, content: bytes) -> None:
-    """Java's HTTP client, as Phoebus has it, offers HTTP/2 with each request; the answer is HTTP/1.1
-    (RFC 9110, 7.8), bodies are read, and nothing is logged."""
+    """Java's HTTP client, which Phoebus uses, offers HTTP/2 with each request; the answer is HTTP/1.1 (RFC
+    9110, 7.8), bodies are read, and nothing is logged."""
     client = HTTPConnection("127.0.0.1", int(web.url.rpartition(":")[2]), timeout=60)
     headers = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2-Settings": "AAEAAEAA"}
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Queries are bounded in number, time and size, and a client that goes away ends its own."""
+"""Queries are limited in number, time and size, and a client that disconnects ends its own."""
 
 import asyncio
 import socket
@@ -120,7 +120,7 @@ def test_a_cancelled_query_ends_in_postgresql(web) -> None:
                     await some.run(access.login(None), sleeping(600), ignore)
 
         anyio.run(ask)
-        # long before it is over
+        # long before its end
         wait_until(lambda: running(web) == 0)
 
 
@@ -148,7 +148,7 @@ def test_a_client_that_goes_away_ends_its_query(web) -> None:
     wait_until(none_left)
     with web.client() as client:
         assert client.get("/api/v1/me").status_code == 200
-    # other files' tests know this table without rows
+    # tests of other files need this table without rows
     with psycopg.connect(web.server.dsn) as connection:
         connection.execute("truncate log.sr_rf")
 

@@ -1,4 +1,4 @@
-"""Operators beside a plain reading of what the appliance's user guide says of them."""
+"""Operators, compared with a simple implementation of the appliance's user guide."""
 
 import statistics
 from collections.abc import Iterator
@@ -84,9 +84,9 @@ def test_figures_of_bins(operator: str, pairs: Pairs, sizes: int) -> None:
 @pytest.mark.parametrize("sizes", range(1, 8))
 @pytest.mark.parametrize("operator", ["mean", "max", "median", "stats", "optimized_5", "loess"])
 def test_bins_have_the_greatest_severity_of_their_samples(operator: str, sizes: int) -> None:
-    """As the appliance's SummaryStatsPostProcessor: currentMaxSeverity, which begins at 0 and grows with the
-    events; a row without a reading is no event there. A bin without a reading is INVALID, 3; one without rows
-    has the severity of the value that it shows."""
+    """Like the appliance's SummaryStatsPostProcessor: currentMaxSeverity, which begins at 0 and grows with
+    the events; a row without a reading is not an event there. A bin without a reading is INVALID, 3; one
+    without rows has the severity of the value that it shows."""
     pairs: Pairs = [(1, 1.0), (2, 2.0), (3, 3.0), (11, 4.0), (12, None), (31, 5.0), (32, 6.0)]
     severities = [0, 2, 1, 0, 0, 1, 1]
 
@@ -125,7 +125,7 @@ def test_numbers_stand_behind_the_signal_too() -> None:
 
 @pytest.mark.parametrize("operator", ["firstSample", "lastSample", "firstFill", "lastFill"])
 def test_picked_samples_keep_their_type_and_alarm(operator: str) -> None:
-    """As FirstSamplePP, LastSample and FillsCollectorEventStream: the event itself, of any type."""
+    """Like FirstSamplePP, LastSample and FillsCollectorEventStream: the event itself, of any type."""
     place = Place("x", "t", "c", ColumnType.of("varchar(9)"), "", None, None)
     time = microseconds(START) + np.array([1, 2, 11, 31]) * 1_000_000
     values = pa.array(["a", "b", None, "d"])
@@ -188,7 +188,7 @@ def test_bins_to_come_are_not_filled() -> None:
 
 @given(pairs=samples_of_a_minute, sizes=st.integers(1, 7))
 def test_filled_bins_follow_each_other(pairs: Pairs, sizes: int) -> None:
-    """None twice and none out of order: its issues 324 and 333."""
+    """No event twice and none out of order: its issues 324 and 333."""
     times = [time for time, _ in made("optimized_5(x)", pairs, sizes)]
     if sum(value is not None for _, value in pairs) > 5:
         assert times == sorted(set(times))
@@ -255,7 +255,7 @@ def test_a_dead_band_keeps_changes_of_severity() -> None:
 
 
 def test_lines_between_samples() -> None:
-    """In the middle of bins, as the appliance has them; linearSample leaves bins without samples out."""
+    """In the middle of bins, as in the appliance; linearSample omits bins without samples."""
     assert made("linearSample_10(x)", [(0, 0.0), (20, 2.0), (25, 4.0)]) == [(5.0, 0.5), (25.0, 4.0)]
     assert made("linear_10(x)", [(0, 0.0), (20, 2.0), (25, 4.0)]) == [(5.0, 0.5), (15.0, 1.5), (25.0, 4.0)]
 
@@ -306,8 +306,8 @@ def test_equal_values_have_no_shape(operator: str) -> None:
 
 
 def test_a_stored_nan_is_not_a_missing_reading() -> None:
-    """NaN is what the source gave; the appliance has it as a value with the severity of its event, and leaves
-    it out of figures (Mean.addEvent: if !Double.isNaN)."""
+    """NaN comes from the source; for the appliance it is a value with the severity of its event, and is left
+    out of figures (Mean.addEvent: if !Double.isNaN)."""
 
     def parts() -> Iterator[Samples]:
         for part in stream([(1, 1.0), (2, None), (11, None), (21, None), (22, None)], 5):

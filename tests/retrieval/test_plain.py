@@ -194,7 +194,7 @@ def test_the_description_has_every_path(anyone: httpx.Client) -> None:
             assert anyone.get(path).status_code in (200, 400, 404), path
 
 
-# what each waveform comes to, by hand: [0.5, -2.5, 4.0], none, 0 1 2 3 4 5 6 0 1 … of 100 points
+# the scalars of each waveform, computed by hand: [0.5, -2.5, 4.0], none, 0 1 2 3 4 5 6 0 1 … of 100 points
 SCALARS = {
     "min": [-2.5, None, 0.0],
     "max": [4.0, None, 6.0],
@@ -226,7 +226,7 @@ def test_names_of_scalars(web, anyone: httpx.Client) -> None:
     found = anyone.get("/api/v1/signals", params={"search": "turns.rms"}).json()
     assert [(each["signal"], each["type"]) for each in found] == [("bpm/turns.rms", "double")]
     assert anyone.get("/api/v1/signals/bpm/turns.mean").json()["places"][0]["column"] == "turns"
-    # no waveform, nothing of that name
+    # not a waveform, and an unknown name
     for name in ("bpm/x.rms", "bpm/turns.median", "nothing.rms"):
         assert anyone.get("/api/v1/data", params={"signal": name}).status_code == 404
     put = "select ringlog.put_bpm(row (6, %s, null, null, null, %s, 0)::online.bpm)"

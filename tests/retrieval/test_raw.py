@@ -31,7 +31,7 @@ KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any], Any]] = {
     "bit": (pa.bool_(), st.booleans(), 0),
     "varchar(40)": (pa.string(), TEXTS, ""),
 }
-"""Arrow's type, values, and what stands for no reading."""
+"""Arrow's type, values, and the substitute for a missing reading."""
 KINDS |= {
     f"{name}[]": (pa.list_(kind), st.lists(values, max_size=5), [missing])
     for name, (kind, values, missing) in KINDS.items()

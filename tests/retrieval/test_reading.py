@@ -78,7 +78,7 @@ def test_export(web, tmp_path: Path, kind: str) -> None:
             values = group["value"][:].tolist()
     else:
         values = loadmat(file)["signal_1"]["value"][0, 0].ravel().tolist()
-    # HDF5 and MATLAB have NaN where there is no reading
+    # HDF5 and MATLAB have NaN for a missing reading
     assert [None if value is None or value != value else value for value in values] == DOUBLES
 
 
@@ -157,7 +157,7 @@ def test_a_plotted_line_is_interrupted_at_gaps() -> None:
 @pytest.mark.usefixtures("waveforms")
 @pytest.mark.parametrize("kind", ["csv", "parquet", "h5", "mat"])
 def test_exports_of_what_is_no_number(web, tmp_path: Path, kind: str) -> None:
-    """Bits, texts and waveforms, and where there is no reading: NaN, an empty text, a waveform of no
+    """Bits, texts and waveforms, and their missing readings: NaN, an empty text, a waveform without
     points."""
     file = tmp_path / f"data.{kind}"
 

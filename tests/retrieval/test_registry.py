@@ -30,7 +30,7 @@ def connections(database_url: sa.URL, engine: sa.Engine) -> Iterator[tuple[Conne
 
 
 def seen(connections: tuple[Connections, Login]) -> tuple[dict[str, Signal], list[str]]:
-    """The signals, as one request sees them, and the columns of the first."""
+    """The signals in one request, and the columns of the first."""
     with Servers(*connections) as servers:
         found = describe(servers, ["m/a", "m/b", "m/new"])
         return found, [column.place.column for column in columns_of(servers, found["m/a"])]

@@ -1,4 +1,4 @@
-"""Requests of viewers, written as their public sources write them, and what those take out of the answers."""
+"""Requests of viewers in the form of their public sources, and the fields of the answers that these read."""
 
 from datetime import timedelta
 from typing import Any
@@ -117,7 +117,7 @@ def test_phoebus_raw(anyone: httpx.Client) -> None:
 
 
 def test_phoebus_optimized(anyone: httpx.Client) -> None:
-    """Events of five numbers, which it takes as mean, deviation, least, greatest and how many."""
+    """Events of five numbers, which it reads as mean, deviation, minimum, maximum and count."""
     count = 0.0
     for header, lines in phoebus(anyone, f"optimized_20({NAME})"):
         assert header.type == PayloadType.WAVEFORM_DOUBLE
@@ -137,7 +137,7 @@ def test_phoebus_counts(anyone: httpx.Client) -> None:
 
 # archiveviewer: epics.archiveviewer.clients.appliancearchiver.RawPBPlugin
 def test_archive_viewer(anyone: httpx.Client) -> None:
-    """It asks for this signal as it connects, and counts its events."""
+    """It requests this signal when it connects, and counts its events."""
     times = "from=2026-01-01T00%3A00%3A00Z&to=2026-01-01T00%3A00%3A01Z"
     [(header, lines)] = chunks(got(anyone, f"/retrieval/data/getData.raw?pv=ArchApplPingPV&{times}").content)
     values = [message("ScalarDouble").FromString(line).val for line in lines]

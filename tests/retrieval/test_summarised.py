@@ -1,4 +1,4 @@
-"""Operators give of summaries what they give of rows."""
+"""Operators have the same results from summaries as from rows."""
 
 import random
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ Event = tuple[int, int, object]
 
 @pytest.fixture
 def servers(database_url: sa.URL, engine: sa.Engine) -> Iterator[tuple[Servers, psycopg.Connection, str]]:
-    """Rows each 20 s, with hours without any, and hours of rows without a reading."""
+    """Rows every 20 s, with hours without rows, and hours of rows without a reading."""
     install(engine, Facility("test", "UTC", (Table("m", 9, 20.0, COLUMNS, summaries=(60, 600, 3600)),)))
     conninfo = make_conninfo(user=database_url.username, dbname=database_url.database, **database_url.query)
     with psycopg.connect(conninfo, autocommit=True) as connection:

@@ -1,4 +1,4 @@
-"""Entity tags of closed time are others as soon as the answer is."""
+"""Entity tags of closed time change as soon as the answer changes."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -48,7 +48,7 @@ class Log:
         assert packing.close(self.conninfo, pauses=0).complete
 
     def tag(self, first: float, last: float) -> tuple[str | None, list[float]]:
-        """The tag, and the values that an answer has: the one before the time, too."""
+        """The tag, and the values of an answer, including the one before the time."""
         start, end = (BEGIN + timedelta(minutes=minute) for minute in (first, last))
         with Servers(self.connections, self.login) as servers:
             (signal,) = describe(servers, ["m/a"]).values()

@@ -1,4 +1,4 @@
-"""Signals beside each other: a column each, aligned on common times."""
+"""Several signals, one column each, aligned on common times."""
 
 import csv
 import io
@@ -99,7 +99,7 @@ def test_units_descriptions_and_the_zone_are_there(web, anyone: httpx.Client) ->
 
 
 def test_texts_and_numbers_in_one_file(anyone: httpx.Client) -> None:
-    """CSV has each value as its signal has it; a typed column cannot."""
+    """CSV has each value in its signal's type; a typed column cannot."""
     names = ["every_type/an_int", "every_type/a_varchar"]
     asked = {"signal": names, "from": BEGIN.isoformat(), "to": END.isoformat()}
     text = anyone.get("/api/v1/data", params=asked | {"format": "csv"}).text

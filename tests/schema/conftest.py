@@ -73,7 +73,7 @@ class Magnets:
 
 
 MagnetsWith = Callable[..., Magnets]
-"""Gives an empty table `magnets` with a ring of so many rows and such a log policy."""
+"""Makes an empty table `magnets` with a ring of so many rows and this log policy."""
 
 
 def magnets_facility(
@@ -82,7 +82,7 @@ def magnets_facility(
     nan: str = "keep",
     clock_tolerance: timedelta | None = None,
 ) -> Facility:
-    """The times of most tests have nothing to do with the clock: its tolerance is endless."""
+    """The times of most tests are independent of the clock: the tolerance is unlimited."""
     columns = (
         Column("current", "magnets/current_adc", "real", "A", "all magnets", (-500.0, 500.0)),
         Column("on", "magnets/on", "bit"),

@@ -1,9 +1,9 @@
-"""All that an installation could change in a database, to compare before and after."""
+"""The state that an installation could change in a database, for comparison."""
 
 import psycopg
 from psycopg import sql
 
-# xmin is the transaction that wrote a row: a row written again, with the same values even, shows
+# xmin is the transaction that wrote a row: it reveals a row written again with the same values
 _CATALOGUES = (
     "pg_class",
     "pg_attribute",

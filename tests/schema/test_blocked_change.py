@@ -1,4 +1,4 @@
-"""A change of tables that others use all the time: it is given up, and its error says who they are."""
+"""A change of tables in constant use: it is given up, and its error names the sessions."""
 
 import re
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""A column's type is one value, which knows its forms elsewhere."""
+"""A column's type is one value with its forms in other systems."""
 
 import pickle
 import re
@@ -55,7 +55,7 @@ def test_numbers_have_the_same_width_everywhere(kind: ColumnType) -> None:
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_postgresql_says_the_type_with_its_size_or_without(text: str) -> None:
-    """As format_type writes it, with the type's modifier and without one."""
+    """In format_type's form, with and without the type's modifier."""
     kind = ColumnType.of(text)
     said = kind.sql.lower().replace("varchar", "character varying").replace(", ", ",")
     assert ColumnType.of_postgresql(said) == kind

@@ -1,4 +1,4 @@
-"""The widest tables PostgreSQL takes, and columns whose names mean something in SQL or in a procedure."""
+"""The widest tables of PostgreSQL, and columns whose names have a meaning in SQL or in a procedure."""
 
 from datetime import datetime
 from pathlib import Path
@@ -40,7 +40,7 @@ def put(connection: psycopg.Connection, table: Table, value: object) -> None:
 def test_the_widest_tables(
     engine: sa.Engine, connect: Connect, tmp_path: Path, columns: int, kind: str, value: object
 ) -> None:
-    """The widest that the rule lets through holds its largest values, and one column more is refused."""
+    """The widest permitted table holds its largest values, and one more column is refused."""
     text = '[[table]]\nname = "wide"\nrows = 1\ncycle = 1\n[[table.column]]\nname = "c{n}"\n'
     file = tmp_path / "facility.toml"
     file.write_text(text + f'count = {columns + 1}\nsignal = "c{{n}}"\ntype = "{kind}"\n')

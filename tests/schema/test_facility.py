@@ -1,4 +1,4 @@
-"""What a facility file may say, and how it is refused."""
+"""Valid and refused facility files."""
 
 import re
 from datetime import timedelta

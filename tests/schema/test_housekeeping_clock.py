@@ -1,4 +1,4 @@
-"""The clock by which weeks leave the log: one that has jumped is not believed."""
+"""The clock by which weeks leave the log: a clock that has jumped is not trusted."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -51,7 +51,7 @@ def judged(engine: sa.Engine, now: datetime) -> Clock:
 
 
 def note(connection: psycopg.Connection, believed: datetime) -> None:
-    """The last round was at another time than this database's."""
+    """The last round had another time than this database."""
     connection.execute(
         "update ringlog.housekeeping set believed = %(at)s, seen = %(at)s, jumped = null", {"at": believed}
     )
@@ -125,7 +125,7 @@ def test_weeks_wait_while_the_clock_is_not_believed(engine: sa.Engine, magnets: 
 
 
 def test_a_database_without_a_note_goes_by_its_weeks(engine: sa.Engine, magnets: psycopg.Connection) -> None:
-    """As an earlier ringlog has left it, and a wrong clock at the first start of this one."""
+    """A database of an earlier ringlog, and a wrong clock at the first start of this one."""
     last = Week.of(NOW - 42 * DAY)
     magnets.execute("update ringlog.housekeeping set believed = null, seen = null")
     for partition in magnets.execute(

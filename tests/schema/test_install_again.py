@@ -156,7 +156,7 @@ def test_new_columns(engine: sa.Engine, connect: Connect) -> None:
         "procedure import_magnets",
         "procedure get_magnets_at",
     )
-    # added columns stand at the end, so callers by position go on as they were
+    # added columns are at the end, so calls by position remain valid
     put(connection, 2, 2.5, False, "off", 24.0, 7)
     assert [row[2:] for row in rows(connection, "select * from ringlog.get_magnets_range()")] == [
         (1.5, True, "on", None, None),
@@ -219,7 +219,7 @@ def test_another_log_policy_cycle_retention_and_zone(engine: sa.Engine, connect:
 
 
 def test_growing_waits_for_a_writer_and_lets_others_through(engine: sa.Engine, connect: Connect) -> None:
-    """A transaction that stays open holds the installation up, but not the other writers."""
+    """An open transaction delays the installation, but not the other writers."""
     install(engine, FACILITY)
     open_writer, other = connect(), connect()
     open_writer.autocommit = False
@@ -264,7 +264,7 @@ def run_by_hand(connection: psycopg.Connection, refusal: InstallRefused) -> None
 
 @pytest.fixture
 def written(engine: sa.Engine, connect: Connect) -> psycopg.Connection:
-    """A row in ring and log, and a new table that must not come into being by a refused installation."""
+    """A row in ring and log, and a new table that a refused installation must not create."""
     install(engine, FACILITY)
     connection = connect()
     put(connection, 1, 1.5, True, "on")
@@ -401,12 +401,12 @@ def test_more_signals_than_a_statement_has_parameters(engine: sa.Engine) -> None
         connection.rollback()
 
 
-# --- an administrator who is no superuser ---
+# --- an administrator without superuser rights ---
 
 
 @pytest.fixture
 def administrator(engine: sa.Engine, connect: Connect) -> Iterator[sa.Engine]:
-    """An engine of a role with CREATEROLE that may grant ringlog's roles, as who created them may."""
+    """An engine of a role with CREATEROLE that may grant ringlog's roles, like their creator."""
     install(engine, FACILITY)  # another's work: the roles are there
     connection = connect()
     for schema in ("online", "log", "ringlog"):

@@ -49,7 +49,7 @@ def read_by(connection: psycopg.Connection, about: str) -> int:
     """Rows of PostgreSQL's catalogue of columns, and of signals, that a query reads."""
     query = sql.SQL(f"select * from {about}")
     with connection.transaction():
-        # what a session reads but once
+        # relations that a session reads only once
         connection.execute(query)
         (before,) = connection.execute(READ).fetchone() or (0,)
         connection.execute(query)
@@ -142,7 +142,7 @@ def test_metrics_are_the_same_by_several_connections(
 
 
 def put(connection: psycopg.Connection, name: str, since: str = "0 s") -> None:
-    """Stores a row of the table so long ago."""
+    """Stores a row of the table with a time so long ago."""
     call = sql.SQL("select ringlog.{}(row (1, now() - interval {} {})::online.{})").format(
         sql.Identifier(f"put_{name}"), sql.Literal(since), sql.SQL(", 1" * 8), sql.Identifier(name)
     )

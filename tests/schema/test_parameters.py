@@ -1,4 +1,4 @@
-"""Parameter tables: set points that people and programs change, and whose every state can be asked again."""
+"""Parameter tables: set points changed by people and programs, whose earlier states can all be queried."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -265,7 +265,7 @@ def test_the_calls_of_a_transaction_are_one_change(parameters: Parameters) -> No
 
 
 def test_a_moment_is_asked_when_its_changes_are_done(parameters: Parameters) -> None:
-    """Who asks for a moment at which somebody is changing the table waits for the end of that."""
+    """A query for a moment during a change of the table waits for the end of the change."""
     changing, asking = parameters.connect(), parameters.connect()
     with ThreadPoolExecutor(1) as pool:
         with changing.transaction():
@@ -355,7 +355,7 @@ def test_named_states_of_all_tables(parameters: Parameters) -> None:
 
 
 def test_rows_of_one_key_never_overlap(parameters: Parameters) -> None:
-    """PostgreSQL holds to it, whoever writes."""
+    """PostgreSQL enforces it for every writer."""
     parameters.set(1.0)
     with pytest.raises(errors.ExclusionViolation):
         parameters.connection.execute(

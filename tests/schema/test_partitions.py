@@ -28,7 +28,7 @@ KEEPING = MaintenanceReport((), {}, (), (), (), {})
 
 
 def week(number: int) -> str:
-    """The partition of the week that is so many after this one."""
+    """The partition of the week so many weeks after this one."""
     return Week.of(NOW + number * WEEK).partition("magnets")
 
 
@@ -153,7 +153,8 @@ def test_only_the_keys_of_a_log_have_statistics(magnets: psycopg.Connection, eng
 def test_the_gateway_reads_no_catalogue_for_a_week(
     magnets: psycopg.Connection, engine: sa.Engine, connect: Connect
 ) -> None:
-    """Weeks are no procedures. It would renew its connections to PostgreSQL each time, for each table."""
+    """Weeks are not procedures: the gateway would renew its connections to PostgreSQL each time, for each
+    table."""
     listener = connect()
     listener.execute("listen ringlog_catalogue")
     assert maintain(engine, NOW + WEEK).made
@@ -306,7 +307,7 @@ def test_retention_is_what_the_facility_file_says_now(engine: sa.Engine, connect
     magnets.execute(obstacle.sql.encode())
     install_with(engine, Retention(3, "month"))
     assert maintain(engine).set_aside == (week(-20),)
-    # what drops nothing needs no decision
+    # a change that drops nothing needs no decision
     install_with(engine, Retention(2, "month"))
 
 
@@ -314,7 +315,7 @@ def test_retention_is_what_the_facility_file_says_now(engine: sa.Engine, connect
 
 
 def test_writers_write_on(magnets: psycopg.Connection, engine: sa.Engine, connect: Connect) -> None:
-    """Rows keep coming for the very weeks that are being made; each is stored once, none is refused."""
+    """Rows keep arriving for the weeks that are being made; each is stored once, none is refused."""
     stop = threading.Event()
     sent: list[list[datetime]] = [[], []]
     errors: list[Exception] = []

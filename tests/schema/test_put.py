@@ -1,4 +1,4 @@
-"""put_<table>: the ring never goes back in time, the log takes everything, nothing is lost or doubled."""
+"""put_<table>: the ring never goes back in time, the log stores every row exactly once."""
 
 import re
 import threading
@@ -120,7 +120,7 @@ def test_without_a_number_it_goes_on_after_the_latest(magnets: Magnets) -> None:
 
 
 def test_without_a_number_rows_of_one_time_follow_each_other_round_the_ring(magnets: Magnets) -> None:
-    """The clocks of old clients tick in seconds or minutes."""
+    """The clocks of old clients have a resolution of seconds or minutes."""
     for number in range(3):
         magnets.put(None, second(number), number)
     for number in range(3, 7):
@@ -257,7 +257,7 @@ def test_a_time_more_than_a_minute_ahead_is_stored_with_a_message(magnets_with: 
 
 
 def test_a_ring_goes_on_after_a_time_far_ahead(magnets_with: MagnetsWith) -> None:
-    """Clients that leave seq_no out have one place after another, whatever clock one of them has."""
+    """Clients that omit seq_no get one place after another, whatever their clocks."""
     magnets = magnets_with(clock_tolerance=timedelta(hours=1))
     for number in range(4):
         magnets.put(None, second(number), number)
@@ -339,11 +339,11 @@ def test_two_callers_in_one_period(magnets_with: MagnetsWith) -> None:
     assert [row[0] for row in magnets.ring()] == [1, 2]
 
 
-# --- what the gateway relies on ---
+# --- requirements of the gateway ---
 
 
 def test_put_may_be_grouped(magnets: Magnets) -> None:
-    """It runs as a role that nobody logs in as, with a search path of its own, and returns one integer."""
+    """It runs as a role without login, with a fixed search path, and returns one integer."""
     assert magnets.rows(
         "select prosecdef, provolatile, proretset, proconfig, rolname, rolcanlogin, prorettype::regtype::text"
         " from pg_proc join pg_roles on pg_roles.oid = proowner where proname = 'put_magnets'"

@@ -23,8 +23,8 @@ def put(connection: psycopg.Connection, time: datetime) -> None:
 
 
 def planned(connection: psycopg.Connection, relation: str) -> int:
-    """How many partitions a query of the last hour is planned over. EXPLAIN says, of those that it has not
-    kept for the execution, their number ("Subplans Removed")."""
+    """The number of partitions in the plan of a query of the last hour. EXPLAIN says, of those that it has
+    not kept for the execution, their number ("Subplans Removed")."""
     query = f"select * from {relation} where time > now() - interval '1 hour'"
     ((plan,),) = connection.execute(f"explain (format json) {query}").fetchall()
     top = plan[0]["Plan"]
@@ -65,7 +65,7 @@ def test_they_have_the_columns_of_their_logs(engine: sa.Engine, connect: Connect
     install(engine, facility)
     (table,) = facility.tables
     connection = connect()
-    # somebody's own view stands on it
+    # a user's view depends on it
     connection.execute("create view public.mine as select time, current from recent.magnets")
     wider = replace(facility, tables=(replace(table, columns=(*table.columns, Column("k", "k", "real"))),))
     assert not [line for line in install(engine, wider).changed if line.startswith("view")]

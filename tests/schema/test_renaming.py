@@ -89,7 +89,7 @@ def test_a_table_and_a_column_are_read_by_both_names(engine: sa.Engine, pumps: p
         ("cooling/water",),
         ("pump house/state",),
     ]
-    # writers of both names go on, and write one table
+    # writers of both names continue, and write one table
     rows(
         pumps,
         "select ringlog.put_pumps(row (null, %s, 3.5, 'on', 9)::online.cooling)",
@@ -150,7 +150,7 @@ def test_names_go_on_changing(engine: sa.Engine, pumps: psycopg.Connection) -> N
             )
             == flow()
         )
-    # what a person must settle takes the views of the former names with it
+    # the operator's SQL drops the views of the former names too
     level = third.columns[-1]
     wider = replace(third, columns=(*third.columns[:-1], replace(level, type="double")))
     for wanted in (wider, replace(third, columns=third.columns[:-1]), third):
@@ -181,7 +181,7 @@ def test_a_file_with_the_old_name_gets_the_new_one_in_the_error(
         install(engine, facility(PUMPS))
     assert "drop" not in str(refused.value)
     assert 'renamed_from = "cooling"' in str(refused.value)
-    # as it says
+    # according to the message
     back = replace(RENAMED, name="pumps", renamed_from="cooling")
     install(engine, facility(back))
     install(engine, facility(back))
@@ -227,7 +227,7 @@ def test_a_retired_column_is_read_and_not_listed(engine: sa.Engine, pumps: psyco
     assert report.changed == ("signal pumps/old_probe: ends; what it has can be read",)
     assert rows(pumps, "select count(value) from ringlog.get_signal('pumps/old_probe')") == [(3,)]
     assert ("pumps/old_probe",) not in rows(pumps, "select signal from ringlog.find_signals()")
-    # who still writes it is not turned away
+    # a writer that still uses it is not refused
     rows(pumps, "select ringlog.put_pumps(row (4, %s, 1, 'on', 8)::online.pumps)", T0 + timedelta(seconds=9))
     assert rows(pumps, "select old_probe from online.pumps where seq_no = 4") == [(8.0,)]
     assert [column.name for column in retired.written.columns] == ["flow", "state"]

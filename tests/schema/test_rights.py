@@ -1,4 +1,4 @@
-"""Who may do what: PostgreSQL decides, under the caller's own role."""
+"""Rights: PostgreSQL decides, under the caller's own role."""
 
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -149,7 +149,7 @@ def test_roles(written: Magnets) -> None:
 def test_functions_that_run_as_another_or_in_triggers_search_only_what_is_postgresqls(
     written: Magnets,
 ) -> None:
-    """Names in their bodies are searched when they run: along a path that no caller chooses."""
+    """Names in their bodies are resolved when they run, along a path that the caller cannot choose."""
     assert (
         written.rows(
             "select oid::regprocedure::text from pg_proc"

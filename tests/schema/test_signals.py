@@ -146,7 +146,7 @@ def test_what_changes_is_kept_with_its_time(types: psycopg.Connection, engine: s
         ("mA", "better known", -2.0, 1.5),
         ("mA", "better known", None, None),
     ]
-    # one ends where the next begins, and the last goes on
+    # each period ends at the begin of the next, and the last is open
     assert (
         rows(
             types,

@@ -134,7 +134,7 @@ def facility(engine: sa.Engine, file: Path) -> Facility:
 
 
 def compares(engine: sa.Engine, facility: Facility) -> bool:
-    """Installs once more: whether it looked at the procedures that are there."""
+    """Installs again; returns whether it examined the existing procedures."""
     asked: list[str] = []
 
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
@@ -240,7 +240,7 @@ def test_a_facility_of_no_file_is_compared(engine: sa.Engine, facility: Facility
 def test_a_change_that_commits_during_an_installation_is_compared(
     engine: sa.Engine, facility: Facility, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that began before, and one that came after everything was compared."""
+    """One that began before, and one after the comparison."""
     begun = connect()
     begun.execute("begin; grant select on ringlog.signal to daq_writer")
     connect().execute("delete from ringlog.installation")

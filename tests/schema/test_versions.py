@@ -29,7 +29,7 @@ def test_an_earlier_database_gets_what_it_lacks(
     for count, titles in ((1, ["1: places"]), (2, ["2: places are known"])):
         known = MIGRATIONS[:count]
         monkeypatch.setattr(versions, "migrations", lambda known=known: known)
-        # whoever comes first: the start of the server, or the facility file
+        # in either order: the start of the server, and the facility file
         report = bring_up_to_date(engine) if count == 1 else install(engine, FACILITY)
         assert [*report.changed] == [f"schema version {title}" for title in titles]
         assert not bring_up_to_date(engine)

@@ -91,7 +91,7 @@ def test_refused_by_name(engine: sa.Engine, connect: Connect, trace: str, why: s
 
 
 def test_it_is_written_once(engine: sa.Engine, connect: Connect) -> None:
-    """WAL of a row: at most 1.3 times its points and a constant of what a row without them takes."""
+    """WAL of a row: at most 1.3 times its points and the WAL of a row without them."""
     install(engine, scope(Column("wide", "scope/wide", "double[]", points=10_000), rows=50))
     connection = connect()
 

@@ -1,4 +1,4 @@
-"""What the command refuses: the message, the exit code, and that nothing was done."""
+"""Refusals of the command: the message, the exit code, and no effect."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""Who has a data directory: a server waits for commands, and commands for one another."""
+"""The lock of a data directory: a server waits for commands, and commands for one another."""
 
 import fcntl
 import json
@@ -70,11 +70,11 @@ def test_a_server_waits_for_a_command_and_serves_when_it_is_done(stopped: Path) 
 def test_who_has_taken_its_name_away_is_about_to_let_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That a command ends just then must not keep a server from starting."""
+    """A command that ends just then must not prevent the start of a server."""
     account = pwd.getpwuid(os.geteuid())
     ending = (tmp_path / SERVING).open("a+")
     fcntl.flock(ending, fcntl.LOCK_EX)
-    # it lets go when the other has found it
+    # it releases the lock when the other has found it
     monkeypatch.setattr("ringlog.server.data_lock.time.sleep", lambda _: ending.close())
     with held(tmp_path, Account(account.pw_name, account.pw_uid, account.pw_gid), serves=True):
         assert ending.closed

@@ -1,4 +1,4 @@
-"""The server takes as many files as it may: each client is one."""
+"""The server raises its limit of open files: each client needs one."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What README and docs/ show can be typed: the commands, options, modules and targets are there."""
+"""The commands, options, modules and targets in README and docs/ exist."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""What the doctor finds: by what the kernel, a mount, a disk and PostgreSQL say."""
+"""The findings of the doctor, from the kernel, a mount, a disk and PostgreSQL."""
 
 import json
 import ssl
@@ -82,7 +82,7 @@ def test_the_kernel_and_the_disks_settings(tmp_path: Path) -> None:
 
 
 def test_postgresqls_settings_and_roles(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    # whether this one is old is the business of test_programs.py
+    # test_programs.py tests whether this one is old
     monkeypatch.setattr("ringlog.server.releases.NEWEST", {})
     with psycopg.connect(server.dsn, autocommit=True) as admin:
         # as the tests' servers are (tests/servers.py)
@@ -112,7 +112,7 @@ def test_a_certificate_near_its_end(tmp_path: Path) -> None:
     file = tmp_path / "tls" / "ringlog.crt"
     ends = certificates.expiry(file)
     assert abs(ends - datetime.now(UTC) - timedelta(days=400)) < timedelta(days=1)
-    # the standard library reads it too, if one does not mind how
+    # the standard library can read it too, by a private function
     assert ends.timestamp() == ssl.cert_time_to_seconds(ssl._ssl._test_decode_cert(str(file))["notAfter"])  # type: ignore[attr-defined]
     assert levels(doctor.certificate(file)) == []
     soon = levels(doctor.certificate(file, ends - timedelta(days=20)))

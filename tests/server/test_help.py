@@ -1,4 +1,4 @@
-"""Every command says what it does and takes."""
+"""Every command has a help text with its options."""
 
 import sys
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ HEAVY = {"sqlalchemy", "numpy", "pyarrow", "rich", "orjson", "starlette", "ringl
     ],
 )
 def test_a_command_loads_what_it_needs(words: str, others: set[str]) -> None:
-    """Whoever starts many commands pays for each import: none of these packages, and few modules at all."""
+    """Each import costs time at every start: none of these packages, and few modules in total."""
     loaded = f"import sys; from ringlog.cli import app; app({words.split()!r}, standalone_mode=False); "
     found = run(sys.executable, "-P", "-c", loaded + "print(*sys.modules)").stdout.splitlines()[-1].split()
     assert "ringlog.commands.group" in found
@@ -69,7 +69,7 @@ def test_a_command_loads_what_it_needs(words: str, others: set[str]) -> None:
 
 
 def test_the_list_of_commands_says_what_each_is() -> None:
-    """The words of the list are its own: no command is imported for them."""
+    """The list has its own texts: no command is imported for it."""
     shown = CliRunner().invoke(app, ["-h"], terminal_width=120)
     group = get_command(app)
     for name in group.list_commands(None):  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""No test depends on another: what can be seen of that in the sources of the tests."""
+"""No test depends on another, as far as the sources of the tests show."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A login keeps nobody from writing by locks that it can take."""
+"""A login cannot block writers by its locks."""
 
 import threading
 import urllib.request
@@ -49,7 +49,7 @@ STRONGER = (
     "access exclusive",
 )
 OPEN = ("tsql", "global_table")
-"""Everybody inserts into it, by a policy: "row exclusive" and less hinder nobody who does."""
+"""Every login may insert into it, by a policy: "row exclusive" and weaker locks do not block inserts."""
 ADVISORY_KEYS = """
 select key from (
   values

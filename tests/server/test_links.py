@@ -1,4 +1,4 @@
-"""Links and pointers lead somewhere: in README and docs/, and from comments to files."""
+"""Links in README and docs/, and names of files in comments, have a target."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What programs log: levels, forms, sessions; and that no password is in it."""
+"""The log of programs: levels, forms, sessions, and no passwords."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What the server counts, read as Prometheus reads it."""
+"""The server's metrics, read like by Prometheus."""
 
 import json
 import re
@@ -33,13 +33,13 @@ def count(text: str, line: str) -> float:
 
 @pytest.fixture
 def port() -> int:
-    """Where the server serves its counts."""
+    """The address of the server's metrics."""
     return free_port()
 
 
 @pytest.fixture
 def counted(data: Path, port: int) -> Iterator[RunningServer]:
-    """A server that nobody has called yet."""
+    """A server without any call yet."""
     with serving(data, "--metrics", f"127.0.0.1:{port}") as server:
         add_logins(server)
         yield server
@@ -68,7 +68,7 @@ def test_calls_clients_and_refused_logins_are_counted(counted: RunningServer, po
 
 
 def compilations(port: int) -> tuple[float, float]:
-    """How many texts Python has compiled, and how many needed no compiling."""
+    """The numbers of compiled texts, and of texts that needed no compilation."""
     text = read(port)
     compiled = count(text, "ringlog_gateway_batch_compilation_seconds_count")
     return compiled, count(text, "ringlog_gateway_batch_compilation_reuses_total")
@@ -129,7 +129,7 @@ def test_a_taken_address_for_metrics_is_named(server: RunningServer, data: Path)
 def test_the_last_caller_and_the_last_error_of_each_table_are_exported(
     counted: RunningServer, port: int
 ) -> None:
-    """A program that never claims is known by what it said of itself at login, however strange that is."""
+    """A program that never claims is identified by the names that it sent at login, however strange."""
     program = 'old "daq" [/bold]'
     with counted.connect(WRITER.user, WRITER.password, appname=program) as connection:
         cursor = connection.cursor()
@@ -181,7 +181,7 @@ def test_how_long_the_disk_lasts_is_shown_within_limits() -> None:
 
 
 def test_a_table_is_watched_whoever_writes_it(counted: RunningServer, port: int) -> None:
-    """A client that never claims is seen by its rows; the probes show whether the server is there."""
+    """A client that never claims is visible by its rows; the probes show whether the server is available."""
     with psycopg.connect(counted.dsn) as admin:
         admin.execute(
             "select ringlog.put_every_type("

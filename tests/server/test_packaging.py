@@ -1,4 +1,4 @@
-"""The packages, and what they need."""
+"""The packages, and their requirements."""
 
 import configparser
 import re

@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: how it starts, stops, comes back, and what it refuses."""
+"""The embedded PostgreSQL: start, stop, recovery, and refusals."""
 
 import logging
 import os
@@ -278,7 +278,8 @@ def test_a_port_that_another_server_takes_meanwhile_is_given_up(
 
 
 def test_a_stop_is_repeated_until_it_takes_effect(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a shell script starts with & ignores SIGINT until it says otherwise, as PostgreSQL does late."""
+    """A process started with & in a shell script ignores SIGINT until it installs a handler, which PostgreSQL
+    does late."""
     monkeypatch.setattr("ringlog.server.postgres._REPORT", 0.1)
     deaf = "trap '' INT; sleep 0.5; trap 'exit 0' INT; touch {0}; while :; do sleep 0.01; done"
     heard = data.parent / "heard"

@@ -1,4 +1,4 @@
-"""Where PostgreSQL comes from: the package's programs, a distribution's, and their minor releases."""
+"""The origin of PostgreSQL: the package's programs, a distribution's, and their minor releases."""
 
 import json
 import urllib.request

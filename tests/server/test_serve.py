@@ -1,4 +1,4 @@
-"""`ringlog serve` as a process: how it starts and ends, and what works beside it."""
+"""`ringlog serve` as a process: its start and end, and commands beside it."""
 
 import os
 import signal
@@ -237,7 +237,7 @@ def test_the_command_is_installed_beside_python() -> None:
 def test_a_broken_facility_file_does_not_keep_an_installed_one_from_serving(
     data: Path, tmp_path: Path
 ) -> None:
-    """A typing error must not stop a machine that starts again at night; it is said loudly."""
+    """A typing error must not stop a machine that restarts at night; it is reported clearly."""
     file = tmp_path / "facility.toml"
     text = FACILITY.read_text()
     file.write_text(text.replace("rows = 50", "rows = 0"))
@@ -251,7 +251,7 @@ def test_a_broken_facility_file_does_not_keep_an_installed_one_from_serving(
         with psycopg.connect(server.dsn) as admin:
             rows = "select rows from ringlog.logged_table where table_name = 'sr_mag_ps'"
             assert admin.execute(rows).fetchone() == (50,)
-            # what only a person can settle is no reason either
+            # a change that needs the operator's decision does not stop it either
             file.write_text(text.replace("rows = 50", "rows = 40"))
             shown = ringlog("facility", "diff", file, "--data", data)
             assert (shown.returncode, "its ring has 50 rows" in shown.stderr) == (1, True)

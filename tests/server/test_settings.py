@@ -1,4 +1,4 @@
-"""What the embedded PostgreSQL runs with."""
+"""The settings of the embedded PostgreSQL."""
 
 import re
 from pathlib import Path

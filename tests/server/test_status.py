@@ -1,4 +1,4 @@
-"""What `ringlog status` and the metrics tell an operator of the server itself."""
+"""`ringlog status` and the metrics about the server itself."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Rights by table: what a login of some tables may do there, and may not do elsewhere, in every way in."""
+"""Rights by table: a login with some tables has its rights there and nowhere else, in every way of access."""
 
 import base64
 import json
@@ -112,7 +112,7 @@ def other_rights(own: Own) -> Iterator[None]:
 
 
 def stored(own: Own, table: str) -> list[object]:
-    """All that a writer could have left."""
+    """Every kind of row that a writer could have stored."""
     with psycopg.connect(own.server.dsn) as admin:
         return admin.execute(
             f"select 'ring', value::text from online.{table} where time is not null"

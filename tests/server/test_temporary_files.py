@@ -41,7 +41,7 @@ def test_the_largest_files_go_first_when_all_are_too_large() -> None:
 
 @pytest.mark.long
 def test_a_crowd_of_sorts_is_cut_down(data: Path) -> None:
-    """The sessions go on; those that are cancelled get the error of a cancelled statement."""
+    """The sessions continue; cancelled ones get the error of a cancelled statement."""
     crowd = MOST_WRITING + 8
     with serving(data, prepared=False) as server:
         add_logins(server)

@@ -96,7 +96,7 @@ def test_what_ringlog_runs_meets_no_trap(facility: Path) -> None:
         put(server, iter([NOW]))
         for command in commands:
             done = ringlog(*command, stdin="a word of 20 letters")
-            # of this machine and of tables at rest they say something
+            # these commands report on this machine and on idle tables
             assert done.returncode == 0 or command[0] in ("doctor", "status"), (command, done)
             assert "Traceback" not in done.stderr, (command, done.stderr)
     with serving(data, *web, facility=facility) as server:

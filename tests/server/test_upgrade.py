@@ -25,7 +25,7 @@ pytestmark = pytest.mark.long
 
 
 class OldCluster:
-    """What a ringlog of PostgreSQL 16 would have left in a data directory."""
+    """The data directory of a ringlog with PostgreSQL 16."""
 
     def __init__(self, data: Path) -> None:
         self.postgres = Postgres(data)
@@ -136,7 +136,7 @@ def test_every_row_is_there_afterwards(old: OldCluster, data: Path) -> None:
             connection.execute("alter system set work_mem = '9MB'")
         database = make_conninfo(conninfo, dbname="ringlog")
         engine = sa.create_engine(sqlalchemy_url(database))
-        # what an older ringlog may have had less: the start brings it
+        # objects that an older ringlog may lack: the start creates them
         install(engine, Facility("small", "UTC", (SR_RF,)))
         engine.dispose()
         with psycopg.connect(database) as connection:

@@ -25,7 +25,7 @@ def own(temporary_directory: Path) -> Iterator[RunningServer]:
 
 @pytest.fixture
 def user(own: RunningServer) -> Callable[..., str]:
-    """Runs `ringlog user` and gives what it said."""
+    """Runs `ringlog user` and returns its output."""
 
     def run(*words: str, stdin: str = "", code: int = 0) -> str:
         done = ringlog("user", *words, "--data", own.data, stdin=stdin)
@@ -93,7 +93,7 @@ def test_a_login_with_both_rights_is_locked_and_let_in_again(
 def test_postgresql_refuses_the_call_of_a_login_that_was_locked_before_its_commit(
     own: RunningServer, user: Callable[..., str]
 ) -> None:
-    """The gateway hears of a lock later: calls on connections that it keeps are refused before that too."""
+    """The gateway learns of a lock later: calls on its kept connections are refused even before."""
     user("add", "late", "--writer", "--password-stdin", stdin="one")
     with connected(own, "late", "one") as session, psycopg.connect(own.dsn, autocommit=True) as admin:
         put(session, 11)
@@ -131,7 +131,7 @@ def own_session(server: RunningServer, name: str, **options: str) -> psycopg.Con
 
 @pytest.mark.long
 def test_a_login_that_is_locked_while_a_client_logs_in(own: RunningServer, user: Callable[..., str]) -> None:
-    """PostgreSQL has let it in, but does not show yet whose connection it is."""
+    """PostgreSQL has accepted it, but does not show its login yet."""
     user("add", "coming", "--reader", "--password-stdin", stdin="secret")
     locked = threading.Event()
     ends: list[type[Exception]] = []

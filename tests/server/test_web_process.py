@@ -1,5 +1,4 @@
-"""The process that serves HTTP: it ends with the one that has started it, is started again, and is never
-root's."""
+"""The process that serves HTTP: it ends with its parent, is started again, and never runs as root."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""A clock that is wrong for one start of the server: no week leaves the log by it."""
+"""A wrong clock during one start of the server: no week leaves the log because of it."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -91,7 +91,7 @@ def test_a_clock_that_is_wrong_for_one_start_takes_nothing(
 
 @pytest.mark.long
 def test_weeks_that_a_clock_has_taken_come_back(temporary_directory: Path, tmp_path: Path) -> None:
-    """The operator has believed it."""
+    """The operator has confirmed it."""
     facility = tmp_path / "clocked.toml"
     facility.write_text(FACILITY)
     data = temporary_directory / "clockback"
@@ -121,7 +121,7 @@ def test_weeks_that_a_clock_has_taken_come_back(temporary_directory: Path, tmp_p
         said = ringlog("weeks", "restore", "clocked", *days, "--data", data)
         assert said.stdout == f"restored log.{week}\n"
         assert counts(server) == [(40,), (40,)]
-        # one digit less is a decision of the operator, which names weeks and rows
+        # a shorter retention needs the operator's decision; the message names weeks and rows
         facility.write_text(FACILITY)
         refused = ringlog("facility", "diff", facility, "--data", data)
         assert refused.returncode == 1

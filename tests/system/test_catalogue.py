@@ -1,4 +1,4 @@
-"""T-SQL's catalogue views and functions, as PostgreSQL's own clients see them."""
+"""T-SQL's catalogue views and functions, through PostgreSQL's own clients."""
 
 from collections.abc import Iterator
 from typing import Any, LiteralString
@@ -183,7 +183,7 @@ def test_one_sees_what_one_has_a_right_to(reader: Connection, writer: Connection
     assert [name for (name,) in rows(writer, procedures)] == ["import_sr_rf", "last_sr_rf", "put_sr_rf"]
     columns = "select name from sys.columns where object_id = sys.object_id('sr_rf') order by column_id"
     assert [name for (name,) in rows(reader, columns)] == ["seq_no", "time", "power", "arcs"]
-    # a writer asks where to go on, and no more
+    # a writer may query its position, and no more
     assert [name for (name,) in rows(writer, columns)] == ["seq_no", "time"]
     with writer.transaction():
         writer.execute("select set_config('search_path', 'log', true)")
@@ -249,7 +249,7 @@ def test_indexes_and_keys(reader: Connection) -> None:
         "select index_id, used_page_count >= 0 from sys.dm_db_partition_stats"
         " where object_id = sys.object_id('sr_rf') order by 1",
     ) == [(0, True), (2, True), (3, True)]
-    # how many rows a table has, as people asked before
+    # the number of rows of a table, by the old query
     assert (
         value(reader, "select name from sys.sysindexes where id = sys.object_id('sr_rf') and indid < 2")
         == "sr_rf"
@@ -386,7 +386,7 @@ NAMES: list[tuple[LiteralString, object]] = [
     ("sys.is_member('daq_writer')", 0),
     ("sys.is_member('nobody_knows')", None),
     ("sys.is_member('daq_reader ')", 1),
-    # null for a login that there is not (Babelfish's is_srvrolemember-vu-verify)
+    # null for an unknown login (Babelfish's is_srvrolemember-vu-verify)
     ("sys.is_srvrolemember('PUBLIC  ')", 1),
     ("sys.is_srvrolemember('public', 'nobody_knows')", None),
     ("sys.is_srvrolemember('serveradmin', 'reader')", 0),
@@ -408,7 +408,7 @@ NAMES: list[tuple[LiteralString, object]] = [
     ("sys.objectproperty(sys.object_id('sr_rf'), 'IsUserTable')", 1),
     ("sys.objectproperty(sys.object_id('get_sr_rf'), 'IsProcedure')", 1),
     ("sys.objectproperty(sys.object_id('sr_rf'), 'NoSuchProperty')", None),
-    # blanks at the end count in no comparison
+    # trailing blanks do not count in comparisons
     ("sys.objectpropertyex(sys.object_id('sr_rf'), 'BaseType  ')", "U"),
     ("sys.columnproperty(sys.object_id('sr_rf'), 'SEQ_NO', 'Precision ')", 10),
     ("sys.columnproperty(sys.object_id('sr_rf'), 'seq_no', 'AllowsNull')", 0),

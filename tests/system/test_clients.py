@@ -1,4 +1,4 @@
-"""What clients ask of the catalogue by their own means: ODBC's and DBI's functions, pymssql's bulk copy."""
+"""Catalogue queries of client libraries: ODBC's and DBI's functions, pymssql's bulk copy."""
 
 import subprocess
 from typing import Any

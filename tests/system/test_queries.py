@@ -1,4 +1,4 @@
-"""Queries on the catalogue as drivers and people write them, compiled and run on PostgreSQL."""
+"""Catalogue queries of drivers and users, compiled and run on PostgreSQL."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""System procedures with several result sets: their cursors, fetched as the gateway does it."""
+"""System procedures with several result sets: their cursors, fetched like by the gateway."""
 
 import re
 import threading
@@ -171,7 +171,7 @@ PUTS = 150
 
 @pytest.fixture
 def durable(temporary_directory: Path) -> Iterator[RunningServer]:
-    """A server whose PostgreSQL waits for the disk, as that of other tests does not.
+    """A server whose PostgreSQL waits for the disk, unlike that of other tests.
 
     It is for one test alone: a session of another test would be counted when it ends.
     """
@@ -324,7 +324,7 @@ def test_the_gateways_part_of_sp_sysmon(reader: Connection) -> None:
 
 
 def test_collations_of_a_table(reader: Connection) -> None:
-    """What SqlBulkCopy asks: it names the collation of each text, and none of other columns."""
+    """The query of SqlBulkCopy: it returns the collation of each text column, and none for others."""
     rows = reader.execute("select * from sys.sp_tablecollations_100('.[sr_rf]')").fetchall()
     assert [(row[0], row[1]) for row in rows] == [(1, "seq_no"), (2, "time"), (3, "power"), (4, "arcs")]
     assert {row[2:] for row in rows} == {(None, None)}

@@ -1,4 +1,4 @@
-"""The T-SQL of views, as their authors sent it.
+"""The T-SQL of views, as sent by their authors.
 
 SQL Server's documentation: sp_helptext (rows of up to 255 characters), sys.sql_modules, OBJECT_DEFINITION,
 sys.syscomments, INFORMATION_SCHEMA.VIEWS; ALTER VIEW. ASE, Reference Manual: sp_helptext; Tables: syscomments
@@ -28,7 +28,7 @@ as
 
 @pytest.fixture(scope="module")
 def admin(server: RunningServer) -> Iterator[psycopg.Connection]:
-    """Who has made the database `views`, with a table, and its author."""
+    """The maker of the database `views`, with a table, and its author."""
     with psycopg.connect(server.dsn, autocommit=True) as connection:
         connection.execute(
             f"create role {AUTHOR.user} login password '{AUTHOR.password}' in role daq_reader;"

@@ -1,4 +1,4 @@
-"""A schema of procedures written in T-SQL, which are compiled, made and called as the gateway does it."""
+"""A schema of procedures in T-SQL, which are compiled, made and called like by the gateway."""
 
 import json
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ class Called:
     status: int | None = None
     error: int = 0
     left: int | None = None
-    """@@rowcount, where no count and no rows say it"""
+    """@@rowcount, if neither a count nor rows show it"""
     """@@error after it"""
     outputs: dict[str, Any] = field(default_factory=dict)
     rows: list[list[Row]] = field(default_factory=list)
@@ -77,13 +77,13 @@ class Site:
             raise Refused(error) from None
 
     def refusal(self, body: str) -> Refused:
-        """Why a procedure of this body is refused; its first line is line 2 of the text."""
+        """The reason why a procedure with this body is refused; its first line is line 2 of the text."""
         with pytest.raises(Refused) as refused:
             self.compile(f"create procedure refused_one @n int as\n{body}")
         return refused.value
 
     def call(self, name: str, /, *values: Any, **named: Any) -> Called:
-        """A call as the gateway makes it; the transaction ends with it."""
+        """A call in the gateway's form; the transaction ends with it."""
         called = Called()
         cursors: list[tuple[str, str | None]] = []
 

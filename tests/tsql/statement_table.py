@@ -1,4 +1,4 @@
-"""The table of statements: T-SQL and what it gives, as plain data in statements/*.toml.
+"""The table of statements: T-SQL and its results, as plain data in statements/*.toml.
 
 Each file names the documentation its expectations are from (`source`) and has cases:
 

@@ -90,8 +90,8 @@ def test_a_column_takes_what_cast_gives(connection: Connection, source: str) -> 
     assert not wrong, "\n".join(map(str, wrong))
 
 
-# The chart of "CAST and CONVERT" (SQL Server documentation), as gateway/tsql/tests/conversions.rs has it: to
-# which columns a value is not assigned, with error 206 and 257.
+# The chart of "CAST and CONVERT" (SQL Server documentation), as in gateway/tsql/tests/conversions.rs: the
+# columns to which a value cannot be assigned, with error 206 and 257.
 NUMBERS_CLASH = ["uniqueidentifier", "date", "time", "datetime2", "xml"]
 NUMBERS = ["bit", "int", "decimal(9, 2)", "float"]
 TEXTS = ["varchar(9)", "char(9)", "nvarchar(9)"]
@@ -113,7 +113,7 @@ NOT_KNOWN_HERE = [
     *((number, "varbinary(9)") for number in NUMBERS),
     *(("varbinary(9)", target) for target in ("decimal(9, 2)", "datetime", "xml")),
 ]
-"""what SQL Server converts, or refuses with another number: 257 here"""
+"""assignments that SQL Server converts, or refuses with another number: 257 here"""
 
 
 def number_of(outcome: Any) -> int | None:
@@ -141,7 +141,7 @@ def test_a_column_refuses_what_wants_cast(connection: Connection, source: str) -
         for way, text in WAYS.items():
             run(connection, "delete #t")
             number = number_of(outcome(connection, text.format(f"cast(null as {source})")))
-            # a column may be a datetime or a datetime2: PostgreSQL does not say
+            # a column may be a datetime or a datetime2: PostgreSQL does not distinguish them
             if number != wanted and (source, way, number) not in (
                 ("datetime2", "column", 257),
                 ("datetime2", "merge", 257),

@@ -1,4 +1,4 @@
-"""What a text does as a batch it does as a procedure: rows, messages, errors, and what it leaves."""
+"""A text has the same effect as a batch and as a procedure: rows, messages, errors, and state."""
 
 from collections.abc import Iterator
 from pathlib import Path

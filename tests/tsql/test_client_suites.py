@@ -18,7 +18,7 @@ AUTHOR = Login("suite_author", "suite")
 
 @pytest.fixture(scope="module")
 def clients(server: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clients]:
-    """Clients of somebody who may create procedures in a schema of his own."""
+    """Clients of a login that may create procedures in its own schema."""
     directory = tmp_path_factory.mktemp("suites")
     with author_with_schema(server, AUTHOR, "suite"):
         yield Clients.of(server, directory / "none", directory)

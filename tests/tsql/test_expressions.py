@@ -1,4 +1,4 @@
-"""What expressions become: PostgreSQL reads it and computes what T-SQL says."""
+"""Translated expressions: PostgreSQL accepts them and computes T-SQL's results."""
 
 from contextlib import suppress
 from typing import Any

@@ -91,7 +91,7 @@ def test_a_function_gives_the_rows_of_a_query(three: Site) -> None:
         " return (select id, value * 2 as v, name from points where id > @n)"
     )
     assert rows(three, "select p.id, v from dbo.above(1) as p order by 1") == [(2, 4.0), (3, 6.0)]
-    # the parameter is the function's where a column of its rows has another name
+    # a name means the function's parameter if the columns of its rows have other names
     assert rows(three, "select count(*) as n from above(2)") == [(1,)]
     three.define("drop function above")
 

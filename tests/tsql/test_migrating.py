@@ -1,4 +1,4 @@
-"""The procedures of docs/how-to/procedures.md, made and called through real clients as the page says."""
+"""The procedures of docs/how-to/procedures.md, made and called through real clients."""
 
 import re
 import subprocess
@@ -49,7 +49,7 @@ def clients(server: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(scope="module")
 def migrated(server: RunningServer, clients: Clients) -> Iterator[list[Answer]]:
-    """What a developer at a TDS 5.0 console was answered to each example of the page."""
+    """The answers to each example of the page at a TDS 5.0 console."""
     made, *typed = examples()
     assert made.language == "sql"
     with psycopg.connect(server.dsn, autocommit=True) as admin:

@@ -83,7 +83,7 @@ def test_what_ends_the_batch_keeps_what_was_done_before_it(site: Site, points: N
 
 
 def test_one_statement_needs_no_block(site: Site) -> None:
-    """An error leaves nothing to keep and nothing to go on with."""
+    """After an error nothing is kept and nothing continues."""
     (alone,) = site.compile(
         "create procedure alone @id int as set nocount on insert points values (@id, 'b', 0)"
     )

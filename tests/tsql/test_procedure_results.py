@@ -1,4 +1,4 @@
-"""What procedures written in T-SQL send: result sets, counts, messages, the ends of statements; cursors and
+"""The answers of procedures in T-SQL: result sets, counts, messages, the ends of statements; cursors and
 temporary tables."""
 
 from procedure_site import Site

@@ -1,5 +1,5 @@
-"""Procedures written in T-SQL, as PostgreSQL runs them: compiled, made, called, and read as the gateway reads
-them, result sets by the cursors that notices name. Here: parameters, variables, control flow."""
+"""Procedures in T-SQL, run by PostgreSQL: compiled, made, called, and read like by the gateway, result sets
+by the cursors that notices name. Here: parameters, variables, control flow."""
 
 import psycopg
 import pytest

@@ -1,4 +1,4 @@
-"""Violated constraints are told in the words that programs look for.
+"""Violated constraints are reported in the words that programs search for.
 
 SQL Server: Database Engine events and errors, 515, 547, 2601, 2627.
 ASE: Error messages, 233, 546, 547, 548, 2601.
@@ -175,7 +175,7 @@ def clients(server: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.mark.parametrize("section", ["5.0", "7.4"])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_words(clients: Clients, case: tuple[str, tuple[int, str], tuple[int, str]], section: str) -> None:
-    """In a batch, in a transaction, in procedures that ask for the error and that do not, and in CATCH."""
+    """In a batch, in a transaction, in procedures with and without a check of the error, and in CATCH."""
     statement, of_sql_server, of_ase = case
     expected = of_ase if section == "5.0" else of_sql_server
     bodies = [statement, f"{statement} if @@error <> 0 print 'seen'"]

@@ -1,4 +1,4 @@
-"""T-SQL translated and run straight on PostgreSQL: many statements quickly, without variables."""
+"""T-SQL translated and run directly on PostgreSQL: many statements quickly, without variables."""
 
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -27,7 +27,7 @@ def cell(connection: psycopg.Connection[Any], expression: str, *, sybase: bool =
 
 
 def shown(value: Any) -> str:
-    """A value as the tables of statements write it."""
+    """A value in the form of the tables of statements."""
     match value:
         case None:
             return "NULL"
