@@ -149,7 +149,7 @@ def test_a_site_is_read_and_moves_in(
     assert ring == (50, ROWS - 1)
 
 
-def test_what_is_wrong_with_the_question(old: RunningServer, tmp_path: Path) -> None:
+def test_errors_of_the_request(old: RunningServer, tmp_path: Path) -> None:
     address = f"{old.host}:{old.port}"
     no_database = ringlog("adopt", f"tds://developer:develop-1@{address}", "--output", tmp_path / "a")
     assert (no_database.returncode, "names no database" in no_database.stderr) == (2, True)

@@ -233,7 +233,7 @@ def test_names_of_other_databases(text: str, here: str) -> None:
     assert (found.modules[0].text, found.left) == (here, ())
 
 
-def test_what_other_databases_have_not_is_reported() -> None:
+def test_objects_missing_in_other_databases_are_reported() -> None:
     text = (
         "create procedure p as\nselect * from lab.dbo.t\nselect * from archive.ops.t, tempdb..t\nexec lab..p"
     )

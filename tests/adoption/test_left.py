@@ -154,7 +154,7 @@ def test_names_that_only_owners_or_case_tell_apart() -> None:
         ),
     ],
 )
-def test_a_module_whose_name_another_owner_has(text: str, placed_text: str, refused: str) -> None:
+def test_a_module_with_the_name_of_another_owners(text: str, placed_text: str, refused: str) -> None:
     names = {"ops": {"t": "ops_t", "u": "u"}, "dbo": {"t": "t"}}
     module = placed(Module("procedure", "t", text, owner="ops"), names, "site")
     assert (module.name, module.text, module.refused) == ("ops_t", placed_text, refused)

@@ -47,7 +47,7 @@ def read_with(session: pymssql.Connection, number: int) -> tuple[str, ...]:
     return read(Resembling(session, number), "log").unread  # type: ignore[arg-type]
 
 
-def test_what_is_lacking_is_reported_and_the_rest_read(session: pymssql.Connection) -> None:
+def test_missing_views_are_reported_and_the_rest_is_read(session: pymssql.Connection) -> None:
     (line,) = set(read_with(session, 33557097)) - set(read_with(session, 208))
     assert line == f"left_policies: {LACKING.decode()}"
 

@@ -55,7 +55,7 @@ def test_rights_of_ase() -> None:
     ]
 
 
-def test_rights_of_a_schema_are_rights_on_what_it_has() -> None:
+def test_rights_of_a_schema_become_rights_on_its_objects() -> None:
     """sys.database_permissions: class 0: a database, 1: an object or its columns, 3: a schema."""
     rows = [
         ("ann", "CONNECT", "GRANT", 0, None, None, None, None),
@@ -78,7 +78,7 @@ def test_rights_of_a_schema_are_rights_on_what_it_has() -> None:
     ]
 
 
-def test_what_is_written_and_what_is_decided() -> None:
+def test_written_files_and_decisions() -> None:
     found = judged(
         old(
             Grant("operators", "SELECT", "magnets"),
@@ -194,7 +194,7 @@ def build(server: RunningServer, text: str) -> None:
                 cursor.execute(batch)
 
 
-def test_everybody_may_do_here_what_he_may_there(
+def test_every_login_has_the_same_rights_here_and_there(
     there: RunningServer, temporary_directory: Path, tmp_path: Path
 ) -> None:
     url = f"tds://developer:develop-1@{there.host}:{there.port}/site"

@@ -116,7 +116,7 @@ def old(temporary_directory: Path) -> Iterator[RunningServer]:
 
 
 @pytest.mark.long
-def test_tables_with_what_they_demand(old: RunningServer, temporary_directory: Path, tmp_path: Path) -> None:
+def test_tables_with_their_constraints(old: RunningServer, temporary_directory: Path, tmp_path: Path) -> None:
     words = ("adopt", f"tds://builder:build-1@{old.host}:{old.port}/plant", "--output", tmp_path)
     assert ringlog(*words).returncode in (0, 1)
     with serving(temporary_directory / "plant_moved") as new:

@@ -48,7 +48,7 @@ def test_a_text_that_cannot_be_read_is_reported(charset: str, value: bytes) -> N
         reading(column("name", "char", 4), charset, True).value(value)
 
 
-def test_a_column_s_own_code_page_and_what_needs_none() -> None:
+def test_a_column_s_own_code_page_and_types_without_one() -> None:
     assert reading(column("a", "varchar", -1, "932"), "", False).codec == "sjis"
     assert reading(column("a", "varchar", -1, "932"), "", False).expression == "convert(varbinary(max), a)"
     for unicode in (column("a", "nvarchar", 8), column("a", "varchar", 8, "65001"), column("a", "int")):

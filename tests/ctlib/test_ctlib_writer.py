@@ -233,7 +233,7 @@ def test_a_row_that_is_refused_is_counted(program: Path, place: Place) -> None:
         (("none", "5", "current"), "error 2812"),
     ],
 )
-def test_what_will_never_be_right_is_given_up(
+def test_calls_that_can_never_succeed_are_given_up(
     program: Path, place: Place, arguments: tuple[str, ...], error: str
 ) -> None:
     done = put(program, place, *arguments)

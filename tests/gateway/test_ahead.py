@@ -67,7 +67,7 @@ def test_an_error_is_that_of_its_own_query(clients: Clients, version: str) -> No
 
 
 @VERSIONS
-def test_what_a_statement_between_changes_is_seen(clients: Clients, version: str) -> None:
+def test_changes_of_a_statement_between_are_seen(clients: Clients, version: str) -> None:
     count = "select count(*) from ahead..numbers where n > 5000\n"
     with clients.ct(clients.server.reader, version) as client:
         changed = f"{count}{count}insert ahead..numbers values (6000)\n{count}{count}"
@@ -78,7 +78,7 @@ def test_what_a_statement_between_changes_is_seen(clients: Clients, version: str
 
 
 @VERSIONS
-def test_what_one_query_leaves_is_there_for_the_next(clients: Clients, version: str) -> None:
+def test_state_of_one_query_exists_for_the_next(clients: Clients, version: str) -> None:
     two = "select n from ahead..numbers where n in (1, 2)\n"
     with clients.ct(clients.server.reader, version) as client:
         assert answers(client, f"{two} select @@rowcount {select(9)} select @@rowcount")[0][2:] == [

@@ -158,7 +158,7 @@ def ends(answer: bytes) -> list[tuple[int, int, int]]:
     return [struct.unpack_from("<HHQ", answer, at + 1) for at in range(0, len(answer), 13)]
 
 
-def test_every_statement_has_an_end_that_says_what_it_was(server: RunningServer) -> None:
+def test_the_end_of_every_statement_has_its_command(server: RunningServer) -> None:
     """mssql-jdbc's StreamDone has the numbers."""
     with RawClient(server.host, server.port) as client:
         client.log_in7(server.reader)
@@ -411,7 +411,7 @@ def test_columns_are_described_as_declared(clients: Clients, server: RunningServ
         assert client.language(text).types == [6, 14, 15, 12, 13]
 
 
-def test_quotes_and_nulls_of_who_is_no_odbc(server: RunningServer) -> None:
+def test_quotes_and_nulls_of_clients_other_than_odbc(server: RunningServer) -> None:
     """MS-TDS 2.2.6.4, fODBC: without it QUOTED_IDENTIFIER and ANSI_NULLS are off, as for DB-Library."""
     for odbc, expected in ((True, b"\xaa"), (False, b"\xd1\x01\x00x")):
         with RawClient(server.host, server.port) as client:

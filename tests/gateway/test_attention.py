@@ -72,7 +72,7 @@ def test_a_cancel_never_hits_the_next_statement(clients: Clients, version: str) 
 
 
 @VERSIONS
-def test_what_follows_in_the_batch_does_not_run(clients: Clients, admin: Admin, version: str) -> None:
+def test_later_statements_of_the_batch_do_not_run(clients: Clients, admin: Admin, version: str) -> None:
     admin.execute("truncate gateway_test.journal")
     sleep = "select pg_sleep(1000)"
     # longer than a call may run in a group before group commit starts it again alone

@@ -68,7 +68,7 @@ def test_tokens_of_ase(server: RunningServer, raw: RawClient) -> None:
 
 
 @pytest.mark.parametrize("section", ["5.0", "7.4"])
-def test_rows_and_what_has_no_key(clients: Clients, section: str) -> None:
+def test_rows_and_tables_without_a_key(clients: Clients, section: str) -> None:
     with clients.ct(clients.server.reader, section) as client:
         client.language(TABLE)
         assert client.language("select b, n, Id from #t where Id = 1 for browse").rows == [["x", "5", "1"]]

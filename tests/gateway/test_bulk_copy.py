@@ -192,7 +192,7 @@ def test_an_error_amid_many_rows_is_sent_at_their_end(server: RunningServer, adm
         ("insert bulk", 102),
     ],
 )
-def test_what_may_not_be_copied_into(server: RunningServer, text: str, number: int) -> None:
+def test_targets_without_bulk_copy(server: RunningServer, text: str, number: int) -> None:
     with Copying(server, server.writer) as copying:
         assert words(copying.batch(text)).startswith(f"{number}: ")
         assert copying.copy(row(1)) == (1, "")
@@ -570,7 +570,7 @@ def test_columns_are_described_as_declared(server: RunningServer) -> None:
             assert token + struct.pack("<H", size) + collation in reply
 
 
-def test_what_is_said_of_columns_beside_their_types(server: RunningServer) -> None:
+def test_properties_of_columns_besides_their_types(server: RunningServer) -> None:
     """MS-TDS 2.2.7.4, flags: fNullable 1, usUpdateable 8 (unknown: a column of a table;
     mssql-jdbc copies no read-only column in bulk), fIdentity 16, fComputed 32."""
     with Copying(server, server.writer) as copying:

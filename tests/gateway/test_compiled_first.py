@@ -58,7 +58,7 @@ def test_a_dynamic_statement_is_one_too(clients: Clients) -> None:
         assert client.language("select count(*) from #t").rows == [["0"]]
 
 
-def test_sql_server_runs_what_stands_before(clients: Clients) -> None:
+def test_sql_server_runs_the_statements_before(clients: Clients) -> None:
     with clients.ct(clients.server.reader, "7.4") as client:
         client.language("create table #t (a int)")
         assert [error.number for error in client.language(MISSING).errors] == [208]
@@ -116,7 +116,7 @@ def test_no_catch_of_the_batch_gets_it(clients: Clients, section: str) -> None:
 
 
 @BOTH
-def test_what_a_batch_makes_or_changes_is_looked_at_when_it_is_there(clients: Clients, section: str) -> None:
+def test_objects_made_or_changed_by_a_batch_are_resolved_later(clients: Clients, section: str) -> None:
     with clients.ct(clients.server.reader, section) as client:
         client.language("create table #t (a int)")
         answer = client.language(

@@ -129,7 +129,7 @@ def test_every_acknowledged_row_survives_kill_9(
 
 
 @pytest.mark.long
-def test_a_stop_waits_for_what_runs(data: Path, ct_program: Path, tmp_path: Path) -> None:
+def test_a_stop_waits_for_running_calls(data: Path, ct_program: Path, tmp_path: Path) -> None:
     with serving(data, facility=None) as server:
         with psycopg.connect(server.dsn, autocommit=True) as admin:
             admin.execute(FUNCTIONS.read_bytes())
@@ -164,7 +164,7 @@ def test_a_stop_waits_for_what_runs(data: Path, ct_program: Path, tmp_path: Path
 
 
 @pytest.mark.long
-def test_a_stop_ends_what_runs_long(data: Path, ct_program: Path, tmp_path: Path) -> None:
+def test_a_stop_ends_long_statements(data: Path, ct_program: Path, tmp_path: Path) -> None:
     with serving(data, facility=None) as server:
         clients = Clients.of(server, ct_program, tmp_path)
         with clients.ct(server.reader) as running:

@@ -34,7 +34,7 @@ def described(client: RawClient, text: str) -> list[tuple[int, int]]:
 ALL = [(INT, 4), (INT, 8), (FLOAT, 8), (DATETIME, 8), (MONEY, 8), (0x6C, 6), (TEXT, 255), (BYTES, 9)]
 
 
-def test_what_a_placeholder_fills_has_the_type_of_the_column(client: RawClient) -> None:
+def test_a_placeholder_has_the_type_of_its_column(client: RawClient) -> None:
     """As in ASE: go-ase sends values in the described type, an int64 described as a varchar as raw bytes."""
     assert described(client, "insert #given values (?, ?, ?, ?, ?, ?, ?, ?)") == ALL
     # by the named columns, whatever else the text has
@@ -57,7 +57,7 @@ def test_values_of_the_types_that_are_described(client: RawClient) -> None:
     assert row == [[-7, 1 << 40, 0.1, str(Decimal("-1234.567"))]]
 
 
-def test_ct_library_converts_texts_itself_and_is_told_none(clients: Clients) -> None:
+def test_ct_library_converts_texts_itself_and_gets_no_types(clients: Clients) -> None:
     """DBD::Sybase makes numbers of its texts by atoi and atof (dbdimp.c, _dbd_rebind_ph): abc would be 0."""
     with clients.ct(clients.server.reader) as client:
         assert client.language("create table #given (i int, f float, n numeric(12,3))").errors == []

@@ -211,7 +211,7 @@ def test_a_database_with_a_nul_does_not_exist(server: RunningServer) -> None:
         assert "Cannot open database".encode("utf-16-le") in client.receive()
 
 
-def test_who_says_nothing_is_dropped(half_open: list[socket.socket], half_open_since: float) -> None:
+def test_silent_clients_are_dropped(half_open: list[socket.socket], half_open_since: float) -> None:
     """Connections opened before the first of these tests, which never came to a login."""
     for connection in half_open:
         connection.settimeout(max(0.1, half_open_since + 100 - time.monotonic()))

@@ -213,7 +213,7 @@ def test_a_mismatch_of_transactions_is_reported(make: Make, points: None, site: 
     assert stored(site) == [2]
 
 
-def test_what_an_error_ends(make: Make, points: None, ct: CtClient) -> None:
+def test_the_unit_that_an_error_ends(make: Make, points: None, ct: CtClient) -> None:
     """Without RETURN the status of a procedure with errors is 10 less their worst severity (SQL Server 6.5,
     "Return Status Values"; ASE Reference Manual, "return"). An error that ends it does not end the batch.
     233 is ASE's number of a null that a column does not take."""
@@ -315,7 +315,7 @@ def test_it_runs_in_its_own_database(make: Make, points: None, clients: Clients,
         assert results(cursor, text) == [[("interpreted",)], [("interpreted",)], [(0,)], [("log",)]]
 
 
-def test_what_calls_one_is_run_as_one(
+def test_a_caller_of_one_is_run_by_the_gateway(
     make: Make, points: None, author: pymssql.Connection, site: Admin
 ) -> None:
     """Whichever was made first; and when it is PL/pgSQL again, so are its callers."""
@@ -338,7 +338,7 @@ def test_what_calls_one_is_run_as_one(
         site.execute("call interpreted.not_yet(null)")
 
 
-def test_what_calls_a_procedure_of_the_system_is_run_as_one(
+def test_a_caller_of_a_system_procedure_is_run_by_the_gateway(
     make: Make, points: None, author: pymssql.Connection
 ) -> None:
     """sp_spaceused, Microsoft: "name" and "rows" come first; sp_getapplock returns 0 when it is granted."""
@@ -414,7 +414,7 @@ def test_a_transaction_of_its_definition(make: Make, author: pymssql.Connection)
         assert errors_of(raised.value).number == 2812
 
 
-def test_a_cancel_leaves_it_and_what_it_has_made(make: Make, ct: CtClient) -> None:
+def test_a_cancel_leaves_it_and_its_objects(make: Make, ct: CtClient) -> None:
     make(
         "create procedure waits as create table #left_over (a int) exec ('waitfor delay ''00:00:30''')",
         sybase=True,
@@ -425,7 +425,7 @@ def test_a_cancel_leaves_it_and_what_it_has_made(make: Make, ct: CtClient) -> No
     assert ct.language("exec interpreted..waits2").error.number == 2812
 
 
-def test_what_postgresql_has_no_words_for(make: Make, points: None, site: Admin, ct: CtClient) -> None:
+def test_texts_that_postgresql_cannot_express(make: Make, points: None, site: Admin, ct: CtClient) -> None:
     """goto, fetch without into, waitfor time, @@spid, rows inside a transaction that is rolled back."""
     make(
         """create procedure various as

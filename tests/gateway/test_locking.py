@@ -52,7 +52,7 @@ SUM = "select sum(n) from shared_by_two"
 
 
 @pytest.mark.parametrize("level", ["repeatable read", "serializable"])
-def test_what_was_read_is_read_again(one: pymssql.Cursor, other: pymssql.Cursor, level: str) -> None:
+def test_reads_are_repeated(one: pymssql.Cursor, other: pymssql.Cursor, level: str) -> None:
     one.execute(f"set transaction isolation level {level} begin transaction")
     assert value(one, SUM) == 30
     other.execute("update shared_by_two set n = 11 where id = 1")
@@ -95,7 +95,7 @@ def test_levels(one: pymssql.Cursor) -> None:
     one.execute("rollback")
 
 
-def test_a_lock_is_waited_for_as_long_as_is_said(one: pymssql.Cursor, other: pymssql.Cursor) -> None:
+def test_a_lock_timeout_is_kept(one: pymssql.Cursor, other: pymssql.Cursor) -> None:
     one.execute("begin transaction update shared_by_two set n = 1 where id = 1")
     assert value(other, "select @@lock_timeout") == -1
     for timeout in (0, 20):
@@ -112,7 +112,7 @@ def test_a_lock_is_waited_for_as_long_as_is_said(one: pymssql.Cursor, other: pym
     assert (value(other, "select @@lock_timeout"), value(other, SUM)) == (-1, 22)
 
 
-def test_hints_lock_what_is_read(one: pymssql.Cursor, other: pymssql.Cursor) -> None:
+def test_hints_lock_read_rows(one: pymssql.Cursor, other: pymssql.Cursor) -> None:
     """SQL Server, "Table hints": UPDLOCK until the transaction ends; NOWAIT, READPAST; HOLDLOCK."""
     read = "select n from shared_by_two with (updlock{}) where id = {}"
     one.execute("begin transaction")

@@ -49,7 +49,7 @@ def test_packet_sizes(clients: Clients, version: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [512, 4096, 32767])
-def test_the_packet_size_is_told_even_if_it_is_the_one_asked_for(server: RunningServer, size: int) -> None:
+def test_the_packet_size_is_sent_even_if_it_is_the_requested_one(server: RunningServer, size: int) -> None:
     """As SQL Server does (MS-TDS, 4.2 "Login Response": ENVCHANGE of type 4): mssql-python counts on it."""
     with RawClient(server.host, server.port) as client:
         reply = client.log_in7(server.reader, packet_size=size)
@@ -201,7 +201,7 @@ def test_connections_to_postgresql_end_with_the_clients(
     wait_until(lambda: admin.execute(count, [own_login.user]).fetchone() == (0,))
 
 
-def test_no_password_is_in_what_the_server_writes(clients: Clients, server: RunningServer) -> None:
+def test_no_password_is_in_files_or_logs_of_the_server(clients: Clients, server: RunningServer) -> None:
     clients.ct_login(Login("reader", "a-wrong-one-9371"))
     clients.ct_login(Login("reader", "a-wrong-one-9371"), "7.4")
     logs = (server.data / "postgresql-18" / "log").iterdir()

@@ -127,7 +127,7 @@ CAPTURES = sorted((Path(__file__).parent / "captures").glob("*.bin"))
 
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.stem)
-def test_what_passes_is_the_same_byte_for_byte(capture: Path, tmp_path: Path) -> None:
+def test_bytes_pass_unchanged(capture: Path, tmp_path: Path) -> None:
     """Captured bytes of real clients arrive at the old server unchanged, and its answers at the client."""
     sent = capture.read_bytes()
     said = b"".join(bytes([4, number % 2, 1, 0, 0, 0, number, 0]) + bytes(248) for number in range(200))

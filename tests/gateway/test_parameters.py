@@ -132,7 +132,7 @@ def test_text_at_a_console(parameter_clients: Clients, administrator: psycopg.Co
     assert answer.rows[-3:] == [["b1", "1.5", "NULL"], ["b2", "2", "NULL"], ["b3", "NULL", "NULL"]]
 
 
-def test_set_points_beside_what_was_measured(
+def test_set_points_beside_measured_values(
     parameter_server: RunningServer, parameter_clients: Clients, administrator: psycopg.Connection
 ) -> None:
     with parameter_clients.pymssql(EVERYTHING) as operator, operator.cursor() as cursor:

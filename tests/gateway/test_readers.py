@@ -65,7 +65,7 @@ def nice_of(pid: int) -> int:
     return os.getpriority(os.PRIO_PROCESS, pid)
 
 
-def test_what_commits_goes_first_and_readers_do_not(
+def test_committing_threads_go_first_and_readers_do_not(
     server: RunningServer, clients: Clients, admin: Admin
 ) -> None:
     shown = ringlog("status", "--data", server.data).stdout

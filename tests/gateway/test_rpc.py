@@ -212,7 +212,7 @@ def test_outputs_of_a_group(clients: Clients, version: str) -> None:
 
 
 @BOTH
-def test_an_output_that_does_not_fit_what_the_client_declared(clients: Clients, version: str) -> None:
+def test_an_output_longer_than_the_clients_declaration(clients: Clients, version: str) -> None:
     with clients.ct(clients.server.reader, version) as client:
         answer = client.call(
             "echo", [Param("bigint", "300", "@a_bigint"), Param("tinyint", None, "@an_int", out=True)]
@@ -474,7 +474,7 @@ REFUSED = {
 
 @BOTH
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused(clients: Clients, nothing_written: Unchanged, version: str, case: str) -> None:
+def test_refusals(clients: Clients, nothing_written: Unchanged, version: str, case: str) -> None:
     (name, params), number, severity, words = REFUSED[case]
     with clients.ct(clients.server.writer, version) as client:
         if number == 2601:
@@ -489,7 +489,7 @@ def test_what_is_refused(clients: Clients, nothing_written: Unchanged, version: 
         assert client.call("last_sr_rf").statuses == [0], "the connection goes on"
 
 
-def test_what_is_refused_raises_in_pymssql(clients: Clients, nothing_written: Unchanged) -> None:
+def test_refusals_raise_in_pymssql(clients: Clients, nothing_written: Unchanged) -> None:
     at = datetime(2024, 1, 1)
     cases: list[tuple[str, tuple[Any, ...], int, int]] = [
         ("put_nothing", (), 2812, 16),
@@ -530,7 +530,7 @@ def test_a_writer_may_not_get(clients: Clients, version: str) -> None:
 
 
 @BOTH
-def test_what_nobody_may_call(clients: Clients, version: str) -> None:
+def test_procedures_forbidden_to_all(clients: Clients, version: str) -> None:
     with clients.ct(clients.server.writer, version) as client:
         assert client.call("forbidden").error[:2] == (229, 14)
 

@@ -229,7 +229,7 @@ def test_rows_that_a_cursor_inserts_are_its_last(changed: Run) -> None:
     assert fetched(changed, cursor, FIRST, rows=9) == ([2, 5, 9], 0, 1, 3)
 
 
-def test_what_others_change_is_seen_and_not_overwritten(changed: Run) -> None:
+def test_changes_of_others_are_seen_and_not_overwritten(changed: Run) -> None:
     _, (_, cursor, *_) = opened(changed, "select id, v from #u", KEYSET, OPTIMISTIC)
     fetch = f"exec sp_cursorfetch {cursor}, {FIRST}, 0, 3"
     changed(fetch)
@@ -312,12 +312,12 @@ def test_refusals(run: Run, text: str, number: int) -> None:
     assert errors_of(error.value).number == number
 
 
-def test_what_is_no_cursor_runs_at_once_where_that_is_allowed(run: Run) -> None:
+def test_statements_without_a_cursor_run_at_once_if_allowed(run: Run) -> None:
     results, (_, cursor, *_) = opened(run, "select 1 select 2", FORWARD_ONLY, READ_ONLY | ALLOW_DIRECT)
     assert (results, cursor) == ([[(1,)], [(2,)]], 0)
 
 
-def test_all_outputs_of_what_is_no_cursor_come_back(server: RunningServer) -> None:
+def test_all_outputs_without_a_cursor_are_returned(server: RunningServer) -> None:
     """mssql-jdbc reads the cursor and the number of rows "even if SQL Server does not cursorize the
     statement" (SQLServerStatement, StmtExecOutParamHandler)."""
 
@@ -427,7 +427,7 @@ def test_a_cursor_of_ct_library_on_a_dynamic_statement(client: RawClient) -> Non
     assert [error.number for error in client.ask(raw_tds.open_cursor("d", order)).errors] == [201]
 
 
-def test_what_a_cursor_of_ct_library_refuses(client: RawClient) -> None:
+def test_refusals_of_ct_library_cursors(client: RawClient) -> None:
     order = client.order
 
     def errors(request: bytes) -> list[int]:

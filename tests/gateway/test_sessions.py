@@ -300,12 +300,12 @@ def test_too_many_logins_under_way(server: RunningServer) -> None:
         assert not has_ended(others[0])
 
 
-def test_what_is_refused_is_logged_without_secrets(server: RunningServer) -> None:
+def test_refusals_are_logged_without_secrets(server: RunningServer) -> None:
     written = Path(server.data.with_name("served.stderr")).read_text()
     assert "wrong" not in written
 
 
-def test_what_a_text_sets_holds_to_its_end(clients: Clients) -> None:
+def test_settings_of_a_text_hold_to_its_end(clients: Clients) -> None:
     with clients.pymssql(PLAIN) as connection:
         cursor = connection.cursor()
         limited = "set fmtonly on set rowcount 1"
@@ -321,7 +321,7 @@ def test_what_a_text_sets_holds_to_its_end(clients: Clients) -> None:
 
 
 @pytest.mark.parametrize("version", ["7.1", "7.4"])
-def test_rowcount_limits_what_later_batches_change(clients: Clients, version: str) -> None:
+def test_rowcount_limits_changes_of_later_batches(clients: Clients, version: str) -> None:
     """SET ROWCOUNT (SQL Server): in effect until it is set otherwise."""
     with (
         clients.pymssql(clients.server.reader, version=version) as connection,

@@ -262,7 +262,7 @@ def test_bulk_copy(clients: Clients, admin: Admin) -> None:
         "create event trigger e on ddl_command_start execute function recording.trap()",
     ],
 )
-def test_a_site_attaches_nothing_to_what_is_ringlogs(admin: Admin, site: None, statement: str) -> None:
+def test_a_site_attaches_nothing_to_ringlogs_objects(admin: Admin, site: None, statement: str) -> None:
     """So nothing of a site runs inside ringlog's own procedures."""
     admin.execute(f"grant daq_writer, daq_reader, parameter_writer to {OWNER}; set role {OWNER}".encode())
     try:

@@ -297,7 +297,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_what_is_not_understood_is_named(clients: Clients, nothing_written: Unchanged, text: str) -> None:
+def test_unsupported_constructs_are_named(clients: Clients, nothing_written: Unchanged, text: str) -> None:
     with clients.ct(clients.server.writer) as client:
         with nothing_written():
             answer = client.language(text)

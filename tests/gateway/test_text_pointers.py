@@ -105,7 +105,7 @@ def test_it_is_part_of_the_transaction(server: RunningServer) -> None:
         assert client.language("select a from #t").rows == [["third"]]
 
 
-def test_what_is_given_up_writes_nothing(server: RunningServer) -> None:
+def test_an_abandoned_request_writes_nothing(server: RunningServer) -> None:
     with with_table(server) as client:
         ((pointer, timestamp),) = client.language("select a from #t").pointers
         # less than announced

@@ -177,7 +177,7 @@ def overheard(server: RunningServer) -> Iterator[tuple[int, bytearray]]:
 
 
 @pytest.mark.parametrize(("wish", "hides_rows"), [("request", False), ("require", True)])
-def test_what_can_be_overheard(offering: RunningServer, wish: str, hides_rows: bool) -> None:
+def test_bytes_that_can_be_overheard(offering: RunningServer, wish: str, hides_rows: bool) -> None:
     """A client that does not require encryption gets only its login encrypted."""
     password = offering.reader.password.encode("utf-16-le")
     scrambled = bytes(((byte << 4 | byte >> 4) & 0xFF) ^ 0xA5 for byte in password)
@@ -398,7 +398,9 @@ def test_a_key_is_for_its_owner_and_never_overwritten(certificate: Path) -> None
         (["--tls-cert", "{certificate}", "--tls-key", "/nowhere.key"], "/nowhere.key"),
     ],
 )
-def test_half_of_what_tls_wants(tmp_path: Path, certificate: Path, options: list[str], words: str) -> None:
+def test_half_of_the_options_of_tls(
+    tmp_path: Path, certificate: Path, options: list[str], words: str
+) -> None:
     filled = [option.format(certificate=certificate) for option in options]
     refused = ringlog("serve", "--data", tmp_path / "data", *filled)
     assert refused.returncode == 2

@@ -288,7 +288,7 @@ def test_transaction_requests(server: RunningServer, admin: Admin) -> None:
         assert struct.unpack("<i", client.receive()[3:7]) == (3902,)
 
 
-def test_a_commit_that_fails_is_not_said_to_have_committed(server: RunningServer, admin: Admin) -> None:
+def test_a_failing_commit_is_not_reported_as_committed(server: RunningServer, admin: Admin) -> None:
     """A constraint that is checked at the end of the transaction."""
     admin.execute(
         "create table gateway_test.child (parent int references gateway_test.journal (id) "
@@ -359,7 +359,7 @@ def test_only_statements_on_tables_begin_a_transaction(clients: Clients, version
 
 
 @VERSIONS
-def test_a_reader_who_is_idle_locks_nothing(clients: Clients, admin: Admin, version: str) -> None:
+def test_an_idle_reader_locks_nothing(clients: Clients, admin: Admin, version: str) -> None:
     admin.execute(
         "create table public.read_by_many (a int); grant select on public.read_by_many to daq_reader"
     )

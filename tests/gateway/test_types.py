@@ -393,7 +393,7 @@ def test_numbers_that_no_client_type_holds_are_refused_by_name(server: RunningSe
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
-def test_what_is_no_number_is_no_decimal(clients: Clients, number: str) -> None:
+def test_nan_and_infinities_are_not_decimals(clients: Clients, number: str) -> None:
     """PostgreSQL's numeric has NaN, and no client could read the table then."""
     given = [Param("float", number)]
     with clients.ct(PLAIN) as client:

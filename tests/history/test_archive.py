@@ -247,7 +247,7 @@ def test_a_full_disk(
 
 
 @pytest.mark.usefixtures("archived")
-def test_an_archive_whose_disk_is_away_is_not_begun_anew(
+def test_an_archive_on_a_missing_disk_is_not_started_again(
     engine: sa.Engine, conninfo: str, folder: Path, table: psycopg.Connection
 ) -> None:
     folder.rename(folder.with_name("away"))
@@ -604,7 +604,7 @@ def test_verification(engine: sa.Engine, conninfo: str, folder: Path, table: psy
     assert any("2026w12.parquet is not the file that was written" in each for each in problems)
 
 
-def test_rows_of_a_ring_whose_week_is_cold_are_not_missed(
+def test_rows_of_a_ring_from_archived_weeks_are_not_missed(
     engine: sa.Engine, conninfo: str, table: psycopg.Connection
 ) -> None:
     put(table, BEGIN + timedelta(days=10), 1.0, seq_no=3)
@@ -641,7 +641,7 @@ def test_verification_where_postgresql_asks_for_a_password(
     assert "2026w12.parquet is not the file that was written" in verified.stdout
 
 
-def test_a_file_that_is_not_what_was_written_drops_nothing(
+def test_a_file_that_differs_drops_nothing(
     engine: sa.Engine, conninfo: str, table: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = in_log(table)

@@ -181,7 +181,7 @@ def compared(rows: list[tuple[object, ...]]) -> str:
         ("select * from archive.every_type limit 1 for update", "cannot be locked"),
     ],
 )
-def test_what_it_does_not_do(sql: psycopg.Connection, query: str, words: str) -> None:
+def test_unsupported_requests(sql: psycopg.Connection, query: str, words: str) -> None:
     with pytest.raises(errors.FeatureNotSupported, match=words):
         sql.execute(query.encode())
     # and continues

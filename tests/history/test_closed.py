@@ -241,7 +241,7 @@ class Log:
 @pytest.mark.parametrize(
     ("seed", "rounds"), [(1, 1), *(pytest.param(seed, 2, marks=pytest.mark.long) for seed in range(2, 6))]
 )
-def test_whatever_happens_columns_give_what_the_rows_are(
+def test_columns_agree_with_the_rows_whatever_happens(
     engine: sa.Engine, conninfo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, rounds: int
 ) -> None:
     monkeypatch.setattr(packing_of, "BLOCK", 8)
@@ -280,7 +280,7 @@ def test_whatever_happens_columns_give_what_the_rows_are(
     assert sum(given) > 50 * rounds, done
 
 
-def test_who_may_not_read_the_log_reads_no_columns(engine: sa.Engine, conninfo: str, tmp_path: Path) -> None:
+def test_logins_without_the_log_read_no_columns(engine: sa.Engine, conninfo: str, tmp_path: Path) -> None:
     with Log(engine, conninfo, tmp_path / "archive", 1) as log:
         log.put(5)
         log.maintain()

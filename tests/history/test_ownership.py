@@ -107,7 +107,7 @@ def site(request: pytest.FixtureRequest, database_url: sa.URL, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_who_looks_while_a_round_claims_the_folder_finds_it_ours(
+def test_a_check_while_a_round_claims_the_folder_succeeds(
     site: Site, monkeypatch: pytest.MonkeyPatch, before: bool
 ) -> None:
     """`ringlog archive status` and `ringlog doctor` may run at any moment."""
@@ -267,7 +267,7 @@ def test_a_restored_database(site: Site, copied_databases: Databases) -> None:
         assert "put back magnets/2026w10-2.parquet" not in site.adopt()
 
 
-def test_adopting_sets_aside_what_is_not_known(site: Site, copied_databases: Databases) -> None:
+def test_adopting_sets_unknown_files_aside(site: Site, copied_databases: Databases) -> None:
     """Files that tools would read in addition to the manifest's; the other database still reads them."""
     assert site.url.database is not None
     with copied_databases(site.url.database) as url:

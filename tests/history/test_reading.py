@@ -255,7 +255,7 @@ def test_a_batch_is_small_however_many_rows_there_are(every_type: psycopg.Connec
     assert max(sizes) < 16 << 20
 
 
-def test_postgresql_decides_who_may_read(every_type: psycopg.Connection, conninfo: str) -> None:
+def test_postgresql_decides_about_rights_to_read(every_type: psycopg.Connection, conninfo: str) -> None:
     every_type.execute("create role stranger login password 'strange'")
     stranger = make_conninfo(conninfo, host="127.0.0.1", user="stranger", password="strange")
     try:
@@ -269,7 +269,7 @@ def test_postgresql_decides_who_may_read(every_type: psycopg.Connection, conninf
 @pytest.mark.parametrize(
     ("table", "columns", "sqlstate"), [("nothing", [], "42P01"), ("every_type", ["b"], "42703")]
 )
-def test_what_is_not_there_is_refused(
+def test_missing_objects_are_refused(
     every_type: psycopg.Connection, conninfo: str, table: str, columns: list[str], sqlstate: str
 ) -> None:
     with pytest.raises(ReadError) as refused:

@@ -166,7 +166,7 @@ def agree(connection: psycopg.Connection, levels: tuple[int, ...]) -> None:
                         assert one == other, (level, column, here, there)
 
 
-def test_summaries_are_what_the_rows_come_to(magnets: psycopg.Connection, conninfo: str) -> None:
+def test_summaries_agree_with_the_rows(magnets: psycopg.Connection, conninfo: str) -> None:
     assert summarise(conninfo, NOW) == {"magnets": 11_000}
     agree(magnets, (10, 60, 600, 3600, 86_400))
     assert summarise(conninfo, NOW) == {}

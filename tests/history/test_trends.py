@@ -215,7 +215,7 @@ def test_many_trends(magnets: psycopg.Connection) -> None:
     assert len(found) == 2
 
 
-def test_what_a_time_comes_to(magnets: psycopg.Connection) -> None:
+def test_the_meaning_of_a_time(magnets: psycopg.Connection) -> None:
     """By PostgreSQL's own aggregates over the rows."""
     query = """
         with number as (
@@ -304,7 +304,7 @@ def test_every_so_often(magnets: psycopg.Connection) -> None:
         ("get_signal('magnet/on', now(), every => 0)", errors.InvalidParameterValue),
     ],
 )
-def test_what_is_refused(magnets: psycopg.Connection, call: str, error: type[Exception]) -> None:
+def test_refusals(magnets: psycopg.Connection, call: str, error: type[Exception]) -> None:
     with pytest.raises(error):
         magnets.execute(f"select * from ringlog.{call}")
 

@@ -219,7 +219,7 @@ def test_a_trend_is_of_summaries_and_of_the_newest_rows(scope: Scope) -> None:
     agree(scope, BEGIN - (BEGIN - EPOCH) % timedelta(minutes=30), LAST)
 
 
-def test_what_comes_late_and_again(scope: Scope) -> None:
+def test_late_and_repeated_rows(scope: Scope) -> None:
     summarise(scope.conninfo, MADE, enough=1)
     late = BEGIN + timedelta(hours=7, microseconds=1)
     scope.put(late, trace=np.array([1e6, -1e6, math.nan]), counts=np.arange(3), bits=np.ones(4, bool))
@@ -232,7 +232,7 @@ def test_what_comes_late_and_again(scope: Scope) -> None:
     assert scope.connection.execute(marks).fetchone() == (0,)
 
 
-def test_infinities_and_what_has_no_square(scope: Scope) -> None:
+def test_infinities_and_values_without_a_square(scope: Scope) -> None:
     """As scalars: an infinity is a number, and the sum of both infinities, NaN, is none."""
     begin = BEGIN - timedelta(days=3)
     begin -= (begin - EPOCH) % timedelta(hours=1)
@@ -331,7 +331,7 @@ def test_a_signal_of_such_a_name_is_that_signal(scope: Scope, engine: sa.Engine,
         scope.waveform_trend("scope/trace", FIRST, end)
 
 
-def test_what_is_refused(scope: Scope) -> None:
+def test_refusals(scope: Scope) -> None:
     for call, error, words in (
         ("get_trend('scope/trace')", errors.DatatypeMismatch, "is a waveform"),
         ("get_trend('scope/gain.rms')", errors.UndefinedObject, "there is no signal"),

@@ -69,7 +69,7 @@ SPANS = [
 VALUES = {"m/current": "current", "m/later": "later", "m/trace.max": "trace[cardinality(trace)]"}
 
 
-def test_statistics_are_what_the_rows_come_to(magnets: psycopg.Connection) -> None:
+def test_statistics_agree_with_the_rows(magnets: psycopg.Connection) -> None:
     """By PostgreSQL's own aggregates."""
     for begin, end in SPANS:
         for signal, value in VALUES.items():
@@ -83,7 +83,7 @@ def test_statistics_are_what_the_rows_come_to(magnets: psycopg.Connection) -> No
             assert magnets.execute(found, [signal, begin, end]).fetchall() == expected, (signal, begin, end)
 
 
-def test_trends_are_what_the_rows_come_to(magnets: psycopg.Connection) -> None:
+def test_trends_agree_with_the_rows(magnets: psycopg.Connection) -> None:
     for begin, end in SPANS:
         for points in (1, 2, 30, 200, 1000):
             assert_trends(magnets, begin, end, points)

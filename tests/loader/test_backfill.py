@@ -269,7 +269,7 @@ def test_a_wrong_row_ends_the_import_after_those_before(
         (["--url", "tds://writer@127.0.0.1:5000"], "--backfill connects to PostgreSQL directly"),
     ],
 )
-def test_what_cannot_be_done_is_said(tmp_path: Path, options: list[str], words: str) -> None:
+def test_impossible_requests_are_reported(tmp_path: Path, options: list[str], words: str) -> None:
     (tmp_path / "magnet.parquet").touch()
     (tmp_path / "stranger.parquet").touch()
     command = ["load", "--backfill", "--facility", FACILITY, "--url", "postgresql://a@127.0.0.1:1/b"]

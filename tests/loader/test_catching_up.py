@@ -163,7 +163,7 @@ def test_live_rows_overtake_the_backlog(site: Site) -> None:
     assert len(site.log(begin, begin + timedelta(hours=3))) == 1508
 
 
-def test_a_row_whose_place_is_taken_goes_to_the_next(
+def test_a_row_with_an_occupied_place_gets_the_next(
     quick_server: RunningServer, address: Address, facility: Facility, tmp_path: Path
 ) -> None:
     """A clock that was set back by the duration of one round of the ring."""

@@ -303,7 +303,7 @@ def test_readers_may_not_claim_and_nobody_writes_the_claims(quick_server: Runnin
 
 
 @pytest.mark.long
-def test_status_shows_who_writes(
+def test_status_shows_the_writers(
     load: Callable[..., Any], quick_server: RunningServer, stored: Stored
 ) -> None:
     one = load("--tables", "magnet")

@@ -55,7 +55,7 @@ def test_a_line_that_was_just_cut_is_made_again_before_the_end(site: Site) -> No
     writer.close()
 
 
-def test_a_writer_whose_line_was_cut_while_nothing_was_sent_gives_its_table_up(site: Site) -> None:
+def test_a_writer_with_a_cut_idle_connection_releases_its_table(site: Site) -> None:
     writer = site.writer()
     site.proxy.cut()
     writer.close()
@@ -65,7 +65,7 @@ def test_a_writer_whose_line_was_cut_while_nothing_was_sent_gives_its_table_up(s
         assert other.drain(PATIENCE), other.error
 
 
-def test_rows_that_the_server_does_not_get_are_told_of(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+def test_rows_that_are_not_sent_are_reported(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     writer = site.writer()
     site.proxy.closed = True
     site.proxy.cut()

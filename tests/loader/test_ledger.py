@@ -68,7 +68,7 @@ def test_rows_are_in_the_books_by_the_hour(
 
 
 @pytest.mark.long
-def test_the_report_names_what_is_lost(
+def test_the_report_names_lost_rows(
     load: Callable[..., Any], quick_server: RunningServer, stored: Callable[[str], list[Any]]
 ) -> None:
     before = len(stored("beam"))

@@ -72,7 +72,7 @@ def test_rows_go_by_name_and_come_back_exactly(
     )  # fmt: skip
 
 
-def test_what_is_left_out_or_none_is_null(writer: pymssql.Connection, reader: pymssql.Connection) -> None:
+def test_omitted_values_are_null(writer: pymssql.Connection, reader: pymssql.Connection) -> None:
     time = BEGIN + timedelta(seconds=1)
     call(writer, "put_every_type", 4, time, None, 2.5)
     assert [row[2:] for row in stored(reader, time)] == [(None, 2.5, None, None, None, None, None)]
@@ -105,7 +105,7 @@ def test_output_parameters(writer: pymssql.Connection) -> None:
         ([1], TypeError, "list cannot be sent"),
     ],
 )
-def test_what_the_driver_would_change_is_refused_before_anything_is_sent(
+def test_values_that_the_driver_would_change_are_refused_before_anything_is_sent(
     writer: pymssql.Connection, reader: pymssql.Connection, value: Any, error: type[Exception], complaint: str
 ) -> None:
     time = BEGIN + timedelta(seconds=4)

@@ -77,7 +77,7 @@ def test_a_function_is_called_once_a_cycle(
     assert events == [("python:own_daq:read: OSError: the crate does not answer",)]
 
 
-def test_what_happened_is_reported_at_the_end_by_a_server_that_takes_its_time(
+def test_events_are_reported_at_the_end_to_a_slow_server(
     quick_server: RunningServer, load: Callable[..., Any], stored: Stored, module: str
 ) -> None:
     begin = datetime.now(UTC)
@@ -129,7 +129,7 @@ def test_a_generator_gives_rows_with_their_own_times(
         ("constant", "is not callable"),
     ],
 )
-def test_what_gives_no_rows_is_named(
+def test_sources_without_rows_are_named(
     load: Callable[..., Any], module: str, function: str, complaint: str
 ) -> None:
     code, said = load("--tables", "beam", "--source", f"{module}:{function}").end()

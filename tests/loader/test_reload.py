@@ -85,7 +85,9 @@ def test_a_new_cycle_reaches_running_writers(
 
 
 @pytest.mark.long
-def test_what_needs_more_than_a_reload_is_named(load: Callable[..., Any], file: Path, spool: Path) -> None:
+def test_changes_that_need_more_than_a_reload_are_named(
+    load: Callable[..., Any], file: Path, spool: Path
+) -> None:
     one = load("--facility", file, "--tables", "beam,magnet")
     wait_until(lambda: [*spool.glob("load-*.socket")])
     text = file.read_text()

@@ -137,7 +137,7 @@ def test_a_longest_period_gives_a_row_though_nothing_moves() -> None:
     assert [row.values for row in islice(cells.rows(wait), 3)] == [(5.0,)] * 3
 
 
-def test_a_scan_takes_the_latest_and_counts_what_it_overtook() -> None:
+def test_a_scan_takes_the_latest_and_counts_the_others() -> None:
     statistics = Statistics()
     cells = Cells(table(None, None), statistics)
     for number in range(4):

@@ -58,7 +58,7 @@ def test_rows_come_back_exactly_and_in_order(tmp_path: Path) -> None:
         assert (spool.depth, spool.oldest, spool.seq_no, spool.time) == (5, NOON, 3, NOON + 4)
 
 
-def test_rows_are_numbered_when_the_server_has_said_where_the_ring_stands(tmp_path: Path) -> None:
+def test_rows_are_numbered_when_the_position_of_the_ring_is_known(tmp_path: Path) -> None:
     with closing(opened(tmp_path / "s")) as spool:
         for number in range(3):
             spool.put(NOON + number, (1.0, None))
@@ -75,7 +75,7 @@ def test_rows_are_numbered_when_the_server_has_said_where_the_ring_stands(tmp_pa
         assert [row.seq_no for row in everything(spool)] == [5, 1, 2, 3, 3]
 
 
-def test_only_what_is_acknowledged_goes_and_the_books_balance(tmp_path: Path) -> None:
+def test_only_acknowledged_rows_are_removed_and_the_ledger_balances(tmp_path: Path) -> None:
     with closing(opened(tmp_path / "s")) as spool:
         spool.begin(0, None)
         for number in range(6):
@@ -196,7 +196,7 @@ def fill(file: Path) -> None:
             other.write(b"x" * 4096)
 
 
-def test_a_full_disk_loses_only_what_the_books_say(tmp_path: Path) -> None:
+def test_a_full_disk_loses_only_rows_in_the_ledger(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", "3m") as disk:
         with closing(opened(disk / "s", budget=2**21)) as spool:
             spool.begin(0, None)

@@ -233,9 +233,7 @@ def test_any_bit_of_the_file(memory: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, cut_short])
-def test_what_a_missing_log_has_taken_along_is_counted(
-    memory: Path, damage: Callable[[Path], object]
-) -> None:
+def test_rows_lost_with_a_missing_log_are_counted(memory: Path, damage: Callable[[Path], object]) -> None:
     file = filled(memory / "s")
     damage(memory / "s-wal")
     with closing(opened(file)) as spool:
@@ -311,7 +309,7 @@ def test_a_spool_is_for_its_owner_alone(memory: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_report_names_what_a_missing_log_has_taken_along(
+def test_the_report_names_rows_lost_with_a_missing_log(
     facility: Facility, address: Address, quick_server: RunningServer, memory: Path
 ) -> None:
     (table,) = (table for table in facility.tables if table.name == "every_type")

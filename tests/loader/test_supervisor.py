@@ -79,7 +79,9 @@ def test_a_job_that_is_done_or_failed_for_good_is_not_started_again() -> None:
         assert supervisor.statistics["failed"].message == "line 7 is no number"
 
 
-def test_stopping_ends_all_at_once_and_kills_who_does_not_listen(caplog: pytest.LogCaptureFixture) -> None:
+def test_stopping_ends_all_at_once_and_kills_processes_that_ignore_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     def deaf(statistics: Statistics, stop: StopSignal) -> None:
         statistics.state = State.RUNNING
         time.sleep(600)

@@ -72,7 +72,7 @@ def test_an_image_goes_row_by_row() -> None:
     ],
 )
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast:RuntimeWarning")
-def test_what_a_column_cannot_hold_is_refused(type: str, points: Any, why: str) -> None:
+def test_values_that_a_column_cannot_hold_are_refused(type: str, points: Any, why: str) -> None:
     with pytest.raises((TypeError, ValueError), match=why):
         packed(points, column(type))
 
@@ -81,7 +81,7 @@ READINGS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False
 
 
 @given(st.lists(READINGS))
-def test_a_spool_gives_back_what_it_took(readings: list[Reading]) -> None:
+def test_a_spool_returns_its_rows_unchanged(readings: list[Reading]) -> None:
     assert restored(stored(readings)) == tuple(readings)
 
 

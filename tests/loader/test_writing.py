@@ -134,7 +134,7 @@ def test_killed_writers_go_on_at_the_next_row(
         assert len(acknowledged) <= len(rows) <= len(acknowledged) + 3
 
 
-def test_verification_finds_what_is_missing_or_altered(
+def test_verification_finds_missing_or_altered_rows(
     quick_server: RunningServer, facility: Facility, address: Address, tmp_path: Path
 ) -> None:
     table = facility.tables[0]

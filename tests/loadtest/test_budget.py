@@ -25,7 +25,7 @@ from ringlog_lab.budget import Group, Hierarchy
         ),
     ],
 )
-def test_what_a_group_is_given(tmp_path: Path, files: dict[str, str], expected: dict[str, str]) -> None:
+def test_rights_given_to_a_group(tmp_path: Path, files: dict[str, str], expected: dict[str, str]) -> None:
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)

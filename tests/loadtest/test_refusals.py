@@ -24,7 +24,7 @@ def test_lengths_of_time(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1s", "2 weeks", "1h30", "nan", "s"])
-def test_what_is_no_length_of_time(text: str) -> None:
+def test_invalid_durations(text: str) -> None:
     with pytest.raises(LoadTestUsageError, match="is no length of time: write 90s, 120min, 2h or 14d"):
         seconds_of(text)
 

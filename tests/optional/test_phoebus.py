@@ -313,7 +313,7 @@ NUMBERS = ("real", "double", "int", "smallint", "bigint", "numeric(12,3)")
 
 
 @pytest.mark.parametrize("kind", NUMBERS)
-def test_bins_have_what_is_in_them(phoebus: Phoebus, kind: str) -> None:
+def test_bins_contain_their_samples(phoebus: Phoebus, kind: str) -> None:
     """By the operator `optimized`, and as the reader asks servers that do not have it, by five others."""
     least = ROWS[0].time
     asked = {"since": least, "until": NOW}
@@ -349,7 +349,7 @@ def as_json(value: Value) -> str:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in TYPES if kind not in NUMBERS])
-def test_what_has_no_mean_is_thinned(phoebus: Phoebus, kind: str) -> None:
+def test_values_without_a_mean_are_thinned(phoebus: Phoebus, kind: str) -> None:
     for what in ("optimized", "mean", "optimized-statistics", "mean-statistics"):
         found = phoebus.values(what, f"t/{kind}", "40", since=ROWS[0].time, until=NOW)
         step = len(ROWS) // 40

@@ -9,7 +9,7 @@ from plant.life import drawn, live
 
 
 @pytest.mark.parametrize("seed", [3, pytest.param(1, marks=pytest.mark.long)])
-def test_reads_are_what_the_model_says(seed: int) -> None:
+def test_reads_agree_with_the_model(seed: int) -> None:
     life = live(islice(drawn(seed), 16), inf)
     assert len(life.history) == 16
     assert life.reads > 0

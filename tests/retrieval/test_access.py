@@ -28,7 +28,7 @@ def test_a_login_reads_as_itself(web) -> None:
         assert client.get(ME).json()["login"] == "reader"
 
 
-def test_postgresql_refuses_what_a_login_may_not(web) -> None:
+def test_postgresql_refuses_logins_without_the_right(web) -> None:
     """A writer may call put and nothing else."""
     with web.client(web.server.writer) as client:
         answer = client.get("/api/v1/data", params={"signal": "sr_rf/power"})

@@ -160,7 +160,7 @@ def test_a_pattern_that_is_none_is_refused(anyone: httpx.Client) -> None:
     assert (answer.status_code, answer.text) == (400, "the pattern is not a regular expression\n")
 
 
-def test_what_viewers_ask_beside(anyone: httpx.Client) -> None:
+def test_further_requests_of_viewers(anyone: httpx.Client) -> None:
     assert asked(anyone, "/retrieval/bpl/areWeArchivingPV", pv="sr_rf/power").json() == {"status": "true"}
     assert asked(anyone, "/retrieval/bpl/areWeArchivingPV", pv="none").json() == {"status": "false"}
     assert "retrieval_version" in asked(anyone, "/retrieval/bpl/getVersion").json()

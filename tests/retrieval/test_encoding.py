@@ -64,7 +64,7 @@ def test_bits_of_the_plain_api_are_true_and_false() -> None:
 
 @given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=20))
 @example([0, -1, 1, 999_999_999, -999_999_999, 10**9, -(10**9), 1_794_823_200_123_456_789])
-def test_nanoseconds_are_cut_into_seconds_and_what_is_below(numbers: list[int]) -> None:
+def test_nanoseconds_are_split_into_seconds_and_the_rest(numbers: list[int]) -> None:
     time = np.array(numbers, np.int64)
     text = lines(
         ("seconds", time), b",", ("below_second", time), b",", ("milliseconds", time), b"\n"

@@ -69,7 +69,7 @@ def test_a_query_that_takes_too_long_is_504(web) -> None:
     assert refusal.value.status == 504
 
 
-def test_what_postgresql_says_in_the_middle_of_a_result_is_told(web) -> None:
+def test_an_error_in_the_middle_of_a_result_is_reported(web) -> None:
     def work(servers: Servers) -> Iterator[bytes]:
         # the driver has no SQLSTATE for it
         for _ in rows(servers.first, sql.SQL("select 1 / (n - 9) from generate_series(1, 10) as n")):

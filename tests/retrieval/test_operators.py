@@ -213,7 +213,7 @@ def test_nth_counts_from_the_first_of_the_interval() -> None:
         assert [value for _, value in made("nth_4(x)", pairs, sizes)] == [0.0, 4.0, 8.0]
 
 
-def test_ncount_counts_what_is_in_the_interval() -> None:
+def test_ncount_counts_samples_in_the_interval() -> None:
     assert made("ncount(x)", [(-1, 0.0), (1, 1.0), (2, None)]) == [(0.0, 2)]
 
 
@@ -364,7 +364,7 @@ def test_loess_smooths_and_forgets_outliers() -> None:
     assert made("loessSample_60(x)", [(1, 5.0), (2, 7.0)]) == [(30.0, 5.0)]
 
 
-def test_two_weeks_are_whole_and_what_is_older_is_sparse() -> None:
+def test_two_weeks_are_complete_and_older_ones_sparse() -> None:
     """The first sample of each 15 minutes up to two weeks ago, which is START + 30 s here."""
     pairs: Pairs = [(second, float(second)) for second in range(60)]
     now = START + timedelta(days=14, seconds=30)

@@ -110,7 +110,7 @@ def test_snapshots(anyone: httpx.Client) -> None:
     assert (snapshot["name"], snapshot["comment"]) == ("golden", "the best orbit")
 
 
-def test_what_is_not_there(anyone: httpx.Client) -> None:
+def test_missing_objects(anyone: httpx.Client) -> None:
     for path in ("/api/v1/parameters/sr_rf", "/api/v1/parameters/sr_rf/history", "/api/v1/parameters/%00"):
         assert anyone.get(path).status_code == 404, path
     assert anyone.get(TABLE, params={"time": "soon"}).status_code == 400

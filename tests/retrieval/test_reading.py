@@ -156,7 +156,7 @@ def test_a_plotted_line_is_interrupted_at_gaps() -> None:
 
 @pytest.mark.usefixtures("waveforms")
 @pytest.mark.parametrize("kind", ["csv", "parquet", "h5", "mat"])
-def test_exports_of_what_is_no_number(web, tmp_path: Path, kind: str) -> None:
+def test_exports_of_other_types_than_numbers(web, tmp_path: Path, kind: str) -> None:
     """Bits, texts and waveforms, and their missing readings: NaN, an empty text, a waveform without
     points."""
     file = tmp_path / f"data.{kind}"

@@ -216,7 +216,7 @@ def test_several_signals_raw(anyone: httpx.Client) -> None:
     assert all(len(lines) == 10 for _, lines in found)
 
 
-def test_qw_says_what_is_a_list(anyone: httpx.Client, waveforms: None) -> None:
+def test_qw_marks_lists(anyone: httpx.Client, waveforms: None) -> None:
     """The plugin's responseParse.ts takes values for lists where meta.waveform is true (QWResponse)."""
     times = "from=2025-12-31T23:58:20Z&to=2026-01-01T00:02:00Z"
     listed = {}

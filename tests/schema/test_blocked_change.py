@@ -11,7 +11,7 @@ from ringlog.schema import change as changes
 from ringlog.schema.change import change, run
 
 
-def test_a_blocked_change_names_who_is_in_the_way(
+def test_a_blocked_change_names_the_blocking_sessions(
     engine: sa.Engine, database_url: sa.URL, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(changes, "PATIENCE", 0.0)

@@ -351,7 +351,7 @@ def test_repeated_signals(tmp_path: Path) -> None:
         ("latest", "x", "table latest: choose another name, for ringlog has a procedure get_latest"),
     ],
 )
-def test_tables_whose_procedures_would_meet(tmp_path: Path, one: str, other: str, problem: str) -> None:
+def test_tables_with_procedures_of_one_name(tmp_path: Path, one: str, other: str, problem: str) -> None:
     text = TABLE.format(name=one, column="b") + TABLE.format(name=other, column="b")
     assert refusal(tmp_path, text) == (problem,)
 

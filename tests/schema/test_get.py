@@ -138,7 +138,7 @@ def test_reading_procedures_run_as_their_caller(magnets: Magnets) -> None:
     assert [each for each in found if each[1:] != (False, "s") and each[0] != "table_states"] == []
 
 
-def test_every_procedure_says_what_it_promises(magnets: Magnets) -> None:
+def test_every_procedure_has_a_description(magnets: Magnets) -> None:
     comments = magnets.rows(
         "select proname, obj_description(oid) from pg_proc where pronamespace = 'ringlog'::regnamespace"
     )

@@ -69,7 +69,7 @@ def contents(magnets: Magnets) -> str:
     ],
     ids=["every", "nth", "period", "nan", "clock tolerance"],
 )
-def test_rows_become_what_put_makes_of_them(magnets_with: MagnetsWith, table: dict[str, Any]) -> None:
+def test_imported_rows_equal_put_rows(magnets_with: MagnetsWith, table: dict[str, Any]) -> None:
     rows = [*series(12), *series(4, OLD + timedelta(days=9), first=3)]
     rows[3] = (*rows[3][:2], math.nan)
     rows[5] = (*rows[5][:2], None)
@@ -169,7 +169,7 @@ def test_a_part_with_a_wrong_row_stores_nothing(empty: Magnets, row: Any, error:
     assert begin(empty)[0] == 0
 
 
-def test_rows_before_what_is_summarised_are_marked(empty: Magnets) -> None:
+def test_rows_before_the_end_of_summaries_are_marked(empty: Magnets) -> None:
     until = OLD + timedelta(minutes=5)
     empty.value("select setval('summary.magnets_until', %s)", int(until.timestamp() * 1e6))
     empty.connection.execute("update ringlog.summarised set levels = '{60}'")

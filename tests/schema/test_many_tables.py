@@ -188,9 +188,7 @@ def test_a_locked_or_damaged_table_does_not_hold_up_the_others(
     ]
 
 
-def test_a_session_that_asks_again_gets_what_has_happened_meanwhile(
-    engine: sa.Engine, connect: Connect
-) -> None:
+def test_a_session_that_asks_again_gets_later_changes(engine: sa.Engine, connect: Connect) -> None:
     """Its statements are prepared: once, for the week; not where the minute is in no week of its own."""
     # the last minute is in one week from the second one of a Monday on
     wait_until(lambda: datetime.now(UTC).strftime("%w %H:%M") != "1 00:00")

@@ -164,13 +164,13 @@ def test_a_column_left_out_stays_and_one_that_is_cleared_does_not(parameters: Pa
         parameters.set(None, clear="device")
 
 
-def test_what_is_so_already_is_no_change(parameters: Parameters) -> None:
+def test_an_existing_value_is_no_change(parameters: Parameters) -> None:
     first = parameters.set(10.0)
     assert parameters.set(10.0, comment="again") == first
     assert parameters.value("select count(*) from ringlog.parameter_changes()") == 1
 
 
-def test_who_when_with_what_and_why(parameters: Parameters) -> None:
+def test_author_time_value_and_comment(parameters: Parameters) -> None:
     parameters.connection.execute("set application_name = 'orbit tool'")
     parameters.set(1.0, comment="injection is better so")
     parameters.set(2.0)
@@ -304,7 +304,7 @@ def test_differences_between_two_times(parameters: Parameters) -> None:
     assert parameters.value("select count(*) from ringlog.diff_magnet(%s)", second) == 0
 
 
-def test_back_to_what_it_was(parameters: Parameters) -> None:
+def test_back_to_an_earlier_state(parameters: Parameters) -> None:
     parameters.set(1.0, "b1")
     first = parameters.set(2.0, "b2")[2]
     parameters.set(1.5, "b1")
@@ -372,7 +372,7 @@ def test_a_change_that_is_not_committed_soon_is_none(parameters: Parameters) -> 
         )
 
 
-def test_joined_with_what_was_measured(parameters: Parameters) -> None:
+def test_joined_with_measured_values(parameters: Parameters) -> None:
     """The current against its set point at that time."""
     moment = parameters.set(10.0)[2]
     parameters.set(20.0)
@@ -389,7 +389,7 @@ def test_joined_with_what_was_measured(parameters: Parameters) -> None:
     ) == [(9.5, 10.0)]
 
 
-def test_what_the_file_gains(engine: sa.Engine, tmp_path: Path, connect: Connect) -> None:
+def test_additions_of_the_file(engine: sa.Engine, tmp_path: Path, connect: Connect) -> None:
     install(engine, facility(tmp_path))
     parameters = Parameters(connect)
     parameters.set(1.0)
@@ -447,7 +447,7 @@ def test_what_the_file_gains(engine: sa.Engine, tmp_path: Path, connect: Connect
         ),
     ],
 )
-def test_what_a_facility_file_must_not_say(tmp_path: Path, change: tuple[str, str], problem: str) -> None:
+def test_refused_facility_files(tmp_path: Path, change: tuple[str, str], problem: str) -> None:
     with pytest.raises(FacilityError) as error:
         facility(tmp_path, FILE.replace(*change))
     assert problem in str(error.value)

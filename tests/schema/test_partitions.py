@@ -282,7 +282,7 @@ def test_a_device_that_invents_times_makes_no_weeks(engine: sa.Engine, connect: 
     assert len(report.made) == 300 - far - sum(EARLIEST + number * 9 * WEEK > NOW for number in range(300))
 
 
-def test_the_report_says_what_was_made(magnets: psycopg.Connection, engine: sa.Engine) -> None:
+def test_the_report_lists_the_created_objects(magnets: psycopg.Connection, engine: sa.Engine) -> None:
     """Another process, or an import, makes a week meanwhile."""
     put(magnets, NOW - 3 * WEEK)
     made = rows(magnets, "select ringlog.make_week('magnets', %s)", Week.of(NOW - 3 * WEEK).start)
@@ -290,7 +290,7 @@ def test_the_report_says_what_was_made(magnets: psycopg.Connection, engine: sa.E
     assert maintain(engine) == KEEPING
 
 
-def test_retention_is_what_the_facility_file_says_now(engine: sa.Engine, connect: Connect) -> None:
+def test_retention_follows_the_present_facility_file(engine: sa.Engine, connect: Connect) -> None:
     install_with(engine, None)
     put(connect(), NOW - 20 * WEEK)
     maintain(engine)
@@ -348,7 +348,7 @@ def test_writers_write_on(magnets: psycopg.Connection, engine: sa.Engine, connec
     assert {name for _, name in places(magnets)} <= {week(number) for number in range(-9, 2)}
 
 
-def test_a_reader_who_comes_while_rows_move_reads_them(
+def test_a_reader_sees_rows_that_are_moving(
     magnets: psycopg.Connection, connect: Connect, engine: sa.Engine
 ) -> None:
     """A reader's plan names the partitions as they were when it was begun."""
@@ -384,7 +384,7 @@ def test_two_runs_at_once(magnets: psycopg.Connection, database_url: sa.URL) -> 
     assert places(magnets) == [(NOW - 3 * WEEK, week(-3))]
 
 
-def test_what_meets_with_a_lock_is_postponed(
+def test_work_that_meets_a_lock_is_postponed(
     magnets: psycopg.Connection, engine: sa.Engine, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(change, "PATIENCE", 0.0)

@@ -176,7 +176,7 @@ def test_two_callers_without_a_number_get_two_rows(magnets: Magnets) -> None:
 
 
 @pytest.mark.parametrize("policy", [LogPolicy(), LogPolicy(nth=10), LogPolicy(period=10)])
-def test_without_a_number_writers_whose_times_interleave(
+def test_without_a_number_writers_with_interleaved_times(
     magnets_with: MagnetsWith, policy: LogPolicy
 ) -> None:
     """Eight, with rows a fraction of a second apart, a fifth of them sent twice: each row has a place."""
@@ -270,9 +270,7 @@ def test_a_ring_goes_on_after_a_time_far_ahead(magnets_with: MagnetsWith) -> Non
 
 
 @pytest.mark.parametrize("current", [float("nan"), float("inf"), float("-inf")])
-def test_what_is_no_number_is_no_reading_where_the_table_says_so(
-    magnets_with: MagnetsWith, current: float
-) -> None:
+def test_nan_is_no_reading_if_the_table_says_so(magnets_with: MagnetsWith, current: float) -> None:
     magnets = magnets_with(nan="null")
     for _ in range(2):
         magnets.put(1, T0, current)
@@ -280,7 +278,7 @@ def test_what_is_no_number_is_no_reading_where_the_table_says_so(
     assert magnets.ring() == magnets.log() == [(1, T0, None), (2, second(1), 3.4028235e38)]
 
 
-def test_what_is_no_number_is_kept_bit_for_bit(magnets: Magnets) -> None:
+def test_nan_and_infinities_are_kept_bit_for_bit(magnets: Magnets) -> None:
     magnets.put(1, T0, float("nan"))
     magnets.put(2, T0, float("-inf"))
     assert magnets.rows("select float4send(current) from log.magnets order by seq_no") == [

@@ -84,7 +84,7 @@ CHANGES = (
     ("login", "statement"),
     [(WRITER, PUT), (WRITER, LAST), (READER, LAST), *product([READER], READS)],
 )
-def test_what_they_may(written: Magnets, login: str, statement: str) -> None:
+def test_permitted_operations(written: Magnets, login: str, statement: str) -> None:
     assert as_login(written, login).execute(sql.SQL(statement)).rowcount >= 1
 
 
@@ -92,7 +92,7 @@ def test_what_they_may(written: Magnets, login: str, statement: str) -> None:
     ("login", "statement"),
     [(READER, PUT), *product([WRITER], READS), *product([NOBODY], (PUT, LAST, *READS))],
 )
-def test_what_they_may_not(written: Magnets, login: str, statement: str) -> None:
+def test_forbidden_operations(written: Magnets, login: str, statement: str) -> None:
     before = written.ring(), written.log()
     with pytest.raises(errors.InsufficientPrivilege, match="permission denied for"):
         as_login(written, login).execute(sql.SQL(statement))
@@ -101,7 +101,7 @@ def test_what_they_may_not(written: Magnets, login: str, statement: str) -> None
 
 @pytest.mark.parametrize("statement", CHANGES)
 @pytest.mark.parametrize("login", [WRITER, READER, NOBODY])
-def test_what_nobody_may(written: Magnets, login: str, statement: str) -> None:
+def test_operations_forbidden_to_all(written: Magnets, login: str, statement: str) -> None:
     before = written.ring(), written.log()
     with pytest.raises(errors.InsufficientPrivilege, match=r"permission denied|must be owner"):
         as_login(written, login).execute(sql.SQL(statement))
@@ -146,7 +146,7 @@ def test_roles(written: Magnets) -> None:
     ]
 
 
-def test_functions_that_run_as_another_or_in_triggers_search_only_what_is_postgresqls(
+def test_functions_that_run_as_another_or_in_triggers_search_only_postgresqls_schemas(
     written: Magnets,
 ) -> None:
     """Names in their bodies are resolved when they run, along a path that the caller cannot choose."""

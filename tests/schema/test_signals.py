@@ -123,7 +123,7 @@ def with_column(**changes: Any) -> Facility:
     return Facility("test", "UTC", (replace(EVERY_TYPE, columns=(replace(first, **changes), *others)),))
 
 
-def test_what_changes_is_kept_with_its_time(types: psycopg.Connection, engine: sa.Engine) -> None:
+def test_changes_are_kept_with_their_time(types: psycopg.Connection, engine: sa.Engine) -> None:
     known = {"unit": "mA", "description": "better known"}
     changes: list[tuple[str, dict[str, Any]]] = [
         ('unit "A" → "mA"', {"unit": "mA"}),

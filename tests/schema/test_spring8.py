@@ -84,5 +84,5 @@ def test_it_installs(facility: Facility, engine: sa.Engine) -> None:
     assert parameters == 226
 
 
-def test_the_file_is_what_the_script_writes() -> None:
+def test_the_file_equals_the_scripts_output() -> None:
     assert FILE.read_text() == "\n".join(spring8.toml()) + "\n"

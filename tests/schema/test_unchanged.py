@@ -156,7 +156,7 @@ def test_an_installed_file_is_not_compared_again(engine: sa.Engine, facility: Fa
     assert difference(engine, facility) == InstallReport((), ())
 
 
-def test_what_somebody_changes_is_seen(engine: sa.Engine, facility: Facility) -> None:
+def test_changes_by_hand_are_seen(engine: sa.Engine, facility: Facility) -> None:
     with engine.connect() as connection:
         for statement in BY_HAND:
             with connection.begin_nested() as attempt:
@@ -221,7 +221,7 @@ def test_another_text_is_compared(engine: sa.Engine, facility: Facility, file: P
     assert compares(engine, load_facility(file.rename(file.with_stem("site"))))
 
 
-def test_what_other_sources_of_ringlog_installed_is_compared(
+def test_an_installation_of_other_sources_is_compared(
     engine: sa.Engine, facility: Facility, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(unchanged, "_sources", lambda: "of another version")

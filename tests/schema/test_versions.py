@@ -21,7 +21,7 @@ def database_url(empty_database_url: sa.URL) -> sa.URL:
     return empty_database_url
 
 
-def test_an_earlier_database_gets_what_it_lacks(
+def test_an_earlier_database_gets_missing_objects(
     engine: sa.Engine, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(engine, FACILITY)

@@ -185,7 +185,7 @@ def test_columns_and_rows_are_added(engine: sa.Engine, connect: Connect) -> None
     assert found[-1] == (7, [1.0], [5, 6], True)
 
 
-def test_what_cannot_be_settled_is_refused(engine: sa.Engine) -> None:
+def test_changes_that_need_a_decision_are_refused(engine: sa.Engine) -> None:
     install(engine, scope())
     with pytest.raises(InstallRefused, match="another log policy for a table with waveforms"):
         install(engine, scope(log=LogPolicy(nth=5)))

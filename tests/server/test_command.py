@@ -156,7 +156,7 @@ def test_init_twice_changes_nothing(data: Path) -> None:
     assert second.stdout == "nothing to do\n"
 
 
-def test_check_says_what_is_in_a_facility() -> None:
+def test_check_prints_a_summary_of_a_facility() -> None:
     ran = ringlog("facility", "check", FACILITY)
     assert ran.returncode == 0, ran.stderr
     assert "4 tables, 213 data columns" in ran.stdout

@@ -67,7 +67,7 @@ def test_a_server_waits_for_a_command_and_serves_when_it_is_done(stopped: Path) 
         assert f"process {command.pid} (ringlog verify --data {stopped}, since " in log.read_text()
 
 
-def test_who_has_taken_its_name_away_is_about_to_let_go(
+def test_a_holder_that_has_removed_its_name_is_about_to_release(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A command that ends just then must not prevent the start of a server."""

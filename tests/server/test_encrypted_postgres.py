@@ -104,7 +104,9 @@ def test_verify_full_checks_the_name(encrypted: Encrypted) -> None:
         gateway(encrypted.conninfo(sslmode="verify-full", sslrootcert=root, host="127.0.0.1"))
 
 
-def test_what_cannot_be_kept_to_is_refused(encrypted: Encrypted, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_that_cannot_be_kept_are_refused(
+    encrypted: Encrypted, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", "/nonexistent")
     with pytest.raises(ConnectionError, match="no pg_hba"):
         gateway(encrypted.conninfo(sslmode="disable"))

@@ -36,7 +36,7 @@ def open_to_others(*folders: Path) -> Iterator[str]:
 
 
 @pytest.mark.timeout(600)
-def test_nobody_else_may_use_what_ringlog_makes(data: Path) -> None:
+def test_files_of_ringlog_are_for_their_account_only(data: Path) -> None:
     folder = data.parent
     archive, spool, copies, restored = (folder / name for name in ("cold", "spool", "copies", "restored"))
     facility = folder / "facility.toml"

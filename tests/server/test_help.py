@@ -59,7 +59,7 @@ HEAVY = {"sqlalchemy", "numpy", "pyarrow", "rich", "orjson", "starlette", "ringl
         ("plot --help", {"psycopg", "psutil", "urllib.request"}),
     ],
 )
-def test_a_command_loads_what_it_needs(words: str, others: set[str]) -> None:
+def test_a_command_imports_only_its_modules(words: str, others: set[str]) -> None:
     """Each import costs time at every start: none of these packages, and few modules in total."""
     loaded = f"import sys; from ringlog.cli import app; app({words.split()!r}, standalone_mode=False); "
     found = run(sys.executable, "-P", "-c", loaded + "print(*sys.modules)").stdout.splitlines()[-1].split()
@@ -68,7 +68,7 @@ def test_a_command_loads_what_it_needs(words: str, others: set[str]) -> None:
     assert len(found) < (400 if others else 700)
 
 
-def test_the_list_of_commands_says_what_each_is() -> None:
+def test_the_list_of_commands_describes_each() -> None:
     """The list has its own texts: no command is imported for it."""
     shown = CliRunner().invoke(app, ["-h"], terminal_width=120)
     group = get_command(app)

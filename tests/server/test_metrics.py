@@ -155,7 +155,7 @@ def test_the_last_caller_and_the_last_error_of_each_table_are_exported(
 
 
 @pytest.mark.long
-def test_a_call_whose_time_is_ahead_has_come(counted: RunningServer) -> None:
+def test_a_call_with_a_time_ahead_counts_as_arrived(counted: RunningServer) -> None:
     said: list[str] = []
     with connect(
         f"tds://{counted.writer.user}@{counted.host}:{counted.port}", counted.writer.password

@@ -67,7 +67,7 @@ def test_a_backend_keeps_the_memory_of_a_statement_for_the_next(data: Path) -> N
         assert min(ask() for _ in range(10)) < 50
 
 
-def test_what_was_committed_outlives_kill_9_of_every_process(data: Path) -> None:
+def test_committed_rows_survive_kill_9_of_every_process(data: Path) -> None:
     postgres = Postgres(data)
     with postgres.running(memory=TEST_MEMORY, port=free_port()) as process:
         keep_a_row(postgres)

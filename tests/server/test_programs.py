@@ -165,5 +165,5 @@ def test_a_release_that_is_known_to_be_old_is_named(data: Path) -> None:
         (190000, None),
     ],
 )
-def test_old_is_what_lacks_a_known_release(version: int, words: str | None) -> None:
+def test_a_release_older_than_a_known_one_is_old(version: int, words: str | None) -> None:
     assert releases.outdated(version) == words

@@ -66,7 +66,7 @@ def test_words_are_quoted_as_systemd_reads_them() -> None:
         (["serve", "--facilty", "/x"], "No such option: --facilty"),
     ],
 )
-def test_what_cannot_be_a_service_is_refused(words: list[str], message: str) -> None:
+def test_options_that_cannot_be_a_service_are_refused(words: list[str], message: str) -> None:
     refused = ringlog("service", "install", "--print", "--", *words)
     assert refused.returncode == 2
     assert message in refused.stderr

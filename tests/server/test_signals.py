@@ -67,7 +67,7 @@ def test_the_newest_values(found: RunningServer) -> None:
     assert "did you mean bpm/x.SEVR?" in ringlog("latest", "x.SEV", "--data", found.data).stderr
 
 
-def test_status_has_a_line_a_table_what_is_wrong_first(found: RunningServer) -> None:
+def test_status_has_a_line_per_table_with_problems_first(found: RunningServer) -> None:
     shown = ringlog("status", "--data", found.data).stdout.splitlines()
     head = next(place for place, line in enumerate(shown) if line.startswith("table "))
     lines = shown[head + 1 : head + 6]

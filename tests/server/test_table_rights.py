@@ -318,7 +318,7 @@ def test_further_rights_are_granted(own: Own, other_rights: None) -> None:
     assert "none takes rights away" in own.user("grant", WRITER.user, "--writes", "none", code=2)
 
 
-def test_commands_refuse_what_is_wrong(own: Own) -> None:
+def test_commands_refuse_wrong_requests(own: Own) -> None:
     said = own.user("change", WRITER.user, "--writes", "vacum", code=2)
     assert "there is no table and no group of tables 'vacum'" in said
     assert "would have no right at all" in own.user("change", WRITER.user, "--writes", "none", code=2)

@@ -52,7 +52,7 @@ def facility(temporary_directory: Path) -> Path:
     return file
 
 
-def test_what_ringlog_runs_meets_no_trap(facility: Path) -> None:
+def test_ringlogs_own_sessions_meet_no_trap(facility: Path) -> None:
     folder = facility.parent
     data = folder / "data"
     day = timedelta(days=1)

@@ -196,7 +196,7 @@ def test_every_row_is_there_afterwards(old: OldCluster, data: Path) -> None:
     assert not (data / "postgresql-16").exists()
 
 
-def test_what_is_in_the_way_is_named_and_nothing_changed(old: OldCluster, data: Path) -> None:
+def test_an_obstacle_is_named_and_nothing_changed(old: OldCluster, data: Path) -> None:
     with old.running() as conninfo, psycopg.connect(conninfo, autocommit=True) as connection:
         connection.execute("create database closed with allow_connections false")
     served = ringlog("serve", "--data", data)

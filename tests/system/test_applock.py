@@ -57,6 +57,6 @@ def test_a_lock_of_a_transaction_ends_with_it(clients: Clients) -> None:
         assert lock(one, 0) == 0
 
 
-def test_what_is_no_lock_is_refused(clients: Clients) -> None:
+def test_invalid_locks_are_refused(clients: Clients) -> None:
     with clients.pymssql(READER, autocommit=True) as one, pytest.raises(pymssql.Error, match="Update"):
         lock(one, 0, "Update")

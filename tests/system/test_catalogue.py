@@ -163,7 +163,7 @@ def test_the_precision_of_a_moment_is_its_characters(
     assert found == characters
 
 
-def test_a_domain_is_what_it_stands_for(admin: Connection) -> None:
+def test_a_domain_is_its_base_type(admin: Connection) -> None:
     with admin.transaction(force_rollback=True):
         admin.execute(
             "create domain online.volt as numeric(8, 3); create domain online.kilovolt as online.volt"
@@ -177,7 +177,7 @@ def test_a_domain_is_what_it_stands_for(admin: Connection) -> None:
     assert column == [("numeric", 8, 3)]
 
 
-def test_one_sees_what_one_has_a_right_to(reader: Connection, writer: Connection) -> None:
+def test_a_login_sees_only_objects_that_it_may_use(reader: Connection, writer: Connection) -> None:
     procedures = "select name from sys.procedures where name like '%%sr_rf' order by name"
     assert [name for (name,) in rows(reader, procedures)] == ["get_sr_rf", "last_sr_rf"]
     assert [name for (name,) in rows(writer, procedures)] == ["import_sr_rf", "last_sr_rf", "put_sr_rf"]
@@ -270,7 +270,7 @@ def test_the_numbers_of_an_identity(admin: Connection) -> None:
         assert value(admin, "select sys.ident_seed('sr_rf')") is None
 
 
-def test_what_refers_to_what(admin: Connection) -> None:
+def test_references_between_objects(admin: Connection) -> None:
     with admin.transaction(force_rollback=True):
         admin.execute(
             "create table online.parent (a integer, b integer, primary key (a, b));"

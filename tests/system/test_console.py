@@ -100,7 +100,7 @@ def test_a_console_cancels_sp_sysmon(clients: Clients) -> None:
         assert time.monotonic() - start < PATIENCE
 
 
-def test_sqlalchemy_reflects_what_is_there(clients: Clients) -> None:
+def test_sqlalchemy_reflects_the_tables(clients: Clients) -> None:
     server = clients.server
     engine = sqlalchemy.create_engine(
         sqlalchemy.URL.create(

@@ -82,7 +82,7 @@ def test_queries_on_the_catalogue(reader: Connection, query: str, expected: list
     assert run(reader, query) == [expected]
 
 
-def test_what_is_no_database_is_refused(reader: Connection) -> None:
+def test_unknown_databases_are_refused(reader: Connection) -> None:
     with pytest.raises(psycopg.errors.InvalidSchemaName, match="database 'nowhere'"):
         run(reader, "select * from nowhere.sys.tables")
 
@@ -105,5 +105,5 @@ def test_a_table_variable_lives_in_its_batch(reader: Connection) -> None:
         ("insert into #t output inserted.a exec ('select 1')", "OUTPUT clause"),
     ],
 )
-def test_what_is_refused(batch: str, said: str) -> None:
+def test_refusals(batch: str, said: str) -> None:
     assert said in refusal(batch)

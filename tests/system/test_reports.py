@@ -141,7 +141,7 @@ def test_sp_spaceused(admin: Connection) -> None:
     assert space.rows[0][0].endswith(" KB")
 
 
-def test_who_waits_for_whom(server: RunningServer, admin: Connection) -> None:
+def test_blocking_sessions(server: RunningServer, admin: Connection) -> None:
     with (
         psycopg.connect(server.dsn, application_name="71 tsql (console)") as holder,
         psycopg.connect(server.dsn, application_name="72 tsql (console)") as waiter,
@@ -190,7 +190,7 @@ def durable(temporary_directory: Path) -> Iterator[RunningServer]:
 
 
 @pytest.mark.long
-def test_sp_sysmon_counts_what_happens_in_its_interval(durable: RunningServer) -> None:
+def test_sp_sysmon_counts_its_interval(durable: RunningServer) -> None:
     with (
         psycopg.connect(durable.dsn_of(durable.reader), autocommit=True) as reader,
         psycopg.connect(durable.dsn_of(durable.writer), autocommit=True) as writer,

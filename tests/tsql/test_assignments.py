@@ -72,7 +72,7 @@ def outcome(connection: Connection, text: str) -> Any:
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_a_column_takes_what_cast_gives(connection: Connection, source: str) -> None:
+def test_a_column_stores_the_result_of_cast(connection: Connection, source: str) -> None:
     wrong = []
     run(connection, f"create table #s (v {source} null)")
     for target in TARGETS:
@@ -130,7 +130,7 @@ def number_of(outcome: Any) -> int | None:
 
 
 @pytest.mark.parametrize("source", REFUSED)
-def test_a_column_refuses_what_wants_cast(connection: Connection, source: str) -> None:
+def test_a_column_refuses_values_that_need_cast(connection: Connection, source: str) -> None:
     clashes, wants_convert = REFUSED[source]
     wrong = []
     run(connection, f"create table #s (v {source} null) insert #s values (null)")

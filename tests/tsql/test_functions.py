@@ -79,7 +79,7 @@ def test_a_default_may_be_the_value_of_a_function(site: Site) -> None:
         ("create trigger tr on #t after insert as print 'x'", 102),
     ],
 )
-def test_what_functions_and_triggers_may_not_do(site: Site, text: str, number: int) -> None:
+def test_refused_statements_of_functions_and_triggers(site: Site, text: str, number: int) -> None:
     with pytest.raises(Refused) as refused:
         site.compile(text)
     assert refused.value.number == number, refused.value.text
@@ -96,7 +96,7 @@ def test_a_function_gives_the_rows_of_a_query(three: Site) -> None:
     three.define("drop function above")
 
 
-def test_a_trigger_sees_what_was_inserted_and_deleted(three: Site) -> None:
+def test_a_trigger_sees_inserted_and_deleted_rows(three: Site) -> None:
     three.run("create table site.audit (what varchar(20), id int, n int)")
     three.define(
         """create trigger watches on points for insert, update, delete as

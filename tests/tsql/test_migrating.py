@@ -166,7 +166,7 @@ def test_rights(migrated: list[Answer], clients: Clients) -> None:
             assert clients.tsql(login, call, section=section).error.number == 229
 
 
-def test_what_a_batch_sees_of_an_error_in_a_procedure(migrated: list[Answer], clients: Clients) -> None:
+def test_an_error_in_a_procedure_as_seen_by_a_batch(migrated: list[Answer], clients: Clients) -> None:
     del migrated
     for section in ("5.0", "7.4"):
         answer = clients.tsql(
@@ -189,7 +189,7 @@ def test_what_a_batch_sees_of_an_error_in_a_procedure(migrated: list[Answer], cl
         assert values == [["50000", "5"], ["0"], ["reports"], ["50001"]]
 
 
-def test_an_error_in_a_procedure_keeps_what_the_old_server_kept(
+def test_an_error_in_a_procedure_keeps_the_same_changes_as_the_old_server(
     migrated: list[Answer], clients: Clients
 ) -> None:
     """learn.microsoft.com, SET XACT_ABORT: OFF is the default, where "in some cases only the Transact-SQL

@@ -32,7 +32,7 @@ BY_GATEWAY = [
 
 
 @pytest.mark.parametrize("body", BY_GATEWAY)
-def test_what_plpgsql_has_no_words_for_is_kept_as_it_is(site: Site, points: None, body: str) -> None:
+def test_procedures_that_plpgsql_cannot_express_are_kept_as_text(site: Site, points: None, body: str) -> None:
     """tests/gateway/test_interpreted_procedures.py calls such."""
     text = f"create or alter procedure kept @n int as\n{body}"
     site.define(text)
@@ -54,7 +54,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("body", "line", "named"), REFUSED)
-def test_what_is_refused_is_named_with_its_line(site: Site, body: str, line: int, named: str) -> None:
+def test_refused_constructs_are_named_with_their_line(site: Site, body: str, line: int, named: str) -> None:
     refusal = site.refusal(body)
     assert refusal.line == line
     assert named in refusal.text
@@ -122,7 +122,7 @@ def test_a_caller_needs_the_right_to_execute_and_no_other(
             reader.execute("select site.reads_points()")
 
 
-def test_only_who_may_create_in_the_schema_creates(server: RunningServer, site: Site) -> None:
+def test_only_logins_with_the_right_create_in_the_schema(server: RunningServer, site: Site) -> None:
     first, *_ = site.compile("create procedure foreign_one as return 1")
     with (
         psycopg.connect(server.dsn_of(server.reader), autocommit=True) as reader,

@@ -51,7 +51,7 @@ def test_an_error_ends_its_statement_in_a_procedure_that_does_not_ask_for_it(
     assert site.rows("select id, name from site.points order by 1") == [(10, "kept"), (11, "after")]
 
 
-def test_what_ends_the_batch_keeps_what_was_done_before_it(site: Site, points: None) -> None:
+def test_an_error_that_ends_the_batch_keeps_earlier_changes(site: Site, points: None) -> None:
     """Outside of a transaction each statement was committed on its own (autocommit)."""
     site.define(
         """create procedure converts as

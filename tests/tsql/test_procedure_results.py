@@ -22,7 +22,7 @@ def test_result_sets_counts_and_messages_come_in_order(site: Site, points: None)
     assert called.status == 0
 
 
-def test_ends_of_messages_and_cursor_statements_are_told(site: Site) -> None:
+def test_ends_of_messages_and_cursor_statements_are_sent(site: Site) -> None:
     """microsoft/go-mssqldb, TestSprocWithCursorNoResult. Conditions and assignments are not told."""
     body = """
         declare @n int
@@ -44,7 +44,7 @@ def test_ends_of_messages_and_cursor_statements_are_told(site: Site) -> None:
     assert not site.call("not_told").ended
 
 
-def test_ends_of_failed_statements_and_of_definitions_are_told(site: Site) -> None:
+def test_ends_of_failed_statements_and_of_definitions_are_sent(site: Site) -> None:
     """MS-TDS 2.2.7.7: DONEINPROC for each executed statement, with DONE_ERROR after an error."""
     site.define(
         """create procedure told_failed as

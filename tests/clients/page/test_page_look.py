@@ -194,7 +194,7 @@ def test_a_link_keeps_all_signals_of_a_chart(page: Page) -> None:
     expect(page.locator("#message")).to_contain_text("2 signals more than the page shows: sr_mag_ps_b_25/")
 
 
-def test_a_server_that_is_gone_is_said_and_its_return_too(browser: Browser, web) -> None:
+def test_loss_and_return_of_a_server_are_reported(browser: Browser, web) -> None:
     """A separate page, because failed requests appear in the browser's console."""
     page = browser.new_page(base_url=web.url)
 

@@ -72,7 +72,7 @@ def test_all_people_can_use_it(page: Page, charted: str, look: str) -> None:
         assert broken_rules(page) == []
 
 
-def test_what_failed_is_said_until_it_works(browser: Browser, web) -> None:
+def test_a_failure_is_shown_until_it_works(browser: Browser, web) -> None:
     """A separate page, because failed requests appear in the browser's console."""
     page = browser.new_page(base_url=web.url)
     page.goto(chart_of("every_type/a_real"))
@@ -106,7 +106,7 @@ def test_a_link_with_a_signal_that_is_no_more_shows_the_others(browser: Browser,
     page.close()
 
 
-def test_a_search_without_a_result_says_what_was_searched(page: Page) -> None:
+def test_a_search_without_a_result_repeats_the_search(page: Page) -> None:
     page.goto("/")
     page.get_by_role("combobox", name="Find signals").fill("zzzz")
     expect(page.locator("#count")).to_have_text("No signal has these words in its name, description or unit.")

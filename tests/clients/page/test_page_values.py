@@ -145,7 +145,7 @@ def test_a_logarithmic_axis(page: Page) -> None:
     expect(page).to_have_url(re.compile("c=trend%2C"))
 
 
-def test_what_waveforms_come_to(page: Page, charted: str) -> None:
+def test_scalars_of_waveforms(page: Page, charted: str) -> None:
     page.goto(charted)
     page.get_by_label("What the waveforms come to").select_option("max")
     expect(page.locator(".chart")).to_have_count(2)

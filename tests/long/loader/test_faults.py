@@ -40,7 +40,7 @@ def test_a_full_disk_under_postgresql_loses_nothing() -> None:
     assert figures.calls_repeated > 0, "the server went on storing rows"
 
 
-def test_a_full_disk_under_the_spools_loses_what_the_ledger_says() -> None:
+def test_a_full_disk_under_the_spools_loses_rows_in_the_ledger() -> None:
     with site(tables=2, cycle=0.002, rows=6000, spool_disk="8m", budget=2) as place:
         figures = run(place, faults=0, mean=1.0, outage=0.0, full_spool=8.0)
     assert figures.faults["full disk of the spools"] == 1

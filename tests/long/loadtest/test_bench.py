@@ -113,7 +113,7 @@ def test_every_acknowledged_call_is_a_row_with_the_values_sent(
 
 
 @pytest.mark.parametrize("contender", [TDS5, PIPELINED], ids=lambda one: one.key)
-def test_what_is_measured_goes_on_until_an_answer(stand: Stand, contender: Contender) -> None:
+def test_a_measurement_continues_until_an_answer(stand: Stand, contender: Contender) -> None:
     measured = stand.run(Load(contender, tables("c"), 1, seconds=1e-6, warm=0.0), "write")
     assert measured.calls > 0
     assert 1e-6 < measured.seconds < 60
@@ -260,7 +260,7 @@ def test_results_of_another_version_are_refused(tmp_path: Path) -> None:
         ("load.h:9:10: fatal error: stdint.h: No such file or directory", "cannot be built"),
     ],
 )
-def test_what_a_build_lacks_is_named(
+def test_missing_requirements_of_a_build_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, package: str
 ) -> None:
     compiler = tmp_path / "cc"

@@ -48,7 +48,7 @@ def results(narrow: Path) -> dict[str, Result]:
     return {result.experiment: result for result in read_results(REPORTS, ("normal", "max"))}
 
 
-def test_normal_operation_writes_what_the_paper_wrote(results: dict[str, Result]) -> None:
+def test_normal_operation_writes_at_the_papers_rate(results: dict[str, Result]) -> None:
     (run,) = results["normal"].runs
     assert run.logged_in == run.users == 120
     assert run.asked is not None

@@ -108,7 +108,7 @@ def test_frames_are_retrieved_in_each_form(ess: Outcome) -> None:
     assert all(one.megabytes > 0 for one in ess.points if one.kind == "retrieval")
 
 
-def test_what_a_machine_needs_follows_from_what_was_measured(ess: Outcome, folder: Path) -> None:
+def test_a_plan_of_a_machine_follows_from_measurements(ess: Outcome, folder: Path) -> None:
     saturation = played(folder, "saturation")
     assert {one.heading for one in saturation.sections} == {"Storage", "Retrieval"}
     assert {"storage cpu", "storage memory", "storage disk", "retrieval cpu"} <= {
@@ -206,7 +206,7 @@ def test_a_long_load(folder: Path) -> None:
         assert first[name] != "0"
 
 
-def test_deterioration_is_said_only_where_the_data_say_it() -> None:
+def test_deterioration_is_reported_only_if_the_data_show_it() -> None:
     dice = Random(1)
     quiet = [(float(x), 100 + dice.gauss(0, 1)) for x in range(40)]
     rising = [(x, y + 2 * x) for x, y in quiet]
