@@ -76,6 +76,7 @@ _BY_NAME = {
     "begun": "when its writing began",
     "bytes": "size of the file",
     "called": "when",
+    "change": "number of the change",
     "column_name": "the column",
     "comment": "why, in words of the login",
     "description": "as in the facility file",
@@ -167,7 +168,7 @@ begin
             'parameter'
           )
           else coalesce(
-            col_description(relation.oid, attnum), {by_name}::jsonb ->> attname::text, format('of %s', name)
+            col_description(relation.oid, attnum), {by_name}::jsonb ->> attname::text
           )
         end,
         col_description(relation.oid, attnum)
