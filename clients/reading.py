@@ -83,7 +83,7 @@ def request_of(
     asked = [("signal", name) for name in signals]
     asked += [("from", _time(start)), ("to", _time(end)), ("format", form)]
     if points is not None and (wide is not None or step is not None):
-        raise ValueError("a trend has points, signals beside each other have a step: give one of them")
+        raise ValueError("points is for a trend, step for signals in columns: give one of them")
     for name, value in (("points", points), ("wide", wide), ("step", step)):
         if value is not None:
             asked.append((name, str(value)))

@@ -68,8 +68,7 @@ class ReconnectingConnection:
         self, address: Address, password: str, figures: Figures, sleep: Callable[[float], object]
     ) -> None:
         self._address = address
-        # addresses of the hosts, and the index of the current one: after one without an answer the next is
-        # tried
+        # the hosts in turn, and the current one: after a host without an answer the next is tried
         self._hosts = cycle(address.each)
         several = len(address.each) > 1
         self._patience = _PATIENCE_OF_SEVERAL if several else _PATIENCE

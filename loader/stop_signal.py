@@ -28,7 +28,7 @@ class StopSignal:
         self._own_end = os.eventfd(0, os.EFD_CLOEXEC)
 
     def for_thread(self) -> "StopSignal":
-        """For one of several threads of a process: a stop that `set_here` sets for this thread alone."""
+        """A copy for one of several threads of a process: `set_here` ends the waits of this thread alone."""
         own = copy.copy(self)
         own._own_end = os.eventfd(0, os.EFD_CLOEXEC)
         return own

@@ -26,7 +26,7 @@ class Experiment:
     name: str
     loads: float
     beside: float
-    """seconds for servers to start, data to be made, rows to be looked for; on two cores"""
+    """seconds for the start of servers, for data and for the check of rows; on two cores"""
 
     def each(self, seconds: float) -> float:
         """Seconds of each load, from the total for all."""
@@ -52,7 +52,7 @@ _OF_THE_LAB = (
 
 
 def run_all(time: str, only: str | None, data: Path | None, output: Path, compare: Path | None) -> None:
-    """Runs them and writes one report. Exit code 1 when one of them failed."""
+    """Runs them and writes one report. Exit code 1 if one of them failed."""
     seconds = seconds_of(time)
     known = _OF_SPRING8 + (_OF_THE_LAB if lab.installed() else ())
     wanted = names("--only", only, tuple(one.name for one in known))

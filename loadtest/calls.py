@@ -1,4 +1,4 @@
-"""A record of every call of every user, by which a load is measured and checked.
+"""A record of every call of every user, for the measurement and check of a load.
 
 Records are sent as bytes from locust's workers to its master, which appends them to a file.
 """

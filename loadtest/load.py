@@ -1,4 +1,4 @@
-"""The settings of a load, which the processes of locust get by the environment."""
+"""The settings of a load, passed to the processes of locust by the environment."""
 
 import json
 import os
@@ -15,7 +15,7 @@ class Pace(StrEnum):
     NORMAL = "normal"
     """at its table's cycle"""
     MAX = "max"
-    """as soon as the server has answered"""
+    """immediately after the server's answer"""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class LocustLoad:
 
     @classmethod
     def from_environment(cls) -> "LocustLoad":
-        """The load that this process has been started for."""
+        """The load of this process."""
         given = json.loads(os.environ[ENVIRONMENT])
         return cls(
             facility=Path(given["facility"]),

@@ -13,11 +13,11 @@ from locust.runners import LocalRunner, MasterRunner, Runner, WorkerRunner
 from ringlog.loadtest.load import LocustLoad
 from ringlog.loadtest.users import Counter, let_others_run, users
 
-# Seconds between two deliveries of records; how long the last one may take.
+# Seconds between two deliveries of records, and for the last one.
 _DELIVERY = 0.5
 _PATIENCE = 70.0
 
-# Seconds of silence after which locust gives up a worker: 3 are little on a machine that is meant to be busy.
+# Seconds of silence after which locust gives up a worker: 3 would be too few on a busy machine.
 runners.HEARTBEAT_LIVENESS = 30
 
 load = LocustLoad.from_environment()

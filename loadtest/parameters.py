@@ -1,4 +1,4 @@
-"""Parameter tables in a load: their rows, and the tables that a reader asks for."""
+"""Parameter tables in a load: their rows, and the tables for each reader."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ _BEGIN = datetime(1999, 1, 1, tzinfo=UTC)
 
 
 def fill(connection: psycopg.Connection, facility: Facility) -> None:
-    """Gives every parameter table its first rows, each table by a change of its own."""
+    """Inserts the first rows of every parameter table, each table by a separate change."""
     for parameter in facility.parameters:
         procedure = sql.Identifier("ringlog", f"set_{parameter.name}_rows")
         with connection.transaction():
@@ -26,7 +26,7 @@ def fill(connection: psycopg.Connection, facility: Facility) -> None:
 
 
 def rows(parameter: Parameter) -> list[dict[str, object]]:
-    """The rows of a table as `set_<p>_rows` takes them, with different keys."""
+    """The rows of a table in the form of `set_<p>_rows`, with different keys."""
     return [{column.name: _value(column, n) for column in parameter.columns} for n in range(1, ROWS + 1)]
 
 
@@ -45,5 +45,5 @@ def _value(column: ParameterColumn, n: int) -> object:
 
 
 def of_a_reader(facility: Facility, place: int) -> tuple[str, ...]:
-    """The parameter tables that the reader of one table asks for: all readers together ask for all."""
+    """The parameter tables for the reader of one table: all readers together read all."""
     return tuple(parameter.name for parameter in facility.parameters[place :: len(facility.tables)])

@@ -11,7 +11,7 @@ from ringlog.loader.sources.simulator import Simulator
 from ringlog.schema.facility import Table
 
 SETS = 8
-# Sets are this many seconds of the simulated machine apart, from 2000-01-01 on.
+# Seconds of the simulated machine between two sets, from 2000-01-01 on.
 _APART = 7
 _EPOCH = 946_684_800
 

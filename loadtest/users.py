@@ -34,7 +34,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
 
 
 def let_others_run() -> None:
-    """Makes pymssql hand over to other users while it waits for an answer: FreeTDS itself blocks."""
+    """Makes pymssql yield to other users while it waits for an answer: FreeTDS itself blocks."""
     # Loaded here, not by the threads of the first logins: in locust Python's import locks are gevent's,
     # and a thread that waits for one may wait for ever, for the event loop of another thread is to wake it.
     driver("pymssql")
@@ -111,7 +111,7 @@ class OnlineUser(User):
         while self._connection is None:
             begun, start = now(), time.perf_counter()
             try:
-                # a login blocks, and has no callback: it is left to another thread
+                # a login blocks, and has no callback: another thread does it
                 self._connection = gevent.get_hub().threadpool.apply(
                     connect, (self.address, find_password(self.address)), {"timeout": _PATIENCE}
                 )
@@ -175,7 +175,7 @@ class OnlineWriter(OnlineUser):
 
     def __init__(self, environment: Environment) -> None:
         super().__init__(environment)
-        # somewhere: several writers of a table seldom meet in a row, and may
+        # at a random row: several writers of a table seldom write the same row, and may do so
         self._seq_no = randrange(self.table.rows)
 
     @task

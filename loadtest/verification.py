@@ -1,4 +1,4 @@
-"""Whether the database holds every row that was acknowledged to the writers."""
+"""Checks that the database has every row that was acknowledged to the writers."""
 
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,14 +20,14 @@ from ringlog.schema.facility import Table
 
 @dataclass(frozen=True)
 class Found:
-    """One table's acknowledged rows: how many of them are where they must be."""
+    """One table's acknowledged rows: the numbers of those that are where they must be."""
 
     table: Table
     acknowledged: int
-    # rows whose ring row has them (or a later lap), and whose log row is there
+    # rows that are in the ring (or replaced by a later lap), and in the log
     in_ring: int
     in_log: int
-    # stored rows that hold other values than were sent
+    # stored rows with other values than were sent
     altered: int
 
     @property
@@ -106,7 +106,7 @@ def _verify(
         )
         in_log = _count(
             cursor,
-            # the bounds spare PostgreSQL the other weeks
+            # the bounds exclude the other weeks
             "exists (select from {table} t where t.seq_no = r.seq_no and t.time = r.time"
             " and t.time between (select min(time) from acknowledgement)"
             " and (select max(time) from acknowledgement))",

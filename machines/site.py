@@ -40,7 +40,7 @@ class Machine:
         """Reads NAME=ADDRESS. Raises SiteError."""
         name, _, address = text.partition("=")
         if not _NAME.fullmatch(name):
-            raise SiteError(f"'{text}' is not a machine: write NAME=ADDRESS, as db1=10.0.0.1")
+            raise SiteError(f"'{text}' is not a machine: write NAME=ADDRESS, for example db1=10.0.0.1")
         try:
             ipaddress.IPv4Address(address)
         except ValueError:

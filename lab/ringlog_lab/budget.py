@@ -1,4 +1,4 @@
-"""A part of the processor for some processes, by control groups of Linux (version 1 or 2)."""
+"""Limits some processes to a part of the processor, by control groups of Linux (version 1 or 2)."""
 
 import errno
 import time
@@ -25,7 +25,7 @@ class Hierarchy:
 
     @classmethod
     def of_this_machine(cls, mounted: Path = _MOUNTED) -> "Hierarchy":
-        """Raises LoadTestError where there is none, or one whose groups get no part of the processor."""
+        """Raises LoadTestError without control groups, or if they do not control the processor."""
         if (mounted / "cpu/cpu.cfs_quota_us").is_file():
             return cls(mounted / "cpu", 1)
         if not (mounted / "cgroup.controllers").is_file():
@@ -40,11 +40,11 @@ class Hierarchy:
 
     @contextmanager
     def group(self, name: str, cores: float) -> Iterator["Group"]:
-        """A group whose processes get at most so many cores, and those before others of the machine. They
-        have ended when it is left. Raises LoadTestError where no group can be made."""
+        """A group whose processes get at most so many cores, before other processes of the machine. They have
+        ended when the block ends. Raises LoadTestError if no group can be made."""
         folder = self.folder / name
         quota = str(round(cores * _PERIOD))
-        # with the largest weight: other work on the machine is not to take what the group may use
+        # with the largest weight, so that other work on the machine does not take the group's share
         settings = {
             1: {"cpu.cfs_period_us": str(_PERIOD), "cpu.cfs_quota_us": quota, "cpu.shares": "262144"},
             2: {"cpu.max": f"{quota} {_PERIOD}", "cpu.weight": "10000"},
@@ -71,7 +71,7 @@ class Group:
         with _changing(self.folder):
             self._add(process)
             for child in process.children(recursive=True):
-                # one that has ended meanwhile
+                # it has ended meanwhile
                 with suppress(ProcessLookupError):
                     self._add(child)
 

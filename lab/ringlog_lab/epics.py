@@ -1,4 +1,4 @@
-"""A soft IOC for an experiment, and a `ringlog load` that is its client."""
+"""A soft IOC for an experiment, and a `ringlog load` as its client."""
 
 import os
 import subprocess
@@ -37,7 +37,7 @@ def own_ports() -> dict[str, str]:
 def ioc(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], ready: str
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """An IOC, from the moment that it has said so. Raises LoadTestError when it does not."""
+    """A running IOC, after it has reported its start. Raises LoadTestError if it does not."""
     log = folder / "ioc.log"
     with log.open("wb") as log_file:
         process = subprocess.Popen(

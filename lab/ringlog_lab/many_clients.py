@@ -1,9 +1,9 @@
 """Thousands of logged-in clients over several gateways: `python -m ringlog_lab.many_clients`.
 
-A PostgreSQL of one's own, or two (`--node`), each with an empty database, and administrators' connection
-strings for them. Each gateway is a `ringlog serve` of its own and has as many clients as the others, each of
-which calls at a low rate. Memory, descriptors and PostgreSQL's processes are counted when all are logged in
-and have called, and then CPU while they call.
+It needs one PostgreSQL, or two (`--node`), each with an empty database, and administrators' connection
+strings for them. Each gateway is a separate `ringlog serve` with the same number of clients, each of which
+calls at a low rate. Memory, descriptors and PostgreSQL's processes are counted when all are logged in and
+have called, and then CPU while they call.
 """
 
 import argparse
@@ -115,7 +115,7 @@ def _client(command: list[str], password: str) -> Iterator["subprocess.Popen[str
 
 
 def _begun(client: "subprocess.Popen[str]") -> float:
-    """Waits until all its connections have called. Returns when that was."""
+    """Waits until all its connections have called. Returns the time of that."""
     _read(client, "begin\n")
     return time.monotonic()
 

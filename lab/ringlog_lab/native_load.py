@@ -1,4 +1,4 @@
-"""A load by one contender for some seconds, and its cost for each process."""
+"""A load by one contender for some seconds, and its cost in each process."""
 
 import json
 import os
@@ -53,7 +53,7 @@ class Measurement:
     calls: int
     """acknowledged while it was measured"""
     acknowledged: int
-    """all the calls of the load, warming up included"""
+    """all calls of the load, including the warm-up"""
     seconds: float
     p50: float
     p99: float
@@ -67,7 +67,7 @@ class Measurement:
     backends: float
     """that part of `postgres` which serves connections; the rest is autovacuum, checkpoints and the like"""
     others: float
-    """CPU of processes that have nothing to do with the measurement"""
+    """CPU of processes outside the measurement"""
     cores: int
     wal: int
     memory: int
@@ -136,7 +136,7 @@ class Load:
 
 
 class Stand:
-    """Where loads are run: the programs, the server, and the calls acknowledged so far on each group of
+    """The environment of loads: the programs, the server, and the calls acknowledged so far on each group of
     tables."""
 
     def __init__(self, programs: Path, server: Server) -> None:
@@ -147,7 +147,7 @@ class Stand:
     def run(self, load: Load, part: str, round: int = 0) -> Measurement:
         """Runs a load and measures it.
 
-        Raises LoadTestError with the client's words when a call fails: such a run measures nothing.
+        Raises LoadTestError with the client's message if a call fails: such a run measures nothing.
         """
         before = self.acknowledged.get(load.tables, 0)
         # its measurement begins when the first mark is taken
@@ -178,7 +178,7 @@ class Stand:
                             continue
                         measured.enter_context(stolen)
                         # not by the buffer, whose rest would fail once more when the pipe is closed
-                        with suppress(BrokenPipeError):  # it says itself why it has ended
+                        with suppress(BrokenPipeError):  # its output has the reason of its end
                             os.write(client.stdin.fileno(), b"\n")
                 complaint = client.stderr.read().strip()
             except BaseException:

@@ -1,8 +1,8 @@
 """Measures the cost of a put to a node, and moves of tables: `python -m ringlog_lab.nodes`.
 
-Two PostgreSQL of one's own on this machine, each with an empty database, and administrators' connection
-strings for them. Tables of both kinds are called in turns through one gateway; CPU of gateway and PostgreSQL
-is counted for each call. With `--move` all tables are on the first server, and half of them move to the node
+It needs two PostgreSQL on this machine, each with an empty database, and administrators' connection strings
+for them. Tables of both kinds are called in turns through one gateway; CPU of gateway and PostgreSQL is
+counted for each call. With `--move` all tables are on the first server, and half of them move to the node
 while each has a writer, and then back.
 """
 
@@ -174,7 +174,7 @@ def _fill_weeks(dsn: str, table: str, readings: Iterable[str], weeks: int, rows:
 
 
 def _is_killed(command: list[str], environment: dict[str, str], seconds: float) -> bool:
-    """Lets the command run for a random time and kills it, unless it has come to its end."""
+    """Lets the command run for a random time and kills it, unless it has ended."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment) as process:
         with suppress(subprocess.TimeoutExpired):
             process.wait(random.uniform(0.5, seconds))

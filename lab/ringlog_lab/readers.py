@@ -221,7 +221,7 @@ def _install(file: Path, servers: Sequence[Postgres]) -> tuple[dict[str, str], s
     environment, password = installed(file, dsn)
     for login in (_READER, _STANDBY_READER):
         run_ringlog(environment, "user", "add", login, "--reader", "--password-stdin", stdin=password)
-    # only a superuser may set what a login finds set
+    # only a superuser may set the settings of a login
     superuser = environment | {"RINGLOG_DSN": primary.conninfo(_PLANT)}
     run_ringlog(superuser, "user", "reads", _STANDBY_READER, "standby")
     return environment, password
@@ -240,7 +240,7 @@ def _readers(
         gateway = ["-p", str(ports[number // given.readers % len(ports)])]
         if number < given.readers:
             yield _reader("primary", [*command, "-u", _READER, *gateway], password)
-        # standbys take turns: as many of either kind on each
+        # standbys take turns, with the same number of either kind on each
         elif (number - given.readers) // given.standbys % 2:
             yield _reader("by login", [*by_login, *gateway], password)
         else:

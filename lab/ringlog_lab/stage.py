@@ -138,7 +138,7 @@ class Used:
     """gateway, PostgreSQL and, where it serves, HTTP"""
     clients: float
     others: float
-    """processes that have nothing to do with it"""
+    """processes outside the experiment"""
     memory: float
     """of the server at most, shared memory counted once"""
     client_memory: float

@@ -11,9 +11,9 @@ import psutil
 class Stolen:
     """Counts, second by second, the time for which the machine's host gave a processor with work to others.
 
-    A processor that is taken away stands still with all it holds, also PostgreSQL's locks: no server on the
-    machine can answer meanwhile. `seconds` has one figure for each whole second so far, of all processors
-    together, in seconds (`steal` in proc(5), /proc/stat).
+    A processor that is taken away stops with all its locks, also PostgreSQL's: no server on the machine can
+    answer meanwhile. `seconds` has one figure for each whole second so far, of all processors together, in
+    seconds (`steal` in proc(5), /proc/stat).
     """
 
     def __init__(self) -> None:
@@ -40,5 +40,5 @@ class Stolen:
 
 
 def _stolen() -> float:
-    """Since the machine was started. 0 where no host says it."""
+    """Since the start of the machine. 0 if the host does not report it."""
     return float(getattr(psutil.cpu_times(), "steal", 0.0))

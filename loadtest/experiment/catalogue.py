@@ -24,9 +24,8 @@ def chapters(folder: Path, pictures: Path) -> list[Chapter]:
 
 
 def write_report_of(folder: Path, earlier: Path | None = None) -> Path:
-    """Writes the report of a folder's results, beside those of an earlier run; returns its path.
-
-    Raises LoadTestUsageError when one of the folders has none.
+    """Writes the report of a folder's results, with those of an earlier run; returns its path. Raises
+    LoadTestUsageError if one of the folders has none.
     """
     found = demanded(folder, folder)
     beside = None if earlier is None else compare(demanded(earlier, folder), found)
@@ -37,8 +36,8 @@ def write_report_of(folder: Path, earlier: Path | None = None) -> Path:
 
 
 def demanded(folder: Path, pictures: Path) -> list[Chapter]:
-    """The chapters of a folder that must have some."""
+    """The chapters of a folder, at least one."""
     found = chapters(folder, pictures)
     if not found:
-        raise LoadTestUsageError(f"{folder} holds no results of ringlog loadtest")
+        raise LoadTestUsageError(f"{folder} has no results of ringlog loadtest")
     return found

@@ -31,7 +31,7 @@ class Chapter:
 
 
 def circumstances(machine: Machine, settings: dict[str, str], rows: Sequence[tuple[str, str]]) -> Facts:
-    """What an experiment ran on."""
+    """The machine of an experiment."""
     return Facts(
         [
             ("processor", f"{machine.processor}, {machine.cores} cores"),

@@ -11,7 +11,7 @@ def seconds_of(text: str) -> float:
     """Seconds of `90`, `90s`, `120min`, `2h` or `14d`."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?) *(s|min|h|d|)", text.strip())
     if found is None or float(found[1]) == 0:
-        raise LoadTestUsageError(f"'{text}' is no length of time: write 90s, 120min, 2h or 14d")
+        raise LoadTestUsageError(f"'{text}' is not a duration: write 90s, 120min, 2h or 14d")
     return float(found[1]) * _UNITS[found[2]]
 
 

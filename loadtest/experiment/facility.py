@@ -1,4 +1,4 @@
-"""The facilities of measurements: tables of `real` columns, as many and as wide as a part needs."""
+"""The facilities of measurements: tables of `real` columns, in the number and width that a part needs."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Tables:
     columns: int
     rows: int = RING
     points: int = 0
-    """not 0: their one column is a waveform of so many doubles"""
+    """if not 0, their only column is a waveform of so many doubles"""
     type: str = "real"
     cycle: float = 1.0
     """seconds"""
@@ -38,7 +38,7 @@ def main_tables(columns: int) -> Tables:
 
 
 def narrow_and_wide(columns: int) -> Tables:
-    """The tables of figure 4: fewer, since there are some of each width."""
+    """The tables of figure 4: fewer, because there are some of each width."""
     return Tables(f"wide{columns}_", 12, columns)
 
 
@@ -53,7 +53,7 @@ def frames() -> Tables:
 
 
 def ten_years() -> Tables:
-    """The table whose log and summaries go back ten years."""
+    """The table with a log and summaries of ten years."""
     return Tables("decade_", 1, 10)
 
 
@@ -68,7 +68,7 @@ def old_week() -> Tables:
 
 
 def many_tables(count: int) -> Tables:
-    """Tables that a server starts on; their rings are short, for their rows do not matter."""
+    """Tables for starts of a server; their rings are short, because their rows do not matter."""
     return Tables("many_", count, 100, 10)
 
 
@@ -78,7 +78,7 @@ def waveforms(points: int, writers: int) -> Tables:
 
 
 def write_facility(file: Path, tables: Iterable[Tables]) -> None:
-    """Writes a facility file with these tables; every row of theirs is logged."""
+    """Writes a facility file with these tables; every row is logged."""
     file.write_text("".join(_text(tables)))
 
 

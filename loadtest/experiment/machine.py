@@ -26,7 +26,7 @@ _SETTINGS = (
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine of the clients, and of the server where that is the same."""
+    """The machine of the clients, and of the server if it is the same."""
 
     processor: str
     cores: int
@@ -38,7 +38,7 @@ class Machine:
 
 
 def this_machine(data: Path | None) -> Machine:
-    """This machine; `data` is where the server's data are, when it is here."""
+    """This machine; `data` is the folder of the server's data, if the server is here."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "")
     return Machine(
@@ -83,7 +83,7 @@ def load_average() -> float:
 
 
 def _commit() -> str:
-    """The version, and the commit of the sources this runs from, if it does."""
+    """The version, and the commit if it runs from the sources."""
     version = importlib.metadata.version("ringlog")
     folder = str(Path(__file__).resolve().parent)
     command = ["git", "-C", folder, "describe", "--always", "--dirty", "--exclude", "*"]
@@ -102,7 +102,7 @@ def _distribution() -> str:
 
 
 def file_system(path: Path) -> str:
-    """The type of the file system that a path is on (which need not exist yet)."""
+    """The type of the file system of a path (which need not exist yet)."""
     mounts = {part.mountpoint: part.fstype for part in psutil.disk_partitions(all=True)}
     folder = path.resolve()
     while str(folder) not in mounts and folder != folder.parent:

@@ -30,7 +30,7 @@ def command(
     group: int = 1,
     rate: float = 0.0,
 ) -> list[str]:
-    """A client that calls put procedures, each connection with one call outstanding, and its arguments.
+    """A client that calls put procedures, with one call outstanding on each connection, and its arguments.
 
     `first`: the row of the rings to continue from; `version` of TDS; `group`: calls in one transaction;
     `rate`: calls a second of each connection, 0 at once after each answer.
@@ -55,8 +55,8 @@ def command(
 
 
 def build(folder: Path, sources: Path = _SOURCES) -> Path:
-    """Builds tdsload, or what the Makefile of other sources makes, into a folder and returns it. Raises
-    LoadTestError naming the package that is missing."""
+    """Builds tdsload, or the programs of another Makefile, into a folder and returns it. Raises LoadTestError
+    with the name of a missing package."""
     for program, package in (("make", "make"), ("cc", "gcc libc6-dev")):
         if shutil.which(program) is None:
             raise LoadTestError(f"{program} is missing, which builds the C clients: apt install {package}")

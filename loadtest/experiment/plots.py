@@ -21,12 +21,12 @@ _STYLES = (
     ("#aaaaaa", "*", (0, (3, 3))),
 )
 _MANY = 40
-"""Points from which on a joined line has a marker at some of them only."""
+"""Number of points from which on a joined line has markers at only some of them."""
 
 
 def draw(plot: Plot, file: Path) -> None:
     """Draws it as PNG."""
-    # late, since it is large and not every command draws
+    # imported late, because it is large and not every command draws
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, NullFormatter
 

@@ -23,7 +23,7 @@ class Steps:
 
     @contextmanager
     def step(self, name: str, seconds: float) -> Iterator[ShowProgress]:
-        """A bar for something that takes so many seconds; where there are no bars, a line at its start."""
+        """A bar for a step of so many seconds; without bars a line at its start."""
         if not self._console.is_terminal:
             self.say(f"{name} ...")
         columns = TextColumn(f"{name:30}"), BarColumn(bar_width=20), TextColumn("{task.percentage:3.0f} %")

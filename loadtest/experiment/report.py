@@ -78,7 +78,7 @@ def verdict(counted: Sequence[Counted]) -> Verdict:
 
 
 def summary(chapters: Sequence[Chapter]) -> TextTable:
-    """All figures that a paper states, beside ours."""
+    """All figures of a paper, with ours."""
     rows = [
         [f"{chapter.experiment}: {one.title}", *figures(one), one.different]
         for chapter in chapters

@@ -45,7 +45,7 @@ def command_line() -> str:
 
 @contextmanager
 def temporary_folder(prefix: str = "ringlog-loadtest-") -> Iterator[Path]:
-    """A temporary folder, reachable for the account that PostgreSQL runs under. Ctrl-C does not keep it."""
+    """A temporary folder that PostgreSQL's account can reach. It is removed also after Ctrl-C."""
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     folder.chmod(0o755)
     try:
@@ -63,7 +63,7 @@ def interrupt_once() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    # a shell that runs a command behind it has it ignored
+    # a shell that runs a command in the background ignores it
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, interrupt)
 
@@ -86,7 +86,7 @@ def start_load(module: str, options: str, password: str) -> "subprocess.Popen[st
 
 @contextmanager
 def errors_reported() -> Iterator[None]:
-    """Reports an expected error by one line and an exit code: 1 failed, 2 wrong usage."""
+    """Reports an expected error by one line and an exit code: 1 failure, 2 wrong usage."""
     try:
         yield
     except (LoadTestUsageError, AddressError, PasswordError) as error:
@@ -105,20 +105,20 @@ def _say(text: str) -> None:
 
 
 def numbers(option: str, text: str) -> list[int]:
-    """Whole numbers above 0, in order. Raises LoadTestUsageError."""
+    """Integers above 0, in order. Raises LoadTestUsageError."""
     words = [word.strip() for word in text.split(",")]
     if not all(word.isascii() and word.isdecimal() and int(word) > 0 for word in words):
-        raise LoadTestUsageError(f"{option} '{text}' is no list of whole numbers as 10,100")
+        raise LoadTestUsageError(f"{option} '{text}' is not a list of whole numbers such as 10,100")
     return sorted({int(word) for word in words})
 
 
 def names(option: str, text: str | None, known: tuple[str, ...]) -> list[str]:
-    """Those of the known names that a list has, in their own order; all without one. Raises
+    """The known names in a list, in the order of the known names; without a list all. Raises
     LoadTestUsageError."""
     if text is None:
         return [*known]
     words = [word.strip() for word in text.split(",")]
     for word in words:
         if word not in known:
-            raise LoadTestUsageError(f"{option} '{word}' is none of {', '.join(known)}")
+            raise LoadTestUsageError(f"{option} '{word}' is not one of {', '.join(known)}")
     return [name for name in known if name in words]

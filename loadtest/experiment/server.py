@@ -36,7 +36,7 @@ class Mark:
     moment: float
     postgres: float
     backends: float
-    """that part of `postgres` which serves connections over TCP: the callers' and the gateway's"""
+    """the part of `postgres` for connections over TCP: the callers' and the gateway's"""
     gateway: float
     machine: float
     """busy time of all processes of the machine, on all its cores"""
@@ -100,7 +100,7 @@ class Server:
 
     @property
     def administrator_conninfo(self) -> str:
-        """That of a superuser, by the socket."""
+        """The connection string of a superuser, by the socket."""
         return conninfo_of(self.administrator)
 
     def by_pymssql(self, port: int | None = None) -> Any:
@@ -134,7 +134,7 @@ def serving(
     password: str | None = None,
     options: Sequence[str | Path] = (),
 ) -> Iterator[Server]:
-    """A server with a facility on a data directory, with the logins WRITER and READER. They are made
+    """A server with a facility on a data directory, with the logins WRITER and READER. The logins are made
     unless their password is given. `options` are further ones of `ringlog serve`.
 
     Unless the data are kept, PostgreSQL is ended without a checkpoint.
@@ -166,7 +166,7 @@ def serving(
         gateway = psutil.Process(process.pid)
         postmaster = next(child for child in gateway.children() if "postgres" in child.name())
         own = gateway.cpu_times()
-        # with the processes that have helped it to start
+        # with the processes of its start
         begun = Begun(float(sum(own[:4])), postgres_cpu(postmaster)[0], gateway.memory_info().rss)
         metrics = _metrics(log_file)
         if password is None:
@@ -243,8 +243,8 @@ def postgres_cpu(postmaster: psutil.Process) -> tuple[float, float]:
 
 
 def process_cpu(process: psutil.Process) -> float:
-    """CPU seconds of a process of one thread, to the nanosecond: of many that took less than a hundredth of a
-    second each nothing would be left in what psutil reads."""
+    """CPU seconds of a process of one thread, to the nanosecond: psutil's hundredths of a second would lose
+    many short processes."""
     try:
         return int(Path(f"/proc/{process.pid}/schedstat").read_text().split()[0]) / 1e9
     except OSError:  # a kernel without it, or the process has ended
@@ -258,7 +258,7 @@ def conninfo_of(connection: psycopg.Connection) -> str:
 
 
 def log_rows(administrator: psycopg.Connection, table: str) -> int:
-    """How many rows the log of a table has."""
+    """The number of rows in the log of a table."""
     query = sql.SQL("select count(*) from {}").format(sql.Identifier("log", table))
     row = administrator.execute(query).fetchone()
     assert row is not None

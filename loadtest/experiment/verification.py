@@ -1,4 +1,4 @@
-"""Whether the logs hold every acknowledged call, with its values."""
+"""Checks that the logs have every acknowledged call, with its values."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -53,9 +53,9 @@ def verify(server: Server, acknowledged: Mapping[Tables, int]) -> Check:
 
 
 def _compare(server: Server, tables: Tables, number: int) -> int:
-    """Compares the values of some rows of a log and of the ring. Returns how many values these are."""
+    """Compares the values of some rows of a log and of the ring. Returns the number of values."""
     name = tables.names[number]
-    # of waveforms one row is enough to compare
+    # for waveforms one row is enough
     width, sample = (tables.points, 1) if tables.points else (tables.columns, _SAMPLE)
     sent = {
         readings[0]: readings
@@ -81,6 +81,6 @@ def _compare(server: Server, tables: Tables, number: int) -> int:
         for row in rows:
             values = [*row[0]] if tables.points else [*row]
             if sent.get(values[0]) != values:
-                raise LoadTestError(f"{name} holds a row with other values than were sent")
+                raise LoadTestError(f"{name} has a row with other values than were sent")
             compared += len(values)
     return compared

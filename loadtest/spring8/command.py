@@ -253,7 +253,7 @@ def _experiment(
     from ringlog.loadtest.spring8.swarm import Workers
 
     console = Console(highlight=False)
-    # either signal ends the server and the users too
+    # either signal also ends the server and the users
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with errors_reported(), temporary_folder() as folder:
         given = _given(url, reader, dsn)
@@ -285,7 +285,7 @@ def _experiment(
 
 
 def _given(url: str | None, reader: str | None, dsn: str | None) -> Target | None:
-    """The server that was named; `reader` None: the experiment has none, empty: none was named."""
+    """The named server; `reader` None: the experiment has no readers, empty: no reader was named."""
     if url is None:
         if reader or dsn:
             raise LoadTestUsageError("--reader and --dsn go with --url")
@@ -315,7 +315,7 @@ def _clients(text: str | None, given: Target | None) -> Sequence[str]:
     kinds = [word.strip() for word in text.split(",")]
     for kind in kinds:
         if kind not in KINDS:
-            raise LoadTestUsageError(f"--clients '{kind}' is none of {', '.join(KINDS)}")
+            raise LoadTestUsageError(f"--clients '{kind}' is not one of {', '.join(KINDS)}")
         if given is not None and kind != PYTHON:
             raise LoadTestUsageError("--clients: writers in C need tables of their own: leave out --url")
     return kinds
@@ -330,7 +330,7 @@ def _widths(text: str) -> list[int]:
 
 
 def _command(url: str | None, given: Target | None) -> str:
-    """The command line as it can be typed again; a password in its URL is left out."""
+    """The command line in a form that can be typed again, without a password in its URL."""
     words = sys.argv[1:]
     if url is not None and given is not None:
         words = [word.replace(url, str(given.writer)) for word in words]

@@ -1,6 +1,6 @@
 """A load by the ct-library writer of ringlog.clients, a process for each table, as in papers/004.
 
-It writes `real` columns only, so it has tables of its own, of the same widths as the facility's.
+It writes `real` columns only, so it has separate tables of the same widths as the facility's.
 """
 
 import json
@@ -38,7 +38,7 @@ from ringlog.loadtest.spring8.target import Target
 
 # Seconds between two lines of counts, in a short load and in one of more than a minute.
 _LINES, _LINES_OF_LONG = 0.2, 1.0
-# Seconds until all write, and for their last answers.
+# Seconds until all writers write, and for their last answers.
 _BEGUN, _ENDED = 60.0, 60.0
 
 
@@ -56,7 +56,7 @@ class CtlibWriter:
     longest: list[float] = field(default_factory=list)
     """of the calls since the line before, in seconds"""
     repeated: int = 0
-    """calls that were made again"""
+    """repeated calls"""
     error_text: str = ""
     writing: threading.Event = field(default_factory=threading.Event)
 
@@ -83,8 +83,8 @@ class CtlibWriter:
         return self.process.poll() is not None
 
     def end(self) -> None:
-        """Lets it end after the row it is at, and takes its last line. Raises LoadTestError when a row was
-        refused or has no answer."""
+        """Ends it after its current row, and reads its last line. Raises LoadTestError if a row was refused
+        or has no answer."""
         self.process.terminate()
         code = self.process.wait(_ENDED)
         self._listener.join()

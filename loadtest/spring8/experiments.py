@@ -1,4 +1,4 @@
-"""The experiments of papers/004, each with Python users and, where it is about speed, with writers in C."""
+"""The experiments of papers/004, each with Python users, and those about speed also with writers in C."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -37,7 +37,8 @@ def normal(experiment: Experiment) -> Result:
 
 
 def highest(experiment: Experiment) -> Result:
-    """A writer of each table, each sending the next row when the one before is acknowledged: section 6.2."""
+    """A writer for each table, which sends the next row after the acknowledgement of the previous one:
+    section 6.2."""
     facility = load_facility(experiment.facility_file)
     runs: list[Run] = []
     if PYTHON in experiment.clients:
@@ -55,9 +56,8 @@ def highest(experiment: Experiment) -> Result:
 
 
 def columns(experiment: Experiment, widths: Sequence[int]) -> Result:
-    """60 writers at the highest rate, on tables of ever more columns: figure 4.
-
-    A server that runs already has the widths of its own facility.
+    """60 writers at the highest rate, on tables with increasing numbers of columns: figure 4. A running
+    server has the widths of its own facility.
     """
     runs: list[Run] = []
     file = experiment.facility_file
@@ -96,7 +96,7 @@ def _in_c(
 
 
 def users(experiment: Experiment, numbers: Sequence[int]) -> Result:
-    """Ever more users: at the normal rate in Python, at the highest with native writers."""
+    """Increasing numbers of users: at the normal rate in Python, at the highest with native writers."""
     if not {PYTHON, NATIVE} & {*experiment.clients}:
         raise LoadTestUsageError(f"--clients: this experiment has {PYTHON} and {NATIVE}")
     facility = load_facility(experiment.facility_file)

@@ -106,9 +106,8 @@ def _time_unit(seconds: float) -> tuple[float, str]:
 
 
 def _shares(run: Run) -> tuple[list[float], dict[str, list[float]]]:
-    """The middles of the times between samples, and what each part took of the machine in them, 0 to 1.
-
-    A part that cannot be seen is left empty; its use is in `others` then.
+    """The middles of the times between samples, and each part's share of the machine in them, 0 to 1. A part
+    that cannot be measured is left empty; its use is in `others` then.
     """
     middles: list[float] = []
     shares: dict[str, list[float]] = {part: [] for part in _PARTS}
@@ -189,8 +188,8 @@ def tables(runs: Sequence[Run], file: Path) -> None:
 
 
 def columns(runs: Sequence[Run], file: Path) -> None:
-    """Figure 4: rows a second of 60 writers against columns, the same in kilobytes, and, where it can be
-    seen, what a row cost the server, which depends least on what else the machine does."""
+    """Figure 4: rows a second of 60 writers against columns, the same in kilobytes, and, if it can be
+    measured, the server's cost of a row, which depends least on other work of the machine."""
     costs = any(server_seconds(run) for run in runs)
     figure = _figure(12 if costs else 9, 4)
     panels = figure.subplots(1, 3 if costs else 2)

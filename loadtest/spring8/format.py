@@ -14,7 +14,7 @@ def percent(share: float | None) -> str:
 
 
 def seconds(time: float | None) -> str:
-    """Two digits of seconds, as table 1 of papers/004 has them."""
+    """Two digits of seconds, as in table 1 of papers/004."""
     if time is None:
         return MISSING
     return f"{time:.2g}" if time < 9.5 else f"{time:.0f}"
@@ -31,7 +31,7 @@ def number(count: float | None) -> str:
 
 
 def processor_time(run: Run, share: float | None) -> str:
-    """CPU a row, of something that took this part of the machine."""
+    """CPU per row, from a share of the machine."""
     if share is None or not run.rows:
         return MISSING
     return f"{1e6 * share * run.cores / run.rows:,.0f} µs"
@@ -45,12 +45,12 @@ def server_seconds(run: Run) -> float | None:
 
 
 def kind(run: Run) -> str:
-    """Whose load it was."""
+    """The kind of clients of a load."""
     return KIND_NAMES[run.clients]
 
 
 def others(run: Run) -> float | None:
-    """The part of the machine that had nothing to do with the load."""
+    """The share of the machine used by other processes."""
     server, clients, machine = run.server_share, run.share("clients"), run.share("machine")
     if server is None or clients is None or machine is None:
         return None

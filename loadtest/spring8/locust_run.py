@@ -16,7 +16,7 @@ from ringlog.loadtest.spring8.swarm import locust_command, locust_environment
 from ringlog.loadtest.spring8.target import Target, own_target
 from ringlog.schema.facility_file import load_facility
 
-_LOOK = 0.2  # seconds between two looks whether locust has ended
+_LOOK = 0.2  # seconds between two checks of locust's end
 
 
 def work(
@@ -31,8 +31,7 @@ def run(
     pace: Pace, facility: Path, given: Target | None, data: Path, folder: Path, arguments: Sequence[str]
 ) -> int:
     """Runs locust, alone or as a master, on a given server or our own; then looks for every acknowledged row.
-
-    Returns locust's exit code, or 1 when a row is lost.
+    Returns locust's exit code, or 1 if a row is lost.
     """
     loaded = load_facility(facility)
     with ExitStack() as stack:
@@ -56,8 +55,8 @@ def run(
 
 def _locust(load: LocustLoad, password: str | None, arguments: Sequence[str]) -> int:
     ended = threading.Event()
-    # Before locust is there, which must not outlive this process. Ctrl-C reaches locust by itself, and
-    # afterwards there is something left to do here. Handlers, unlike SIG_IGN, are not handed on to locust.
+    # Before locust starts, which must not survive this process. Ctrl-C reaches locust by itself, and
+    # afterwards this process has more work. Handlers, unlike SIG_IGN, are not inherited by locust.
     before = {
         signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: ended.set()),
         signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),

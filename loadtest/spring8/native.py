@@ -1,7 +1,7 @@
 """The native load, by the ct-library client of ../native, which uses very little CPU.
 
-It writes `real` columns only, so it has tables of its own, of the same widths as the facility's. As in
-papers/004 one process writes one table; with many more writers, one process has them all.
+It writes `real` columns only, so it has separate tables of the same widths as the facility's. As in
+papers/004 one process writes one table; with many more writers, one process has all of them.
 """
 
 import json
@@ -25,9 +25,9 @@ from ringlog.loadtest.experiment.verification import verify
 from ringlog.loadtest.spring8.results import Check
 from ringlog.schema.facility import Facility
 
-# Seconds of writing before the load begins: so that all groups write when the first is measured.
+# Seconds of writing before the load begins, so that all groups write when the first is measured.
 WARM = 2.0
-# As a group's own patience: see ../native/load_generator.c.
+# Equal to a group's own timeout: see ../native/load_generator.c.
 _PATIENCE = 120.0
 
 
@@ -74,7 +74,7 @@ class Natives:
         self._connections = connections
         self._began = {tables: threading.Event() for tables in processes}
         self._results: dict[Tables, dict[str, Any]] = {}
-        self._said: dict[Tables, str] = {}
+        self._output: dict[Tables, str] = {}
         self._threads = [
             threading.Thread(target=self._listen, args=(tables, process))
             for tables, process in processes.items()
@@ -91,7 +91,7 @@ class Natives:
                 self._results[tables] = json.loads(line)
             elif line.startswith("begin"):
                 self._began[tables].set()
-        self._said[tables] = process.stderr.read().strip()
+        self._output[tables] = process.stderr.read().strip()
         self._began[tables].set()
 
     def wait_for_begin(self, seconds: float) -> None:
@@ -129,8 +129,8 @@ class Natives:
         return found
 
     def _complain(self, tables: Tables) -> None:
-        if tables in self._said and tables not in self._results:
-            raise LoadTestError(f"native writers: {self._said[tables] or 'ended without a result'}")
+        if tables in self._output and tables not in self._results:
+            raise LoadTestError(f"native writers: {self._output[tables] or 'ended without a result'}")
 
 
 @contextmanager
@@ -141,7 +141,7 @@ def natives(
     seconds: float,
     written: Mapping[Tables, int],
 ) -> Iterator[Natives]:
-    """Native writers, so many in each process; `written` says how many rows its tables have had so far."""
+    """Native writers, so many in each process; `written` has the rows of the tables so far."""
     processes: dict[Tables, subprocess.Popen[str]] = {}
     try:
         for tables, count in connections.items():
@@ -194,7 +194,7 @@ def check(server: Server, before: Mapping[Tables, int], acknowledged: Mapping[Ta
 
 
 def logged(server: Server, tables: Tables) -> int:
-    """How many rows the logs of some tables have."""
+    """The number of rows in the logs of some tables."""
     return sum(log_rows(server.administrator, name) for name in tables.names)
 
 

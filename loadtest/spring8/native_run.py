@@ -24,9 +24,8 @@ def native_run(
     connections: Mapping[Tables, int],
     written: dict[Tables, int],
 ) -> list[Run]:
-    """A load by native writers; notes in `written` how many rows their tables have then.
-
-    Native writers cannot be ended early and report at their end: after Ctrl-C there is no run.
+    """A load by native writers; records in `written` the number of rows of their tables. Native writers
+    cannot be ended early and report at their end: after Ctrl-C there is no run.
     """
     assert target.server is not None
     number = sum(connections.values())

@@ -43,7 +43,7 @@ def python_run(scene: Scene, label: str, number: int, pace: Pace, width: int | N
         stack.callback(sampler.close)
         time.sleep(_SETTLE)
         if pace is Pace.NORMAL:
-            # so that the I/O of the load is neither more nor less than its own
+            # so that the measured I/O is exactly that of the load
             sampler.checkpoint()
         began = now()
         sampler.begin()
@@ -105,7 +105,7 @@ def _log_in(experiment: Experiment, crowd: Swarm, number: int) -> int:
 
 
 def _so_far(crowd: Swarm, began: int) -> str:
-    """What to show of running users; raises LoadTestError when locust has ended."""
+    """The text for running users; raises LoadTestError if locust has ended."""
     crowd.check()
     new = crowd.recorded.catch_up()
     writes = recorded.well(recorded.of_kind(new, Kind.WRITE))

@@ -17,7 +17,7 @@ from ringlog.schema.facility import Facility
 
 Records: TypeAlias = np.ndarray[Any, Any]
 
-# The fields of ringlog.loadtest.calls.Call as RECORD lays them out.
+# The fields of ringlog.loadtest.calls.Call in the layout of RECORD.
 _FIELDS = np.dtype(
     [
         ("kind", "u1"),
@@ -112,7 +112,7 @@ def of_columns(records: Records, facility: Facility, columns: int) -> Records:
 
 
 def values(records: Records, facility: Facility) -> int:
-    """How many values the rows of these records have together."""
+    """The total number of values in the rows of these records."""
     widths = np.array([len(table.columns) for table in facility.tables])
     return int(widths[records["table"]].sum())
 

@@ -1,7 +1,7 @@
 """The results of a load test, and their JSON, from which reports can be made again.
 
-Libraries that only load tests need are imported where they are used, here and elsewhere: every command of
-ringlog imports this module.
+Libraries for load tests only are imported where they are used, because every command of ringlog imports this
+module.
 """
 
 from dataclasses import dataclass, field
@@ -73,7 +73,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Check:
-    """Acknowledged rows, and where they were found. None: not asked."""
+    """Acknowledged rows, and where they were found. None: not checked."""
 
     acknowledged: int
     in_rings: int
@@ -145,7 +145,7 @@ class Run:
     by_second: list[tuple[int, float]] = field(default_factory=list)
     """rows acknowledged in each second, and the longest that one of them took"""
     files: list[str] = field(default_factory=list)
-    """raw figures, beside the report"""
+    """raw figures, in addition to the report"""
     complaint: str = ""
     """the errors of failed calls, as users saw them"""
 

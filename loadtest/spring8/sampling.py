@@ -67,7 +67,7 @@ class Sampler:
             self.interval *= 2
 
     def checkpoint(self) -> bool:
-        """Makes PostgreSQL write everything to its place now; False when that is not ours to ask."""
+        """Requests a checkpoint of PostgreSQL; False without the right to do so."""
         try:
             self._connection.execute("checkpoint")
         except psycopg.errors.InsufficientPrivilege:
@@ -120,8 +120,8 @@ def _since(first: Sample, now: Sample) -> Sample:
 
 @dataclass
 class Spent:
-    """CPU of all processes of this machine, from one look at /proc: psutil would look at each several times,
-    which costs much where thousands of users have a PostgreSQL process each."""
+    """CPU of all processes of this machine, from one pass over /proc: psutil would read each several times,
+    which is expensive for thousands of PostgreSQL processes."""
 
     own: dict[int, float] = field(default_factory=dict)
     """seconds, by process"""
@@ -139,13 +139,13 @@ class Spent:
 
 
 def processor_seconds() -> Spent:
-    """Looks at /proc: see proc_pid_stat(5)."""
+    """Reads /proc: see proc_pid_stat(5)."""
     tick = os.sysconf("SC_CLK_TCK")
     spent = Spent()
     for name in os.listdir("/proc"):
         if name.isdecimal():
             with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-                # behind the program's name, which may have blanks and parentheses: state, parent, ...
+                # after the program's name, which may have blanks and parentheses: state, parent, ...
                 fields = file.read().rpartition(b")")[2].split()
                 user, system, users, systems = (int(field) / tick for field in fields[11:15])
                 spent.own[int(name)] = user + system

@@ -41,7 +41,7 @@ class Experiment:
     """a server that runs already; None: our own"""
     steps: Steps
     interrupted: bool = field(default=False, init=False)
-    """Ctrl-C: the load ends now, and its report is made"""
+    """Ctrl-C: the load ends, and its report is made"""
     began: datetime = field(default_factory=lambda: datetime.now(UTC), init=False)
     load_before: float = field(default_factory=load_average, init=False)
     _versions: dict[str, str] = field(default_factory=dict, init=False)
@@ -66,7 +66,7 @@ class Experiment:
                 self._look(target)
                 yield target
         finally:
-            # gigabytes, which the next server needs
+            # frees gigabytes for the next server
             shutil.rmtree(data, ignore_errors=True)
 
     def _look(self, target: Target) -> None:

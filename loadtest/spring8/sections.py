@@ -20,8 +20,8 @@ from ringlog.loadtest.spring8.format import (
 )
 from ringlog.loadtest.spring8.results import KINDS, NATIVE, PYTHON, Calls, Result, Run
 
-# The bend of a curve: this fraction of the requested rows is not acknowledged, or 1 % waits longer than the
-# shortest cycle.
+# The bend of a curve: fewer than this fraction of the requested rows are acknowledged, or 1 % waits longer
+# than the shortest cycle.
 _ANSWERED, _SHORTEST_CYCLE = 0.9, 1.0
 # More of the machine than this taken by processes of others makes figures of speed doubtful.
 DISTURBED = 0.10

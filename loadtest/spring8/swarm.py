@@ -27,7 +27,7 @@ _LOCUST = "import ringlog.loadtest; from locust.main import main; main()"
 # Seconds for locust to start, for one user to log in, for all to end, and for all other work: locust ends by
 # itself when its load test is killed.
 _UP, _LOGIN, _DOWN, _AT_MOST = 60.0, 0.2, 120.0, 600.0
-# More at once only wait for each other.
+# More at once would only wait for each other.
 _SPAWNED_A_SECOND = 100
 
 
@@ -101,7 +101,7 @@ class Swarm:
 
 @dataclass(frozen=True)
 class Workers:
-    """The processes whose users these are: so many of our own, or so many that come from elsewhere."""
+    """The processes of the users: so many of our own, or so many workers from other machines."""
 
     own: int = 2
     foreign: int = 0
@@ -129,7 +129,7 @@ class Workers:
 def swarm(
     load: LocustLoad, password: str | None, users: int, workers: Workers, seconds: float, folder: Path
 ) -> Iterator[Swarm]:
-    """Users without locust's web page, for some seconds once all are logged in; `folder` is for its log."""
+    """Users without locust's web page, for some seconds after all are logged in; `folder` is for its log."""
     longest = seconds + _UP + _LOGIN * users + _AT_MOST
     arguments = ["--headless", "--only-summary", "--users", str(users), *workers.arguments()]
     arguments += ["--spawn-rate", str(min(users, _SPAWNED_A_SECOND)), "--stop-timeout", "20"]
@@ -142,7 +142,7 @@ def swarm(
             stdout=output,
             stderr=output,
             env=locust_environment(load, password),
-            # Ctrl-C is not for it: the load test ends it in order
+            # Ctrl-C must not reach it: the load test ends it in order
             process_group=0,
         )
     one = Swarm(process, load, log)

@@ -30,7 +30,7 @@ class Target:
     conninfo: str
     """of a login that may select from every table"""
     server: Server | None
-    """None: not ours, and perhaps not on this machine"""
+    """None: another server, perhaps on another machine"""
 
     @property
     def password(self) -> str | None:
@@ -42,7 +42,7 @@ class Target:
 def own_target(facility: Path, data: Path, users: int = 0) -> Iterator[Target]:
     """A server with a facility on a new data directory, where so many users may log in.
 
-    The folder of `facility` is where the server's messages go.
+    The server's messages go to the folder of `facility`.
     """
     if users > _ORDINARY_USERS:
         _make_room(facility, data, users)

@@ -138,9 +138,9 @@ def _alignment(request: Request, form: str) -> tuple[str | None, int | None]:
     if how not in HOW:
         raise Refused(400, f"wide={how[:20]!r} is not one of {', '.join(HOW)}")
     if form == "json":
-        raise Refused(400, "signals beside each other are available as csv, arrow or parquet")
+        raise Refused(400, "several signals in columns (wide) are available as csv, arrow or parquet")
     if "limit" in request.query_params:
-        raise Refused(400, "limit is not for signals beside each other")
+        raise Refused(400, "limit cannot be used with wide")
     return how, None if step is None else duration(step, "step")
 
 

@@ -25,7 +25,7 @@ def test_lengths_of_time(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "-1s", "2 weeks", "1h30", "nan", "s"])
 def test_invalid_durations(text: str) -> None:
-    with pytest.raises(LoadTestUsageError, match="is no length of time: write 90s, 120min, 2h or 14d"):
+    with pytest.raises(LoadTestUsageError, match="is not a duration: write 90s, 120min, 2h or 14d"):
         seconds_of(text)
 
 
@@ -38,8 +38,8 @@ def test_lengths_of_time_in_words() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("normal", "--time", "soon"), "'soon' is no length of time: write 90s, 120min, 2h or 14d"),
-        (("max", "--clients", "fast"), "--clients 'fast' is none of python, ctlib, native"),
+        (("normal", "--time", "soon"), "'soon' is not a duration: write 90s, 120min, 2h or 14d"),
+        (("max", "--clients", "fast"), "--clients 'fast' is not one of python, ctlib, native"),
         (("normal", "--reader", "x"), "--reader and --dsn go with --url"),
         (("normal", "--url", "tds://w@h:1"), "--url needs --reader: the login that readers use there"),
         (
@@ -50,7 +50,10 @@ def test_lengths_of_time_in_words() -> None:
         (("max", "--url", "tds://w@h:1", "--dsn", "a b"), "--dsn: missing"),
         (("max", "--url", "tds://w@h:1", "--dsn", "host=h password=x"), "--dsn holds a password"),
         (("locust", "--worker"), "--worker needs --url: the server that its master loads"),
-        (("columns", "--columns", "10,wide"), "--columns '10,wide' is no list of whole numbers as 10,100"),
+        (
+            ("columns", "--columns", "10,wide"),
+            "--columns '10,wide' is not a list of whole numbers such as 10,100",
+        ),
         (("columns", "--columns", "2000"), "--columns: a table has at most 1598 data columns, not 2000"),
     ],
 )
@@ -64,7 +67,7 @@ def test_wrong_requests(loadtest: LoadTest, tmp_path: Path, arguments: tuple[str
 def test_a_folder_without_results(loadtest: LoadTest, tmp_path: Path) -> None:
     done = loadtest("report", "--output", tmp_path)
     assert done.returncode == 2
-    assert done.stderr == f"ringlog: {tmp_path} holds no results of ringlog loadtest\n"
+    assert done.stderr == f"ringlog: {tmp_path} has no results of ringlog loadtest\n"
 
 
 def test_a_damaged_result(loadtest: LoadTest, tmp_path: Path) -> None:

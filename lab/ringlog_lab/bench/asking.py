@@ -16,9 +16,9 @@ def asking(
     """Starts the process, whose first line of input is the password, and yields a function that sends a line
     and returns the answer.
 
-    `own_session`: with a session, and so a scheduling group, of its own, as a program on another terminal
-    has. At the end it may end by itself; after an error it is killed. Raises LoadTestError with its
-    stderr when it does not answer.
+    `own_session`: with a session, and so a scheduling group, of its own, like a program on another terminal.
+    At the end it may end by itself; after an error it is killed. Raises LoadTestError with its stderr when it
+    does not answer.
     """
     with subprocess.Popen(
         command,
@@ -55,7 +55,7 @@ def asking(
 
 def answer_lines(ready: threading.Barrier, failures: Sequence[str], figures: Callable[[], str]) -> None:
     """The loop of the started process: it prints `ready` once all its threads have reached the barrier, then
-    its figures for each line of input. It ends with the failures of its threads when there are any.
+    its figures for each line of input. If threads have failed, it ends with their errors.
     """
     try:
         ready.wait(120)

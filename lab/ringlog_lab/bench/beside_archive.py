@@ -22,7 +22,7 @@ RATE = 5.0
 PART = "archive"
 _AGO = timedelta(weeks=20)
 _ROWS = 20_000
-"""More than the archive reads in a second."""
+"""More rows than the archive reads in a second."""
 _BEFORE = 3.0
 """Seconds that the writers take to log in."""
 
@@ -67,7 +67,7 @@ def measure_beside_archive(
 
 
 def _fill(administrator: psycopg.Connection, week: Week, rows: int) -> None:
-    """Rows of a week, one a second: readings with some of their bits in use, as an ADC's have."""
+    """Rows of a week, one per second: readings that use some of their bits, like those of an ADC."""
     (table,), columns = old_week().names, old_week().column_names
     administrator.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
     administrator.execute(
@@ -87,7 +87,7 @@ def _fill(administrator: psycopg.Connection, week: Week, rows: int) -> None:
             min(rows, 7 * 86_400) - 1,
         )
     )
-    # nothing waits for summaries that this table does not need here
+    # without summaries, which this table does not need here
     administrator.execute("update ringlog.summarised set levels = '{}' where table_name = %s", [table])
     administrator.execute("reset role")
     # like an old week: none of its pages is left to be written
@@ -99,7 +99,7 @@ def _fill(administrator: psycopg.Connection, week: Week, rows: int) -> None:
 
 @contextmanager
 def _archiving(dsn: str) -> Iterator[None]:
-    """Archives the week in a thread, as housekeeping does, and leaves it at the end."""
+    """Archives the week in a thread, like housekeeping, and stops at the end."""
     from ringlog.history.archive import archive
 
     at = session.engine(dsn)

@@ -21,7 +21,7 @@ class BesideHttp:
     readers: int
     writing: Measurement
     requests: int
-    """answered meanwhile"""
+    """requests answered meanwhile"""
     refused: int
     memory: int
     """resident bytes of the process that serves, at most"""
@@ -37,8 +37,8 @@ def measure_beside_http(
     rounds: int,
     doing: Callable[[str], None],
 ) -> Iterator[BesideHttp]:
-    """`connections` writers at RATE each, alone and beside READERS clients that ask for a signal of `log` in
-    FORM again and again, alternating."""
+    """`connections` writers at RATE each, alone and beside READERS clients that request a signal of `log` in
+    FORM repeatedly, alternating."""
     asked = path(FORM, log)
     with web(stand.server) as (process, port):
         size = got(port, asked)

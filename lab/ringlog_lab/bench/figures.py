@@ -26,7 +26,7 @@ def rate(results: Results, contender: str) -> float | None:
 
 
 def _by_cpu(results: Results, other: str, cost: Callable[[Measurement], float]) -> str:
-    """The same ratio from the CPU of a call: what it would be on an otherwise idle machine."""
+    """The same ratio from the CPU of a call: the expected ratio on an otherwise idle machine."""
     than = results.median(lambda one: one.each(cost(one)), "write", other)
     ratios = [
         _ratio(than, results.median(lambda one: one.each(cost(one)), "write", one.key)) for one in GATEWAY
@@ -85,7 +85,7 @@ def memory(results: Results, contender: str) -> float | None:
 
 
 def steps(results: Results, contender: str) -> float | None:
-    """The least of values/s at a number of columns ÷ that at the number before."""
+    """The minimum of values/s at a number of columns ÷ values/s at the previous number."""
     widths = [columns for columns in results.columns("columns") if columns <= 250]
     values = [results.median(lambda one: one.values, "columns", contender, columns) for columns in widths]
     steps = [_ratio(wider, narrower) for narrower, wider in pairwise(values)]
@@ -203,7 +203,7 @@ def beside_archive(results: Results, contender: str) -> float | None:
 
 
 def beside_texts(results: Results, contender: str) -> float | None:
-    """How much longer the longest wait of a put is beside texts than alone, in milliseconds."""
+    """The longest wait of a put beside texts minus that alone, in milliseconds."""
     beside, alone = (
         median(one.writing.max for one in results.beside if (one.texts > 0) == sends)
         for sends in (True, False)

@@ -35,7 +35,7 @@ _WIDE = np.dtype(
         ("x", [("l", ">i4"), ("v", ">f8")], (COLUMNS,)),
     ]
 )
-"""Rows of PostgreSQL's binary COPY: how many columns, then each with its length."""
+"""Rows of PostgreSQL's binary COPY: the number of columns, then each with its length."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class HalfLoad:
 
 
 class Form(ABC):
-    """A way to keep the load in a PostgreSQL."""
+    """A way to store the load in a PostgreSQL."""
 
     title: str
 
@@ -189,7 +189,7 @@ class Log(_Wide):
         self.connection.execute(again, [half().names])
 
     def compress(self) -> None:
-        # COPY passes the rings, which have the newest rows
+        # COPY bypasses the rings, which have the newest rows
         for name, log in zip(half().names, self.tables, strict=True):
             put = _sql(
                 'select ringlog.{}(row(seq_no, "time", {})::{})'
@@ -217,7 +217,7 @@ class Log(_Wide):
         )
 
     def summarise(self) -> None:
-        # other tables have had theirs, and not so many spans since
+        # other tables have their summaries, and fewer new spans
         enough = min(ENOUGH, self.load.bins)
         end = self.load.end + timedelta(seconds=2 * BIN)
         made = summarise(self.connection.info.dsn, end, enough=enough, turn=Turn.HELD)
@@ -307,7 +307,7 @@ class Hypertables(_Wide):
 
 
 class Items(Form):
-    """A narrow hypertable as HALF had it, and a continuous aggregate."""
+    """A narrow hypertable like HALF's, and a continuous aggregate."""
 
     title = "TimescaleDB, narrow"
     table = "items"

@@ -118,7 +118,7 @@ def _loading(forms: Sequence[Form], load: HalfLoad, doing: Callable[[str], None]
 
 
 def _asked(form: Form, queries: Sequence[sql.Composed], rounds: int, expected: int) -> float:
-    """Milliseconds until all answers are here in PostgreSQL's binary form, not decoded: the median. The
+    """Median milliseconds until all answers have arrived in PostgreSQL's binary form, not decoded. The
     queries are prepared before, as by programs that repeat a query."""
     server = form.connection.pgconn
     names = []

@@ -1,7 +1,7 @@
 """Ten years of a log: trends from its summaries, and the cost of weeks as files.
 
 The summaries and partitions are synthetic: spans of ten years by COPY (spans shorter than an hour only for
-the time whose trends read them), and one row a week in partitions like those of housekeeping.
+the time whose trends read them), and one row per week in partitions like those of housekeeping.
 """
 
 import time
@@ -46,7 +46,7 @@ DAY_ROWS = 86_400
 def measure_history(
     server: Server, folder: str, rounds: int, doing: Callable[[str], None], days: int = 3650
 ) -> Iterator[Figure]:
-    """All figures of the part. `days` are how far back the log goes."""
+    """All figures of the part. `days` is the length of the log."""
     catch_up(server)
     doing("making ten years of summaries")
     table, columns = ten_years().names[0], ten_years().column_names
@@ -131,7 +131,7 @@ def _trends(server: Server, table: str, columns: list[str], end: datetime, round
 
 
 def _median(connection: psycopg.Connection, text: sql.Composed, rounds: int) -> float:
-    """Milliseconds until all of a result is here, in PostgreSQL's binary form, not decoded."""
+    """Milliseconds until a complete result has arrived, in PostgreSQL's binary form, not decoded."""
     took = []
     query = text.as_bytes(connection)
     for round in range(-2, rounds):
@@ -146,7 +146,7 @@ def _median(connection: psycopg.Connection, text: sql.Composed, rounds: int) -> 
 
 @contextmanager
 def no_other_summaries(server: Server) -> Iterator[None]:
-    """The server's own housekeeping makes none inside this."""
+    """The server's own housekeeping makes no summaries during this."""
     with session.connect(server.administrator_conninfo) as connection:
         connection.execute(locks.statement(locks.SUMMARIES))
         yield
@@ -182,7 +182,7 @@ def _summarising(server: Server, table: str, columns: list[str], end: datetime) 
 def _files(
     folder: str, title: str, length: int, kind: pa.DataType, column: Callable[[int], np.ndarray], rounds: int
 ) -> Iterator[Figure]:
-    """A table as a file: room, and speed of writing and reading it, by one core."""
+    """A table as a file: its size, and the speed of writing and reading it with one core."""
     moments = pa.array(1_794_823_200_000_000 + 100_000 * np.arange(length), pa.timestamp("us", tz="UTC"))
     names = [f"c{number}" for number in range(COLUMNS)]
     values = [pa.array(column(number), kind) for number in range(COLUMNS)]

@@ -33,9 +33,9 @@ class Storm:
     version: str
     """of TDS"""
     encryption: str
-    """as freetds.conf has it"""
+    """in the form of freetds.conf"""
     share: int
-    """one in so many of the clients that are asked for"""
+    """one in so many of the requested clients"""
 
 
 STORMS = (
@@ -47,7 +47,7 @@ STORMS = (
 def measure_logins(
     programs: Path, folder: Path, clients: int, seconds: float, doing: Callable[[str], None]
 ) -> Iterator[Figure]:
-    """Storms of so many clients on a server of their own, beside one writer, who is measured alone before."""
+    """Storms of so many clients on a separate server, beside one writer, which is measured alone before."""
     facility, settings = folder / "logins.toml", folder / "freetds.conf"
     write_facility(facility, [_WRITTEN])
     certificate, key = make_certificate(folder / "certificate")
@@ -90,7 +90,7 @@ def measure_logins(
 
 
 class _Writer:
-    """One client that puts rows at RATE. Its waits are counted from when a call is due."""
+    """One client that puts rows at RATE. Its waits are measured from the time at which a call is due."""
 
     def __init__(self, server: Server) -> None:
         self._connection = pymssql.connect(

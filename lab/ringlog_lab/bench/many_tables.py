@@ -12,11 +12,11 @@ from ringlog.loadtest.experiment.server import Server, serving
 from ringlog_lab.record import Figure
 
 _ASKED = 20
-"""how often a procedure is called"""
+"""number of calls of a procedure"""
 
 
 def measure_many_tables(folder: Path, count: int, doing: Callable[[str], None]) -> Iterator[Figure]:
-    """Makes so many tables in a server of their own, which is then started again."""
+    """Makes so many tables in a separate server, which is then restarted."""
     tables = many_tables(count)
     facility, data = folder / "many.toml", folder / "many"
     write_facility(facility, [tables])

@@ -17,10 +17,10 @@ from ringlog_lab.native_load import DIRECT, TDS74, Contender, Load, Measurement,
 READERS = (0, 4, 16, 64)
 NICE = (0, 19)
 CONTENDERS = (DIRECT, TDS74)
-"""of writers; their readers take the same way, by psycopg and by pymssql"""
+"""of writers; their readers use the same ways, psycopg and pymssql"""
 RATE = 50.0
 """calls a second of the single writer"""
-_PROCESSES = 4  # readers beyond these share the processes
+_PROCESSES = 4  # more readers share the processes
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Mixed:
     writing: Measurement | None
     """None: readers alone"""
     rows: int
-    """read meanwhile"""
+    """rows read meanwhile"""
     seconds: float
     longest: float
     """the longest that a reader waited for rows, in seconds"""

@@ -26,9 +26,9 @@ FORMS = {
     "arrow": "/api/v1/data",
     "rows": "/api/v1/rows",
 }
-"""The first four give one signal, `rows` all columns of the table as Arrow."""
+"""The first four return one signal, `rows` all columns of the table as Arrow."""
 OF_WAVEFORMS = {f"waveforms, {form}": FORMS[form] for form in ("csv", "json", "raw", "arrow")}
-"""Each gives the waveforms of `frames`."""
+"""Each returns the waveforms of `frames`."""
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,8 @@ class Found:
 def reading(
     process: psutil.Process, port: int, asked: str, size: int, clients: int, tolerance: int = 0
 ) -> Iterator[Found]:
-    """So many clients that ask again and again for an answer of `size` bytes, give or take `tolerance`, until
-    the end and its last answers. Raises LoadTestError when one gets anything else.
+    """So many clients that repeatedly request an answer of `size` ± `tolerance` bytes, until the end and
+    their last answers. Raises LoadTestError for any other answer.
     """
     found, lock, end = Found(), threading.Lock(), threading.Event()
     failures: list[LoadTestError] = []
@@ -181,7 +181,7 @@ def reading(
         yield found
     finally:
         end.set()
-    # after an error no answers are waited for: the clients end with the server
+    # after an error do not wait for answers: the clients end with the server
     for thread in (*threads, watching):
         thread.join()
     if failures:
@@ -189,7 +189,7 @@ def reading(
 
 
 def got(port: int, asked: str) -> int:
-    """Bytes of an answer; -1 where the server says that it is too busy."""
+    """Bytes of an answer; -1 if the server reports that it is too busy."""
     connection = HTTPConnection("127.0.0.1", port, timeout=600)
     try:
         connection.request("GET", asked)
@@ -210,7 +210,7 @@ def got(port: int, asked: str) -> int:
 
 @contextmanager
 def web(server: Server) -> Iterator[tuple[psutil.Process, int]]:
-    """`ringlog web` for everybody, as the reader."""
+    """`ringlog web`, open to all clients with the reader's rights."""
     command = [sys.executable, "-P", "-m", "ringlog", "web", "--http", "127.0.0.1:0", "--http-role", READER]
     with subprocess.Popen(
         command,

@@ -1,4 +1,4 @@
-"""The parts of a run, in the order in which they are measured."""
+"""The parts of a run, in the order of their measurement."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -50,12 +50,12 @@ from ringlog_lab.native_load import (
 from ringlog_lab.peers import timescaledb
 
 USUAL = ("write", "lone", "memory", "columns", "read")
-"""the parts of a run that names none"""
+"""the parts of a run without named parts"""
 PARTS = (*USUAL, "mixed", "text", "retrieval", "history", "waveforms", "tables", "logins")
 WIDTHS = (1, 10, 50, 100, 200, 250, 500, 1000)
 _LAP = 15.0  # seconds at most, to write every row of the rings once
 _START = 1.0  # seconds that a client takes to log in its connections
-_SPAN = 60.0  # seconds, about, that a contender has at a time when stalls are looked for
+_SPAN = 60.0  # approximate seconds of a contender's turn in the search for stalls
 _BUSY = 120  # connections: 60 writers and 60 readers, papers/004
 
 
@@ -85,7 +85,7 @@ class Plan:
     """programs of a PostgreSQL with it, beside which part history runs"""
 
     def tables(self) -> Iterator[Tables]:
-        """The tables that are needed."""
+        """The required tables."""
         if self.loads_main:
             yield main_tables(self.columns)
         if "columns" in self.parts:
@@ -99,7 +99,7 @@ class Plan:
             yield half()
             yield old_week()
         if "tables" in self.parts or "logins" in self.parts:
-            # servers of their own have theirs
+            # separate servers have their own tables
             yield many_tables(1)
         if "waveforms" in self.parts:
             yield SMALL
@@ -189,8 +189,7 @@ class Plan:
 
 
 def measure(plan: Plan, stand: Stand, results: Results, doing: Callable[[str, str], None]) -> None:
-    """Measures everything of the plan into the results. `doing` is called with the part and the current
-    step."""
+    """Measures all parts of the plan into the results. Calls `doing` with the part and the current step."""
     _Measuring(plan, stand, results, doing).run()
 
 
@@ -252,7 +251,8 @@ class _Measuring:
                     self._one("stall", contender, self._main, plan.connections, seconds, round)
 
     def _write_rings_once(self) -> None:
-        """Brings the rings to the state they keep: their first rows lie where the installer left them."""
+        """Writes every row of the rings once: until then their first rows are where the installer put
+        them."""
         self._doing("writing each row of the rings once", "")
         self._stand.server.administrator.execute("checkpoint")
         limit, seconds = min(_LAP, 5 * self._plan.seconds), 0.0
@@ -269,7 +269,7 @@ class _Measuring:
         connections: int,
         rounds: int,
     ) -> None:
-        """Round by round, each contender in turn; another one begins each round."""
+        """Runs each contender in turn, round by round; each round begins with another one."""
         seconds = self._plan.seconds if part == "write" else self._plan.short
         for round in range(rounds):
             for some in tables:

@@ -67,7 +67,7 @@ class _Readers:
     def _newly_found(self) -> str:
         with self._lock:
             found, self.found = self.found, Found()
-            # who waits at this moment has waited so long at least
+            # a reader that waits at this moment has waited at least so long
             waits = [time.monotonic() - since for since in self.since.values()]
         found.longest = max(found.longest, *waits)
         return json.dumps(asdict(found))

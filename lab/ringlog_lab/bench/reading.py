@@ -32,7 +32,7 @@ class Reading:
     rows: int
     columns: int
     bytes: int
-    """as they came over the connection"""
+    """bytes received on the connection"""
     seconds: float
     client: float
     gateway: float
@@ -68,11 +68,11 @@ def fill(administrator: psycopg.Connection, tables: Tables, rows: int) -> None:
         raise LoadTestError(f"the log to be read has {found} rows instead of {rows}")
     while not _summarised(administrator, tables.names[0]):
         if not summarise(conninfo_of(administrator), enough=1):
-            time.sleep(0.2)  # a transaction goes on
+            time.sleep(0.2)  # a transaction continues
 
 
 def _summarised(administrator: psycopg.Connection, table: str) -> bool:
-    """Whether no rows are left to be summarised but those of the last minute."""
+    """Whether all rows except those of the last minute are summarised."""
     found = administrator.execute(
         sql.SQL(
             "select until > (select max(time) from {}) - interval '1 minute'"
@@ -86,8 +86,7 @@ def _summarised(administrator: psycopg.Connection, table: str) -> bool:
 def read_alternating(
     programs: Path, server: Server, tables: Tables, rounds: int, rows: int
 ) -> Iterator[Reading]:
-    """Each contender reads the first so many rows in each round; one reading of each before, which does not
-    count."""
+    """Each contender reads the first so many rows in each round, after one reading that does not count."""
     procedure = f"get_{tables.names[0]}_range"
     with ExitStack() as stack:
         readers: dict[str, Callable[[], dict[str, Any]]] = {

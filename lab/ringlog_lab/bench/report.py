@@ -20,7 +20,7 @@ _HARDLY_STOLEN = 0.05
 
 
 def tables(results: Results) -> Iterator[TextTable]:
-    """The tables of everything that was measured, the targets first."""
+    """The tables of all measurements, the targets first."""
     targets = _targets(results)
     if targets.rows:
         yield targets

@@ -1,4 +1,4 @@
-"""The results of a run of the benchmark, which later runs compare themselves with."""
+"""The results of a run of the benchmark, with which later runs are compared."""
 
 import importlib.metadata
 import os
@@ -114,7 +114,7 @@ class Results:
         except OSError as error:
             raise LoadTestUsageError(f"{file} cannot be read: {error.strerror}") from None
         except (UnicodeDecodeError, msgspec.MsgspecError) as error:
-            raise LoadTestUsageError(f"{file} holds no results of ringlog bench: {error}") from None
+            raise LoadTestUsageError(f"{file} has no results of ringlog bench: {error}") from None
 
 
 def median(figures: Iterable[float]) -> float | None:
@@ -123,12 +123,12 @@ def median(figures: Iterable[float]) -> float | None:
 
 
 def new_results(options: dict[str, Any], data: Path) -> Results:
-    """Results of a run that begins now on this machine."""
+    """The empty results of a run that begins now on this machine."""
     return Results(_commit(), f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC", _machine(data), options)
 
 
 def _commit() -> str:
-    """The commit of the sources this runs from, else the version of the package."""
+    """The commit of the sources, otherwise the version of the package."""
     described = subprocess.run(
         ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--exclude", "*"],
         capture_output=True,

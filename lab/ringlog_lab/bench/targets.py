@@ -185,7 +185,7 @@ TARGETS = (
         "M values/s",
         (TDS5.key,),
     ),
-    # "writers' p99 does not move": what a median of a few rounds says of that
+    # "writers' p99 does not move": the accuracy of a median of a few rounds
     Target("p99 of puts beside the archive ÷ alone", figures.beside_archive, 1.1, False, "", (TDS74.key,)),
     Target("p99 of puts beside 100 readers ÷ alone", figures.beside_http, 2.0, False, "", (TDS74.key,)),
     Target(

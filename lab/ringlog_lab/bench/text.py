@@ -27,8 +27,8 @@ SENDERS, RATE = 20, 1000.0
 PUTS = 50.0
 """calls a second of the writer beside them"""
 PYMSSQL, CANNED, PSYCOPG = "tds74", "canned", "psycopg"
-"""who sends a text: pymssql to the gateway, pymssql to a proxy that answers a repeated text itself, and
-psycopg to PostgreSQL"""
+"""contenders: pymssql to the gateway, pymssql to a proxy that answers a repeated text itself, and psycopg to
+PostgreSQL"""
 _STATEMENTS = 20
 """of a batch"""
 _WIDE = 200
@@ -80,7 +80,7 @@ class Beside:
 
 
 def usual(tables: Tables) -> tuple[Usual, ...]:
-    """The texts that are measured; all read the first of the tables."""
+    """The measured texts; all read the first of the tables."""
     table, columns = tables.names[0], tables.column_names
     wide = ", ".join(columns[:_WIDE])
     one = f"select seq_no, {columns[0]}, {columns[-1]} from {{schema}}{table} where seq_no = {{key}}"
@@ -155,7 +155,7 @@ def _repeating(stand: Stand) -> Iterator[int]:
 
 
 def _singles(rows: list[Any]) -> list[Any]:
-    """Rows whose numbers are those that a real holds: psycopg has the digits that PostgreSQL writes."""
+    """Rows with numbers rounded to real: psycopg has the digits of PostgreSQL's text."""
 
     def single(value: Any) -> Any:
         return struct.pack("f", value) if isinstance(value, float) else value
@@ -207,7 +207,7 @@ def measure_compiling(stand: Stand, tables: Tables, doing: Callable[[str], None]
 
 
 def _compiled(server: Server) -> tuple[float, float]:
-    """How many texts the gateway has compiled, and the seconds that took."""
+    """The number of texts compiled by the gateway, and the seconds for it."""
     with urllib.request.urlopen(server.metrics, timeout=10) as answer:
         metrics = answer.read().decode()
 

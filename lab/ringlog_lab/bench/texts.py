@@ -20,7 +20,7 @@ from ringlog_lab.bench.asking import answer_lines, asking
 
 @dataclass(frozen=True)
 class Options:
-    """Where the texts go, what they read, and how many a second each of the connections sends."""
+    """The server of the texts, the table that they read, and the texts per second of each connection."""
 
     host: str
     port: int

@@ -33,7 +33,7 @@ class Waveforms:
     """Further findings of the part about waveforms."""
 
     disk: float
-    """bytes a second that the disk takes when each MiB is to be durable before the next"""
+    """bytes per second of the disk, each MiB durable before the next"""
     readings: list[Reading]
     """`columns` are points"""
     small: list[Measurement]
@@ -41,7 +41,7 @@ class Waveforms:
 
 
 def allow_inserts(server: Server, writers: int) -> None:
-    """Lets the writer insert by itself, past the procedures."""
+    """Allows the writer to insert directly, without the procedures."""
     for points in POINTS:
         for name in waveforms(points, writers).names:
             for statement in ("grant insert on log.{0} to {1}", "grant select, update on ring.{0} to {1}"):

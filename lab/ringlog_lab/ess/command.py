@@ -132,7 +132,7 @@ def _perform(
 
 
 def _written(stage: Stage, server: Server, scenario: Scenario, source: Source) -> Written:
-    """From an IOC where that is wanted and keeps up, else from Python."""
+    """From an IOC if that is requested and keeps up, otherwise from Python."""
     remark = ""
     if source is Source.IOC and not missing_part() and tried(scenario):
         try:

@@ -18,7 +18,7 @@ from ringlog_lab.ess.waveform_ioc import READY
 from ringlog_lab.stage import watching
 
 MOST_MEGABYTES, MOST_FRAMES = 20.0, 2_000
-"""A second: a scenario that asks for more is not tried from an IOC that shares the machine."""
+"""Bytes per second: a scenario with more is not tried from an IOC that shares the machine."""
 _CONNECTED = 30.0
 _UPDATES = 4
 """At least, of each waveform."""
@@ -105,7 +105,7 @@ def _connected(server: Server, scenario: Scenario, table: str) -> bool:
 
 
 def _altered(server: Server, scenario: Scenario, table: str) -> int:
-    """How many of the first rows have another first waveform than the IOC made with their number."""
+    """The number of the first rows whose first waveform differs from the IOC's with their number."""
     rest = points_of(scenario.type, scenario.points)
     query = sql.SQL("select wave_1 from {} where wave_1 is not null order by time limit 3")
     altered = 0

@@ -18,7 +18,7 @@ from ringlog_lab.ess.saturation import source
 from ringlog_lab.ess.scenarios import SIZES
 
 KEPT = Path(ringlog_lab.__file__).parent / "measured"
-"""Results that come with ringlog."""
+"""The packaged results."""
 _YEAR = 365.25 * 86_400
 _SURE = 2.0
 """Standard deviations of the model that are added."""
@@ -76,7 +76,7 @@ def plan(
         if nodes:
             if signals is None or waveforms is not None or points is not None:
                 raise LoadTestUsageError("--nodes needs --signals, and is without --waveforms and --points")
-            # it takes what waveforms do not need
+            # it takes the options that waveforms do not need
             from ringlog_lab.ess.row_plan import answer as answer_of_rows
             from ringlog_lab.ess.row_plan import row_cost
 
@@ -117,7 +117,7 @@ def answer(ess: Outcome, waveforms: int, points: int, rate: float, readers: int,
             name: regression([(float(one.readers), getattr(one, name)) for one in read])
             for name in ("cpu", "memory")
         }
-        # a line that is said of threads that were measured, not below them
+        # the line holds for measured numbers of threads, not below them
         cores += max(0.0, reading["cpu"].at(readers) + reading["cpu"].error(readers))
         room += max(0.0, readers * max(0.0, reading["memory"].slope + reading["memory"].slope_error))
     elif readers:

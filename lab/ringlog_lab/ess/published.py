@@ -10,7 +10,7 @@ SOURCE = (
 
 @dataclass(frozen=True)
 class Stored:
-    """A row of table 2. A figure that the paper gives as less than so much is that."""
+    """A row of table 2. A figure given as "less than" is its bound."""
 
     cpu: float
     """% of the consumer's 24 cores"""

@@ -10,10 +10,10 @@ from ringlog.loadtest.spring8.results import Result, Run, read_results
 from ringlog_lab.ess.model import Regression, regression
 
 BUSY = 0.5
-"""The part of a server's cores that writing may take: readers, summaries and the archive need the rest."""
+"""The fraction of a server's cores for writing: readers, summaries and the archive need the rest."""
 _DAY = 86_400
 _CLIENTS = "native"
-"""Of those that ask no more of the machine than their calls."""
+"""Runs of clients that need no more of the machine than their calls."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def _loads(result: Result) -> list[Run]:
 
 
 def answer(cost: RowCost, signals: int, rate: float, columns: int, cores: int, disk: float) -> Sequence[str]:
-    """The plan, a line for each resource. `disk` is what one writes durably, in MB/s."""
+    """The plan, a line for each resource. `disk` is the durable rate of a disk, in MB/s."""
     rows = math.ceil(signals / columns) * rate
     needed = rows * cost.cpu.at(columns)
     wal = rows * max(0.0, cost.wal.at(columns)) / 1e6

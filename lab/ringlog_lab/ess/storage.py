@@ -49,12 +49,12 @@ class Written:
 
     @property
     def made(self) -> float:
-        """The part of the frames asked for that was made, 0 to 1."""
+        """The fraction of the requested frames that was made, 0 to 1."""
         return min(1.0, self.acknowledged / self.seconds / self.scenario.frames)
 
     @property
     def dropped(self) -> int:
-        """Frames that were made and are not in the log."""
+        """Produced frames that are not in the log."""
         return self.acknowledged - self.found
 
 
@@ -146,7 +146,7 @@ def size(server: Server, table: str) -> int:
 
 
 def _altered(server: Server, scenario: Scenario, table: str) -> int:
-    """How many of the first rows have another first waveform than was sent."""
+    """The number of the first rows whose first waveform differs from the sent one."""
     rest = points_of(scenario.type, scenario.points)
     query = sql.SQL("select wave_1 from {} order by time limit 3").format(sql.Identifier("log", table))
     altered = 0

@@ -131,7 +131,7 @@ def _perform(
                 START[name](program, server, stage.data or stage.folder, pvs)
             )
             targets += more
-        # a load of the machine that comes and goes falls on all of them
+        # so that a temporary load of the machine affects all of them
         for one in minutes:
             for target in targets:
                 with stage.steps.step(f"{target.name}, {one:g} min", 1.0) as progress:

@@ -51,7 +51,7 @@ class InInfluxdb(Target):
         return int(row["count"])
 
     def size(self) -> int:
-        """With its write-ahead log, where values are until they go to its files."""
+        """With its write-ahead log, which has the values until they are in its files."""
         return room(self._server.data)
 
     def cpu(self) -> float:

@@ -29,9 +29,9 @@ class Listened:
     pvs: int
     seconds: float
     updates: int
-    """that the PVs' values say there were, from the first in the log to the last"""
+    """updates according to the PVs' values, from the first in the log to the last"""
     missing: int
-    """of them, that no row of the log has"""
+    """those of them that are in no row of the log"""
     rate: float
     """updates a second"""
     rows: float

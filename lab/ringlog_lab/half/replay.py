@@ -35,7 +35,7 @@ def facility(pvs: int) -> str:
 
 
 def tables(pvs: int) -> int:
-    """How many tables so many PVs fill."""
+    """The number of tables for so many PVs."""
     return -(-pvs // PVS_OF_A_TABLE)
 
 
@@ -61,7 +61,7 @@ class Recording:
             self._rows += 1
 
     def batch(self, count: int) -> str:
-        """The next rows as ringlog's put_<table>_batch takes them."""
+        """The next rows in the form of ringlog's put_<table>_batch."""
         found = []
         for seq_no, moment, nanoseconds, values, severities in self.rows(count):
             one: dict[str, object] = {
@@ -77,7 +77,7 @@ class Recording:
         return json.dumps(found, separators=(",", ":"))
 
     def lines(self, count: int) -> bytes:
-        """The next rows as PostgreSQL's COPY takes them, a line an item: PV, time, nanoseconds, value,
+        """The next rows in the form of PostgreSQL's COPY, a line per item: PV, time, nanoseconds, value,
         severity, status."""
         first = self._table * PVS_OF_A_TABLE
         text = []

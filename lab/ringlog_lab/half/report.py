@@ -46,7 +46,7 @@ _BESIDE = {
 
 @dataclass(frozen=True)
 class Scale:
-    """How much was written and read."""
+    """The amounts written and read."""
 
     pvs: int
     minutes: Sequence[float]
@@ -64,8 +64,8 @@ def outcome(
     versions: Mapping[str, str],
     absent: Mapping[str, str],
 ) -> Outcome:
-    """The experiment's outcome. `listened` may be why there was no IOC, `versions` are those of other
-    servers, `absent` says why some were not there.
+    """The experiment's outcome. `listened` may be the reason for a missing IOC, `versions` are those of other
+    servers, `absent` has the reasons for missing ones.
     """
     counted = [Counted(f"items in {one.target}", one.items, one.found) for one in kept]
     spans = ", ".join(f"{one:g}" for one in scale.minutes)

@@ -1,4 +1,4 @@
-"""A database that HALF's data are written to and read from, with the time that takes."""
+"""A database into which HALF's data are written and from which they are read, with times."""
 
 import threading
 import time
@@ -41,7 +41,7 @@ class Replayed:
     hours: float
     batches: Sequence[Inserted]
     bytes: int
-    """that the disk has more for them"""
+    """bytes by which the data on the disk have grown"""
 
     @property
     def items(self) -> int:
@@ -87,7 +87,7 @@ class Kept:
     bytes: int
     """on the disk"""
     seconds: float | None
-    """that it took to compress them; None where nothing is done"""
+    """seconds for compressing them; None without compression"""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Target(ABC):
     readings: Sequence[str]
     """ways to read it"""
     compresses = False
-    """there is something to do between writing and reading"""
+    """there is a step between writing and reading"""
 
     def __init__(self, pvs: int) -> None:
         self.recordings = [Recording(table, midnight()) for table in range(tables(pvs))]

@@ -18,11 +18,11 @@ from ringlog_lab.half.replay import PVS_OF_A_TABLE, midnight
 from ringlog_lab.half.target import Reading, Target
 
 _TOGETHER = 250
-"""Rows of a call of put_<table>_batch: a batch of more goes in several."""
+"""Rows of a call of put_<table>_batch: a larger batch is sent in several calls."""
 
 
 class Ringlog(Target):
-    """ringlog's logs: a row has 100 PVs. Written as a recording is replayed, by put_<table>_batch."""
+    """ringlog's logs: a row has 100 PVs. Written like a replayed recording, by put_<table>_batch."""
 
     name = "ringlog"
     readings = ("ringlog, SQL", "ringlog, get_signal")
@@ -103,7 +103,7 @@ class Place:
 
 
 class Narrow(Target):
-    """PostgreSQL with a narrow table as HALF had it, a row an item; written by COPY."""
+    """PostgreSQL with a narrow table like HALF's, a row per item; written by COPY."""
 
     name = "narrow PostgreSQL"
     table = "half_narrow"

@@ -17,20 +17,20 @@ BRIDGE = "machines"
 _PATIENCE = 60.0
 # Paths in the files of `ringlog ha init` that each machine has separately.
 _ROOTS = r"(?<![\w./-])/(etc|var/lib|run)/ringlog"
-# Whom programs run under that refuse to be root. It may pass folders that are closed to it, as those of a
-# virtual environment below /root are.
+# The account for programs that refuse to run as root. It may pass closed folders, such as those of a virtual
+# environment below /root.
 _UNPRIVILEGED = "nobody"
 # The end of a namespace's first process ends all others; a shell also reaps orphans.
 _NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
 def account() -> str:
-    """Whom the machines' programs run under."""
+    """The account of the machines' programs."""
     return _UNPRIVILEGED if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
 
 
 def enclosed(command: Sequence[str]) -> list[str]:
-    """The command, in a network of its own in which it may make machines."""
+    """The command, in a separate network in which it may make machines."""
     own = [] if os.geteuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
     return [*_NAMESPACES, *own, *command]
 
@@ -58,7 +58,7 @@ class Host:
 
     @property
     def _link(self) -> str:
-        # a new one at each start: the last one goes when the kernel finds time
+        # a new one at each start, because the kernel removes the last one later
         return f"{self.name}-{self._starts}"
 
     def install(self, files: Path) -> None:
@@ -85,7 +85,7 @@ class Host:
         self._holder = subprocess.Popen(
             [*_NAMESPACES, "sh", "-c", "while :; do sleep 3600; done"],
             stdin=subprocess.DEVNULL,
-            # it complains when its child is killed
+            # it prints an error when its child is killed
             stderr=subprocess.DEVNULL,
         )
         first = self._first_process()
@@ -101,7 +101,7 @@ class Host:
             subprocess.run([*self._inside(first), "ip", *words], check=True)
 
     def start(self, unit: str) -> None:
-        """Starts the command of a systemd unit, and restarts it as systemd would."""
+        """Starts the command of a systemd unit, and restarts it like systemd."""
         parser = configparser.ConfigParser(interpolation=None, strict=False)
         parser.optionxform = str  # type: ignore[assignment,method-assign]
         parser.read(self.folder / "etc/systemd/system" / unit)

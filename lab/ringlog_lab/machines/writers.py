@@ -24,7 +24,7 @@ class Rows:
     produced: dict[datetime, int] = field(default_factory=dict)
     """row's time and value"""
     acknowledged: list[tuple[float, datetime]] = field(default_factory=list)
-    """when, by the monotonic clock, and the row's time"""
+    """time by the monotonic clock, and the row's time"""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Count:
 
 
 class Writers:
-    """One writer a table of the facility, each of which gives so many rows a second. The writers begin at
-    different gateways."""
+    """One writer per table of the facility, each with so many rows per second. The writers begin at different
+    gateways."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Writers:
         rate: float,
         readings: Mapping[str, float] | None = None,
     ) -> None:
-        """`readings` are in every row, beside the column `count`."""
+        """`readings` are in every row, in addition to the column `count`."""
         self._readings = dict(readings or {})
         loaded = load_facility(facility)
         addresses = cycle(map(Address.parse, urls))
@@ -93,7 +93,7 @@ class Writers:
         )
 
     def wrote_since(self, moment: datetime) -> bool:
-        """Whether every writer has had a row acknowledged that is younger, and none waits that is older."""
+        """Whether every writer has an acknowledged row that is younger, and no older row waits."""
         return all(
             rows.acknowledged and rows.acknowledged[-1][1] > moment and writer.waiting < 5
             for rows, writer in zip(self.rows.values(), self._writers, strict=True)
@@ -109,7 +109,7 @@ class Writers:
         return found
 
     def stop(self) -> None:
-        """Ends when the server has every row, or after a minute."""
+        """Waits until the server has every row, or for a minute."""
         self._stop.set()
         for thread in self._threads:
             thread.join()

@@ -57,7 +57,7 @@ Beside = Annotated[
     ),
 ]
 _POSTGRESQL = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin")
-"""Debian's packages, PostgreSQL's own for Red Hat, a build by hand."""
+"""Folders of Debian's packages, of PostgreSQL's own for Red Hat, and of a build by hand."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def found(
     wanted = None if beside is None else [] if beside == "none" else [w.strip() for w in beside.split(",")]
     for word in wanted or ():
         if word not in NAMES:
-            raise LoadTestUsageError(f"--beside '{word}' is none of {', '.join(NAMES)}")
+            raise LoadTestUsageError(f"--beside '{word}' is not one of {', '.join(NAMES)}")
     programs: dict[str, Path] = {}
     absent: dict[str, str] = {}
     looks = {TIMESCALEDB: _timescaledb, QUESTDB: _questdb, INFLUXDB: _influxdb}
@@ -108,7 +108,7 @@ def _timescaledb(given: Path | None) -> Path | str:
 
 
 def postgresql_folders() -> Iterator[Path]:
-    """Where PostgreSQL's programs lie, newest first of each kind."""
+    """The folders of PostgreSQL's programs, newest first of each kind."""
     if program := shutil.which("pg_config"):
         yield Path(_output(Path(program), "--bindir"))
     for pattern in _POSTGRESQL:

@@ -21,7 +21,7 @@ SIGNALS = 200
 _TABLES, _WIDTH = 4, 50
 _YEAR, _DAY, _HOUR = timedelta(days=365), timedelta(days=1), timedelta(hours=1)
 _OLDER = 360
-"""Times as long between samples of the year as of its last day: every 6 hours, and every minute."""
+"""Ratio of the intervals between samples in the year and in its last day: every 6 hours, and every minute."""
 POINTS = 1000
 FACILITY = "".join(
     f'\n[[table]]\nname = "beam_{number}"\nrows = 100\ncycle = 60.0\n'
@@ -112,7 +112,7 @@ def fill(server: Server, every: float) -> int:
 
 
 def _make_weeks(server: Server, table: str, since: datetime, until: datetime) -> None:
-    """The partitions that housekeeping would have made as time passed."""
+    """The partitions that housekeeping would have made over time."""
     server.administrator.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
     week = Week.of(since)
     while week.start < Week.of(until).start:
@@ -190,7 +190,7 @@ def _timed(connection: psycopg.Connection, query: sql.Composed) -> tuple[float, 
 
 
 def _emptied(server: Server) -> bool:
-    """Empties PostgreSQL's buffers, not the kernel's; False where that cannot be done."""
+    """Empties PostgreSQL's buffers, not the kernel's; False if that is impossible."""
     with suppress(psycopg.Error):
         server.administrator.execute("create extension if not exists pg_buffercache")
         server.administrator.execute("select pg_buffercache_evict_all()")

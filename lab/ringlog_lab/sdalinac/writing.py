@@ -57,7 +57,7 @@ type = "double"
 """
 
 Row: TypeAlias = tuple[Any, ...]
-# Writes so many rows and says when they are all acknowledged.
+# Writes so many rows, and returns when all are acknowledged.
 Scheme: TypeAlias = Callable[[Sequence[Row]], None]
 
 
@@ -196,7 +196,7 @@ def _single(connection: psycopg.Connection, table: str) -> Scheme:
 
 
 def _pipelined(connection: psycopg.Connection, table: str) -> Scheme:
-    """INSERTs sent together, one commit: what JDBC's executeBatch does."""
+    """INSERTs sent together, one commit, like JDBC's executeBatch."""
     insert = _insert(table)
 
     def write(rows: Sequence[Row]) -> None:

@@ -25,7 +25,7 @@ _PROCESSES = 3
 _LOOKS = 40
 """In a run."""
 _MOST = 600.0
-"""Seconds between two looks, at most."""
+"""Maximum seconds between two samples."""
 
 
 def soak(
@@ -86,7 +86,7 @@ def _watched(server: Server, seconds: float) -> Iterator[Look]:
     while due <= seconds:
         clock.sleep(max(0.0, due - (clock.monotonic() - began)))
         yield look(server, clock.monotonic() - began)
-        # on a machine that is too slow for them some looks are left out
+        # on a slow machine some samples are omitted
         due = max(due + pause, clock.monotonic() - began)
 
 

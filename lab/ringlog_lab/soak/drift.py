@@ -12,7 +12,7 @@ _CONFIDENCE = 0.95
 _LEAST = 10
 """Samples that a verdict needs."""
 _MOST_ALIKE = 0.95
-"""Correlation of a sample with the next one at most: more cannot be told from so few samples."""
+"""Maximum correlation of a sample with the next one: more cannot be determined from so few samples."""
 
 
 class Verdict(StrEnum):
@@ -38,7 +38,7 @@ class Drift:
 
 
 def drift(samples: Sequence[tuple[float, float]]) -> Drift:
-    """The drift of samples (time, figure), of which more is worse.
+    """The drift of samples (time, figure); a higher figure is worse.
 
     The slope is the median of the slopes between all pairs (Theil and Sen), which single outliers do not
     move, with its confidence interval. `no deterioration`: the interval has 0 or less in it, and lies below
@@ -74,7 +74,7 @@ def drift(samples: Sequence[tuple[float, float]]) -> Drift:
 
 
 def _wider(ranks: Sequence[float]) -> float:
-    """By how much an interval is wider than without correlation, from the ranks of what the slope leaves."""
+    """The factor by which an interval is wider than without correlation, from the ranks of the residuals."""
     count = len(ranks)
     middle = (count + 1) / 2
     around = [float(rank) - middle for rank in ranks]
@@ -82,6 +82,6 @@ def _wider(ranks: Sequence[float]) -> float:
     if not squares:  # a straight line
         return 1.0
     alike = sum(one * other for one, other in pairwise(around)) / squares
-    # few samples around a line of their own look less alike than they are
+    # few samples around their own line look less correlated than they are
     alike = min(max((count * alike + 2) / (count - 4), 0.0), _MOST_ALIKE)
     return math.sqrt((1 + alike) / (1 - alike))

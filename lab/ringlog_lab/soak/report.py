@@ -24,7 +24,7 @@ _SOURCE = (
     "without deterioration"
 )
 _WARM = 0.25
-"""The part of the run that is left out: caches fill, first plans are made."""
+"""The omitted first part of the run: caches fill, first plans are made."""
 _BYTES = {"gateway", "postgres", "rings", "ring_indexes"}
 _UNITS = {
     "latency, median": ("ms", 1e3),

@@ -83,7 +83,7 @@ EACH = {
     "wal": "write-ahead log, a row",
     "cpu": "CPU of the server, a row",
 }
-"""Figures that grow with the rows, and should grow alike."""
+"""Figures that grow with the rows, and should grow in proportion."""
 
 
 def series(looks: Sequence[Look], name: str) -> list[tuple[float, float]]:

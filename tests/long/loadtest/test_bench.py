@@ -175,7 +175,7 @@ def test_a_lost_row_and_an_altered_value_are_found(stand: Stand) -> None:
     verify(stand.server, stand.acknowledged)
     administrator = stand.server.administrator
     administrator.execute("update log.f_1 set current_3 = current_3 + 1")
-    with pytest.raises(LoadTestError, match="f_1 holds a row with other values than were sent"):
+    with pytest.raises(LoadTestError, match="f_1 has a row with other values than were sent"):
         verify(stand.server, stand.acknowledged)
     administrator.execute("delete from log.f_2 where time = (select max(time) from log.f_2)")
     with pytest.raises(
@@ -233,7 +233,7 @@ def test_values_use_all_bits_of_a_real() -> None:
         (["--only", "write,speed"], "--only: there is no part 'speed'"),
         (["--readers", "4,many"], "--readers: '4,many' is no list of numbers"),
         (["--compare", "missing.json"], "missing.json cannot be read"),
-        (["--compare", __file__], "holds no results of ringlog bench"),
+        (["--compare", __file__], "has no results of ringlog bench"),
         (["--data", "/tmp"], "/tmp exists: the benchmark makes a data directory of its own"),
     ],
 )

@@ -249,14 +249,14 @@ def test_samples_that_depend_on_each_other_decide_less() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("ess", "--scenarios", "AAPS-0001"), "--scenarios 'AAPS-0001' is none of AAPS-0010, AAPS-0020"),
-        (("ess", "--forms", "xml"), "--forms 'xml' is none of csv, json, raw, txt"),
-        (("sdalinac", "--batches", "none"), "--batches 'none' is no list of whole numbers"),
-        (("all", "--only", "best"), "--only 'best' is none of normal, max, columns, users"),
+        (("ess", "--scenarios", "AAPS-0001"), "--scenarios 'AAPS-0001' is not one of AAPS-0010, AAPS-0020"),
+        (("ess", "--forms", "xml"), "--forms 'xml' is not one of csv, json, raw, txt"),
+        (("sdalinac", "--batches", "none"), "--batches 'none' is not a list of whole numbers"),
+        (("all", "--only", "best"), "--only 'best' is not one of normal, max, columns, users"),
         (("half", "--pvs", "150"), "--pvs 150 is no multiple of 100"),
         (("half", "--ioc-pvs", "2100"), "--ioc-pvs 2100 is more than --pvs 2000"),
         (("half", "--minutes", "-1"), "--minutes '-1' is no list of minutes as 0.1,0.5"),
-        (("half", "--beside", "duckdb"), "--beside 'duckdb' is none of timescaledb, questdb, influxdb"),
+        (("half", "--beside", "duckdb"), "--beside 'duckdb' is not one of timescaledb, questdb, influxdb"),
         (
             ("half", "--timescaledb", "/nowhere"),
             "TimescaleDB cannot be in the run: no PostgreSQL in /nowhere has TimescaleDB installed",
@@ -267,7 +267,7 @@ def test_samples_that_depend_on_each_other_decide_less() -> None:
             "InfluxDB cannot be in the run: /bin/true says '': only version 1 is known",
         ),
         (("saturation",), "has no results of `ringlog loadtest ess`, which come first"),
-        (("report", "--compare", "nowhere"), "holds no results of ringlog loadtest"),
+        (("report", "--compare", "nowhere"), "has no results of ringlog loadtest"),
     ],
 )
 def test_wrong_requests(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
