@@ -123,7 +123,7 @@ def test_texts_and_numbers_in_one_file(anyone: httpx.Client) -> None:
         ({"wide": "last", "step": "0"}, "is not a time span"),
         ({"wide": "last", "step": "ten"}, "is not a time span"),
         ({"wide": "last", "format": "json"}, "csv, arrow or parquet"),
-        ({"wide": "last", "limit": "5"}, "limit is not for"),
+        ({"wide": "last", "limit": "5"}, "limit cannot be used"),
         ({"wide": "linear", "signal": "every_type/a_varchar"}, "wide=linear is for numbers"),
     ],
 )
