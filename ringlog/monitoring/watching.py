@@ -547,8 +547,8 @@ def _metrics(
             _family("ringlog_disk_free_bytes", "Free space of the data directory's disk.", [("", left.free)])
         )
         if left.days is not None:
-            words = "Days until the disk is full, at the growth of the logs in the last 28 days."
-            parts.append(_family("ringlog_disk_left_days", words, [("", left.days)]))
+            words = "Time until the disk is full, at the growth of the logs in the last 28 days."
+            parts.append(_family("ringlog_disk_left_seconds", words, [("", left.days * 86_400)]))
     return "".join(parts)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from prometheus_client import CollectorRegistry, generate_latest
 
 import ringlog as package
 from ringlog.loader.metrics import Metrics
@@ -33,6 +34,23 @@ def alerts_of(prometheus: int, name: str) -> list[Any]:
     except OSError:
         return []
     return [alert for alert in alerts if alert["labels"]["alertname"] == name]
+
+
+def writers_metrics() -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(Metrics({}))
+    return registry
+
+
+def lint(text: str) -> str:
+    """The findings of promtool on metrics, which it reads in Prometheus' older form: there a counter is named
+    with its _total."""
+    counters = re.findall(r"^# TYPE (\w+) counter$", text, re.M)
+    for name in counters:
+        text = re.sub(rf"^# (HELP|TYPE|UNIT) {name}\b", rf"# \1 {name}_total", text, flags=re.M)
+    text = text.replace("# EOF\n", "")
+    ran = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
+    return ran.stdout + ran.stderr
 
 
 def test_a_silent_table_and_a_server_that_is_gone_raise_their_alerts(data: Path, tmp_path: Path) -> None:
@@ -62,11 +80,15 @@ def test_a_silent_table_and_a_server_that_is_gone_raise_their_alerts(data: Path,
     assert ahead["labels"]["table"] == "sr_rf"
     assert gone["labels"]["instance"] == f"127.0.0.1:{counts}"
     assert [rule["lastError"] for rule in group["rules"] if "lastError" in rule] == []
+    assert lint(text) == ""
+    assert lint(generate_latest(writers_metrics()).decode()) == ""
     # a rule over an unknown name would never fire
     known = {*re.findall(r"^# TYPE (\w+)", text, re.M)}
     known |= {metric.name for metric in Metrics({}).collect()}
     # served once the logs have grown, and from the first call on (tests/server/test_metrics.py)
-    known |= {"ringlog_disk_left_days", "ringlog_gateway_failed_calls"}
+    known |= {"ringlog_disk_left_seconds", "ringlog_gateway_failed_calls"}
+    # served with HTTP and with an archive (tests/server)
+    known |= {"ringlog_http_up", "ringlog_archive_server_up"}
     # served with a certificate (tests/server/test_serve.py)
     known.add("ringlog_certificate_expiry_seconds")
     # served where a standby is connected (tests/machines)

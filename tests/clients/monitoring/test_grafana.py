@@ -141,7 +141,7 @@ def test_promql(web, prometheus: str, query: Query) -> None:
     served = httpx.get(f"http://{web.counts}/metrics", timeout=PATIENCE, trust_env=False).text
     known = {*re.findall(r"^# TYPE (\w+)", served, re.M)} | {metric.name for metric in Metrics({}).collect()}
     # served from the first call on, and once the logs have grown (tests/server/test_metrics.py)
-    known |= {"ringlog_gateway_call_seconds", "ringlog_gateway_failed_calls", "ringlog_disk_left_days"}
+    known |= {"ringlog_gateway_call_seconds", "ringlog_gateway_failed_calls", "ringlog_disk_left_seconds"}
     named = {
         re.sub(r"_(total|count|bucket|sum)$", "", name) for name in re.findall(r"\bringlog_\w+", expression)
     }
