@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import orjson
 import pyarrow as pa
 from psycopg import sql
 
@@ -34,6 +35,10 @@ class Signal:
     unit: str
     description: str
     limits: tuple[float, float] | None
+    alarm_limits: tuple[float, float] | None = None
+    """wider than `limits`"""
+    states: dict[str, str] | None = None
+    """names of whole numbers"""
     now: bool = True
     """whether it is still logged"""
     cycle: float | None = None
@@ -115,6 +120,7 @@ def scalar_of(waveform: Signal, scalar: str) -> Signal:
         unit="" if scalar == "length" else waveform.unit,
         description=f"{scalar} of {waveform.description or waveform.name}",
         limits=None,
+        alarm_limits=None,
         scalar=scalar,
     )
 
@@ -186,7 +192,10 @@ def shown_type(kind: ColumnType) -> ColumnType:
 
 
 def _signal(row: dict[str, Any]) -> Signal:
-    limits = None if row["limit_low"] is None else (row["limit_low"], row["limit_high"])
+    limits, alarm_limits = (
+        None if row[f"{kind}_low"] is None else (row[f"{kind}_low"], row[f"{kind}_high"])
+        for kind in ("limit", "alarm")
+    )
     cycle = row.get("cycle")
     if cycle is not None:
         cycle = max(cycle * row["log_nth"], row["log_period"] or 0.0)
@@ -198,6 +207,8 @@ def _signal(row: dict[str, Any]) -> Signal:
         row["unit"],
         row["description"],
         limits,
+        alarm_limits,
+        None if row["states"] is None else orjson.loads(row["states"]),
         row.get("now", True),
         cycle,
     )

@@ -21,6 +21,8 @@ from ringlog.schema.facility import KEY_COLUMNS, MOST_POINTS, Column, Deadband
 
 _ANY = ColumnType(Kind.INT)  # of a column whose type is wrong
 _WITHOUT_DEADBAND = (Kind.BIT, Kind.DATETIME, Kind.NUMERIC)
+_WITH_STATES = (Kind.BIT, Kind.SMALLINT, Kind.INT, Kind.BIGINT)
+_WHOLE = re.compile(r"0|-?[1-9]\d{0,18}", re.ASCII)
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%", re.ASCII)
 
 
@@ -34,7 +36,10 @@ def columns_of(entry: Entry, table: str, byte_order: str) -> Iterator[Column]:
     points, compress = _waveform(entry, kind)
     unit = entry.text("unit")
     description = entry.text("description")
-    limits = limits_of(entry, kind)
+    limits, alarm_limits = limits_of(entry, kind), limits_of(entry, kind, "alarm_limits")
+    if limits and alarm_limits and not alarm_limits[0] <= limits[0] < limits[1] <= alarm_limits[1]:
+        entry.refuse("alarm_limits must be around limits")
+    states = _states(entry, kind)
     deadband = _deadband(entry, kind)
     former = entry.text("renamed_from")
     if former and ("{n}" in former) != (number is not None):
@@ -73,6 +78,8 @@ def columns_of(entry: Entry, table: str, byte_order: str) -> Iterator[Column]:
             unit=unit,
             description=description.replace("{n}", n),
             limits=limits,
+            alarm_limits=alarm_limits,
+            states=states,
             deadband=deadband,
             points=points,
             compress=compress,
@@ -96,6 +103,24 @@ def _waveform(entry: Entry, kind: ColumnType | None) -> tuple[int | None, bool]:
     if compress not in (None, True, False):
         entry.refuse("compress must be true or false")
     return points, bool(compress)
+
+
+def _states(entry: Entry, kind: ColumnType | None) -> tuple[tuple[int, str], ...]:
+    """Names of the values of a column, in the order of the values."""
+    value = entry.take("states")
+    if value is None:
+        return ()
+    if kind is not None and kind.kind not in _WITH_STATES:
+        entry.refuse(f"states are for whole numbers and bits, and this column is {kind}")
+        return ()
+    is_right = isinstance(value, dict) and all(
+        _WHOLE.fullmatch(number) and isinstance(name, str) and name and name.isprintable()
+        for number, name in value.items()
+    )
+    if not is_right or not value:
+        entry.refuse('states must be names of whole numbers, as { 0 = "off", 1 = "standby" }')
+        return ()
+    return tuple(sorted((int(number), name) for number, name in value.items()))
 
 
 def _deadband(entry: Entry, kind: ColumnType | None) -> Deadband | None:

@@ -70,6 +70,8 @@ _OF_SUMMARIES = {
 }
 # of ringlog's own tables and of parameter tables, for columns whose definition gives none
 _BY_NAME = {
+    "alarm_high": "greatest value of the wider limits, in the unit",
+    "alarm_low": "least value of the wider limits, in the unit",
     "applied": "when",
     "began": "since when",
     "begins": "first time of the week",
@@ -108,6 +110,7 @@ _BY_NAME = {
     "since": "since when",
     "spool": "of the writer",
     "state": "of the writer",
+    "states": "names of whole numbers, as a JSON object",
     "table_name": "the table",
     "time": "when",
     "title": "of the migration",

@@ -143,16 +143,16 @@ def column_type(entry: Entry) -> ColumnType | None:
     return None
 
 
-def limits_of(entry: Entry, kind: ColumnType | None) -> tuple[float, float] | None:
-    value = entry.take("limits")
+def limits_of(entry: Entry, kind: ColumnType | None, key: str = "limits") -> tuple[float, float] | None:
+    value = entry.take(key)
     if value is None:
         return None
     if kind is not None and (kind.is_text or kind in (ColumnType(Kind.BIT), ColumnType(Kind.DATETIME))):
-        entry.refuse(f"limits are for numbers, and this column is {kind}")
+        entry.refuse(f"{key} are for numbers, and this column is {kind}")
     elif not isinstance(value, list) or len(value) != 2 or not all(is_number(limit) for limit in value):
-        entry.refuse("limits must be two numbers, [low, high]")
+        entry.refuse(f"{key} must be two numbers, [low, high]")
     elif not value[0] < value[1]:
-        entry.refuse(f"limits must be low before high, not {value[0]} and {value[1]}")
+        entry.refuse(f"{key} must be low before high, not {value[0]} and {value[1]}")
     else:
         return float(value[0]), float(value[1])
     return None

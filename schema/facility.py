@@ -80,7 +80,8 @@ class Deadband:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A data column, which is a signal. `limits` are low and high in `unit`; nothing enforces them."""
+    """A data column, which is a signal. `limits` (low and high) and the wider `alarm_limits` are in `unit`;
+    nothing enforces them."""
 
     name: str
     signal: str
@@ -89,6 +90,9 @@ class Column:
     unit: str = ""
     description: str = ""
     limits: tuple[float, float] | None = None
+    alarm_limits: tuple[float, float] | None = None
+    states: tuple[tuple[int, str], ...] = ()
+    """Names of whole numbers."""
     deadband: Deadband | None = None
     points: int | None = None
     """The most points of a waveform; None for a single value."""

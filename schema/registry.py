@@ -1,5 +1,6 @@
 """The registry: the present and past contents of the facility, as recorded in the database."""
 
+import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
@@ -45,13 +46,16 @@ signal = sa.Table(
     sa.Column("description", sa.TEXT, nullable=False),
     sa.Column("limit_low", sa.DOUBLE_PRECISION),
     sa.Column("limit_high", sa.DOUBLE_PRECISION),
+    sa.Column("alarm_low", sa.DOUBLE_PRECISION, comment="wider limit, in the unit"),
+    sa.Column("alarm_high", sa.DOUBLE_PRECISION, comment="wider limit, in the unit"),
+    sa.Column("states", sa.TEXT, comment="names of whole numbers, as a JSON object"),
     sa.Column(
         "valid_from", postgresql.TIMESTAMP(timezone=True), primary_key=True, server_default=sa.func.now()
     ),
     sa.Column("valid_to", postgresql.TIMESTAMP(timezone=True), comment="null: now"),
     comment="where each signal is and has been, with what unit, description and limits",
 )
-_SignalRow: TypeAlias = tuple[str, str, str, str, str, str, float | None, float | None]
+_SignalRow: TypeAlias = tuple[Any, ...]
 """A row of `signal`, without when it is valid."""
 FOREVER: sa.ColumnClause[datetime] = sa.literal_column("timestamptz 'infinity'")
 """Until when a signal is valid by a name that it had before."""
@@ -181,13 +185,15 @@ def _is_one_of(names: Sequence[object]) -> sa.ColumnElement[bool]:
 
 
 def _signal_words(row: _SignalRow) -> dict[str, str]:
-    _, table, column, kind, unit, description, low, high = row
+    _, table, column, kind, unit, description, low, high, alarm_low, alarm_high, states = row
     return {
         "column": f"{table}.{column}",
         "type": kind,
         "unit": quoted(unit),
         "description": quoted(description),
         "limits": limits(low, high),
+        "alarm_limits": limits(alarm_low, alarm_high),
+        "states": states or "none",
     }
 
 
@@ -203,4 +209,6 @@ def _signals(tables: Iterable[Table]) -> Iterator[_SignalRow]:
                 column.unit,
                 column.description,
                 *(column.limits or (None, None)),
+                *(column.alarm_limits or (None, None)),
+                json.dumps(dict(column.states), ensure_ascii=False) if column.states else None,
             )

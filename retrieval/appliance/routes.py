@@ -180,10 +180,15 @@ def _headers(signal: Signal) -> dict[str, str]:
     if signal.limits is not None:
         low, high = (f"{limit:.17g}" for limit in signal.limits)
         headers |= {"LOPR": low, "HOPR": high, "LOW": low, "HIGH": high}
+    if signal.alarm_limits is not None:
+        low, high = (f"{limit:.17g}" for limit in signal.alarm_limits)
+        headers |= {"LOLO": low, "HIHI": high}
     if signal.type.is_float and not signal.type.is_array:
         headers["PREC"] = "6"
     if signal.type == ColumnType(Kind.BIT):
         headers |= {"ENUM_0": "0", "ENUM_1": "1"}
+    if signal.states is not None:
+        headers |= {f"ENUM_{number}": name for number, name in signal.states.items() if int(number) >= 0}
     return {name: value for name, value in headers.items() if value}
 
 

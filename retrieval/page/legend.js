@@ -12,13 +12,13 @@ export function legend(list, chart) {
       item = made;
     }
     const part = (name) => item.querySelector(`.${name}`);
-    const { text, title = "", alarm = false, stats = "" } = view.current(each), isHidden = chart.isHidden(each.signal);
+    const { text, title = "", alarm = "", stats = "" } = view.current(each), isHidden = chart.isHidden(each.signal);
     part("swatch").style.background = each.colour ?? "currentcolor";
     part("name").textContent = view.label(each);
     part("toggle").ariaPressed = String(!isHidden);
     part("value").textContent = text;
     part("value").title = title;
-    part("value").classList.toggle("alarm", alarm);
+    for (const kind of ["alarm", "warn"]) part("value").classList.toggle(kind, alarm === kind);
     part("stats").textContent = stats;
     item.classList.toggle("gone", isHidden);
   }

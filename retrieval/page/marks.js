@@ -14,6 +14,9 @@ export function limitLines(plot, axes) {
   ctx.beginPath();
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
   ctx.clip();
+  for (const { own, scale } of axes) {
+    for (const each of own.filter((one) => one.alarm_limits)) alarmBands(plot, scale, each);
+  }
   ctx.setLineDash([6, 5]);
   ctx.lineWidth = devicePixelRatio;
   ctx.strokeStyle = colour("bad");
@@ -29,6 +32,27 @@ export function limitLines(plot, axes) {
     }
   }
   ctx.restore();
+}
+
+// The values outside the limits and outside the wider ones, as bands. On an axis that has no such value (at or below 0
+// of a logarithmic one) a band ends at the edge.
+function alarmBands(plot, scale, { limits, alarm_limits: [lolo, hihi] }) {
+  const { ctx, bbox } = plot, low = limits?.[0] ?? lolo, high = limits?.[1] ?? hihi;
+  const bottom = bbox.top + bbox.height, first = plot.valToPos(lolo, scale, true);
+  const isDown = plot.valToPos(hihi, scale, true) > first; // an axis upside down
+  const place = (value, edge) => {
+    const y = plot.valToPos(value, scale, true);
+    return Number.isFinite(y) ? y : edge;
+  };
+  const [under, over] = isDown ? [bbox.top, bottom] : [bottom, bbox.top];
+  const bands = [["bad", under, place(lolo, under)], ["warn", place(lolo, under), place(low, under)],
+    ["warn", place(high, over), place(hihi, over)], ["bad", place(hihi, over), over]];
+  ctx.globalAlpha = 0.13;
+  for (const [kind, from, to] of bands) {
+    ctx.fillStyle = colour(kind);
+    ctx.fillRect(bbox.left, Math.min(from, to), bbox.width, Math.abs(from - to));
+  }
+  ctx.globalAlpha = 1;
 }
 
 // A mark above the lines for each event, as long as the event; the background of missing rows is shaded.

@@ -5,7 +5,12 @@ export const isWaveform = (signal) => signal.type.endsWith("[]");
 export const isText = (signal) => signal.type.startsWith("varchar") && !isWaveform(signal);
 // The severity of an alarm as a number, by EPICS's name of the field.
 export const isSeverity = (signal) => signal.signal?.endsWith(".SEVR") && ["smallint", "int", "bigint"].includes(signal.type);
-export const isState = (signal) => signal.type === "bit" || isText(signal) || isSeverity(signal);
+// Whole numbers whose values have names in the facility file.
+export const isNamed = (signal) => Boolean(signal.states) && !isWaveform(signal);
+export const isState = (signal) => signal.type === "bit" || isText(signal) || isSeverity(signal) || isNamed(signal);
+// The state of a point; "changing" if it has several named ones.
+export const stateAt = (series, place) => isSeverity(series) ? series.max[place]
+  : isNamed(series) && series.type !== "bit" && series.min[place] !== series.max[place] ? "changing" : series.mean[place];
 // Whole numbers are states, counts or set points: each holds until the next.
 export const isHeld = (signal) => ["smallint", "int", "bigint"].includes(signal.type) || isState(signal);
 const HALF = 0.0005; // of a microsecond, in milliseconds
@@ -119,5 +124,9 @@ export function between(series, from, to) {
   return n ? { n, min, max, mean: sum / n } : null;
 }
 
-export const outside = (value, limits) =>
+// The class of a value outside the limits: with two levels of limits "warn" between them.
+export const alarmOf = (series, value) => outside(value, series.alarm_limits ?? series.limits) ? "alarm"
+  : outside(value, series.limits) ? "warn" : "";
+
+const outside = (value, limits) =>
   typeof value === "number" && Boolean(limits) && (value < limits[0] || value > limits[1]);

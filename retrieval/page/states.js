@@ -2,7 +2,7 @@
 
 import { theme } from "./axes.js";
 import { valueText } from "./format.js";
-import { isSeverity, isText } from "./series.js";
+import { isNamed, isSeverity, isText, stateAt } from "./series.js";
 
 // The severities of EPICS, in the usual colours of control rooms: [name, background, text].
 const SEVERITIES = [["NO_ALARM", "#2b8a3e", "#ffffff"], ["MINOR", "#ffd43b", "#17212b"], ["MAJOR", "#c92a2a", "#ffffff"],
@@ -28,7 +28,7 @@ export function states(chart, bars, time) {
   ctx.textAlign = "left";
   for (const [row, series] of bars.entries()) {
     const y = top + row * (HEIGHT + GAP) * ratio, height = HEIGHT * ratio;
-    for (const piece of pieces(isSeverity(series) ? { ...series, mean: series.max } : series, time)) {
+    for (const piece of pieces({ ...series, mean: series.at.map((_, place) => stateAt(series, place)) }, time)) {
       const x = place(piece.from), width = Math.max(ratio, place(piece.to) - x);
       if (piece.value === null) continue;
       const off = piece.value === 0 || piece.value === false;
@@ -50,15 +50,17 @@ export function states(chart, bars, time) {
 
 // The name of a state.
 export const stateText = (value, series) =>
-  (isSeverity(series) && SEVERITIES[value]?.[0]) || valueText(value, series.type);
+  series.states?.[typeof value === "boolean" ? Number(value) : value] ?? ((isSeverity(series) && SEVERITIES[value]?.[0]) || valueText(value, series.type));
 
 // The colours of a severity, or of a text among those of the series; null for a bit, which has the colour of
 // its line.
 function lookOf(value, series) {
   const severity = SEVERITIES.find(([name], number) => value === name || (isSeverity(series) && value === number));
   if (severity) return { ground: severity[1], words: severity[2] };
-  if (!isText(series)) return null;
-  const seen = series.seen ??= new Map(); // a text keeps its colour while the chart exists
+  if (!isText(series) && !(isNamed(series) && series.type !== "bit")) return null;
+  if (value === "changing") return { ground: "#868e96", words: "#ffffff" };
+  // a named state has the colour of its place in the file; a text keeps its own while the chart exists
+  const seen = series.seen ??= new Map(Object.keys(series.states ?? {}).map((state, place) => [Number(state), place]));
   if (!seen.has(value)) seen.set(value, seen.size);
   const grounds = GROUNDS[theme()] ?? GROUNDS.light;
   return { ground: grounds[seen.get(value) % grounds.length], words: theme() === "dark" ? "#0f1419" : "#ffffff" };

@@ -6,14 +6,13 @@ import { timeText, valueText } from "./format.js";
 import { eventList, eventMarks, limitLines } from "./marks.js";
 import { Pointer } from "./pointer.js";
 import {
-  append, between, forget, isHeld, isSeverity, isState, isText, lone, ofSamples, ofTrend, outside, placeAt, withGaps, withWideGaps,
+  alarmOf, append, between, forget, isHeld, isState, isText, lone, ofSamples, ofTrend, placeAt, stateAt, withGaps, withWideGaps,
 } from "./series.js";
 import { setAxis } from "./state.js";
 import { states, stateText } from "./states.js";
 import { zoneName } from "./zones.js";
 
 // The worst of several simultaneous severities counts.
-const stateAt = (series, place) => (isSeverity(series) ? series.max : series.mean)[place];
 
 export class Trend {
   isTime = true;
@@ -194,7 +193,7 @@ export class Trend {
     const place = this.placeOf(series);
     if (place < 0) return { text: "–", stats: this.statistics(series) };
     return { text: this.figures(series, place, series.unit), title: timeText(series.at[place], true),
-      alarm: outside(series.mean[place], series.limits), stats: this.statistics(series) };
+      alarm: alarmOf(series, series.mean[place]), stats: this.statistics(series) };
   }
 
   statistics(series) {

@@ -23,6 +23,8 @@ def described(signal: Signal) -> dict[str, object]:
         "unit": signal.unit,
         "description": signal.description,
         "limits": signal.limits,
+        "alarm_limits": signal.alarm_limits,
+        "states": signal.states,
         "now": signal.now,
     }
 

@@ -10,6 +10,9 @@ from (
     place.description,
     place.limit_low,
     place.limit_high,
+    place.alarm_low,
+    place.alarm_high,
+    place.states,
     place.valid_from,
     place.valid_to is null as now,
     place.node,
@@ -18,13 +21,15 @@ from (
     logged_table.log_period
   from (
     select
-      signal, table_name, column_name, type, unit, description, limit_low, limit_high, valid_from, valid_to,
+      signal, table_name, column_name, type, unit, description, limit_low, limit_high, alarm_low, alarm_high,
+      states, valid_from, valid_to,
       null::text as node
     from ringlog.signal
     where signal.signal = any({names}::text[])
     union all
     select
-      signal, table_name, column_name, type, unit, description, limit_low, limit_high, valid_from, valid_to,
+      signal, table_name, column_name, type, unit, description, limit_low, limit_high, alarm_low, alarm_high,
+      states, valid_from, valid_to,
       known.node
     from ringlog.signal_elsewhere as known
     where known.signal = any({names}::text[])

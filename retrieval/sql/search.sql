@@ -1,10 +1,13 @@
 -- the current signals of all servers that the login may read and whose description contains all these words, those that begin with them first; scalars of waveforms if requested
 with known as (
   select
-    signal, table_name, column_name, type, unit, description, limit_low, limit_high, valid_to, null::text as node
+    signal, table_name, column_name, type, unit, description, limit_low, limit_high, alarm_low, alarm_high,
+    states, valid_to, null::text as node
   from ringlog.signal
   union all
-  select signal, table_name, column_name, type, unit, description, limit_low, limit_high, valid_to, node
+  select
+    signal, table_name, column_name, type, unit, description, limit_low, limit_high, alarm_low, alarm_high,
+    states, valid_to, node
   from ringlog.signal_elsewhere
 ),
 named as (
@@ -16,7 +19,8 @@ named as (
   where type like '%[]' and type not like 'varchar%'
 )
 select
-  signal, table_name, column_name, type, unit, description, limit_low, limit_high, scalar, node
+  signal, table_name, column_name, type, unit, description, limit_low, limit_high, alarm_low, alarm_high, states,
+  scalar, node
 from named
 where valid_to is null
   and (pg_has_role('daq_reader', 'usage') or table_name in (select ringlog.readable_tables()))

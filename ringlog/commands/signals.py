@@ -163,6 +163,11 @@ def _column(row: dict[str, Any]) -> sql.Composable:
 def _shown(value: _Value, row: dict[str, Any]) -> str:
     if value.value is None:
         return "no reading" if value.time else "-"
+    name = (
+        json.loads(row["states"] or "{}").get(str(int(value.value))) if isinstance(value.value, int) else None
+    )
+    if name is not None:
+        return f"{name} ({int(value.value)})"
     if isinstance(value.value, bool):
         return "on" if value.value else "off"
     if isinstance(value.value, bytes | list):

@@ -55,6 +55,16 @@ def refusal(folder: Path, text: str) -> tuple[str, ...]:
     return error.value.problems
 
 
+def test_states_and_two_levels_of_limits(tmp_path: Path) -> None:
+    text = VALID.replace("limits = [-500.0, 500.0]", "limits = [1, 2]\nalarm_limits = [0, 2]")
+    mode = (
+        '[[table.column]]\nname = "mode"\ntype = "int"\nstates = { 1 = "standby", -1 = "fault", 0 = "off" }\n'
+    )
+    first, *_, last = load_facility(write(tmp_path, text + mode)).tables[0].columns
+    assert (first.limits, first.alarm_limits) == ((1.0, 2.0), (0.0, 2.0))
+    assert last.states == ((-1, "fault"), (0, "off"), (1, "standby"))
+
+
 def test_example_of_the_design(tmp_path: Path) -> None:
     facility = load_facility(write(tmp_path, VALID))
     assert (facility.name, facility.timezone) == ("facility", "UTC")
@@ -241,6 +251,24 @@ IN_COLUMN = "table sr_mag_ps, column current_{n}: "
             "limits = [-500.0, 500.0]",
             f"limits = [1, {10**400}]",
             IN_COLUMN + "limits must be two numbers, [low, high]",
+        ),
+        (
+            "limits = [-500.0, 500.0]",
+            "limits = [1, 2]\nalarm_limits = [1.5, 3]",
+            IN_COLUMN + "alarm_limits must be around limits",
+        ),
+        (
+            "limits = [-500.0, 500.0]",
+            "states = { 0 = 'off' }",
+            IN_COLUMN + "states are for whole numbers and bits, and this column is real",
+        ),
+        *(
+            (
+                'type = "real"\nunit = "A"\nlimits = [-500.0, 500.0]',
+                f'type = "int"\nstates = {states}',
+                IN_COLUMN + 'states must be names of whole numbers, as { 0 = "off", 1 = "standby" }',
+            )
+            for states in ("{}", "{ 01 = 'off' }", "{ on = 'on' }", "{ 1 = 2 }", "['off']", "{ 1 = '' }")
         ),
         ("limits = [-500.0, 500.0]", "limits = [6]", IN_COLUMN + "limits must be two numbers, [low, high]"),
         (

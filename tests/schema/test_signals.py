@@ -130,6 +130,7 @@ def test_changes_are_kept_with_their_time(types: psycopg.Connection, engine: sa.
         ('description "a real" → "better known"', known),
         ("limits -1.5 to 1.5 → -2 to 1.5", known | {"limits": (-2.0, 1.5)}),
         ("limits -2 to 1.5 → none", known | {"limits": None}),
+        ("alarm_limits none → -3 to 3", known | {"limits": None, "alarm_limits": (-3.0, 3.0)}),
     ]
     for what, change in changes:
         report = install(engine, with_column(**change))
@@ -145,6 +146,7 @@ def test_changes_are_kept_with_their_time(types: psycopg.Connection, engine: sa.
         ("mA", "better known", -1.5, 1.5),
         ("mA", "better known", -2.0, 1.5),
         ("mA", "better known", None, None),
+        ("mA", "better known", None, None),
     ]
     # each period ends at the begin of the next, and the last is open
     assert (
@@ -153,9 +155,9 @@ def test_changes_are_kept_with_their_time(types: psycopg.Connection, engine: sa.
             "select valid_to is not distinct from lead(valid_from) over (order by valid_from)"
             " from ringlog.signal where signal = 'types/real'",
         )
-        == [(True,)] * 5
+        == [(True,)] * 6
     )
-    assert rows(types, "select count(*) from ringlog.signal") == [(len(EVERY_TYPE.columns) + 4,)]
+    assert rows(types, "select count(*) from ringlog.signal") == [(len(EVERY_TYPE.columns) + 5,)]
     assert rows(types, "select unit from ringlog.find_signals('types/real')") == [("mA",)]
 
 

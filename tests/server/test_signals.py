@@ -14,7 +14,9 @@ from servers import FACILITY, RunningServer, ringlog, serving
 @pytest.fixture(scope="module")
 def found(temporary_directory: Path) -> Iterator[RunningServer]:
     facility = temporary_directory / "signals.toml"
-    facility.write_text(FACILITY.read_text() + BPM)
+    arcs = 'name = "arcs"\ntype = "int"\n'
+    states = arcs + 'states = { 0 = "none", 2 = "some" }\n'
+    facility.write_text(FACILITY.read_text().replace(arcs, states) + BPM)
     with serving(temporary_directory / "signals", facility=facility) as server:
         with psycopg.connect(server.dsn) as connection:
             put = "row (1, now() - interval '3 minutes', 1.5, null, null, '{3,4}', 0)::online.bpm"
@@ -77,3 +79,13 @@ def test_status_has_a_line_per_table_with_problems_first(found: RunningServer) -
     assert states == sorted(states, key=lambda state: state == "coming")
     refused = ringlog("status", "--watch", "--json", "--data", found.data)
     assert refused.returncode == 2
+
+
+def test_states_have_their_names(found: RunningServer) -> None:
+    for arcs, shown in ((2, "some (2)"), (1, "1")):
+        with psycopg.connect(found.dsn) as connection:
+            connection.execute("update online.sr_rf set time = now(), arcs = %s where seq_no = 3", [arcs])
+        ran = ringlog("latest", "sr_rf/arcs", "--data", found.data)
+        assert ran.stdout.split("  ")[1].strip() == shown
+    with psycopg.connect(found.dsn) as connection:
+        connection.execute("update online.sr_rf set time = null where seq_no = 3")
