@@ -7,6 +7,7 @@ import { search } from "./search.js";
 import { address, change, onChange, read, shownTime, state } from "./state.js";
 import { showStatus } from "./status.js";
 import { back, follow, scale, shift, showTime } from "./time.js";
+import { tree } from "./tree.js";
 import { facility, isZone } from "./zones.js";
 
 const by = (id) => document.getElementById(id);
@@ -207,14 +208,14 @@ async function begin(look = true) {
   change({});
 }
 
-search(by("search"), by("found"), by("count"), {
-  chosen: (signal, more) => {
-    know(signal);
-    open(signal.signal, more ? state.charts.length - 1 : null);
-  },
-  failed: (error) => failed(error, "search"),
-  worked: () => worked("search"),
-});
+const chosen = (signal, more) => {
+  know(signal);
+  open(signal.signal, more ? state.charts.length - 1 : null);
+};
+for (const [name, list] of [["search", (calls) => search(by("search"), by("found"), by("count"), calls)],
+  ["tree", (calls) => tree(by("tree"), calls)]]) {
+  list({ chosen, failed: (error) => failed(error, name), worked: () => worked(name) });
+}
 begin();
 api.me().then(({ timezone }) => {
   facility.zone = timezone;

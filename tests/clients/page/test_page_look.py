@@ -264,3 +264,51 @@ def test_severities_have_their_names(page: Page) -> None:
         }"""
     )
     assert shown == [True, False, "NO_ALARM", "MINOR", "MAJOR", "INVALID", "no reading"]
+
+
+def test_states_and_limits_of_the_facility_file(page: Page) -> None:
+    """Whole numbers with names are bars; a value between two levels of limits is a warning."""
+    look = {
+        "every_type/a_smallint": {"states": {"98": "standby", "97": "off"}},
+        "every_type/a_double": {"limits": [0, 20], "alarm_limits": [0, 50]},
+        "every_type/a_real": {"limits": [0, 10], "alarm_limits": [0, 20]},
+    }
+
+    def described(route: Route) -> None:
+        answer = route.fetch()
+        content = answer.json()
+        for signal in content["signals"]:
+            signal |= look[signal["signal"]]
+        route.fulfill(response=answer, json=content)
+
+    page.route("**/api/v1/trend*", described)
+    # to the last row with readings
+    until = "from=2026-01-01T00:01:00Z&to=2026-01-01T00:01:38.5Z&utc=1"
+    chart(page, "trend", *(quote(name, safe="") for name in look), span=until)
+    values = {name: page.locator(".legend li", has_text=name).locator(".value") for name in look}
+    expect(values["every_type/a_smallint"]).to_have_text("standby")
+    expect(values["every_type/a_double"]).to_have_class(re.compile("warn"))
+    expect(values["every_type/a_real"]).to_have_class(re.compile("alarm"))
+    seen = page.evaluate(
+        """async () => {
+            const { stateAt } = await import("/page/series.js");
+            const series = { states: { 1: "on" }, type: "int", mean: [1.5, 1], min: [1, 1], max: [2, 1] };
+            return [stateAt(series, 0), stateAt(series, 1)];
+        }"""
+    )
+    assert seen == ["changing", 1]
+
+
+def test_the_tree_has_the_last_values(page: Page, web) -> None:
+    page.goto("/")
+    page.get_by_text("Tables, with the last values").click()
+    tree = page.locator("#tree")
+    expect(tree.locator("ul > li > details")).to_have_count(5)
+    tree.locator("summary", has_text="every_type").click()
+    line = tree.get_by_role("button", name="a_varchar")
+    expect(line.locator(".value")).to_have_text("no reading")
+    tree.locator("summary", has_text="bpm").click()
+    never = tree.get_by_role("button", name="x.SEVR")
+    expect(never.locator(".age")).to_have_text("never")
+    line.click()
+    expect(page.locator(".chart .legend")).to_contain_text("every_type/a_varchar")

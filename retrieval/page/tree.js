@@ -1,0 +1,68 @@
+// The tables as a tree: below each its signals, with their last value, its age and alarm.
+
+import { describe, findSignals, tables } from "./api.js";
+import { ageText, breakable } from "./format.js";
+import { alarmOf, isState, isWaveform } from "./series.js";
+import { stateText } from "./states.js";
+
+const LIMIT = 500, PAUSE = 10_000;
+
+export function tree(root, { chosen, failed, worked }) {
+  const list = root.querySelector("ul");
+  root.addEventListener("toggle", async () => {
+    if (!root.open || list.children.length) return;
+    try {
+      list.replaceChildren(...(await tables()).tables.map(tableItem));
+      worked();
+    } catch (error) {
+      failed(error);
+    }
+  });
+
+  function tableItem({ table_name: name, description }) {
+    const item = document.createElement("li"), part = document.createElement("details");
+    const summary = document.createElement("summary"), signals = document.createElement("ul");
+    summary.append(name, span("about", description));
+    part.append(summary, signals);
+    part.addEventListener("toggle", () => part.open && show(name, part, signals));
+    item.append(part);
+    return item;
+  }
+
+  async function show(table, part, items) {
+    try {
+      const found = (await findSignals(`table:${table}`, LIMIT)).filter((signal) => signal.table === table);
+      const values = await describe(found.filter((signal) => !isWaveform(signal)).map((signal) => signal.signal));
+      if (!part.open) return;
+      items.replaceChildren(...found.map((signal) => signalItem(values.get(signal.signal) ?? signal, values)));
+      worked();
+    } catch (error) {
+      failed(error);
+    }
+    setTimeout(() => part.open && part.checkVisibility() && show(table, part, items), PAUSE);
+  }
+
+  function signalItem(signal, values) {
+    const item = document.createElement("li"), button = document.createElement("button");
+    const { value, time } = signal, severity = values.get(`${signal.signal}.SEVR`)?.value;
+    button.type = "button";
+    button.draggable = true;
+    button.title = signal.description;
+    const name = span("name", "");
+    name.append(...breakable(signal.signal.replace(`${signal.table}/`, "")));
+    const text = isWaveform(signal) ? "waveform" : `${stateText(value, signal)} ${isState(signal) ? "" : signal.unit}`.trim();
+    const alarm = { 1: "warn", MINOR: "warn", 2: "alarm", MAJOR: "alarm", 3: "alarm", INVALID: "alarm" }[severity]
+      ?? (isState(signal) ? "" : alarmOf(signal, value));
+    button.append(name, span(`value ${alarm}`, isWaveform(signal) || time ? text : ""),
+      span("age", isWaveform(signal) ? "" : time ? ageText((Date.now() - Date.parse(time)) / 1000) : "never"));
+    button.addEventListener("click", (event) => chosen(signal, event.shiftKey));
+    button.addEventListener("dragstart", (event) => {
+      event.dataTransfer.setData("text/plain", signal.signal);
+      event.dataTransfer.effectAllowed = "copy";
+    });
+    item.append(button);
+    return item;
+  }
+}
+
+const span = (className, textContent) => Object.assign(document.createElement("span"), { className, textContent });
