@@ -46,7 +46,8 @@ def comments(schema: pa.Schema) -> bytes:
     notes = orjson.loads((schema.metadata or {}).get(b"ringlog", b'{"timezone":"UTC","signals":[]}'))
     lines = [f"# time: UTC (the facility is in {notes['timezone']})"]
     for each in notes["signals"]:
-        words = ", ".join(filter(None, (each["unit"], each["description"])))
+        states = ", ".join(f"{number} = {name}" for number, name in (each["states"] or {}).items())
+        words = "; ".join(filter(None, (each["unit"], each["description"], states)))
         lines.append(f"# {each['signal']}: {' '.join(words.split())}")
     return "".join(f"{line}\n" for line in lines).encode()
 

@@ -301,6 +301,11 @@ def _hdf5(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
 def _described(target: Any, notes: dict[str, Any]) -> None:
     for name in ("signal", "unit", "description"):
         target.attrs[name] = notes[name]
+    target.attrs["states"] = _states(notes)
+
+
+def _states(notes: dict[str, Any]) -> str:
+    return ", ".join(f"{number} = {name}" for number, name in (notes.get("states") or {}).items())
 
 
 def _matlab(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
@@ -317,7 +322,8 @@ def _matlab(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
         parts = {each: {"value": values} for each, values in columns.items()} if wide else {name: columns}
         for place, (each, vectors) in enumerate(parts.items(), number):
             notes = _notes(table)[each]
-            words = {"name": each, "unit": notes["unit"], "description": notes["description"]}
+            words = {name: notes[name] for name in ("unit", "description")}
+            words |= {"name": each, "states": _states(notes)}
             content[f"signal_{place}"] = words | vectors
     with file.open("wb") as made:
         savemat(made, content, oned_as="column")
@@ -335,17 +341,19 @@ def _xlsx(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
         )
     made = Workbook(write_only=True)
     about = made.create_sheet("signals")
-    about.append(["sheet", "signal", "unit", "description", "time"])
+    about.append(["sheet", "signal", "unit", "description", "states", "time"])
     for number, table in enumerate(tables.values(), 1):
         title = "values" if wide else f"signal {number}"
         for notes in _notes(table).values():
             zone = f"UTC (the facility is in {_all_notes(table)['timezone']})"
-            about.append([title, notes["signal"], notes["unit"], notes["description"], zone])
+            words = [notes["unit"], notes["description"], _states(notes)]
+            about.append([title, notes["signal"], *words, zone])
         sheet = made.create_sheet(title)
         sheet.append([each for each in table.column_names if each != "signal"])
         columns = [_cells(table[each], sheet) for each in table.column_names if each != "signal"]
         for row in zip(*columns, strict=True):
             sheet.append(row)
+    made.active = 1
     made.save(file)
 
 
