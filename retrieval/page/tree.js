@@ -8,7 +8,7 @@ import { stateText } from "./states.js";
 const LIMIT = 500, PAUSE = 10_000;
 
 export function tree(root, { chosen, failed, worked }) {
-  const list = root.querySelector("ul");
+  const list = root.querySelector("ul"), timers = new Map();
   root.addEventListener("toggle", async () => {
     if (!root.open || list.children.length) return;
     try {
@@ -24,22 +24,30 @@ export function tree(root, { chosen, failed, worked }) {
     const summary = document.createElement("summary"), signals = document.createElement("ul");
     summary.append(name, span("about", description));
     part.append(summary, signals);
-    part.addEventListener("toggle", () => part.open && show(name, part, signals));
+    part.addEventListener("toggle", () => show(name, part, signals));
     item.append(part);
     return item;
   }
 
   async function show(table, part, items) {
+    clearTimeout(timers.get(table));
+    if (!part.open) return;
+    timers.set(table, setTimeout(() => show(table, part, items), PAUSE));
+    if (!part.checkVisibility()) return; // of another view
     try {
-      const found = (await findSignals(`table:${table}`, LIMIT)).filter((signal) => signal.table === table);
+      const named = await findSignals(`table:${table}`, LIMIT);
+      const found = named.filter((signal) => signal.table === table);
       const values = await describe(found.filter((signal) => !isWaveform(signal)).map((signal) => signal.signal));
       if (!part.open) return;
+      const focused = [...items.querySelectorAll("button")].indexOf(document.activeElement);
       items.replaceChildren(...found.map((signal) => signalItem(values.get(signal.signal) ?? signal, values)));
+      if (named.length === LIMIT) items.append(Object.assign(document.createElement("li"),
+        { className: "hint", textContent: `${found.length} of its signals; search to find the others` }));
+      items.querySelectorAll("button")[focused]?.focus();
       worked();
     } catch (error) {
       failed(error);
     }
-    setTimeout(() => part.open && part.checkVisibility() && show(table, part, items), PAUSE);
   }
 
   function signalItem(signal, values) {
