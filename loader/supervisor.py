@@ -41,7 +41,7 @@ class Job:
 
 
 @dataclass
-class _Place:
+class _Task:
     job: Job
     statistics: Statistics
 
@@ -59,7 +59,7 @@ class _Place:
 class _Group:
     """The jobs of a process."""
 
-    places: Sequence[_Place]
+    tasks: Sequence[_Task]
     process: ForkProcess | None = None
     started: float = 0.0
     due: float = 0.0
@@ -75,37 +75,37 @@ class Supervisor:
 
     def __init__(self, jobs: Sequence[Job], processes: int | None = None) -> None:
         self._stop = StopSignal()
-        self._places = [
-            _Place(job, statistics) for job, statistics in zip(jobs, shared(len(jobs)), strict=True)
+        self._tasks = [
+            _Task(job, statistics) for job, statistics in zip(jobs, shared(len(jobs)), strict=True)
         ]
         count = min(processes or len(jobs), len(jobs))
-        self._groups = [_Group(self._places[number::count]) for number in range(count)]
+        self._groups = [_Group(self._tasks[number::count]) for number in range(count)]
 
     @property
     def statistics(self) -> dict[str, Statistics]:
         """Figures by name of the job; they stay readable after the processes ended."""
-        return {place.job.name: place.statistics for place in self._places}
+        return {task.job.name: task.statistics for task in self._tasks}
 
     @property
     def pids(self) -> dict[str, int]:
         """The process ids of the jobs now running."""
         return {
-            place.job.name: group.process.pid
+            task.job.name: group.process.pid
             for group in self._groups
             if group.process is not None and group.process.pid is not None
-            for place in group.places
+            for task in group.tasks
         }
 
     @property
     def finished(self) -> bool:
         """Whether every job is done or failed for good."""
-        return all(place.is_over for place in self._places)
+        return all(task.is_over for task in self._tasks)
 
     def renew(self, job: Job) -> None:
         """Replaces the job of this name from its process's next start on."""
-        for place in self._places:
-            if place.job.name == job.name:
-                place.job = job
+        for task in self._tasks:
+            if task.job.name == job.name:
+                task.job = job
 
     def start(self) -> None:
         """Starts all processes."""
@@ -124,8 +124,8 @@ class Supervisor:
             dead = [group for group in self._groups if group.process is None and self._goes_on(group)]
             for group in dead:
                 if group.due <= moment:
-                    for place in group.places:
-                        place.statistics.restarts += place.is_refused or not place.is_over
+                    for task in group.tasks:
+                        task.statistics.restarts += task.is_refused or not task.is_over
                     self._start(group)
             if moment >= until:
                 return
@@ -166,17 +166,17 @@ class Supervisor:
     def _goes_on(self, group: _Group) -> bool:
         """Whether its process is to be started again: for a refused job while there are others."""
         return any(
-            place.statistics.state == State.DEAD or (place.is_refused and not self.finished)
-            for place in group.places
+            task.statistics.state == State.DEAD or (task.is_refused and not self.finished)
+            for task in group.tasks
         )
 
     def _start(self, group: _Group) -> None:
-        places = [place for place in group.places if place.is_refused or not place.is_over]
-        for place in places:
-            if not place.is_refused:
-                place.statistics.state = State.STARTING
+        tasks = [task for task in group.tasks if task.is_refused or not task.is_over]
+        for task in tasks:
+            if not task.is_refused:
+                task.statistics.state = State.STARTING
         group.process = multiprocessing.get_context("fork").Process(
-            target=_live, args=(places, self._stop), name=" ".join(place.job.name for place in places)
+            target=_live, args=(tasks, self._stop), name=" ".join(task.job.name for task in tasks)
         )
         group.started = time.monotonic()
         group.process.start()
@@ -186,61 +186,57 @@ class Supervisor:
         code = group.process.exitcode
         group.process.close()
         group.process = None
-        for place in group.places:
-            if place.is_over:
+        for task in group.tasks:
+            if task.is_over:
                 continue
-            place.statistics.state = State.DONE if code == 0 else State.DEAD
+            task.statistics.state = State.DONE if code == 0 else State.DEAD
             if code is not None and code < 0:
-                place.statistics.message = f"killed by {signal.Signals(-code).name}"
+                task.statistics.message = f"killed by {signal.Signals(-code).name}"
         if code != 0:
             if time.monotonic() - group.started >= _SETTLED:
                 group.pauses = growing_pauses(_FIRST_PAUSE, _LONGEST_PAUSE)
             group.due = time.monotonic() + next(group.pauses)
 
 
-def _live(places: Sequence[_Place], stop: StopSignal) -> None:
+def _live(tasks: Sequence[_Task], stop: StopSignal) -> None:
     # Ctrl-C and systemd's SIGTERM reach the whole group: only the supervisor handles them.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     stop.watch()
-    for place in places:
-        place.statistics.start_cpu(len(places))
-    if len(places) == 1:
-        sys.exit(not _do(places[0], stop))
-    stops = [stop.for_thread() for _ in places]
-    well = [True] * len(places)
+    for task in tasks:
+        task.statistics.start_cpu(len(tasks))
+    if len(tasks) == 1:
+        sys.exit(not _do(tasks[0], stop))
+    stops = [stop.for_thread() for _ in tasks]
+    well = [True] * len(tasks)
 
     def one(number: int) -> None:
-        place = places[number]
-        well[number] = _do(place, stops[number])
+        task = tasks[number]
+        well[number] = _do(task, stops[number])
         if well[number]:
             # ended because another has failed: not done
             if all(well):
-                place.statistics.state = State.DONE
-        elif not place.is_over:
+                task.statistics.state = State.DONE
+        elif not task.is_over:
             # all are started again, each with its present job of the supervisor
             for other in stops:
                 other.set_here()
 
-    threads = [threading.Thread(target=one, args=(number,)) for number in range(len(places))]
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(len(tasks))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     sys.exit(
-        any(
-            place.is_refused or not place.is_over
-            for place, good in zip(places, well, strict=True)
-            if not good
-        )
+        any(task.is_refused or not task.is_over for task, good in zip(tasks, well, strict=True) if not good)
     )
 
 
-def _do(place: _Place, stop: StopSignal) -> bool:
+def _do(task: _Task, stop: StopSignal) -> bool:
     """Does a job. Returns False when it failed; its statistics have the reason."""
-    statistics = place.statistics
+    statistics = task.statistics
     try:
-        place.job.run(statistics, stop)
+        task.job.run(statistics, stop)
     except Released:
         pass
     except WrittenByAnother as error:

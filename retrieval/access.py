@@ -24,7 +24,7 @@ _PATIENCE = 5  # seconds that a node may take to answer
 
 
 @dataclass(frozen=True)
-class Place:
+class LoginServer:
     """A server that logins connect to: its connection string without user and password, and a complete one
     for requests without a login; None refuses such requests."""
 
@@ -48,7 +48,9 @@ class Access:
     `first` is the server on which clients log in, `nodes` are other servers by their names.
     """
 
-    def __init__(self, first: Place, seconds: float, nodes: Mapping[str, Place] | None = None) -> None:
+    def __init__(
+        self, first: LoginServer, seconds: float, nodes: Mapping[str, LoginServer] | None = None
+    ) -> None:
         self._first = first
         self._nodes = dict(nodes or {})
         self._settings = {
@@ -67,7 +69,7 @@ class Access:
         """Whether requests without a login are served."""
         return self._first.everyone is not None
 
-    def know_nodes(self, nodes: Mapping[str, Place]) -> None:
+    def know_nodes(self, nodes: Mapping[str, LoginServer]) -> None:
         """Adds nodes, or replaces the addresses of nodes with these names."""
         self._nodes = self._nodes | dict(nodes)
 
@@ -130,7 +132,7 @@ class Access:
         options = f"{_options(conninfo)} {self._settings['options']}".strip()
         return Login("everyone", make_conninfo(conninfo, **self._settings | {"options": options}), on_node)
 
-    def _node(self, name: str) -> Place:
+    def _node(self, name: str) -> LoginServer:
         place = self._nodes.get(name)
         if place is None:
             raise Refused(

@@ -25,7 +25,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ringlog.history.priority import lower_process
 from ringlog.history.privileges import become
-from ringlog.retrieval.access import Access, Place
+from ringlog.retrieval.access import Access, LoginServer
 from ringlog.retrieval.application import application
 from ringlog.retrieval.limits import Limits
 from ringlog.retrieval.renewal import followed
@@ -53,7 +53,7 @@ class Settings:
     data: str | None = None
     """folder on the disk of the data, if it is on this machine"""
     limits: Limits = field(default_factory=Limits)
-    nodes: Mapping[str, Place] = field(default_factory=dict)
+    nodes: Mapping[str, LoginServer] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
         return orjson.dumps(asdict(self)) + b"\n"
@@ -64,12 +64,12 @@ class Settings:
         return cls(**{**values, "limits": Limits(**values["limits"]), "nodes": _places_of(values["nodes"])})
 
 
-def nodes_to_json(nodes: Mapping[str, Place]) -> bytes:
+def nodes_to_json(nodes: Mapping[str, LoginServer]) -> bytes:
     return orjson.dumps({name: asdict(place) for name, place in nodes.items()}) + b"\n"
 
 
-def _places_of(values: Mapping[str, dict[str, str]]) -> dict[str, Place]:
-    return {name: Place(**value) for name, value in values.items()}
+def _places_of(values: Mapping[str, dict[str, str]]) -> dict[str, LoginServer]:
+    return {name: LoginServer(**value) for name, value in values.items()}
 
 
 def main() -> None:
@@ -158,7 +158,7 @@ class _Protocol(HttpToolsProtocol):
 
 def _prepared(settings: Settings) -> tuple[socket.socket, uvicorn.Server, Access]:
     listening = listen(settings.host, settings.port)
-    first = Place(settings.database, settings.everyone)
+    first = LoginServer(settings.database, settings.everyone)
     access = Access(first, settings.limits.seconds, settings.nodes)
     config = uvicorn.Config(
         application(access, settings.limits, settings.data),

@@ -41,7 +41,7 @@ from ringlog_lab.budget import Hierarchy
 from ringlog_lab.machines.host import account
 from ringlog_lab.nodes import facility_text, installed, run_ringlog, serving
 from ringlog_lab.peers.finding import postgresql_folders
-from ringlog_lab.peers.process import Account, new_folder, run, running
+from ringlog_lab.peers.process import Account, new_folder, run_program, running
 from ringlog_lab.programs import build
 
 _KEEPER, _PLANT = "keeper", "plant"
@@ -89,7 +89,7 @@ class Postgres:
         return make_conninfo(host=str(self.folder), port=self.port, user="postgres", dbname=database)
 
     def run(self, program: str, *words: str | Path) -> None:
-        run([self.programs / program, *words], self.account, self.folder)
+        run_program([self.programs / program, *words], self.account, self.folder)
 
     def make(self) -> None:
         options = ("--username=postgres", "--encoding=UTF8", "--no-locale")

@@ -214,7 +214,7 @@ def locust(
     """Locust with ringlog's users, its web page and its own options, as --headless, --run-time 1h,
     --processes 4, --master, --worker; then a check of every row. A worker needs --url and the facility of its
     master."""
-    from ringlog.loadtest.spring8.locust_run import run, work
+    from ringlog.loadtest.spring8.locust_run import run_locust, work
 
     with errors_reported(), temporary_folder() as folder:
         if pace is Pace.NORMAL and url is not None and reader is None:
@@ -227,7 +227,7 @@ def locust(
             code = work(pace, facility, writer, readers, context.args)
         else:
             given = _given(url, reader, dsn)
-            code = run(pace, facility, given, data or folder / "data", folder, context.args)
+            code = run_locust(pace, facility, given, data or folder / "data", folder, context.args)
         raise typer.Exit(code)
 
 

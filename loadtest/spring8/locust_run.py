@@ -27,7 +27,7 @@ def work(
     return _locust(load, writer.password, arguments)
 
 
-def run(
+def run_locust(
     pace: Pace, facility: Path, given: Target | None, data: Path, folder: Path, arguments: Sequence[str]
 ) -> int:
     """Runs locust, alone or as a master, on a given server or our own; then looks for every acknowledged row.

@@ -19,7 +19,7 @@ from ringlog.server.account import Account, account_for, system_account
 from ringlog.server.tended import Tended
 
 if TYPE_CHECKING:
-    from ringlog.retrieval.access import Place
+    from ringlog.retrieval.access import LoginServer
     from ringlog.retrieval.server import Settings
 
 
@@ -84,13 +84,13 @@ def unprivileged(data: Path | None, what: str = "HTTP", library: str = "starlett
     return account
 
 
-def places_of_nodes(nodes: Mapping[str, tuple[str, str]], role: str | None) -> dict[str, "Place"]:
+def places_of_nodes(nodes: Mapping[str, tuple[str, str]], role: str | None) -> dict[str, "LoginServer"]:
     """Where the process finds nodes; without a login it reads there as the gateway, in `role`."""
     return {name: _place(conninfo, role) for name, conninfo in known_by_gateway(nodes).items()}
 
 
-def _place(conninfo: str, role: str | None) -> "Place":
-    from ringlog.retrieval.access import Place
+def _place(conninfo: str, role: str | None) -> "LoginServer":
+    from ringlog.retrieval.access import LoginServer
 
     database = {
         name: value
@@ -101,7 +101,7 @@ def _place(conninfo: str, role: str | None) -> "Place":
     if role is not None:
         named = role.replace("\\", "\\\\").replace(" ", "\\ ")
         everyone = make_conninfo(conninfo, options=f"-c role={named}")
-    return Place(make_conninfo("", **database), everyone)
+    return LoginServer(make_conninfo("", **database), everyone)
 
 
 class Web(Tended):
@@ -117,7 +117,7 @@ class Web(Tended):
         super().__init__()
         self._wanted = wanted
         self._input: IO[bytes] | None = None
-        self._sent: Mapping[str, Place] = {}
+        self._sent: Mapping[str, LoginServer] = {}
         """the nodes that a process which starts was told"""
         self._lock = threading.Lock()
         """on the requested settings, and on the process's input"""
@@ -131,7 +131,7 @@ class Web(Tended):
         """Of the page."""
         return f"{'http' if self._wanted.certificate is None else 'https'}://{self.address}"
 
-    def know_nodes(self, nodes: Mapping[str, "Place"]) -> None:
+    def know_nodes(self, nodes: Mapping[str, "LoginServer"]) -> None:
         """Sends the process the nodes that are new or elsewhere, this one and those after it."""
         from ringlog.retrieval.server import nodes_to_json
 

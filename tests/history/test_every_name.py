@@ -20,7 +20,7 @@ from ringlog.history.recall import recall
 from ringlog.history.restoring import restore
 from ringlog.history.summaries import summarise
 from ringlog.history.verification import problems_of
-from ringlog.retrieval.access import Access, Place
+from ringlog.retrieval.access import Access, LoginServer
 from ringlog.retrieval.application import application
 from ringlog.retrieval.limits import Limits
 from ringlog.schema import rings
@@ -114,7 +114,7 @@ def site(engine: sa.Engine, conninfo: str, tmp_path: Path) -> Iterator[Site]:
 
 
 async def over_http(site: Site) -> None:
-    served = application(Access(Place(site.conninfo, site.conninfo), 60.0), Limits())
+    served = application(Access(LoginServer(site.conninfo, site.conninfo), 60.0), Limits())
     span = {"from": OLD.isoformat(), "to": (OLD + timedelta(days=1)).isoformat()}
     async with httpx.AsyncClient(transport=httpx.ASGITransport(served), base_url="http://ringlog") as client:
         for table in TABLES:

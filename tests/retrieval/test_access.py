@@ -11,7 +11,7 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.clients import ReadRefused, read
 from ringlog.history.connection import ReadError, connect
-from ringlog.retrieval.access import Access, Place
+from ringlog.retrieval.access import Access, LoginServer
 from ringlog.retrieval.refused import Refused, refused
 from ringlog.server.postgres import Postgres
 from servers import Login, free_port, ringlog, serving
@@ -78,14 +78,14 @@ def test_browsers_get_headers_that_forbid_other_origins(anyone: httpx.Client) ->
 
 
 def test_without_an_open_role_a_login_is_asked_for() -> None:
-    access = Access(Place("host=127.0.0.1 dbname=ringlog"), 60.0)
+    access = Access(LoginServer("host=127.0.0.1 dbname=ringlog"), 60.0)
     with pytest.raises(Refused) as refusal:
         access.login(None)
     assert refusal.value.status == 401
 
 
 def test_a_password_is_not_in_the_representation_of_a_login() -> None:
-    access = Access(Place("host=127.0.0.1 dbname=ringlog", "user=display password=secret-word"), 60.0)
+    access = Access(LoginServer("host=127.0.0.1 dbname=ringlog", "user=display password=secret-word"), 60.0)
     assert "secret-word" not in repr(access.login(None))
 
 

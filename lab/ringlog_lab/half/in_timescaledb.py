@@ -2,7 +2,7 @@
 
 from psycopg import sql
 
-from ringlog_lab.half.targets import Narrow, Place, size
+from ringlog_lab.half.targets import Narrow, PostgresAccess, size
 from ringlog_lab.peers.timescaledb import Timescaledb
 
 
@@ -48,5 +48,5 @@ class Compressed(Hypertable):
 
 def targets(server: Timescaledb, pvs: int) -> list[Narrow]:
     """Both, in a running server."""
-    place = Place(server.postmaster, server.administrator, server.conninfo, server.conninfo)
+    place = PostgresAccess(server.postmaster, server.administrator, server.conninfo, server.conninfo)
     return [Hypertable(place, pvs), Compressed(place, pvs)]

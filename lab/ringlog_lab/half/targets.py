@@ -92,7 +92,7 @@ class Ringlog(Target):
 
 
 @dataclass(frozen=True)
-class Place:
+class PostgresAccess:
     """A PostgreSQL, and its logins for writing and reading."""
 
     postmaster: psutil.Process
@@ -108,7 +108,7 @@ class Narrow(Target):
     name = "narrow PostgreSQL"
     table = "half_narrow"
 
-    def __init__(self, place: Place, pvs: int) -> None:
+    def __init__(self, place: PostgresAccess, pvs: int) -> None:
         super().__init__(pvs)
         self.place = place
         self.readings = (f"{self.name}, SQL",)
@@ -117,7 +117,7 @@ class Narrow(Target):
     @classmethod
     def beside(cls, server: Server, pvs: int) -> "Narrow":
         """In the PostgreSQL of a server of ringlog."""
-        place = Place(
+        place = PostgresAccess(
             server.postmaster, server.administrator, server.conninfo(WRITER), server.conninfo(READER)
         )
         made = cls(place, pvs)

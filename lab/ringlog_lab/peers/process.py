@@ -49,7 +49,7 @@ def new_folder(path: Path, account: Account) -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def run(command: Sequence[str | Path], account: Account, folder: Path) -> None:
+def run_program(command: Sequence[str | Path], account: Account, folder: Path) -> None:
     """Runs a program to its end. Raises LoadTestError with its output if it fails."""
     done = subprocess.run(
         [str(word) for word in command],

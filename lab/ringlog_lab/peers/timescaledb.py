@@ -13,7 +13,7 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.clients.listening import free_port
 from ringlog.loadtest.experiment.server import Server
-from ringlog_lab.peers.process import Account, new_folder, run, running
+from ringlog_lab.peers.process import Account, new_folder, run_program, running
 
 _SETTINGS = (
     *("fsync", "synchronous_commit", "full_page_writes", "max_connections", "max_locks_per_transaction"),
@@ -47,7 +47,7 @@ def serving(programs: Path, server: Server, folder: Path) -> Iterator[Timescaled
         secret.write_text(password)
         account.own(secret)
         options = ("--no-locale", "--encoding=UTF8", "--auth=scram-sha-256", "--username=postgres")
-        run([programs / "initdb", "-D", data, f"--pwfile={secret}", *options], account, own)
+        run_program([programs / "initdb", "-D", data, f"--pwfile={secret}", *options], account, own)
         names = {name: _current(server, name) for name in _SETTINGS}
         settings = names | {
             "listen_addresses": "127.0.0.1",
