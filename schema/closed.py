@@ -41,7 +41,16 @@ alter table {storage} enable row level security;
 create policy log on {storage} for select
   using (has_table_privilege({log}::regclass, 'select') and not row_security_active({log}::regclass));
 grant select on {storage} to {readers};
-comment on table {storage} is 'rows of the log again, in columns: see ringlog.schema.closed'
+comment on table {storage} is 'rows of the log again, in columns: see ringlog.schema.closed';
+comment on column {storage}.column_name is 'column of the log';
+comment on column {storage}.begins is 'time of the block''s first row';
+comment on column {storage}.ends is 'end of the block''s time, exclusive';
+comment on column {storage}.rows is 'number of rows of the block';
+comment on column {storage}.part is 'oid of the log''s partition';
+comment on column {storage}.attnum is 'number of the column in the partition';
+comment on column {storage}.type is 'oid of the column''s type';
+comment on column {storage}.modifier is 'modifier of the type';
+comment on column {storage}.content is 'the values, packed: see ringlog.history.packing'
 """
 
 

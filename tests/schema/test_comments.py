@@ -5,6 +5,7 @@ from dataclasses import replace
 import psycopg
 import sqlalchemy as sa
 
+from ringlog.schema import closed
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
 from ringlog.schema.layout import SCHEMAS
@@ -51,6 +52,8 @@ def of_column(connection: psycopg.Connection, relation: str, column: str) -> str
 def test_nothing_of_ringlogs_is_without_a_comment(engine: sa.Engine, connect: Connect) -> None:
     install(engine, Facility("test", "UTC", (RF,)))
     connection = connect()
+    connection.execute("set role ringlog_owner")
+    closed.create_missing(connection, "sr_rf")
     assert connection.execute(UNEXPLAINED, [[*SCHEMAS]]).fetchall() == []
     assert of_column(connection, "log.sr_rf", "power") == "kW: forward power (signal sr_rf/power)"
     assert of_column(connection, "online.sr_rf", "turns") == "signal sr_rf/turns"
