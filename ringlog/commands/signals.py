@@ -188,4 +188,5 @@ def _described(row: dict[str, Any]) -> dict[str, Any]:
         "type": row["type"],
         "unit": row["unit"],
         "description": row["description"],
+        "states": json.loads(row["states"] or "null"),
     }

@@ -62,6 +62,10 @@ def test_all_people_can_use_it(page: Page, charted: str, look: str) -> None:
     else:
         expect(page.locator(".values tbody tr")).to_have_count(ROWS)
         expect(page.locator(".readout").first.locator("tbody tr")).to_have_count(2)
+    if look in ("light", "dark"):
+        page.get_by_text("Tables, with the last values").click()
+        page.locator("#tree li summary").first.click()
+        expect(page.locator("#tree button").first).to_be_visible()
     assert broken_rules(page) == []
     page.evaluate("document.querySelectorAll('.chart').forEach((chart) => chart.classList.add('busy'))")
     assert broken_rules(page) == []  # while it waits for readings, too
