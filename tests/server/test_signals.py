@@ -57,7 +57,8 @@ def test_the_newest_values(found: RunningServer) -> None:
     ran = ringlog("latest", "bpm/x", "sr_vac/valve*", "bpm/turns.rms", "--data", found.data)
     assert ran.returncode == 0, ran.stderr
     x, valve, rms = (line.split() for line in ran.stdout.splitlines())
-    assert x[:6] == ["bpm/x", "1.5", "mm", "3", "min", "ago"]
+    assert (x[:3], x[4:6]) == (["bpm/x", "1.5", "mm"], ["min", "ago"])
+    assert int(x[3]) >= 3
     assert valve[:2] == ["sr_vac/valve_open", "on"]
     assert rms[:2] == ["bpm/turns.rms", f"{12.5**0.5:.7g}"]
     empty = ringlog("latest", "--json", "sr_rf/power", "--data", found.data)
