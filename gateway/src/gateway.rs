@@ -9,7 +9,7 @@ use crate::nodes::{Nodes, Place};
 use crate::postgres::commit::{GroupCommit, Maker};
 use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, PgError};
-use crate::program::Programs;
+use crate::program::{Programs, Shared};
 use crate::room::Room;
 use crate::shares::{self, Claimant, Shares};
 use crate::threads::Pool;
@@ -51,6 +51,7 @@ pub struct Gateway {
     /// The threads for everything else.
     pub statements: Pool,
     pub programs: Arc<Programs>,
+    pub tables: Arc<Shared>,
     live: Arc<LiveCatalogue>,
     /// Version of the definitions of tables and views; sessions forget prepared statements when it changes.
     definitions: Arc<AtomicU64>,
@@ -140,6 +141,7 @@ impl Gateway {
             commit,
             nodes,
             programs: Arc::new(Programs::new(&metrics)),
+            tables: Arc::default(),
             turns: Turns::new(metrics.clone()),
             metrics,
             calls,

@@ -273,9 +273,10 @@ fn text(data: &[u8]) {
         variables: [(String::from("@p1"), Some(tsql::facts::types::INT))].into(),
         ..Settings::default()
     };
+    let unknown: std::sync::Arc<dyn tsql::schema::Schema> = std::sync::Arc::new(tsql::schema::Unknown);
     if let Ok(reading) = tsql::Reading::new(&text, &settings) {
         let _ = reading.skeleton();
-        if let Ok(program) = reading.compile(&settings, flag(7)) {
+        if let Ok(program) = reading.compile(&settings, flag(7), &unknown) {
             assert!(
                 !flag(7) || reading.values(&program.lifted, settings.sybase).is_some(),
                 "a lifted literal is lost"

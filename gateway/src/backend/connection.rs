@@ -220,7 +220,7 @@ impl Backend {
                 opened => break opened?,
             }
         };
-        let mut open = Open::new(connection, self.gateway.definitions());
+        let mut open = Open::new(connection, self.gateway.definitions(), &self.gateway.tables);
         open.place = place.and_then(|place| self.occupied.occupy(place));
         Ok(self.open.insert(open))
     }
@@ -342,6 +342,8 @@ impl Backend {
             }
             open.schema = None;
             open.temporary = None;
+            // some of them may be there no more
+            open.forget_tables();
             open.forget_settings();
         }
     }

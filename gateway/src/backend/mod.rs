@@ -2,6 +2,7 @@
 
 mod ahead;
 mod begin_commit;
+mod bound;
 mod bulk_copy;
 mod cancellable;
 mod compiling;
@@ -18,11 +19,11 @@ mod parameters;
 mod pointers;
 mod result_set;
 mod role;
+mod schema;
 mod sent;
 mod statement;
 mod transaction;
 mod transaction_state;
-mod typed;
 mod unfinished;
 
 pub use begin_commit::uncommittable;

@@ -10,7 +10,7 @@ use crate::convert::{SqlType, Zone};
 use crate::postgres::commit::Statement;
 use crate::postgres::message::PgColumn;
 use crate::postgres::{Connection, PgError};
-use crate::program::Sql;
+use crate::program::{Shared, Snapshot, Sql};
 use crate::shares::Place;
 use postgres_protocol::message::frontend;
 use std::collections::hash_map::DefaultHasher;
@@ -34,13 +34,13 @@ pub(super) const OWN_TABLE: &str = "\"#";
 pub(super) struct QueryKey {
     sql: String,
     parameters: Vec<u32>,
-    /// Of expressions over columns: texts of T-SQL that differ may be one to PostgreSQL.
+    /// Of what depends on declarations: texts of T-SQL that differ may be one to PostgreSQL.
     digest: Option<u64>,
 }
 
 impl QueryKey {
     fn new(sql: &Sql, types: &[SqlType], typing: Typing) -> QueryKey {
-        let digest = sql.over_columns.as_ref().map(|over| over.digest());
+        let digest = sql.bound.as_ref().map(|bound| bound.digest());
         let (sql, parameters) = parameters::statement(sql, types, typing);
         QueryKey { sql, parameters, digest }
     }
@@ -51,6 +51,10 @@ pub struct Open {
     /// Among the connections of all sessions.
     pub(super) place: Option<Arc<Place>>,
     pub declarations: Declarations,
+    /// What the session knows of tables.
+    pub(super) tables: Arc<Snapshot>,
+    /// What all sessions know of them.
+    pub(super) shared: Arc<Shared>,
     /// Prepared statements: of calls by their statement's id, of queries by their text and types.
     calls: HashMap<u64, Arc<Described>>,
     queries: HashMap<QueryKey, Arc<Described>>,
@@ -77,11 +81,13 @@ pub struct Open {
 }
 
 impl Open {
-    pub(super) fn new(connection: Connection, definitions: u64) -> Open {
+    pub(super) fn new(connection: Connection, definitions: u64, shared: &Arc<Shared>) -> Open {
         Open {
             connection,
             place: None,
             declarations: Declarations::default(),
+            tables: Arc::default(),
+            shared: shared.clone(),
             calls: HashMap::new(),
             queries: HashMap::new(),
             once: HashSet::new(),
@@ -123,6 +129,7 @@ impl Open {
         self.connection.query_text("discard all").await?;
         self.calls.clear();
         self.queries.clear();
+        self.forget_tables();
         self.temporary = None;
         self.schema = None;
         self.locking = Some(Locking::default());
@@ -274,7 +281,7 @@ impl Open {
         let may_change = sql.globals().next().is_some();
         let comes_again = key.sql.len() <= LONGEST_KEPT && !names_a_cursor(&key.sql) && !may_change;
         let is_kept = comes_again && (!key.parameters.is_empty() || !self.is_new(&key.sql));
-        let described = match self.prepare_typed(sql, types, typing, is_kept).await? {
+        let described = match self.prepare_bound(sql, types, typing, is_kept).await? {
             Some(described) => described,
             None => {
                 let prepared = self.prepare_text(&key.sql, &key.parameters, is_kept).await?;
@@ -390,6 +397,7 @@ impl Open {
     /// A table may have other columns now.
     pub fn forget_declarations(&mut self) {
         self.declarations = Declarations::default();
+        self.forget_tables();
     }
 
     /// Puts the word that prepared statements are not needed any more.

@@ -13,7 +13,7 @@ use crate::calls::Procedures;
 use crate::client::{self, refuse_settings, Client};
 use crate::gateway::Gateway;
 use crate::interrupt::{Ends, Failure, Interrupt};
-use crate::program::{Compiled, Latest, Settings, Sql};
+use crate::program::{Asking, Compiled, Latest, Settings, Snapshot, Sql};
 use crate::tds::login::Login;
 use crate::tds::tokens::envchange;
 use crate::tds::tokens::message::ServerMessage;
@@ -127,14 +127,14 @@ impl Interpreter {
     ) -> Result<Compiled, ServerMessage> {
         let partial = self.gateway.catalogue().partial_in(text, &settings.database);
         let settings = &Settings { partial, ..settings.clone() };
-        if let Some(latest) = self.latest.get(text, settings, lifts) {
+        let schema = Asking::new(self.snapshot(client)?);
+        if let Some(latest) = self.latest.get(text, settings, lifts, &schema) {
             self.gateway.metrics.compiled_again.inc();
             return Ok(latest.clone());
         }
-        let programs = self.gateway.programs.clone();
         // a sql_variant keeps the type that a literal is written with
         let may_lift = lifts && !names_variants(text);
-        let compiled = programs.compile(text, settings, may_lift).await?;
+        let compiled = self.compile_bound(client, text, settings, may_lift).await?;
         refuse_settings(&compiled.program.statements, client.settings())?;
         let (mut filled, mut variants) = (BTreeMap::new(), BTreeMap::new());
         for table in &compiled.program.unlisted {
@@ -150,7 +150,49 @@ impl Interpreter {
             return Ok(compiled);
         }
         let may_lift = may_lift && variants.values().all(Vec::is_empty);
-        programs.compile(text, &Settings { filled, variants, ..settings.clone() }, may_lift).await
+        let settings = Settings { filled, variants, ..settings.clone() };
+        self.compile_bound(client, text, &settings, may_lift).await
+    }
+
+    fn snapshot(&mut self, client: &mut Client) -> Result<Arc<Snapshot>, ServerMessage> {
+        let backend = &mut self.procedures.backend;
+        backend.snapshot().map_err(|error| backend.message_of(&error, client))
+    }
+
+    /// The program of a text under what PostgreSQL declares of its tables.
+    async fn compile_bound(
+        &mut self,
+        client: &mut Client,
+        text: &str,
+        settings: &Settings,
+        lifts: bool,
+    ) -> Result<Compiled, ServerMessage> {
+        let programs = self.gateway.programs.clone();
+        let mut snapshot = self.snapshot(client)?;
+        let mut is_new = false;
+        for _ in 0..MOST_ROUNDS {
+            let schema = Asking::new(snapshot);
+            let compiled = programs.compile(text, settings, lifts, &schema).await;
+            snapshot = match compiled {
+                _ if schema.lacks() => {
+                    let backend = &mut self.procedures.backend;
+                    match backend.know(&schema.lacked()).await {
+                        Ok(snapshot) => snapshot,
+                        Err(error) => return Err(backend.message_of(&error, client)),
+                    }
+                }
+                Ok(Some(compiled)) => return Ok(compiled),
+                // others may have changed a table
+                Err(_) if schema.is_used() && !is_new => {
+                    is_new = true;
+                    self.procedures.backend.forget_tables();
+                    Arc::default()
+                }
+                Err(message) => return Err(message),
+                Ok(None) => Arc::default(),
+            };
+        }
+        Err(ServerMessage::error(8623, 16, "The batch names more tables than can be looked for."))
     }
 
     /// The columns of a table that take values, where it has others too or sql_variants; and those that are these.
@@ -291,6 +333,9 @@ impl Interpreter {
         }
     }
 }
+
+/// How often PostgreSQL is asked for the tables of one text: once, unless the text has an error.
+const MOST_ROUNDS: usize = 100;
 
 /// The number of PostgreSQL's error for a change in a transaction that only reads.
 const READS_ONLY: i32 = 3906;

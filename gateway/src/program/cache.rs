@@ -2,6 +2,7 @@
 //! that differ only in literals that decide nothing.
 
 use super::literal;
+use super::Asking;
 use crate::convert::SqlType;
 use crate::metrics::Metrics;
 use crate::tds::tokens::message::ServerMessage;
@@ -14,6 +15,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Instant;
 use tsql::program::{Program, Settings};
+use tsql::schema::Schema;
 use tsql::Reading;
 
 /// Bytes of a text that is compiled where its session runs; a longer one goes to a thread of its own.
@@ -48,9 +50,10 @@ pub struct Given {
 pub struct Latest(Option<(String, Settings, bool, Compiled)>);
 
 impl Latest {
-    pub fn get(&self, text: &str, settings: &Settings, lifts: bool) -> Option<&Compiled> {
+    pub fn get(&self, text: &str, settings: &Settings, lifts: bool, schema: &Asking) -> Option<&Compiled> {
         let (of, under, lifted, compiled) = self.0.as_ref()?;
-        (of == text && under == settings && *lifted == lifts).then_some(compiled)
+        let is_same = of == text && under == settings && *lifted == lifts;
+        (is_same && compiled.program.uses.hold_in(schema) && !schema.lacks()).then_some(compiled)
     }
 
     pub fn keep(&mut self, text: &str, settings: &Settings, lifts: bool, compiled: &Compiled) {
@@ -75,33 +78,48 @@ impl Programs {
         Programs { kept: Mutex::new(kept), metrics: metrics.clone() }
     }
 
-    /// The program of a text. `lifts`: it may have variables where the text has literals.
+    /// The program of a text; None where the schema lacks a table. `lifts`: it may have variables where the text has
+    /// literals.
     pub async fn compile(
         self: &Arc<Self>,
         text: &str,
         settings: &Settings,
         lifts: bool,
-    ) -> Result<Compiled, ServerMessage> {
+        schema: &Arc<Asking>,
+    ) -> Result<Option<Compiled>, ServerMessage> {
         if text.len() <= LONGEST_AT_ONCE {
-            return self.compile_here(text, settings, lifts);
+            return self.compile_here(text, settings, lifts, schema);
         }
         let (programs, text, settings) = (self.clone(), text.to_owned(), settings.clone());
-        let compiling = tokio::task::spawn_blocking(move || programs.compile_here(&text, &settings, lifts));
+        let schema = schema.clone();
+        let compiling =
+            tokio::task::spawn_blocking(move || programs.compile_here(&text, &settings, lifts, &schema));
         compiling.await.unwrap_or_else(|_| Err(no_compiler()))
     }
 
-    fn compile_here(&self, text: &str, settings: &Settings, lifts: bool) -> Result<Compiled, ServerMessage> {
+    fn compile_here(
+        &self,
+        text: &str,
+        settings: &Settings,
+        lifts: bool,
+        schema: &Arc<Asking>,
+    ) -> Result<Option<Compiled>, ServerMessage> {
         let reading = unless_it_panics(|| Reading::new(text, settings))?;
         let key = key(settings, lifts, &reading);
-        let known = find(&self.kept.lock(), &key, &reading);
+        let known = find(&self.kept.lock(), &key, &reading, schema);
         let program = match known {
             Some(program) => {
                 self.metrics.compiled_again.inc();
                 program
             }
+            None if schema.lacks() => return Ok(None),
             None => {
                 let start = Instant::now();
-                let compiled = unless_it_panics(|| reading.compile(settings, lifts));
+                let under: Arc<dyn Schema> = schema.clone();
+                let compiled = unless_it_panics(|| reading.compile(settings, lifts, &under));
+                if schema.lacks() {
+                    return Ok(None);
+                }
                 self.metrics.compilations.observe(start.elapsed().as_secs_f64());
                 let program = Arc::new(compiled?);
                 let variant = Variant::new(&program, &reading);
@@ -119,7 +137,7 @@ impl Programs {
             value: literal::value_of(value),
         });
         let literals = given.collect();
-        Ok(Compiled { program, literals })
+        Ok(Some(Compiled { program, literals }))
     }
 }
 
@@ -220,8 +238,10 @@ impl Weighter<String, Vec<Variant>> for Bytes {
     }
 }
 
-fn find(kept: &Kept, key: &str, reading: &Reading<'_>) -> Option<Arc<Program>> {
-    let variant = kept.get(key)?.iter().rev().find(|variant| variant.is_of(reading))?;
+fn find(kept: &Kept, key: &str, reading: &Reading<'_>, schema: &Asking) -> Option<Arc<Program>> {
+    let is_meant = |variant: &&Variant| variant.is_of(reading) && variant.program.uses.hold_in(schema);
+    // what holds of a table that is not known may not be so
+    let variant = kept.get(key)?.iter().rev().find(is_meant).filter(|_| !schema.lacks())?;
     Some(variant.program.clone())
 }
 
@@ -249,7 +269,11 @@ mod tests {
 
     fn compile(programs: &Programs, text: &str) -> Compiled {
         let settings = Settings { quoted_identifiers: true, ..Settings::default() };
-        programs.compile_here(text, &settings, true).unwrap()
+        programs.compile_here(text, &settings, true, &unknown()).unwrap().unwrap()
+    }
+
+    fn unknown() -> Arc<Asking> {
+        Asking::new(Arc::default())
     }
 
     #[test]
@@ -311,14 +335,14 @@ mod tests {
         let settings = Settings { quoted_identifiers: true, ..Settings::default() };
         let mut latest = Latest::default();
         for text in ["select a from t where b = 1", "select a from t where b = 2"] {
-            assert!(latest.get(text, &settings, true).is_none());
+            assert!(latest.get(text, &settings, true, &unknown()).is_none());
             let compiled = compile(&programs(), text);
             latest.keep(text, &settings, true, &compiled);
-            let again = latest.get(text, &settings, true).unwrap();
+            let again = latest.get(text, &settings, true, &unknown()).unwrap();
             assert!(Arc::ptr_eq(&again.program, &compiled.program));
             assert_eq!(again.literals[0].value, compiled.literals[0].value);
-            assert!(latest.get(text, &settings, false).is_none());
-            assert!(latest.get(text, &Settings::default(), true).is_none());
+            assert!(latest.get(text, &settings, false, &unknown()).is_none());
+            assert!(latest.get(text, &Settings::default(), true, &unknown()).is_none());
         }
     }
 
@@ -339,11 +363,11 @@ mod tests {
             database: database.into(),
             ..Settings::default()
         };
-        let one = programs.compile_here(text, &settings(true, "a"), true).unwrap();
+        let one = programs.compile_here(text, &settings(true, "a"), true, &unknown()).unwrap().unwrap();
         for (settings, lifts) in
             [(settings(false, "a"), true), (settings(true, "b"), true), (settings(true, "a"), false)]
         {
-            let other = programs.compile_here(text, &settings, lifts).unwrap();
+            let other = programs.compile_here(text, &settings, lifts, &unknown()).unwrap().unwrap();
             assert!(!Arc::ptr_eq(&one.program, &other.program), "{settings:?} {lifts}");
         }
     }
@@ -358,7 +382,9 @@ mod tests {
 
     #[test]
     fn an_error_keeps_its_number_and_line() {
-        let error = programs().compile_here("select 1\nselect from", &Settings::default(), true).unwrap_err();
+        let error = programs()
+            .compile_here("select 1\nselect from", &Settings::default(), true, &unknown())
+            .unwrap_err();
         assert_eq!((error.number, error.line), (156, 2), "{}", error.text);
     }
 }

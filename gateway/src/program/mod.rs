@@ -2,14 +2,16 @@
 
 mod cache;
 mod literal;
+mod snapshot;
 
 pub use cache::{Compiled, Given, Latest, Programs};
 pub use literal::{refusal, value_of};
+pub use snapshot::{is_global, Asking, Shared, Snapshot};
 pub use tsql::program::{
-    placeholder, Action, Argument, Changes, Condition, Current, CursorAction, Declaration, Define, Demanded,
-    Execute, Executed, Expression, FetchFrom, Filled, FilledBy, InsertBulk, InsertExecute, ListItem, Made,
-    OverColumns, Program, Query, QueryKind, ResultType, RowSource, SentText, Settings, Sql, Statement, Title,
-    Typed, CLOCKS, CURRENT, LONGEST_TRANSACTION_NAME, SENT_TEXT,
+    placeholder, Action, Argument, Bound, Changes, Condition, Current, CursorAction, Declaration, Define,
+    Demanded, Execute, Executed, Expression, FetchFrom, Filled, FilledBy, InsertBulk, InsertExecute,
+    ListItem, Made, Program, Query, QueryKind, ResultType, RowSource, SentText, Settings, Sql, Statement,
+    Title, Uses, CLOCKS, CURRENT, LONGEST_TRANSACTION_NAME, SENT_TEXT,
 };
 
 use crate::convert::SqlType;

@@ -16,6 +16,7 @@ pub mod program;
 pub mod quoting;
 mod reading;
 pub mod resolve;
+pub mod schema;
 pub mod translate;
 pub mod tree;
 pub mod units;

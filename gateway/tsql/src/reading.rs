@@ -7,6 +7,8 @@ use crate::lift;
 use crate::parser;
 use crate::program::{Declaration, Expression, Lifted, Literal, Program, Settings};
 use crate::resolve::Scope;
+use crate::schema::{Schema, Unknown};
+use std::sync::Arc;
 
 /// Literals of a text of which some are lifted. A text of more writes rows, and seldom comes again.
 const MOST_LIFTED: usize = 500;
@@ -60,8 +62,13 @@ impl<'t> Reading<'t> {
         token.and_then(|token| self.text.get(token.at.range())).unwrap_or("")
     }
 
-    /// The program of the text. `lifts`: those of its literals that decide nothing become variables.
-    pub fn compile(&self, settings: &Settings, lifts: bool) -> Result<Program, Error> {
+    /// The program of the text under a schema. `lifts`: those of its literals that decide nothing become variables.
+    pub fn compile(
+        &self,
+        settings: &Settings,
+        lifts: bool,
+        schema: &Arc<dyn Schema>,
+    ) -> Result<Program, Error> {
         if let Some(token) = self.tokens.iter().find(|token| settings.sybase && token.is_global()) {
             let why = "tables of all sessions are SQL Server's";
             return Err(Error::refused(&token.value, why, token.at));
@@ -74,7 +81,7 @@ impl<'t> Reading<'t> {
             Vec::new()
         };
         let placeholders = batch.placeholders as usize;
-        program(&batch.statements, self.text, settings, placeholders, lifted)
+        program(&batch.statements, self.text, settings, schema, placeholders, lifted)
     }
 
     /// The values that this text gives the lifted literals of its program.
@@ -87,9 +94,10 @@ impl<'t> Reading<'t> {
     }
 }
 
-/// The program of a text, with all its literals in it.
+/// The program of a text, with all its literals in it, where nothing is known of tables.
 pub fn compile(text: &str, settings: &Settings) -> Result<Program, Error> {
-    Reading::new(text, settings)?.compile(settings, false)
+    let unknown: Arc<dyn Schema> = Arc::new(Unknown);
+    Reading::new(text, settings)?.compile(settings, false, &unknown)
 }
 
 /// The declarations of parameters, as sp_executesql and sp_prepare have them: `@a int, @b varchar(3) = 'x' output`.
@@ -124,6 +132,10 @@ mod tests {
         Settings { quoted_identifiers: true, ..Settings::default() }
     }
 
+    fn unknown() -> Arc<dyn Schema> {
+        Arc::new(Unknown)
+    }
+
     fn skeleton(text: &str) -> String {
         Reading::new(text, &settings()).unwrap().skeleton()
     }
@@ -148,7 +160,7 @@ mod tests {
 
     fn lifted(text: &str) -> Vec<String> {
         let reading = Reading::new(text, &settings()).unwrap();
-        let program = reading.compile(&settings(), true).unwrap();
+        let program = reading.compile(&settings(), true, &unknown()).unwrap();
         reading
             .values(&program.lifted, false)
             .unwrap()
@@ -306,7 +318,7 @@ mod tests {
             for sybase in [false, true] {
                 let settings = Settings { sybase, ..settings() };
                 let Ok(reading) = Reading::new(&text, &settings) else { continue };
-                if let Ok(program) = reading.compile(&settings, true) {
+                if let Ok(program) = reading.compile(&settings, true, &unknown()) {
                     let values = reading.values(&program.lifted, sybase);
                     proptest::prop_assert!(values.is_some());
                 }

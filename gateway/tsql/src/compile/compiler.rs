@@ -1,11 +1,12 @@
 //! The state of the compilation of a batch, and SQL with its variables.
 
 use crate::error::Error;
-use crate::program::{keeps, Settings, Sql};
+use crate::program::{keeps, Bound, ListItem, Settings, Sql, Tree, Uses};
 use crate::resolve::Scope;
 use crate::translate::Numbered;
-use crate::tree;
+use crate::tree::{self, Position};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The labels of one list of statements, with their numbers.
 pub type Labels = HashMap<String, u32>;
@@ -25,6 +26,24 @@ pub struct Compiler<'t> {
     /// Of the lists of statements around the one that is compiled, the innermost last.
     pub labels: Vec<Labels>,
     pub last_label: u32,
+}
+
+impl Compiler<'_> {
+    /// SQL with what it depends on. `at`: where the text has what `tree` returns.
+    pub fn bound(
+        &self,
+        sql: &str,
+        mut numbered: Numbered,
+        (at, items): (Position, Vec<ListItem>),
+        tree: impl FnOnce() -> Tree,
+    ) -> Result<Sql, Error> {
+        let uses = Uses::new(std::mem::take(&mut numbered.uses), &self.scope);
+        let of = (self.text, at);
+        let bound = (!uses.is_empty()).then(|| Bound::new(tree(), of, &self.scope, &numbered, uses, items));
+        let mut sql = numbered_sql(sql, numbered)?;
+        sql.bound = bound.map(Arc::new);
+        Ok(sql)
+    }
 }
 
 /// `select …` of the variables that have been written.

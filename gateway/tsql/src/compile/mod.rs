@@ -23,16 +23,17 @@ use crate::lexer;
 use crate::message;
 use crate::procedure::Created;
 use crate::program::{
-    demanded, Action, Condition, CursorAction, Declaration, Executed, Lifted, OverColumns, Program, Query,
-    QueryKind, Settings, Sql, Statement, LONGEST_TRANSACTION_NAME,
+    demanded, Action, Condition, CursorAction, Declaration, Executed, Lifted, Program, Query, QueryKind,
+    Settings, Sql, Statement, Tree as Bindable, Uses, LONGEST_TRANSACTION_NAME,
 };
 use crate::resolve::{names, Scope};
+use crate::schema::{Schema, Unknown};
 use crate::translate::{self, Clock, Numbered};
 use crate::tree::{
     self, Assign, CreateProcedure, Declared, Raise, StatementKind as Tree, TableVariable, TransactionName,
 };
-use compiler::{numbered_sql, selected, Compiler};
-use std::collections::HashMap;
+use compiler::{selected, Compiler};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Bytes of all SQL of a program.
@@ -44,18 +45,20 @@ pub(crate) fn program(
     batch: &[tree::Statement],
     text: &str,
     settings: &Settings,
+    schema: &Arc<dyn Schema>,
     placeholders: usize,
     lifted: Vec<Lifted>,
 ) -> Result<Program, Error> {
     let (parameters, batch) = procedure::parts(batch, settings)?;
-    program_of(parameters, batch, text, settings, placeholders, lifted)
+    program_of(parameters, batch, text, settings, schema, placeholders, lifted)
 }
 
 /// The program of a procedure's body. `text`: the batch that makes it.
 fn body(create: &CreateProcedure, text: &str, settings: &Settings) -> Result<Program, Error> {
     let settings = Settings { procedure: true, ..settings.clone() };
     let parameters = procedure::declarations(create, &settings)?;
-    program_of(parameters, &create.body, text, &settings, 0, Vec::new())
+    let schema: Arc<dyn Schema> = Arc::new(Unknown);
+    program_of(parameters, &create.body, text, &settings, &schema, 0, Vec::new())
 }
 
 fn program_of(
@@ -63,6 +66,7 @@ fn program_of(
     batch: &[tree::Statement],
     text: &str,
     settings: &Settings,
+    schema: &Arc<dyn Schema>,
     placeholders: usize,
     lifted: Vec<Lifted>,
 ) -> Result<Program, Error> {
@@ -72,12 +76,16 @@ fn program_of(
     variables.extend((1..=placeholders).map(|number| (crate::program::placeholder(number), None)));
     variables.extend(lifted.iter().map(|literal| (literal.name.clone(), Some(literal.of))));
     let tables = table_variables(batch)?;
+    let (made, redefined) = defined_tables(batch)?;
+    let changing = changing(batch, &tables, &redefined)?;
     let scope = Scope {
         variables,
         sybase: settings.sybase,
         nulls_equal: settings.nulls_equal,
         limits_rows: settings.limits_rows || sets_rowcount(text),
         database: settings.database.clone(),
+        schema: Some(schema.clone()),
+        changing,
         filled: settings.filled.iter().map(|(table, of)| (table.clone(), Some(of.clone()))).collect(),
         variants: settings.variants.clone().into_iter().collect(),
         partial: settings.partial.clone(),
@@ -110,9 +118,9 @@ fn program_of(
     for (table, line) in &tables {
         statements.push(forgotten(table, *line)?);
     }
-    let Compiler { unlisted, makes_temporary, .. } = compiler;
+    let Compiler { unlisted, makes_temporary, scope, .. } = compiler;
     let table_variables = tables.iter().map(|(table, _)| table.variable.name.clone()).collect();
-    let (made, redefined) = defined_tables(batch)?;
+    let uses = Uses::of_all(&statements, &scope);
     let demanded = match settings.sybase && !settings.procedure {
         true => demanded(&statements, &made),
         false => Vec::new(),
@@ -127,6 +135,7 @@ fn program_of(
         makes_temporary,
         demanded,
         redefined,
+        uses,
     })
 }
 
@@ -263,6 +272,7 @@ impl Compiler<'_> {
             Tree::Use(name) => {
                 // what follows is of that database; `master` and the like are the session's to know
                 self.scope.database.clear();
+                self.scope.schema = None;
                 Action::Use(name.text.clone())
             }
             Tree::Set(words) => Action::Set(self.option(words, line)?),
@@ -311,7 +321,9 @@ impl Compiler<'_> {
                 Action::IdentityInsert { table, on: *on }
             }
             Tree::CreateView(create) => {
-                let sql = translate::create_view(create, lexer::as_created(self.text)?.trim(), &self.scope)?;
+                // it is not written again when a table is declared otherwise
+                let scope = Scope { schema: None, ..self.scope.clone() };
+                let sql = translate::create_view(create, lexer::as_created(self.text)?.trim(), &scope)?;
                 defined(sql, QueryKind::Definition)
             }
             Tree::CreateTable(create) => {
@@ -341,15 +353,9 @@ impl Compiler<'_> {
         self.unlisted.extend(translated.unlisted);
         self.makes_temporary |=
             translated.made.as_ref().is_some_and(|made| made.table.starts_with("pg_temp."));
-        let over = translated.over.take().filter(|_| translated.kind == translate::Verb::Select);
-        let over_columns = over.and_then(|(_, asked, with)| {
-            let is_clocked = numbered.clock == Clock::Variables;
-            OverColumns::new(statement, self.text, &self.scope, &numbered.names, is_clocked, asked, &with)
-                .ok()
-        });
         let browses = numbered.browses;
-        let mut sql = numbered_sql(&translated.sql, numbered)?;
-        sql.over_columns = over_columns.map(Arc::new);
+        let of = (statement.at, std::mem::take(&mut translated.items));
+        let mut sql = self.bound(&translated.sql, numbered, of, || Bindable::Statement(tree.clone()))?;
         if let Some((end, sources)) = translated.row_sources {
             sql.note_sources(end, sources);
         }
@@ -441,7 +447,9 @@ impl Compiler<'_> {
         }
         let mut numbered = Numbered::default();
         let sql = translate::condition(condition, &self.scope, &mut numbered)?;
-        Ok(Condition::Sql(selected(&sql, numbered)?))
+        let (sql, of) = (format!("select {sql}"), (condition.at(), Vec::new()));
+        let tree = || Bindable::Condition(condition.clone());
+        self.bound(&sql, numbered, of, tree).map(Condition::Sql)
     }
 
     /// `function`: what says how many seconds a value means.
@@ -557,6 +565,25 @@ fn defined_tables(batch: &[tree::Statement]) -> Result<(Vec<String>, Vec<String>
     }
     redefined.extend_from_slice(&made);
     Ok((made, redefined))
+}
+
+/// The own names of the tables that a batch makes or changes; `redefined`: by statements of their own.
+fn changing(
+    batch: &[tree::Statement],
+    variables: &[(&TableVariable, u32)],
+    redefined: &[String],
+) -> Result<HashSet<String>, Error> {
+    let mut found = redefined.to_vec();
+    for (table, _) in variables {
+        found.push(names::table(&names::table_variable(&table.variable, ""))?);
+    }
+    for statement in tree::every(batch) {
+        if let Tree::Select(query) = &statement.kind {
+            let into = translate::first_select(&query.body).and_then(|first| first.into.as_ref());
+            found.extend(into.map(names::table).transpose()?);
+        }
+    }
+    Ok(found.iter().map(|table| names::own_name(table).to_owned()).collect())
 }
 
 /// The table variables that a batch declares anywhere, except inside procedures.

@@ -1,9 +1,9 @@
 //! Values of a statement. Literals, and variables of the same type, need no PostgreSQL.
 
-use super::compiler::{selected, Compiler};
+use super::compiler::Compiler;
 use crate::error::Error;
 use crate::facts::types::Type;
-use crate::program::{Expression, Literal};
+use crate::program::{Expression, Literal, Tree as Bindable};
 use crate::resolve::Scope;
 use crate::translate::{self, Numbered};
 use crate::tree::{
@@ -25,7 +25,9 @@ impl Compiler<'_> {
         }
         let mut numbered = Numbered::default();
         let sql = translate::value(value, &self.scope, &mut numbered, target)?.sql;
-        let sql = selected(&sql, numbered)?;
+        let of = (value.at(), Vec::new());
+        let sql =
+            self.bound(&format!("select {sql}"), numbered, of, || Bindable::Value(value.clone(), target))?;
         Ok(match sql.as_variable() {
             Some(name) => Expression::Variable(name.to_owned()),
             None => Expression::Sql(sql),

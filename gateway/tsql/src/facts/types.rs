@@ -589,8 +589,12 @@ pub fn unified(types: impl IntoIterator<Item = Option<Type>>) -> Option<Type> {
         let twin = known.iter().any(|of| of.twin);
         return Some(Type { twin, ..decimal((whole + scale).min(MOST_DIGITS), scale) });
     }
-    // the first of those of the highest rank
-    known.iter().copied().reduce(|highest, of| if of.rank() > highest.rank() { of } else { highest })
+    // the first of those of the highest rank, with the most digits behind the second that one of them has
+    let highest =
+        known.iter().copied().reduce(|highest, of| if of.rank() > highest.rank() { of } else { highest })?;
+    let fractions = known.iter().filter(|of| of.name == highest.name).map(|of| of.fraction);
+    let most = fractions.reduce(|one, other| one.zip(other).map(|(one, other)| one.max(other))).flatten();
+    Some(if highest.name == DATETIME.name { highest } else { Type { fraction: most, ..highest } })
 }
 
 #[cfg(test)]

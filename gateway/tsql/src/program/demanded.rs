@@ -2,6 +2,7 @@
 //! Transact-SQL Users Guide, "Rules Associated with Batches"; SQL Server: "Batches").
 
 use super::{Action, Declaration, Program, Sql, Statement};
+use crate::resolve::names::own_name;
 
 /// A table or view that has to be there before a batch of ASE runs.
 #[derive(Debug, PartialEq, Eq)]
@@ -94,11 +95,6 @@ pub(super) fn each<'s>(statements: &'s [Statement], found: &mut dyn FnMut(&'s St
             each(body, found);
         }
     }
-}
-
-/// A table's name without its database, which may be the current one.
-fn own_name(table: &str) -> &str {
-    table.rsplit(".\"").next().unwrap_or_default().trim_matches('"')
 }
 
 /// Not the views of the system, which are always there, nor what ASE has not: table variables, recursive queries and global

@@ -1,16 +1,17 @@
 //! The program of a batch, which the gateway's session runs: a tree of statements, with queries in PostgreSQL's SQL.
 
+mod bound;
 mod demanded;
 mod filled;
 mod keeping;
-mod over_columns;
 mod sql;
 
+pub(crate) use bound::Tree;
+pub use bound::{Bound, Typed, Use, Uses};
 pub(crate) use demanded::demanded;
 pub use demanded::Demanded;
 pub use filled::FilledBy;
 pub use keeping::keeps;
-pub use over_columns::{OverColumns, Typed};
 pub use sql::{RowSource, Sql};
 
 use crate::facts::types::Type;
@@ -90,6 +91,8 @@ pub struct Program {
     pub demanded: Vec<Demanded>,
     /// The tables and views that it creates, changes or drops, as SQL names them.
     pub redefined: Vec<String>,
+    /// What of the schema it depends on.
+    pub uses: Uses,
 }
 
 /// A literal of the text that a variable stands for.
@@ -472,13 +475,12 @@ impl Action {
             Action::Query(query) => {
                 let columns =
                     query.columns.iter().flatten().map(|title| title.text.len() + 64).sum::<usize>();
-                let over = query.sql.over_columns.as_ref().map_or(0, |over| over.size());
-                query.sql.len() + columns + over
+                query.sql.size() + columns
             }
             Action::Assign(_, value) | Action::Print(value) | Action::ExecuteText(value) => value.size(),
             Action::Declare(declaration) => declaration.value.as_ref().map_or(0, Expression::size),
             Action::Raise { message: sql, .. } | Action::Throw(Some(sql)) | Action::ChangeText(sql) => {
-                sql.len()
+                sql.size()
             }
             Action::Execute(execute) => execute.size(),
             Action::InsertExecute(insert) => match &insert.source {
@@ -510,7 +512,7 @@ impl Expression {
         match self {
             Expression::Literal(Literal::Text(text)) => text.len(),
             Expression::Literal(Literal::Binary(bytes)) => bytes.len(),
-            Expression::Sql(sql) => sql.len(),
+            Expression::Sql(sql) => sql.size(),
             _ => 16,
         }
     }
@@ -520,7 +522,7 @@ impl Condition {
     fn size(&self) -> usize {
         match self {
             Condition::InTransaction => 0,
-            Condition::Sql(sql) => sql.len(),
+            Condition::Sql(sql) => sql.size(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! SQL for PostgreSQL and its variables.
 
-use super::OverColumns;
+use super::Bound;
 use crate::translate::place_of;
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ pub struct Sql {
     pub guards: Vec<String>,
     /// The tables that are locked before it runs, so that others do not write to them.
     pub locks: Vec<String>,
-    /// It selects expressions over columns, whose types are not known here.
-    pub over_columns: Option<Arc<OverColumns>>,
+    /// What is declared of its tables decides what it is.
+    pub bound: Option<Arc<Bound>>,
     /// It selects rows of tables, and might select which versions these are.
     row_sources: Option<Arc<RowSources>>,
 }
@@ -97,7 +97,7 @@ impl Sql {
 
     /// The same as a part of other SQL.
     fn part(&self) -> Sql {
-        Sql { over_columns: None, row_sources: None, ..self.clone() }
+        Sql { bound: None, row_sources: None, ..self.clone() }
     }
 
     /// Notes the tables whose rows it selects. `list_end`: where its select list ends, in bytes.
@@ -190,6 +190,11 @@ impl Sql {
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Bytes that it holds, nearly.
+    pub fn size(&self) -> usize {
+        self.len() + self.bound.as_ref().map_or(0, |bound| bound.size())
     }
 
     /// Whether it begins so, letter by letter.

@@ -90,6 +90,11 @@ pub fn table(name: &ObjectName) -> Result<String, Error> {
     Ok(if schema.is_empty() { own } else { format!("{}.{own}", identifier(schema, line)?) })
 }
 
+/// A table's name without its database, which may be the current one, and without quotes.
+pub fn own_name(table: &str) -> &str {
+    table.rsplit(".\"").next().unwrap_or_default().trim_matches('"')
+}
+
 /// The schema of global temporary tables, which the gateway looks after (`gateway/sql/26_globals.sql`).
 pub const GLOBALS: &str = "tsql_global";
 

@@ -1,10 +1,13 @@
 //! The scope of a translation: variables, tables and settings.
 
+use super::names;
 use crate::error::Error;
 use crate::facts::session;
 use crate::facts::types::Type;
 use crate::program::Partial;
+use crate::schema::{Schema, Table};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 /// What a trigger of one event knows of the columns that its statement names.
 #[derive(Clone, Debug)]
@@ -35,6 +38,10 @@ pub struct Scope {
     pub procedure: bool,
     /// The schema that the client uses.
     pub database: String,
+    /// What is declared of tables and views; None: nothing is known of them.
+    pub schema: Option<Arc<dyn Schema>>,
+    /// Tables that the text itself makes or changes, by their own names in SQL: what `schema` has may not be true of them.
+    pub changing: HashSet<String>,
     /// Of tables, as SQL names them: the columns that an insert without columns fills; None: all.
     pub filled: HashMap<String, Option<Vec<String>>>,
     /// Of tables, as SQL names them: the columns of type sql_variant, in lower case. A value is given its type on the way
@@ -56,6 +63,12 @@ pub struct Scope {
 }
 
 impl Scope {
+    /// What is declared of a table or view, as SQL names it.
+    pub fn table(&self, name: &str) -> Option<Arc<Table>> {
+        let schema = self.schema.as_ref().filter(|_| !self.changing.contains(names::own_name(name)))?;
+        schema.table(name)
+    }
+
     /// The type of a variable. Error 137 when there is none.
     pub fn type_of(&self, name: &str, line: u32) -> Result<Option<Type>, Error> {
         if let Some(of) = self.variables.get(name) {

@@ -25,7 +25,10 @@ impl Translation<'_> {
         self.depth += 1;
         for common in tables {
             parts.push(if is_recursive(common) {
-                self.recursive(common, max_recursion)?
+                let around = std::mem::replace(&mut self.without_types, true);
+                let recursive = self.recursive(common, max_recursion);
+                self.without_types = around;
+                recursive?
             } else {
                 self.common(common)?
             });

@@ -42,14 +42,14 @@ impl Translation<'_> {
                 format!("(not {})", condition?)
             }
             Expression::IsNull { operand, negated } => {
-                format!("({} is {}null)", self.value(operand)?.sql, not(*negated))
+                format!("({} is {}null)", self.plain(operand)?.sql, not(*negated))
             }
             Expression::IsDistinct { .. } => {
                 return Err(Error::refused("is distinct from", "compare, and ask for is null", line));
             }
             Expression::Between { operand, low, high, negated } => {
                 self.note_clock(operand, &[low, high]);
-                let (value, low, high) = (self.value(operand)?, self.value(low)?, self.value(high)?);
+                let (value, low, high) = (self.plain(operand)?, self.plain(low)?, self.plain(high)?);
                 let at_least = self.compared(">=", &value, &low, line)?;
                 let at_most = self.compared("<=", &value, &high, line)?;
                 negated_if(*negated, format!("({at_least} and {at_most})"))
@@ -82,10 +82,10 @@ impl Translation<'_> {
                 let mut equal = Vec::with_capacity(values.len());
                 let is_collated = |one: &Expression| matches!(one, Expression::Collate { .. });
                 let each = is_collated(operand) || values.iter().any(is_collated);
-                let value = if each { None } else { Some(self.value(operand)?) };
+                let value = if each { None } else { Some(self.plain(operand)?) };
                 for item in values {
                     let compared = if let Some(value) = &value {
-                        let item = self.value(item)?;
+                        let item = self.plain(item)?;
                         self.compared("=", value, &item, line)?
                     } else {
                         let [value, item] = self.collated("=", [operand, item])?;
@@ -97,7 +97,7 @@ impl Translation<'_> {
                 negated_if(*negated, format!("({})", equal.join(" or ")))
             }
             Expression::InQuery { operand, query, negated } => {
-                let value = self.value(operand)?;
+                let value = self.plain(operand)?;
                 let rows = self.subselect(query, Some(1))?;
                 negated_if(*negated, format!("({} operator(tsql.=) any ({rows}))", value.sql))
             }
@@ -108,7 +108,7 @@ impl Translation<'_> {
                     Quantifier::All => "all",
                     Quantifier::Any => "any",
                 };
-                let value = self.value(left)?;
+                let value = self.plain(left)?;
                 let rows = self.subselect(query, Some(1))?;
                 format!("({} operator(tsql.{sign}) {word} ({rows}))", value.sql)
             }
@@ -180,7 +180,11 @@ impl Translation<'_> {
                 None => {}
             }
         }
-        let values = [self.value(bare[0])?, self.value(bare[1])?];
+        // the type of a column decides how it is searched in, and in what case
+        let values = match sign == "like" || is_insensitive {
+            true => [self.value(bare[0])?, self.value(bare[1])?],
+            false => [self.plain(bare[0])?, self.plain(bare[1])?],
+        };
         for (side, value) in bare.into_iter().zip(&values) {
             if !sides.iter().any(|written| std::ptr::eq(*written, side)) {
                 refuse_collation(value, side)?;

@@ -7,6 +7,7 @@ use super::sources::source_name;
 use super::translation::Translation;
 use super::width::Width;
 use crate::error::Error;
+use crate::facts::types::Type;
 use crate::resolve::names::{array, folded, literal, table};
 use crate::tree::{ColumnName, Name, ObjectName, TableSource};
 use std::collections::HashMap;
@@ -17,6 +18,8 @@ const CHANGED: &str = "tg_relid::regclass";
 /// What is declared of a column of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declared {
+    /// Its type, where it is known.
+    pub of: Option<Type>,
     pub width: Width,
     /// What gives the digits of a datetime2 or time.
     pub digits: Option<String>,
@@ -27,7 +30,7 @@ pub struct Declared {
 impl Declared {
     fn of(item: &Item) -> Declared {
         let (digits, decimal) = (item.digits.clone(), item.decimal.clone());
-        Declared { width: item.width.clone(), digits, decimal }
+        Declared { of: item.of, width: item.width.clone(), digits, decimal }
     }
 }
 

@@ -106,15 +106,30 @@ impl Translation<'_> {
                 return Ok(Value::new(format!("{action}::varchar(10)"), nvarchar(Some(10))));
             }
         }
-        let sql = self.column_sql(column)?;
         let of = if column.table.is_none() && !self.column_types.is_empty() {
             self.column_types.get(&column.column.to_lowercase()).copied()
         } else {
-            self.listing.column(&sql)
+            self.type_of_column(column)?
         };
-        if of.is_some() {
-            return Ok(Value::of(sql, of));
+        match of {
+            Some(of) => Ok(Value::new(self.column_sql(column)?, of)),
+            None => self.untyped(column),
         }
+    }
+
+    /// A value whose type decides nothing of what is written around it.
+    pub fn plain(&mut self, expression: &Expression) -> Result<Value, Error> {
+        match expression {
+            Expression::Column(column) if self.output.is_none() && self.column_types.is_empty() => {
+                self.untyped(column)
+            }
+            _ => self.value(expression),
+        }
+    }
+
+    /// A column whose type only PostgreSQL knows.
+    fn untyped(&mut self, column: &ColumnName) -> Result<Value, Error> {
+        let sql = self.column_sql(column)?;
         let decimal = self.declared_decimal(column)?.map(Digits::declared);
         Ok(Value::unknown(sql).with_digits(self.declared_digits(column)?).with_decimal(decimal))
     }

@@ -45,7 +45,11 @@ impl Translation<'_> {
         let line = variable.at.line;
         let target = self.scope.type_of(&variable.name, line)?;
         let Some(target) = target.filter(|target| target.name == "varchar") else { return Ok(None) };
-        let part = self.value(&growth.part)?;
+        // it is read as a text, and PostgreSQL refuses any other
+        let around = std::mem::replace(&mut self.without_types, true);
+        let part = self.value(&growth.part);
+        self.without_types = around;
+        let part = part?;
         if part.is_null() || part.of.is_some_and(|of| !of.is_text()) {
             return Ok(None);
         }

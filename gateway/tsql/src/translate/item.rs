@@ -5,6 +5,7 @@ use super::kind::Kind;
 use super::title::{ResultType, Title};
 use super::width::Width;
 use crate::error::Error;
+use crate::facts::types::Type;
 use crate::resolve::names::identifier;
 use crate::tree::{Name, Position};
 use std::cmp::Ordering;
@@ -28,6 +29,8 @@ pub struct Item {
     pub variable: Option<String>,
     /// Its type, where it is known and does not follow from a table's column.
     pub result_type: Option<ResultType>,
+    /// Its type, where it is known.
+    pub of: Option<Type>,
     /// Whether it is a national text.
     pub width: Width,
     /// What gives the digits of a datetime2 or time.
@@ -53,6 +56,7 @@ impl Item {
             is_own: false,
             variable: None,
             result_type: None,
+            of: None,
             width: Width::Narrow,
             digits: None,
             decimal: None,

@@ -7,6 +7,7 @@ mod aggregates;
 mod alter;
 mod arithmetic;
 mod blanks;
+mod bound;
 mod calls;
 mod change;
 mod combined;
@@ -27,7 +28,6 @@ mod insert;
 mod item;
 mod keyed;
 mod kind;
-mod listing;
 mod locks;
 mod merge;
 mod nulls;
@@ -35,7 +35,6 @@ mod numbers;
 mod order;
 mod outer_join;
 mod output;
-mod over_columns;
 mod partial;
 mod pointers;
 mod precision;
@@ -63,7 +62,6 @@ use crate::facts::types::Type;
 use crate::program::{Filled, FilledBy, RowSource};
 use crate::resolve::Scope;
 use crate::tree::{Expression, Insert, StatementKind};
-use std::collections::HashMap;
 use translation::Translation;
 
 /// A query or change.
@@ -87,9 +85,8 @@ pub struct Translated {
     pub made: Option<Made>,
     /// That table again, when the insert names no columns and the scope does not know which take values.
     pub unlisted: Option<String>,
-    /// Of a select that gives rows, if types of columns would tell more of it: its items, the columns that they are of, and
-    /// its WITH.
-    pub over: Option<(Vec<ListItem>, Vec<Asked>, String)>,
+    /// Of a select that gives rows.
+    pub items: Vec<ListItem>,
     pub filled: Option<FilledBy>,
     /// Of a select whose rows are each one of some tables: where its list ends, in bytes, and these.
     pub row_sources: Option<(usize, Vec<RowSource>)>,
@@ -101,18 +98,7 @@ pub fn statement(
     scope: &Scope,
     variables: &mut dyn Variables,
 ) -> Result<Option<Translated>, Error> {
-    statement_over(statement, scope, variables, &[])
-}
-
-/// As `statement`, where the types of columns are known: of each outermost select, by their names in SQL.
-pub fn statement_over(
-    statement: &StatementKind,
-    scope: &Scope,
-    variables: &mut dyn Variables,
-    known: &[HashMap<String, Type>],
-) -> Result<Option<Translated>, Error> {
     let mut translation = Translation::new(scope, variables);
-    translation.known = known;
     let (kind, sql) = match statement {
         StatementKind::Select(query) => translation.outermost(query)?,
         StatementKind::Insert(insert) => (Verb::Insert, translation.insert(insert)?),
@@ -133,14 +119,11 @@ pub fn statement_over(
         limited,
         made,
         unlisted,
-        listed,
-        asked,
-        common,
+        items,
         filled,
         row_sources,
         ..
     } = translation;
-    let over = listed.map(|items| (items, asked, common));
     Ok(Some(Translated {
         sql,
         kind,
@@ -151,7 +134,7 @@ pub fn statement_over(
         limited,
         made,
         unlisted,
-        over,
+        items,
         filled,
         row_sources,
     }))
@@ -203,10 +186,10 @@ pub use current::{place_of, Changes, Current};
 pub use definition::{create_view, definition};
 pub use insert::{insert_of_rows, mismatch};
 pub use keyed::{of_table, OfTable};
-pub use listing::{Asked, ListItem};
 pub use order::refuse_order;
 pub use pointers::{change_of_text, check_of_text, text_change};
+pub(crate) use select::first_select;
 pub use tables::{column_type, forgotten, note_columns};
-pub use title::{ResultType, Title};
+pub use title::{ListItem, ResultType, Title};
 pub use translation::{Made, Verb};
 pub(crate) use walk::any;

@@ -5,21 +5,21 @@ use super::digits::apart;
 use super::expressions::sign;
 use super::item::{named_twice, titles, Item, NAMELESS};
 use super::kind::Kind;
-use super::listing::Asked;
 use super::order::refuse_order;
 use super::tables::column_type;
-use super::title::ResultType;
+use super::title::{ListItem, ResultType};
 use super::translation::{Made, Translation, Verb};
-use super::value::assigned;
+use super::value::{assigned, Value};
 use super::width::Width;
 use super::{stars, walk};
 use crate::error::Error;
-use crate::facts::types::{GUID, INT, MOST_FRACTION};
+use crate::facts::types::{unified, Type, GUID, INT, MOST_FRACTION};
 use crate::resolve::names::{self, identifier, table};
 use crate::tree::{
     Arguments, AssignOperator, ColumnName, Expression, Grouping, LiteralValue, ObjectName, Ordering, Query,
     QueryBody, Select, SelectItem, TableSource, Variable,
 };
+use std::mem::replace;
 
 /// A query and the items of its list, which is the first of several selects'.
 #[derive(Debug)]
@@ -61,7 +61,11 @@ impl Translation<'_> {
             return Ok((Verb::Select, sql));
         }
         let Some(into) = first_select(&query.body).and_then(|select| select.into.as_ref()) else {
-            self.listed = self.list_items(query, &items);
+            let listed = |item: &Item| match item.name {
+                None => ListItem::Star,
+                Some(_) => ListItem::Value(item.result_type),
+            };
+            self.items = items.iter().map(listed).collect();
             self.columns = titles(items).or_else(|| stars::titles(query, &[]));
             return Ok((Verb::Select, sql));
         };
@@ -165,15 +169,14 @@ impl Translation<'_> {
         if let (Some((end, _)), Stands::Outermost) = (&mut self.row_sources, stands) {
             *end += with.len();
         }
-        if self.depth == 0 && !with.is_empty() {
-            self.common = with;
-        }
         Ok(written)
     }
 
     pub fn values(&mut self, rows: &[Vec<Expression>], line: u32) -> Result<Written, Error> {
         let rows = self.rows(rows, line)?;
         let width = rows.first().map_or(0, Vec::len);
+        let item = |of| Item { of, ..Item::new(String::new(), Some(String::new()), Kind::Unknown) };
+        let items = (0..width).map(|place| item(column_of(&rows, place))).collect();
         let rows: Vec<String> = rows
             .into_iter()
             .map(|row| {
@@ -181,8 +184,7 @@ impl Translation<'_> {
                 format!("({})", values.join(", "))
             })
             .collect();
-        let item = Item::new(String::new(), Some(String::new()), Kind::Unknown);
-        Ok(Written { sql: format!("values {}", rows.join(", ")), items: vec![item; width] })
+        Ok(Written { sql: format!("values {}", rows.join(", ")), items })
     }
 
     // --- one select ---
@@ -197,19 +199,17 @@ impl Translation<'_> {
         if let (Some(into), Stands::Inside) = (&select.into, stands) {
             return Err(Error::keyword("into", into.at));
         }
-        let is_outermost = self.depth == 0;
         self.depth += 1;
         let named = self.named_sources(&select.from)?;
         self.named.push(named);
         let sources = self.sources_of(select)?;
         self.aggregates = 0;
-        let known = self.known.get(self.asked.len()).filter(|_| is_outermost);
-        let around = self.listing.enter(is_outermost, known);
+        let around = replace(&mut self.is_ordered, select.distinct || !order_by.is_empty());
         let items = match self.grown(select, order_by)? {
             Some(item) => vec![item],
             None => self.items(select, stands)?,
         };
-        let columns = self.listing.columns();
+        self.is_ordered = around;
         let listed: Vec<&str> = items.iter().map(|item| item.sql.as_str()).collect();
         let mut sql =
             format!("select {}{}", if select.distinct { "distinct " } else { "" }, listed.join(", "));
@@ -253,12 +253,8 @@ impl Translation<'_> {
         if !row_sources.is_empty() && sql.starts_with(&head) {
             self.row_sources = Some((head.len(), row_sources));
         }
-        self.listing = around;
         self.named.pop();
         self.depth -= 1;
-        if is_outermost {
-            self.asked.push(Asked { columns, from: sources.from });
-        }
         Ok(Written { sql, items })
     }
 
@@ -279,7 +275,8 @@ impl Translation<'_> {
                 Ok(Item { all_of: self.all_of(Some(table)), ..Item::star(sql) })
             }
             SelectItem::Value { value, alias } => {
-                let written = self.value(value)?;
+                let is_plain = stands == Stands::Outermost && !self.combining && !self.is_ordered;
+                let written = if is_plain { self.plain(value)? } else { self.value(value)? };
                 let is_int = written.is_null() && stands == Stands::Outermost;
                 let kind = Kind::of(value.without_collation(), &written);
                 let known = written.of.or(is_int.then_some(INT));
@@ -318,6 +315,7 @@ impl Translation<'_> {
                     sql: titled,
                     is_own,
                     result_type,
+                    of: known,
                     width,
                     digits,
                     decimal,
@@ -403,8 +401,8 @@ impl Translation<'_> {
 
     fn grouped(&mut self, expression: &Expression, titles: &Titles) -> Result<String, Error> {
         let value = match titles.column(expression)? {
-            Some(column) => self.value(&column)?,
-            None => self.value(expression)?,
+            Some(column) => self.plain(&column)?,
+            None => self.plain(expression)?,
         };
         if value.constant != super::value::Constant::None {
             let text =
@@ -413,6 +411,12 @@ impl Translation<'_> {
         }
         Ok(value.sql)
     }
+}
+
+/// The type of a column of rows of values, where it is known.
+fn column_of(rows: &[Vec<Option<Value>>], place: usize) -> Option<Type> {
+    let values = rows.iter().filter_map(|row| row.get(place)?.as_ref());
+    unified(values.filter(|value| !value.is_null()).map(|value| value.of))
 }
 
 /// The names that a select list gives: to PostgreSQL GROUP BY may name them, in T-SQL it names columns of tables only.

@@ -23,6 +23,15 @@ pub struct ResultType {
     pub not_null: bool,
 }
 
+/// An item of the outermost list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListItem {
+    /// `*` or `t.*`
+    Star,
+    /// Its type, where it is known.
+    Value(Option<ResultType>),
+}
+
 impl Title {
     /// A name that the query gives.
     pub fn given(text: impl Into<String>) -> Title {

@@ -2,8 +2,7 @@
 
 use super::current::Current;
 use super::declared::Named;
-use super::listing::{Asked, ListItem, Listing};
-use super::title::Title;
+use super::title::{ListItem, Title};
 use super::value::Value;
 use super::variables::Variables;
 use crate::error::Error;
@@ -73,21 +72,17 @@ pub struct Translation<'a> {
     pub holds: bool,
     /// How many selects stand around what is being written.
     pub depth: usize,
-    /// The select list that is being written.
-    pub listing: Listing,
-    /// The columns that the outermost selects name, in their order.
-    pub asked: Vec<Asked>,
-    /// The types of these columns, by select and name, where they are known.
-    pub known: &'a [HashMap<String, Type>],
-    /// The items of the outermost select list, if types of columns would tell more of them.
-    pub listed: Option<Vec<ListItem>>,
+    /// The items of the outermost select list, if it gives rows.
+    pub items: Vec<ListItem>,
+    /// The select that is written has an order of its own, or returns each row once.
+    pub is_ordered: bool,
+    /// Types of columns are not looked for: to PostgreSQL the columns of a recursive query are of its first rows' types.
+    pub without_types: bool,
     /// The outermost selects are combined: the types of plain columns count.
     pub combining: bool,
     /// A NOT stands around what is being written: it makes a difference whether a condition is false or unknown.
     pub under_not: bool,
-    /// The WITH of the statement.
-    pub common: String,
-    /// The names of its queries, in lower case.
+    /// The names of the queries of WITH, in lower case.
     pub common_names: HashSet<String>,
     /// Those of them that have been written.
     pub common_columns: HashMap<String, Named>,
@@ -118,13 +113,11 @@ impl<'a> Translation<'a> {
             output: None,
             unchanged: None,
             depth: 0,
-            listing: Listing::default(),
-            asked: Vec::new(),
-            known: &[],
-            listed: None,
+            items: Vec::new(),
+            is_ordered: false,
+            without_types: false,
             combining: false,
             under_not: false,
-            common: String::new(),
             common_names: HashSet::new(),
             common_columns: HashMap::new(),
             named: Vec::new(),

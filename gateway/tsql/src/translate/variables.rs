@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::program::{CLOCKS, CURRENT};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Writes a variable, by its name with @, into SQL: `$1`, or the name of a PL/pgSQL variable.
 pub trait Variables {
@@ -12,6 +13,9 @@ pub trait Variables {
 
     /// The SQL names a table so.
     fn note_table(&mut self, _table: &str) {}
+
+    /// It depends on what is declared of this table, and of this column of it.
+    fn note_use(&mut self, _table: &str, _column: Option<&str>) {}
 
     /// The SQL has this condition, which names no variable and fails where the statement does not fit its tables.
     fn note_guard(&mut self, _guard: &str) {}
@@ -58,6 +62,8 @@ pub struct Numbered {
     pub calls: bool,
     /// See `Variables::note_table`.
     pub tables: Vec<String>,
+    /// See `Variables::note_use`.
+    pub uses: BTreeMap<String, BTreeSet<String>>,
     /// See `Variables::note_guard`.
     pub guards: Vec<String>,
     /// See `Variables::lock_table`.
@@ -108,6 +114,17 @@ impl Variables for Numbered {
     fn note_table(&mut self, table: &str) {
         if !self.tables.iter().any(|known| known == table) {
             self.tables.push(table.to_owned());
+        }
+    }
+
+    fn note_use(&mut self, table: &str, column: Option<&str>) {
+        if !self.uses.contains_key(table) {
+            self.uses.insert(table.to_owned(), BTreeSet::new());
+        }
+        if let (Some(columns), Some(column)) = (self.uses.get_mut(table), column) {
+            if !columns.contains(column) {
+                columns.insert(column.to_owned());
+            }
         }
     }
 

@@ -144,9 +144,12 @@ impl Translation<'_> {
         Ok(width)
     }
 
-    fn of_column(&self, question: Question, column: &ColumnName) -> Result<Width, Error> {
+    fn of_column(&mut self, question: Question, column: &ColumnName) -> Result<Width, Error> {
         if let Some(of) = self.column_types.get(&column.column.to_lowercase()) {
             return Ok(Width::of(question.of_type(*of)));
+        }
+        if let Some(of) = self.type_of_column(column)? {
+            return Ok(Width::of(question.of_type(of)));
         }
         Ok(match self.origin(column)? {
             Origin::Query(of) if question == Question::IsNational => of.width,

@@ -1,0 +1,149 @@
+//! Queries that depend on what is declared of their tables: they are compared with what PostgreSQL has before they are
+//! prepared, and written again where that is another.
+
+use super::described::{Described, Prepared};
+use super::open::Open;
+use super::parameters::{self, Typing};
+use crate::convert::{PgType, SqlType};
+use crate::postgres::message::PgColumn;
+use crate::postgres::PgError;
+use crate::program::{Bound, ListItem, ResultType, Sql, Uses};
+use std::sync::Arc;
+use tsql::quoting::quoted;
+
+impl Open {
+    /// A query that depends on declarations, prepared as its tables are now; None where it depends on none, and where it
+    /// cannot be written again.
+    pub(super) async fn prepare_bound(
+        &mut self,
+        sql: &Sql,
+        types: &[SqlType],
+        typing: Typing,
+        is_kept: bool,
+    ) -> Result<Option<Arc<Described>>, PgError> {
+        let Some(bound) = &sql.bound else { return Ok(None) };
+        let mut checks = Vec::new();
+        match self.prepare_checked(bound, sql, types, typing, is_kept, &mut checks).await {
+            Ok(Some(prepared)) => return Ok(Some(Described::new(Prepared { checks, ..prepared }))),
+            Ok(None) => {}
+            Err(error) if error.is_fatal() || error.own_number().is_some() => return Err(error),
+            Err(_) => self.undo_failure().await?,
+        }
+        self.close(&checks)?;
+        Ok(None)
+    }
+
+    /// `checks`: gets the names under which the queries of the columns are prepared.
+    async fn prepare_checked(
+        &mut self,
+        bound: &Bound,
+        sql: &Sql,
+        types: &[SqlType],
+        typing: Typing,
+        is_kept: bool,
+        checks: &mut Vec<String>,
+    ) -> Result<Option<Prepared>, PgError> {
+        for _ in 0..2 {
+            self.know(bound.uses().iter().map(|one| &one.name)).await?;
+            let tables = self.tables.clone();
+            let typed = match bound.uses().hold_in(&*tables) {
+                true => None,
+                false => bound
+                    .again(tables, &sql.variables)
+                    .map_err(|error| PgError::refused(error.number, error.text))?,
+            };
+            let (sql, uses, items) = match &typed {
+                Some(typed) => (&typed.sql, &typed.uses, &typed.items),
+                None => (sql, bound.uses(), &bound.items),
+            };
+            if !self.are_so(uses, is_kept, checks).await? {
+                // one of them was changed by others
+                self.close(&std::mem::take(checks))?;
+                self.forget_declarations();
+                continue;
+            }
+            let (text, oids) = parameters::statement(sql, types, typing);
+            let prepared = self.prepare_text(&text, &oids, is_kept).await?;
+            let prepared = of_types(prepared, items, sql.variables.is_empty());
+            return self.with_pointers(prepared, sql, types, typing, is_kept).await.map(Some);
+        }
+        Ok(None)
+    }
+
+    /// Whether PostgreSQL has the columns of these types; it is asked again whenever the query runs.
+    async fn are_so(
+        &mut self,
+        uses: &Uses,
+        is_kept: bool,
+        checks: &mut Vec<String>,
+    ) -> Result<bool, PgError> {
+        for one in uses.iter() {
+            let Some(table) = one.table.as_ref().filter(|_| !one.columns.is_empty()) else { continue };
+            let columns: Vec<String> = one.columns.iter().map(|column| quoted(column)).collect();
+            let text = format!("select {} from {}", columns.join(", "), one.name);
+            let name = match is_kept {
+                true => self.connection.statement_name(),
+                false => format!("once_{}", checks.len()),
+            };
+            if !is_kept {
+                self.close(std::slice::from_ref(&name))?;
+            }
+            let (_, found) = self.connection.prepare(&name, &text, &[]).await?;
+            checks.push(name);
+            let is_so = |(name, found): (&String, &PgColumn)| {
+                table.column(name).is_some_and(|known| known.sent == (found.oid, found.typmod))
+            };
+            if !one.columns.iter().zip(&found).all(is_so) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// A statement that PostgreSQL refused stands behind its savepoint, if there is a transaction.
+    pub(super) async fn undo_failure(&mut self) -> Result<(), PgError> {
+        match self.connection.query_text("rollback to savepoint ringlog_statement").await {
+            Err(error) if error.is_fatal() => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Sets the types of the columns that the items of a list are. `is_constant`: it names no variable.
+fn of_types(mut prepared: Prepared, items: &[ListItem], is_constant: bool) -> Prepared {
+    let is_star = |item: &ListItem| *item == ListItem::Star;
+    let star = items.iter().position(is_star);
+    let before = star.unwrap_or(items.len());
+    let behind = star.map_or(0, |_| items.iter().rev().take_while(|item| !is_star(item)).count());
+    let number = prepared.columns.len();
+    for (place, column) in prepared.columns.iter_mut().enumerate() {
+        let item = match place {
+            _ if place < before => items.get(place),
+            _ if place + behind >= number => items.get(items.len() + place - number),
+            _ => None,
+        };
+        // a list with a star has no titles, which say that a variable's text may have any characters
+        let known = item.and_then(|item| match item {
+            ListItem::Value(Some(known)) if star.is_none() || is_constant || !known.of.is_text() => {
+                Some(*known)
+            }
+            _ => None,
+        });
+        if let Some(known) = known {
+            set(column, known);
+        }
+    }
+    prepared
+}
+
+fn set(column: &mut PgColumn, known: ResultType) {
+    let is_text = |oid| matches!(PgType::from_oid(oid), PgType::Text | PgType::Varchar | PgType::Bpchar);
+    if known.of.is_text() && is_text(column.oid) {
+        if known.of.length.is_some() {
+            (column.oid, column.typmod) = (known.of.oid, known.of.typmod());
+        }
+    } else if known.of.oid != column.oid {
+        return;
+    }
+    column.declared.result_type = Some(known);
+}

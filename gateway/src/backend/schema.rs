@@ -1,0 +1,137 @@
+//! What is declared of tables and views, as far as texts of a session have named them: PostgreSQL is asked once for each
+//! and once more after a definition.
+
+use super::connection::Backend;
+use super::open::Open;
+use crate::convert::{declared, SqlType};
+use crate::postgres::PgError;
+use crate::program::{is_global, Snapshot};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use tsql::facts::types::{self, Type};
+use tsql::quoting::{array, literal};
+use tsql::schema::{Column, Table};
+
+impl Backend {
+    /// What the session knows of tables.
+    pub fn snapshot(&mut self) -> Result<Arc<Snapshot>, PgError> {
+        self.heed_definitions()?;
+        let open = self.open.as_ref().filter(|open| open.tables.is_of(&self.database));
+        Ok(open.map(|open| open.tables.clone()).unwrap_or_default())
+    }
+
+    /// Asks PostgreSQL for tables by their names in SQL. Returns what is known then.
+    pub async fn know(&mut self, names: &BTreeSet<String>) -> Result<Arc<Snapshot>, PgError> {
+        match self.statement(async |open| open.ask_for(names.iter()).await).await {
+            Err(error) if error.is_fatal() => Err(error),
+            known => {
+                let open = self.open().await?;
+                if known.is_err() {
+                    // one of them is in a schema that this login may not use: the statement that names it will say so
+                    open.note_tables(names.iter(), HashMap::new());
+                }
+                Ok(open.tables.clone())
+            }
+        }
+    }
+
+    /// A table may be declared otherwise now.
+    pub fn forget_tables(&mut self) {
+        if let Some(open) = &mut self.open {
+            open.forget_tables();
+        }
+    }
+}
+
+impl Open {
+    pub(super) fn forget_tables(&mut self) {
+        self.tables = Arc::default();
+    }
+
+    /// The same for those of `names` that are not known yet, in the middle of a statement.
+    pub(super) async fn know(&mut self, names: impl Iterator<Item = &String>) -> Result<(), PgError> {
+        let is_known = |name: &String| self.tables.has(name) && !is_global(name);
+        let lacked: Vec<&String> = names.filter(|name| !is_known(name)).collect();
+        if lacked.is_empty() {
+            return Ok(());
+        }
+        match self.ask_for(lacked.iter().copied()).await {
+            Err(error) if error.is_fatal() => Err(error),
+            Err(_) => {
+                self.note_tables(lacked.into_iter(), HashMap::new());
+                self.undo_failure().await
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Asks for the columns of tables and views: type and modifier as PostgreSQL sends them, a type of schema tsql that is
+    /// not a domain, and the declaration by the column's comment (sql/11_declarations.sql) or a domain of schema tsql. The
+    /// number of a table is 0 for one of the session's own.
+    async fn ask_for(&mut self, names: impl Iterator<Item = &String> + Clone) -> Result<(), PgError> {
+        let listed = array(names.clone().map(|name| literal(name)), "text");
+        let question = include_str!("schema.sql").replace(":names", &listed);
+        let rows = self.connection.query_text(&question).await?;
+        let mut found: HashMap<String, (u32, Vec<Column>)> = HashMap::new();
+        for row in rows {
+            let [Some(name), Some(table), Some(column), Some(oid), Some(typmod), own, declared] =
+                <[Option<String>; 7]>::try_from(row).unwrap_or_default()
+            else {
+                continue;
+            };
+            let (Ok(table), Ok(oid), Ok(typmod)) = (table.parse(), oid.parse(), typmod.parse()) else {
+                continue;
+            };
+            let of = declared.as_deref().and_then(declared::of_comment);
+            let of = type_of(of, own.as_deref(), oid, typmod);
+            let columns = &mut found.entry(name).or_insert_with(|| (table, Vec::new())).1;
+            columns.push(Column { name: column, of, sent: (oid, typmod) });
+        }
+        self.note_tables(names, found);
+        Ok(())
+    }
+
+    /// Notes what was found of these names: nothing of those that are not in `found`.
+    fn note_tables<'n>(
+        &mut self,
+        names: impl Iterator<Item = &'n String>,
+        mut found: HashMap<String, (u32, Vec<Column>)>,
+    ) {
+        let snapshot = Arc::make_mut(&mut self.tables);
+        snapshot.begin(self.schema.as_deref().unwrap_or_default());
+        for name in names {
+            let table = found.remove(name).map(|(number, columns)| {
+                let table = Arc::new(Table::new(columns));
+                if number == 0 {
+                    return table;
+                }
+                let mut shared = self.shared.lock();
+                let known = shared.entry(number).or_insert_with(|| table.clone());
+                if *known != table {
+                    *known = table;
+                }
+                known.clone()
+            });
+            snapshot.note(name, table);
+        }
+    }
+}
+
+/// The T-SQL type of a column; None for what T-SQL does not declare. `own`: a type of schema tsql.
+fn type_of(declared: Option<Type>, own: Option<&str>, oid: u32, typmod: i32) -> Option<Type> {
+    let oid = match own {
+        Some("datetimeoffset") => SqlType::DATETIMEOFFSET.oid,
+        Some("sql_variant") => SqlType::SQL_VARIANT.oid,
+        _ => oid,
+    };
+    match declared {
+        // of a char that may be null, in a table of ASE's
+        Some(of) if of.name == types::CHAR.name && oid == types::VARCHAR.oid => {
+            Some(types::varchar(of.length))
+        }
+        Some(of) => declared::of_column(of, typmod),
+        // the digits of a time are not known, unless PostgreSQL keeps them
+        None => types::of_oid(oid, typmod)
+            .filter(|of| ![types::MOMENT, types::INSTANT, types::XML, types::TIME].contains(of)),
+    }
+}

@@ -1,0 +1,14 @@
+select named.name, case when c.relpersistence = 't' then 0 else c.oid::bigint end, a.attname,
+    case when t.typtype = 'd' then t.typbasetype else a.atttypid end::bigint,
+    case when t.typtype = 'd' then t.typtypmod else a.atttypmod end,
+    case when n.oid is not null and t.typtype <> 'd' then t.typname end,
+    coalesce(nullif(said.found[2], ''), case when n.oid is not null and t.typtype = 'd' then t.typname end)
+  from pg_catalog.unnest(:names) as named (name)
+  join pg_catalog.pg_class c
+    on c.oid = pg_catalog.to_regclass(named.name)::oid and c.relkind in ('r', 'p', 'v', 'm', 'f')
+  join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+  join pg_catalog.pg_type t on t.oid = a.atttypid
+  left join pg_catalog.pg_namespace n on n.oid = t.typnamespace and n.nspname = 'tsql'
+  left join lateral pg_catalog.regexp_match(
+    pg_catalog.col_description(a.attrelid, a.attnum), '^T-SQL "((?:[^"]|"")+)" ?(.*)$') said (found) on true
+ order by c.oid, a.attnum

@@ -1,0 +1,100 @@
+//! What a session knows of the tables and views that its texts name, under which they are compiled.
+
+use parking_lot::Mutex;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use tsql::resolve::names::GLOBALS;
+use tsql::schema::{Schema, Table};
+
+/// Names kept of one session.
+const MOST_NAMES: usize = 2000;
+
+/// Tables of all sessions, by their numbers in PostgreSQL: those that declare the same share it.
+pub type Shared = Mutex<HashMap<u32, Arc<Table>>>;
+
+/// The tables and views that a session has named.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// The database in which they were looked for.
+    database: String,
+    /// By their names in SQL; None: there is no such table.
+    tables: HashMap<String, Option<Arc<Table>>>,
+}
+
+/// A snapshot under which a text is compiled.
+#[derive(Debug)]
+pub struct Asking {
+    snapshot: Arc<Snapshot>,
+    lacked: Mutex<BTreeSet<String>>,
+    is_used: AtomicBool,
+}
+
+impl Snapshot {
+    /// Whether names mean what they do in this database.
+    pub fn is_of(&self, database: &str) -> bool {
+        self.database == database
+    }
+
+    /// Whether PostgreSQL was asked for this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.tables.contains_key(name)
+    }
+
+    /// Called before names of this database are noted.
+    pub fn begin(&mut self, database: &str) {
+        if self.database != database || self.tables.len() > MOST_NAMES {
+            *self = Snapshot { database: database.to_owned(), tables: HashMap::new() };
+        }
+    }
+
+    pub fn note(&mut self, name: &str, table: Option<Arc<Table>>) {
+        self.tables.insert(name.to_owned(), table);
+    }
+}
+
+impl Schema for Snapshot {
+    fn table(&self, name: &str) -> Option<Arc<Table>> {
+        self.tables.get(name).cloned().flatten()
+    }
+}
+
+impl Schema for Asking {
+    fn table(&self, name: &str) -> Option<Arc<Table>> {
+        if is_global(name) {
+            return None;
+        }
+        let Some(known) = self.snapshot.tables.get(name) else {
+            self.lacked.lock().insert(name.to_owned());
+            return None;
+        };
+        self.is_used.fetch_or(known.is_some(), Ordering::Relaxed);
+        known.clone()
+    }
+}
+
+impl Asking {
+    pub fn new(snapshot: Arc<Snapshot>) -> Arc<Asking> {
+        Arc::new(Asking { snapshot, lacked: Mutex::default(), is_used: AtomicBool::new(false) })
+    }
+
+    /// Whether the text names a table that the session has not asked for.
+    pub fn lacks(&self) -> bool {
+        !self.lacked.lock().is_empty()
+    }
+
+    /// The names of these tables.
+    pub fn lacked(&self) -> BTreeSet<String> {
+        self.lacked.lock().clone()
+    }
+
+    /// Whether the declaration of a table was used.
+    pub fn is_used(&self) -> bool {
+        self.is_used.load(Ordering::Relaxed)
+    }
+}
+
+/// Global temporary tables are other sessions' to make again.
+pub fn is_global(name: &str) -> bool {
+    name.starts_with(GLOBALS)
+}

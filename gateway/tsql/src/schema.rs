@@ -1,0 +1,53 @@
+//! What is declared of tables and views. A statement is bound to it before it is written: columns have their types from it.
+
+use crate::facts::types::Type;
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// The tables and views that a text may name.
+pub trait Schema: Debug + Send + Sync {
+    /// A table or view, as SQL names it; None where nothing is known of it.
+    fn table(&self, name: &str) -> Option<Arc<Table>>;
+}
+
+/// A schema of which nothing is known.
+#[derive(Debug)]
+pub struct Unknown;
+
+impl Schema for Unknown {
+    fn table(&self, _: &str) -> Option<Arc<Table>> {
+        None
+    }
+}
+
+/// A table or view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    columns: Vec<Column>,
+    /// Where each column stands, by its name.
+    places: HashMap<String, usize>,
+}
+
+/// A column as it is declared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// As PostgreSQL has it: in lower case.
+    pub name: String,
+    /// None for a type that T-SQL does not declare.
+    pub of: Option<Type>,
+    /// Type and modifier of what PostgreSQL sends.
+    pub sent: (u32, i32),
+}
+
+impl Table {
+    pub fn new(columns: Vec<Column>) -> Table {
+        let places = columns.iter().enumerate().map(|(place, column)| (column.name.clone(), place)).collect();
+        Table { columns, places }
+    }
+
+    /// The column of this name, in lower case.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.places.get(name).map(|place| &self.columns[*place])
+    }
+}

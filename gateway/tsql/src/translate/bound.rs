@@ -1,0 +1,79 @@
+//! The types of columns: a column is looked for among the sources of the selects around it, and what is declared of its
+//! table says its type.
+
+use super::declared::Named;
+use super::translation::Translation;
+use super::variables::Variables;
+use crate::error::Error;
+use crate::facts::types::Type;
+use crate::resolve::names::{folded, table};
+use crate::resolve::Scope;
+use crate::tree::ColumnName;
+
+/// What a source says of a column.
+enum Found {
+    /// It has it, of this type where that is known.
+    Column(Option<Type>),
+    /// It may have it.
+    Perhaps,
+    No,
+}
+
+impl Translation<'_> {
+    /// The type of a column; None where it is not known. The tables are noted: the statement depends on what they are.
+    pub fn type_of_column(&mut self, column: &ColumnName) -> Result<Option<Type>, Error> {
+        if self.without_types {
+            return Ok(None);
+        }
+        let own = folded(&column.column, column.at.line)?;
+        let qualifier = column.table.as_deref();
+        let whole = qualifier.map(table).transpose()?;
+        let name = qualifier.map(|of| of.name.to_lowercase());
+        let is_output = self.output.is_some() && matches!(name.as_deref(), Some("inserted" | "deleted"));
+        let is_meant = |one: &&Named| match (qualifier, &name) {
+            (Some(of), Some(name)) if of.is_bare() => one.name == *name || is_output,
+            (Some(_), _) => one.tables.first() == whole.as_ref(),
+            _ => true,
+        };
+        // an inner select sees the sources of those around it
+        for level in self.named.iter().rev() {
+            let mut may_be_here = false;
+            for source in level.iter().rev().filter(is_meant) {
+                match found(source, &own, self.scope, &mut *self.variables) {
+                    Found::Column(of) => return Ok(of),
+                    Found::Perhaps => may_be_here = true,
+                    Found::No => {}
+                }
+                if qualifier.is_some() {
+                    return Ok(None);
+                }
+            }
+            if may_be_here {
+                break;
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What a source has of a column by this name.
+fn found(source: &Named, own: &str, scope: &Scope, variables: &mut dyn Variables) -> Found {
+    if let Some(of) = source.columns.get(own) {
+        return Found::Column(of.of);
+    }
+    if source.is_combined && !source.tables.is_empty() {
+        return Found::Perhaps;
+    }
+    let mut found = if source.is_open { Found::Perhaps } else { Found::No };
+    for table in &source.tables {
+        let known = scope.table(table);
+        let column = known.as_ref().and_then(|table| table.column(own));
+        variables.note_use(table, column.map(|_| own));
+        match (known.is_some(), column) {
+            (_, Some(column)) => return Found::Column(column.of),
+            (true, None) => {}
+            (false, None) => found = Found::Perhaps,
+        }
+    }
+    found
+}
