@@ -147,6 +147,8 @@ select
   coalesce(fields.attname::text, ltrim(procedures.names[arguments.place], '@'), '') as name,
   coalesce(fields.atttypid, arguments.type) as type,
   coalesce(fields.atttypmod, -1) as typmod,
+  nullif(split_part(procedures.takes, ';',
+    (dense_rank() over (partition by procedures.oid order by arguments.place))::integer), '') as declared,
   coalesce(procedures.modes[arguments.place], 'i') in ('o', 'b') as is_output,
   coalesce(procedures.modes[arguments.place], 'i') <> 'o'
     and count(*) filter (where coalesce(procedures.modes[arguments.place], 'i') <> 'o' and coalesce(fields.attnum, 1) = 1)
@@ -182,7 +184,7 @@ select
   false as is_readonly,
   true as is_nullable
 from sys.every_parameter as parameters
-cross join lateral sys.described_type(parameters.type, parameters.typmod) as types;
+cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types;
 
 comment on view sys.parameters is 'SQL Server: Catalog Views, sys.parameters';
 
@@ -255,7 +257,7 @@ select
   1,
   null::sys.sysname
 from sys.every_parameter as parameters
-cross join lateral sys.described_type(parameters.type, parameters.typmod) as types;
+cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types;
 
 comment on view sys.syscolumns is
 'SQL Server: System Compatibility Views, sys.syscolumns, with the parameters of procedures; status as in syscolumns of ASE';

@@ -178,7 +178,7 @@ select
   case when types.radix = 10 then types.scale end as numeric_scale,
   case when types.sub is not null then types.scale end::smallint as datetime_precision
 from sys.every_parameter as parameters
-cross join lateral sys.described_type(parameters.type, parameters.typmod) as types;
+cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types;
 
 create view tsql_information_schema.table_privileges as
 select

@@ -155,6 +155,8 @@ select
   coalesce(procedures.proallargtypes, procedures.proargtypes::oid[]) as types,
   procedures.proargmodes as modes,
   procedures.proargnames as names,
+  -- the types of the parameters of T-SQL
+  substring(procedures.prosrc from '.*\n-- takes ([^\n]+)\n') as takes,
   case
     when procedures.prosrc not like '%-- compiled from T-SQL, %'
       or pg_catalog.obj_description(procedures.oid, 'pg_proc')

@@ -100,7 +100,7 @@ begin
       parameters.place as "Param_order",
       case when parameters.is_output then 'yes' else 'no' end::varchar(3) as "Output"
     from sys.every_parameter as parameters
-    cross join lateral sys.described_type(parameters.type, parameters.typmod) as types
+    cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types
     where parameters.procedure = $2::integer::oid
     order by parameters.place
     $query$, to_jsonb(ase), id, 'Parameter_name', 'Type');

@@ -106,13 +106,15 @@ begin
   from sys.every_procedure as procedures
   cross join lateral (
     -- ODBC: 1 input, 2 input and output, 5 return value
-    select '@RETURN_VALUE' as name, 5 as kind, 'integer'::regtype::oid as type, -1 as typmod, 0 as place
+    select '@RETURN_VALUE' as name, 5 as kind, 'integer'::regtype::oid as type, -1 as typmod, null as declared,
+      0 as place
     union all
-    select '@' || listed.name, case when listed.is_output then 2 else 1 end, listed.type, listed.typmod, listed.place
+    select '@' || listed.name, case when listed.is_output then 2 else 1 end, listed.type, listed.typmod, listed.declared,
+      listed.place
     from sys.every_parameter as listed
     where listed.procedure = procedures.oid
   ) as parameters
-  cross join lateral sys.described_type(parameters.type, parameters.typmod) as types
+  cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types
   where procedures.schema in (current_schema(), 'ringlog')
     and sys.matches(procedures.name, regexp_replace(nullif(procedure_name, ''), ';1$', ''), fusepattern)
     and sys.is_dbo(nullif(procedure_owner, ''))

@@ -280,16 +280,17 @@ as $$
     on announced.type = case when base.type in (select known.type from sys.every_announced_type as known)
       then base.type else 'pg_catalog.text'::regtype end
   cross join lateral (
-    -- as it was declared: varchar(20), varchar(max), money, time(3)
-    select parts.name, parts.length, parts.digits, parts.argument = 'max' as is_max,
+    -- as it was declared: varchar(20), varchar(max), money, time(3), decimal(7,3)
+    select parts.name, parts.length, parts.digits, parts.decimal, parts.argument = 'max' as is_max,
       parts.name not in ('time', 'datetime2', 'datetimeoffset', 'ntext') and parts.argument is distinct from 'max' as is_ases
     from (
       select
         split_part(written.declaration, '(', 1) as name,
         written.argument,
-        case when written.declaration ~ '^(var)?(char|binary)' and written.argument ~ '^[0-9]+$' then written.argument::integer
+        case when written.declaration ~ '^n?(var)?(char|binary)' and written.argument ~ '^[0-9]+$' then written.argument::integer
           end as length,
-        case when written.declaration ~ '^(time|datetime2|datetimeoffset)($|[(])' then coalesce(written.argument::integer, 7) end as digits
+        case when written.declaration ~ '^(time|datetime2|datetimeoffset)($|[(])' then coalesce(written.argument::integer, 7) end as digits,
+        case when written.declaration ~ '^(decimal|numeric)[(]' then written.argument end as decimal
       from (select described_type.declaration, substring(described_type.declaration from '[(](.*)[)]') as argument) as written
     ) as parts
   ) as said
@@ -297,9 +298,9 @@ as $$
   cross join lateral (
     -- numeric's typmod is (precision << 16 | scale) + 4 with an 11-bit signed scale (numeric.c)
     select
-      ((base.typmod - 4) >> 16) & 65535 as precision,
-      ((((base.typmod - 4) & 2047) # 1024) - 1024) as scale,
-      base.typmod >= 4 as is_limited
+      coalesce(split_part(said.decimal, ',', 1)::integer, ((base.typmod - 4) >> 16) & 65535) as precision,
+      coalesce(split_part(said.decimal, ',', 2)::integer, (((base.typmod - 4) & 2047) # 1024) - 1024) as scale,
+      base.typmod >= 4 or said.decimal is not null as is_limited
   ) as packed
   cross join lateral (
     select greatest(packed.precision - least(packed.scale, 0), packed.scale) as digits
@@ -309,13 +310,13 @@ as $$
       case
         when said.digits is not null then
           case said.name when 'time' then 8 when 'datetimeoffset' then 26 else 19 end + case said.digits when 0 then 0 else said.digits + 1 end
-        when announced.name <> 'numeric' then null
+        when coalesce(said.name, announced.name) not in ('decimal', 'numeric') then null
         when not packed.is_limited then 38
         else least(needed.digits, 38)
       end as precision,
       case
         when said.digits is not null then said.digits
-        when announced.name <> 'numeric' then null
+        when coalesce(said.name, announced.name) not in ('decimal', 'numeric') then null
         when not packed.is_limited or packed.scale > 38 then 18
         else greatest(packed.scale, 0)
       end as scale,
