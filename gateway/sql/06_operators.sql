@@ -457,8 +457,18 @@ declare
 begin
   for i in 1 .. 10 loop
     for j in 1 .. 10 loop
-      -- a time does not become a number by itself
-      continue when greatest(i, j) >= 9 and least(i, j) between 2 and 8;
+      -- a number becomes a datetime, and a datetime no number by itself
+      continue when greatest(i, j) = 10 and least(i, j) between 2 and 8;
+      if greatest(i, j) = 9 and least(i, j) between 2 and 8 then
+        if i = 9 then
+          execute format('create or replace function tsql.isnull(l timestamp, r %s) returns timestamp language sql'
+            ' immutable parallel safe return coalesce(l, tsql.to_datetime(r))', types[j]);
+        end if;
+        execute format('create or replace function tsql.either(l %s, r %s) returns timestamp language sql immutable'
+          ' parallel safe return coalesce(%s, %s)', types[i], types[j],
+          case i when 9 then 'l' else 'tsql.to_datetime(l)' end, case j when 9 then 'r' else 'tsql.to_datetime(r)' end);
+        continue;
+      end if;
       to_first := case when i = j then 'r' when i = 10 then 'tsql.moment(r)::timestamptz'
         when (i, j) = (9, 10) then 'r::timestamp' else format('tsql.%I(r)', readers[i]) end;
       execute format('create or replace function tsql.isnull(l %s, r %s) returns %s language sql %s parallel safe'

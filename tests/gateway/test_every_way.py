@@ -143,6 +143,10 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
         COUNTS_TRANSACTIONS,
     ),
     "insert #t values (3, 4) select a, b, c from #t": (("compiled",), COLUMNS_OF_CALLER),
+    "as c from #t) x where c * 2 = 0.66666666\n": (
+        PROCEDURES,
+        "a procedure does not know the types of the arguments of greatest",
+    ),
     "insert #t select 4 select id, a from #t order by id": (("compiled",), COLUMNS_OF_CALLER),
     "b as a * 2); insert #t (a, b) values (1, 2)": (("compiled",), KIND_OF_COLUMN),
     "b as a * 2) insert #t (a) values (1); update #t set b = 5": (("compiled",), KIND_OF_COLUMN),

@@ -304,11 +304,7 @@ fn taken<'a>(
     dialect: &Dialect,
     arithabort: Option<Arithabort>,
 ) -> Result<Value<'a>, ServerMessage> {
-    let value = parameter_value(param, declaration, dialect)?;
-    if declaration.of == SQL_VARIANT {
-        return as_variant(value, param.declared_type()).map_err(|error| refused(&declaration.name, &error));
-    }
-    fitted(value, &declaration.of, arithabort)
+    fitted(parameter_value(param, declaration, dialect)?, &declaration.of, arithabort)
 }
 
 /// The value that a call gives a parameter.
@@ -318,6 +314,10 @@ pub fn parameter_value<'a>(
     dialect: &Dialect,
 ) -> Result<Value<'a>, ServerMessage> {
     let value = param.value_for(declaration.of.is_text(), dialect);
+    let value = match declaration.of == SQL_VARIANT {
+        true => value.and_then(|value| as_variant(value, param.variant_type())),
+        false => value,
+    };
     value.map_err(|error| refused(&declaration.name, &error))
 }
 

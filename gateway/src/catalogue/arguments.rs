@@ -246,7 +246,7 @@ fn put_param(
     let failed = |error| BindError::Value { name: field.name.to_string(), error };
     let mut value = param.value_for(field.takes_text(), dialect).map_err(failed)?;
     if field.pg_type == PgType::SqlVariant {
-        value = as_variant(value, param.declared_type()).map_err(failed)?;
+        value = as_variant(value, param.variant_type()).map_err(failed)?;
     }
     put_value_of(&value, field, in_composite, dialect, zone, out).map_err(failed)
 }

@@ -34,5 +34,5 @@ pub use pgtype::{Element, PgType};
 pub use sqltype::SqlType;
 pub use text_arrays::{put_text_array, text_element};
 pub use to_postgres::{copied, repeated, to_pg};
-pub use variants::{sent as sent_variant, type_of_wire};
+pub use variants::{sent as sent_variant, type_of_wire, wire_of_type};
 pub use zone::Zone;

@@ -122,6 +122,11 @@ fn type_of(base: &str) -> Option<TypeInfo> {
     })
 }
 
+/// The type of values of this type in T-SQL, on the wire; None for one that no sql_variant holds.
+pub fn wire_of_type(of: Type) -> Option<TypeInfo> {
+    type_of(&of.declared())
+}
+
 /// The type in T-SQL of values that come as ones of type `t`; None for one that no sql_variant holds.
 pub fn type_of_wire(t: &TypeInfo) -> Option<Type> {
     types::declared(&base_of(&Variant::base(t)?)?)

@@ -5,7 +5,7 @@ use super::dialect::{Dialect, Endian, Version};
 use super::tokens::returns::{PARAMFMT, PARAMFMT2, PARAMS};
 use super::types::{decode_value, take_value, ConvertError, TypeInfo, Value};
 use super::wire::{utf16_text, Reader, Result, WireError};
-use crate::convert::type_of_wire;
+use crate::convert::{type_of_wire, wire_of_type};
 use std::borrow::Cow;
 use std::sync::OnceLock;
 use tsql::facts::types::Type;
@@ -138,6 +138,11 @@ impl<'a> Param<'a> {
             Content::Wire { type_info, .. } => Some(*type_info),
             Content::Value(_) => None,
         }
+    }
+
+    /// The type that its value has in a sql_variant, as far as it is known.
+    pub fn variant_type(&self) -> Option<TypeInfo> {
+        self.declared_type().or_else(|| self.of.and_then(wire_of_type))
     }
 }
 

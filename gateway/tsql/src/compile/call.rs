@@ -1,10 +1,9 @@
 //! Procedure calls of a batch.
 
 use super::compiler::{numbered_sql, Compiler};
-use super::value::literal;
 use crate::error::Error;
-use crate::facts::types::{Family, Type, FLOAT, INT, MONEY};
-use crate::program::{Action, Argument, Execute, Executed, Expression, InsertExecute, Literal, Sql};
+use crate::facts::types::{Family, Type};
+use crate::program::{Action, Argument, Execute, Executed, Expression, InsertExecute, Sql};
 use crate::resolve::names;
 use crate::translate::{self, Numbered, Value};
 use crate::tree::{self, ArgumentValue};
@@ -54,17 +53,9 @@ impl Compiler<'_> {
         })
     }
 
-    /// The type of a variable, or of a literal that is a number.
+    /// The type of a variable or literal.
     fn type_of(&self, value: &tree::Expression) -> Option<Type> {
-        if let tree::Expression::Variable(variable) = value {
-            return self.scope.type_of(&variable.name, variable.at.line).ok()?;
-        }
-        match literal(value, &self.scope, None)? {
-            Literal::Integer(_) => Some(INT),
-            Literal::Float(_) => Some(FLOAT),
-            Literal::Money(_) => Some(MONEY),
-            _ => None,
-        }
+        translate::value(value, &self.scope, &mut Numbered::default(), None).ok()?.of
     }
 
     /// A value as a variable has it; None where nothing declares the variable.

@@ -313,7 +313,9 @@ fn model(
     values: &[Value],
 ) -> Option<String> {
     let written = branches.iter().map(|(_, then)| *then).chain(otherwise);
-    let is_model = |(written, value): &(&Expression, &Value)| value.of.is_none() && is_plain(written);
+    let is_model = |(written, value): &(&Expression, &Value)| {
+        value.of.is_none() && !value.is_null() && is_plain(written)
+    };
     written.zip(values).find(is_model).map(|(_, value)| value.sql.clone())
 }
 
