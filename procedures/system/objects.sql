@@ -200,14 +200,35 @@ from pg_catalog.pg_constraint as constraints
 join sys.every_relation as relations on relations.oid = constraints.conrelid
 where constraints.contype in ('p', 'u', 'f', 'c');
 
--- A default in T-SQL if it is a literal with conversions to the column's type, or the current time; any other one in
--- PostgreSQL's SQL.
+-- An expression in PostgreSQL's SQL as T-SQL: operators and functions without their schema, convert for the functions that
+-- convert, and no casts, which say the types that the values have in T-SQL anyway. Literals stay as they are.
+create function sys.shown_expression(expression text)
+returns text
+language sql
+immutable
+as $$
+  select pg_catalog.string_agg(
+    case when left(part.found[1], 1) = '''' then part.found[1] else (
+      select pg_catalog.regexp_replace(pg_catalog.regexp_replace(pg_catalog.regexp_replace(pg_catalog.regexp_replace(
+        part.found[1],
+        'OPERATOR\(tsql\.([^)]+)\)', '\1', 'g'),
+        '::(?:tsql\.)?(?:"[^"]+"|character varying|double precision|(?:timestamp|time)(?:\(\d\))? with(?:out)? time zone|\w+)'
+        '(?:\(\d+(?:, ?\d+)?\))?(?:\[\])?', '', 'g'),
+        '\mtsql\.to_(\w+)\(', 'convert(\1, ', 'g'),
+        '\mtsql\.(?=\w)', '', 'g')
+    ) end, '' order by part.place)
+  from pg_catalog.regexp_matches(expression, '''(?:[^'']|'''')*''|[^'']+', 'g') with ordinality as part (found, place)
+$$;
+
+-- A default in T-SQL if it is a literal with conversions to the column's type, or the current time; any other one as
+-- sys.shown_expression shows it.
 create function sys.default_text(expression text)
 returns text
 language sql
 immutable
 as $$
-  select '(' || coalesce(case when said.found[2] is null then said.found[1] else 'getdate()' end, expression) || ')'
+  select '(' || coalesce(
+      case when said.found[2] is null then said.found[1] else 'getdate()' end, sys.shown_expression(expression)) || ')'
   from (
     select pg_catalog.regexp_match(
       expression,
@@ -216,15 +237,6 @@ as $$
       '(?:\)|::[a-z ]+(?:\([0-9]+(?:,[0-9]+)?\))?[a-z ]*|, [0-9]+)*$'
     ) as found
   ) as said
-$$;
-
--- An expression in PostgreSQL's SQL, without the schema of T-SQL's operators.
-create function sys.shown_expression(expression text)
-returns text
-language sql
-immutable
-as $$
-  select pg_catalog.regexp_replace(expression, 'OPERATOR\(tsql\.([^)]+)\)', '\1', 'g')
 $$;
 
 create view sys.every_default as
