@@ -1,7 +1,7 @@
 """DuckDB over the archive's files: queries of postgres_fdw, and their rows as messages."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -18,7 +18,8 @@ MEMORY = 160
 """MiB for what DuckDB keeps of queries; what is more is on disk"""
 _FULL = "Out of Memory Error"
 _ROWS = 10_000
-"""rows of a part of an answer, at most"""
+_VALUES = 200_000
+"""rows and values of a part of an answer, at most, about: its first rows may be all that is wanted"""
 
 
 class Failed(Exception):
@@ -66,7 +67,7 @@ class Answer:
         self._connection = connection
         self._statement = statement
         self._sources: list[Rows] = []
-        self._parts: Iterator[_Part] | None = None
+        self._parts: Generator[_Part] | None = None
         self._part: _Part | None = None
         self.columns: list[str] = []
         """names, which are known when rows have been taken"""
@@ -76,17 +77,24 @@ class Answer:
 
     def rewind(self) -> None:
         """Begins with the first row again."""
-        self._parts = self._part = None
+        self._release()
         self._starved = False
 
-    def _made(self) -> "Iterator[_Part]":
+    def _release(self) -> None:
+        """Frees the memory of what is read: the generator refers to this object, which refers to it."""
+        if self._parts is not None:
+            self._parts.close()
+        self._parts = self._part = None
+        self._sources.clear()
+
+    def _made(self) -> "Generator[_Part]":
         self._sources.clear()
         for relation in self._statement.relations:
             rows = Rows(relation, self._statement.descending)
             self._sources.append(rows)
             self._connection.register(relation.name, rows.reader())
         result = self._connection.sql(self._statement.text, params=self._statement.values)
-        reader = result.to_arrow_reader(_ROWS)
+        reader = result.to_arrow_reader(max(100, min(_ROWS, _VALUES // len(result.columns))))
         self.columns = reader.schema.names
         for batch in reader:
             if batch.num_rows:
@@ -116,6 +124,7 @@ class Answer:
             self._connection.interrupt()
 
     def close(self) -> None:
+        self._release()
         with suppress(duckdb.Error):
             self._connection.close()
 
