@@ -92,21 +92,28 @@ create view sys.every_relation as
 select * from sys.every_named_relation
 where sys.may_see(oid);
 
--- Descriptions of tables (number 0) and of their columns, from COMMENT ON or the facility file.
-create view sys.every_table_description as
+-- Comments of relations (number 0) and of their columns. Tables of the facility file are described by the registry, from
+-- which schema/comments.py makes comments for clients of PostgreSQL.
+create view sys.every_comment as
 select
   objoid as relation,
+  objsubid as number,
   description
 from pg_catalog.pg_description
 where classoid = 'pg_catalog.pg_class'::regclass
-  and objsubid = 0
   and description not like 'T-SQL "%'
   and description not like 'T-SQL view of PostgreSQL %'
-  -- the comment of a log with archived weeks, for users of PostgreSQL
-  and not (description like '%ringlog.cold_week%' and exists (
+  and not exists (
     select from pg_catalog.pg_class
-    where pg_class.oid = objoid and relnamespace = 'log'::regnamespace
-  ))
+    join ringlog.logged_table on table_name = relname
+    where pg_class.oid = objoid and relnamespace in ('online'::regnamespace, 'log'::regnamespace)
+  );
+
+-- Descriptions of tables (number 0) and of their columns, from COMMENT ON or the facility file.
+create view sys.every_table_description as
+select relation, description
+from sys.every_comment
+where number = 0
 union all
 select relations.oid, logged.description
 from ringlog.logged_table as logged
@@ -117,15 +124,9 @@ create view sys.every_description as
 select relation, 0 as number, description
 from sys.every_table_description
 union all
-select
-  objoid,
-  objsubid,
-  description
-from pg_catalog.pg_description
-where classoid = 'pg_catalog.pg_class'::regclass
-  and objsubid <> 0
-  and description not like 'T-SQL "%'
-  and description not like 'T-SQL view of PostgreSQL %'
+select *
+from sys.every_comment
+where number <> 0
 union all
 select
   relations.oid,
