@@ -81,7 +81,7 @@ class Answer:
         self._starved = False
 
     def _release(self) -> None:
-        """Frees the memory of what is read: the generator refers to this object, which refers to it."""
+        """Frees the memory of the rows: the generator refers to this object, which refers to it."""
         if self._parts is not None:
             self._parts.close()
         self._parts = self._part = None

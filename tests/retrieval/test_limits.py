@@ -14,7 +14,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from ringlog.history.connection import rows
-from ringlog.retrieval.access import Access, Place
+from ringlog.retrieval.access import Access, LoginServer
 from ringlog.retrieval.limits import Limits
 from ringlog.retrieval.parts import Part
 from ringlog.retrieval.queries import Queries
@@ -30,7 +30,7 @@ from waiting import wait_until
 def queries(web, **limits: float) -> Iterator[tuple[Queries, Access]]:
     made = Limits(**limits)
     database = make_conninfo("", host="127.0.0.1", port=web.server.postgres_port, dbname="ringlog")
-    yield Queries(made), Access(Place(database, web.server.dsn_of(web.server.reader)), made.seconds)
+    yield Queries(made), Access(LoginServer(database, web.server.dsn_of(web.server.reader)), made.seconds)
 
 
 def sleeping(seconds: float) -> Callable[..., Iterator[bytes]]:

@@ -1,4 +1,4 @@
-//! What is declared of tables and views. A statement is bound to it before it is written: columns have their types from it.
+//! The declaration of tables and views. A statement is bound to it before it is written: columns have their types from it.
 
 use crate::facts::types::Type;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Statements that depend on what is declared of their tables. Another declaration makes another statement of one, which is
+//! Statements that depend on the declaration of their tables. Another declaration makes another statement of one, which is
 //! then written once more from its tree.
 
 use super::demanded::each;
@@ -44,7 +44,7 @@ pub struct Bound {
     size: usize,
 }
 
-/// Tables and columns whose declarations were used, and what these were.
+/// Tables and columns whose declarations were used, with these declarations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uses(Vec<Use>);
 

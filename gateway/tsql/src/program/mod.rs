@@ -182,7 +182,7 @@ pub enum Action {
     InsertBulk(InsertBulk),
 }
 
-/// What is done with a cursor, by its name in lower case.
+/// An action on a cursor, by its name in lower case.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CursorAction {
     Declare {

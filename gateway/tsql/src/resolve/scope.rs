@@ -38,7 +38,7 @@ pub struct Scope {
     pub procedure: bool,
     /// The schema that the client uses.
     pub database: String,
-    /// What is declared of tables and views; None: nothing is known of them.
+    /// The declaration of tables and views; None: nothing is known of them.
     pub schema: Option<Arc<dyn Schema>>,
     /// Tables that the text itself makes or changes, by their own names in SQL: what `schema` has may not be true of them.
     pub changing: HashSet<String>,
@@ -63,7 +63,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// What is declared of a table or view, as SQL names it.
+    /// The declaration of a table or view, as SQL names it.
     pub fn table(&self, name: &str) -> Option<Arc<Table>> {
         let schema = self.schema.as_ref().filter(|_| !self.changing.contains(names::own_name(name)))?;
         schema.table(name)

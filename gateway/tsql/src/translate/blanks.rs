@@ -46,7 +46,7 @@ pub fn stored(of: Type, nullable: Option<bool>, scope: &Scope) -> Type {
     }
 }
 
-/// What is declared of such a column.
+/// The declaration of such a column.
 pub fn declared(of: &TypeName, nullable: Option<bool>, scope: &Scope) -> String {
     let declared = types::declared_type(of, DEFAULT_LENGTH);
     match scope.sybase && nullable == Some(true) && declared.starts_with(BINARY.name) {

@@ -1,4 +1,4 @@
-//! The types of columns: a column is looked for among the sources of the selects around it, and what is declared of its
+//! The types of columns: a column is looked for among the sources of the selects around it, and the declaration of its
 //! table says its type.
 
 use super::declared::Named;
@@ -20,7 +20,7 @@ enum Found {
 }
 
 impl Translation<'_> {
-    /// The type of a column; None where it is not known. The tables are noted: the statement depends on what they are.
+    /// The type of a column; None where it is not known. The tables are noted: the statement depends on them.
     pub fn type_of_column(&mut self, column: &ColumnName) -> Result<Option<Type>, Error> {
         if self.without_types {
             return Ok(None);

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 /// The table of a trigger, whatever its name is when the trigger runs.
 const CHANGED: &str = "tg_relid::regclass";
 
-/// What is declared of a column of a query.
+/// The declaration of a column of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declared {
     /// Its type, where it is known.

@@ -14,7 +14,7 @@ use crate::tree::{
     SetItem, TableSource, Target, Top, Update, Where,
 };
 
-/// What is changed.
+/// The target of the change.
 const CHANGED: &str = "\"@changed\"";
 /// The rows that change it.
 const NEW: &str = "\"@new\"";

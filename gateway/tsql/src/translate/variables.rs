@@ -14,7 +14,7 @@ pub trait Variables {
     /// The SQL names a table so.
     fn note_table(&mut self, _table: &str) {}
 
-    /// It depends on what is declared of this table, and of this column of it.
+    /// It depends on the declaration of this table, and of this column of it.
     fn note_use(&mut self, _table: &str, _column: Option<&str>) {}
 
     /// The SQL has this condition, which names no variable and fails where the statement does not fit its tables.

@@ -5,7 +5,7 @@ use super::{
     Position, Query, SelectItem, TableSource, Top, Variable,
 };
 
-/// What is changed.
+/// The target of the change.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Target {
     /// A table or view; in an update or delete with FROM it may be an alias of it.
