@@ -23,7 +23,7 @@ BIN := $(VENV)/bin
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test test-clients test-long nightly plant chaos fuzz check develop docs lab wheel release matrix lint format rust-test clean
+.PHONY: demo figures test test-clients test-long nightly plant chaos fuzz check develop docs lab wheel release matrix lint format rust-test clean
 
 # What the extension is built from, and what decides which packages are installed.
 SOURCES := setup.cfg pyproject.toml lab/pyproject.toml gateway/Cargo.lock \
