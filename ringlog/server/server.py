@@ -35,7 +35,7 @@ from ringlog.server.housekeeping import housekeeping
 from ringlog.server.installer import Installer
 from ringlog.server.logins import GATEWAY, Right, set_gateway_password
 from ringlog.server.memory import give_back_memory
-from ringlog.server.temporary import temporary_files_limited
+from ringlog.server.temporary import bytes_allowed, temporary_files_limited
 from ringlog.server.tended import State
 
 log = logging.getLogger(__name__)
@@ -134,12 +134,13 @@ class Server:
             with session.connect(self.conninfo) as connection:
                 if old := releases.outdated(connection.info.server_version):
                     log.warning("%s: %s", old, releases.REMEDY)
+                temporary = bytes_allowed(connection)
             administrator = engine(self.conninfo)
             stack.callback(administrator.dispose)
             self.installed = self._install(administrator)
             if isinstance(self._database, Embedded):
                 cluster = self._database.postgres.cluster
-                stack.enter_context(temporary_files_limited(self.conninfo, cluster))
+                stack.enter_context(temporary_files_limited(self.conninfo, cluster, temporary))
             begin_housekeeping = stack.enter_context(housekeeping(administrator, self.conninfo))
             nodes = nodes_of(self.conninfo)
             login = self._gateway_login()

@@ -49,13 +49,11 @@ class Statement:
 
 
 @contextmanager
-def temporary_files_limited(conninfo: str, data: Path, most: int = MOST_WRITING) -> Iterator[None]:
-    """Inside the with block at most `most` statements write temporary files at the same time, and their files
-    have at most temp_file_limit together. Others are cancelled: the youngest statement of the login that has
-    most of them, or the one with the largest files. `data` is PostgreSQL's data directory.
+def temporary_files_limited(conninfo: str, data: Path, limit: float) -> Iterator[None]:
+    """Inside the with block at most MOST_WRITING statements write temporary files at the same time, and their
+    files have at most `limit` bytes together. Others are cancelled: the youngest statement of the login that
+    has most of them, or the one with the largest files. `data` is PostgreSQL's data directory.
     """
-    with session.connect(conninfo) as connection:
-        limit = _bytes_allowed(connection)
     end = threading.Event()
 
     def watch() -> None:
@@ -64,11 +62,11 @@ def temporary_files_limited(conninfo: str, data: Path, most: int = MOST_WRITING)
             sizes = _sizes(data / "base" / "pgsql_tmp")
             writing = {pid for pid, size in sizes.items() if size > before.get(pid, 0)}
             before = sizes
-            if len(writing) <= most and sum(sizes.values()) <= limit:
+            if len(writing) <= MOST_WRITING and sum(sizes.values()) <= limit:
                 continue
             try:
                 with session.connect(conninfo, autocommit=True) as connection:
-                    _cancel(connection, sizes, writing, most, limit)
+                    _cancel(connection, sizes, writing, limit)
             except psycopg.Error as error:
                 log.warning("the statements that write temporary files could not be cancelled: %s", error)
 
@@ -76,8 +74,8 @@ def temporary_files_limited(conninfo: str, data: Path, most: int = MOST_WRITING)
         yield
 
 
-def _bytes_allowed(connection: psycopg.Connection) -> float:
-    """temp_file_limit, in bytes."""
+def bytes_allowed(connection: psycopg.Connection) -> float:
+    """temp_file_limit, in bytes: that of one session is also the limit of all together."""
     setting = "select setting::bigint from pg_settings where name = 'temp_file_limit'"
     row = connection.execute(setting).fetchone()
     kibibytes = -1 if row is None else int(row[0])
@@ -100,12 +98,10 @@ def _sizes(folder: Path) -> dict[int, int]:
     return dict(sizes)
 
 
-def _cancel(
-    connection: psycopg.Connection, sizes: dict[int, int], writing: set[int], most: int, limit: float
-) -> None:
+def _cancel(connection: psycopg.Connection, sizes: dict[int, int], writing: set[int], limit: float) -> None:
     """Cancels statements until the rest keeps both limits."""
     running = [Statement(*row) for row in connection.execute(_RUNNING, [[*sizes]])]
-    cancelled = excess(running, sizes, writing, most, limit)
+    cancelled = excess(running, sizes, writing, MOST_WRITING, limit)
     for statement in cancelled:
         connection.execute(_CANCEL, [statement.pid, statement.began])
     for login, number in Counter(statement.login for statement in cancelled).items():
