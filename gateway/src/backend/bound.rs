@@ -1,4 +1,4 @@
-//! Queries that depend on what is declared of their tables: they are compared with what PostgreSQL has before they are
+//! Queries that depend on the declarations of their tables: they are compared with what PostgreSQL has before they are
 //! prepared, and written again where that is another.
 
 use super::described::{Described, Prepared};
@@ -70,7 +70,7 @@ impl Open {
         Ok(None)
     }
 
-    /// Whether PostgreSQL has the columns of these types; it is asked again whenever the query runs.
+    /// Whether PostgreSQL has the columns with these types; the session asks again whenever the query runs.
     async fn are_so(
         &mut self,
         uses: &Uses,

@@ -51,7 +51,7 @@ pub struct Open {
     /// Among the connections of all sessions.
     pub(super) place: Option<Arc<Place>>,
     pub declarations: Declarations,
-    /// What the session knows of tables.
+    /// The declarations of tables that the session has asked for.
     pub(super) tables: Arc<Snapshot>,
     /// What all sessions know of them.
     pub(super) shared: Arc<Shared>,

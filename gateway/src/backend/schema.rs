@@ -1,4 +1,4 @@
-//! What is declared of tables and views, as far as texts of a session have named them: PostgreSQL is asked once for each
+//! The declarations of the tables and views that texts of a session have named: the session asks PostgreSQL once for each,
 //! and once more after a definition.
 
 use super::connection::Backend;
@@ -13,14 +13,14 @@ use tsql::quoting::{array, literal};
 use tsql::schema::{Column, Table};
 
 impl Backend {
-    /// What the session knows of tables.
+    /// The declarations of tables that the session has asked for.
     pub fn snapshot(&mut self) -> Result<Arc<Snapshot>, PgError> {
         self.heed_definitions()?;
         let open = self.open.as_ref().filter(|open| open.tables.is_of(&self.database));
         Ok(open.map(|open| open.tables.clone()).unwrap_or_default())
     }
 
-    /// Asks PostgreSQL for tables by their names in SQL. Returns what is known then.
+    /// Asks PostgreSQL for tables by their names in SQL. Returns all declarations that the session has then.
     pub async fn know(&mut self, names: &BTreeSet<String>) -> Result<Arc<Snapshot>, PgError> {
         match self.statement(async |open| open.ask_for(names.iter()).await).await {
             Err(error) if error.is_fatal() => Err(error),
@@ -91,7 +91,7 @@ impl Open {
         Ok(())
     }
 
-    /// Notes what was found of these names: nothing of those that are not in `found`.
+    /// Notes the tables with these names; a name that is not in `found` has no table.
     fn note_tables<'n>(
         &mut self,
         names: impl Iterator<Item = &'n String>,

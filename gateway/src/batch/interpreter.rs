@@ -334,7 +334,7 @@ impl Interpreter {
     }
 }
 
-/// How often PostgreSQL is asked for the tables of one text: once, unless the text has an error.
+/// How often the session asks PostgreSQL for the tables of one text: once, unless the text has an error.
 const MOST_ROUNDS: usize = 100;
 
 /// The number of PostgreSQL's error for a change in a transaction that only reads.

@@ -78,7 +78,7 @@ impl Client {
         }
     }
 
-    /// Allows requests of so many bytes from now on, as far as there is room for them.
+    /// From now on the client may send requests of `limit` bytes; long ones wait for `places`.
     pub fn admit(&mut self, limit: usize, places: Places, occupied: Occupied) {
         self.assembler.set_limit(limit);
         self.places = Some(places);

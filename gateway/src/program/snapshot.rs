@@ -1,4 +1,4 @@
-//! What a session knows of the tables and views that its texts name, under which they are compiled.
+//! The declarations of the tables and views that the texts of a session name; the texts are compiled under them.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
@@ -31,7 +31,7 @@ pub struct Asking {
 }
 
 impl Snapshot {
-    /// Whether names mean what they do in this database.
+    /// Whether the names were looked for in this database.
     pub fn is_of(&self, database: &str) -> bool {
         self.database == database
     }

@@ -124,7 +124,7 @@ impl<'a> Param<'a> {
         }
     }
 
-    /// The type of its value in T-SQL, as far as it is known.
+    /// The type of its value in T-SQL; None: not known.
     pub fn type_of(&self) -> Option<Type> {
         match &self.content {
             Content::Wire { type_info, .. } => type_of_wire(type_info),
@@ -140,7 +140,7 @@ impl<'a> Param<'a> {
         }
     }
 
-    /// The type that its value has in a sql_variant, as far as it is known.
+    /// The type that its value has in a sql_variant; None: not known.
     pub fn variant_type(&self) -> Option<TypeInfo> {
         self.declared_type().or_else(|| self.of.and_then(wire_of_type))
     }

@@ -1,4 +1,4 @@
-//! The declaration of tables and views. A statement is bound to it before it is written: columns have their types from it.
+//! The declarations of tables and views. A statement is bound to them before it is written: they give the types of columns.
 
 use crate::facts::types::Type;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Statements that depend on the declaration of their tables. Another declaration makes another statement of one, which is
+//! Statements that depend on the declarations of their tables. Another declaration makes another statement of one, which is
 //! then written once more from its tree.
 
 use super::demanded::each;

@@ -26,7 +26,7 @@ pub struct Sql {
     pub guards: Vec<String>,
     /// The tables that are locked before it runs, so that others do not write to them.
     pub locks: Vec<String>,
-    /// The declaration of its tables decides what it is.
+    /// It depends on the declarations of its tables.
     pub bound: Option<Arc<Bound>>,
     /// It selects rows of tables, and might select which versions these are.
     row_sources: Option<Arc<RowSources>>,

@@ -38,7 +38,7 @@ pub struct Scope {
     pub procedure: bool,
     /// The schema that the client uses.
     pub database: String,
-    /// The declaration of tables and views; None: nothing is known of them.
+    /// The declarations of tables and views; None: nothing is known of them.
     pub schema: Option<Arc<dyn Schema>>,
     /// Tables that the text itself makes or changes, by their own names in SQL: what `schema` has may not be true of them.
     pub changing: HashSet<String>,
