@@ -1,5 +1,6 @@
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 class Server:
     def __init__(
@@ -66,3 +67,32 @@ def encode_events(
     status: Any | None,
     fields: list[tuple[str, Any]],
 ) -> bytes: ...
+
+_Policy: TypeAlias = tuple[
+    bool, int, int | None, float | None, int, list[tuple[float, bool] | None], int | None
+]
+_Reading: TypeAlias = bool | int | float | str | bytes | None
+
+class Cells:
+    """The readings of a table's columns, set by any thread, and the rows made from them. A policy: whether it
+    monitors, microseconds of a cycle and of the shortest period, seconds of the longest, microseconds that a
+    clock may be ahead, the deadband of each column (a distance, and whether it is relative), the place of the
+    nanoseconds. Times are in microseconds since 1970."""
+
+    def __init__(self, policy: _Policy) -> None: ...
+    def adopt(self, policy: _Policy) -> None: ...
+    def believed(self, stamp: int, signal: str) -> tuple[int, int | None]: ...
+    def set(self, readings: Sequence[tuple[int, _Reading]], stamp: int, nanoseconds: int) -> None: ...
+    def take_dropped(self) -> int: ...
+    def scan(self) -> tuple[_Reading, ...]: ...
+    def due(self) -> list[tuple[int, tuple[_Reading, ...]]]: ...
+
+class ChannelAccess:
+    """Subscriptions by EPICS's libca, which last as long as the process. A variable has its name, and the
+    places of its columns with their types or fields. Raises OSError if the library cannot be used."""
+
+    def __init__(
+        self, libca: str, variables: list[tuple[str, list[tuple[int, str]]]], cells: Cells
+    ) -> None: ...
+    def miss(self) -> None: ...
+    def events(self, seconds: float) -> list[tuple[int, int, str, Any, Any]]: ...

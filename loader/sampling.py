@@ -1,13 +1,11 @@
 """The sampling policy of a table: decides when readings become a row."""
 
-import threading
-import time
-from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any
 
 from ringlog.clients.moments import moment_of
-from ringlog.loader.schedule import SECOND, Schedule, now
+from ringlog.gateway import _core
+from ringlog.loader.schedule import SECOND, Schedule
 from ringlog.loader.sources import Changed, Note, Reading, Row, Wait
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.facility import Deadband, Table
@@ -60,84 +58,32 @@ class Filter:
         return wanted
 
 
-class _Update(NamedTuple):
-    """A reading that waits for its row: its time, its arrival, its value."""
-
-    stamp: int
-    came: float
-    reading: Reading
-    nanoseconds: int
-
-
 class Cells:
     """The readings of a table's columns, set by any thread, and the rows made from them."""
 
     def __init__(self, table: Table, statistics: Statistics) -> None:
         self._table = table
         self._statistics = statistics
-        self._monitors = table.sample.mode == "monitor"
-        self._lock = threading.Lock()
-        self._readings: list[Reading] = [None] * len(table.columns)
-        # columns set since the last scan
-        self._fresh: set[int] = set()
-        # the waiting updates by column, and the latest reading
-        self._updates: list[deque[_Update]] = [deque() for _ in table.columns]
-        self._newest: list[Reading] = [None] * len(table.columns)
-        self._deadbands = [column.deadband for column in table.columns]
-        # the latest time of the rows so far, in microseconds since 1970 and nanoseconds
-        self._latest_stamp = 0
-        self._latest_nanoseconds = 0
-        # signals whose last time stamp was too far ahead
-        self._ahead: set[str] = set()
+        self.native = _core.Cells(_policy(table))
 
     def adopt(self, table: Table) -> None:
         """Uses the policy of `table` from now on; the readings stay."""
-        with self._lock:
-            if self._monitors and table.sample.mode != "monitor":
-                for place, updates in enumerate(self._updates):
-                    if updates:
-                        self._statistics.dropped += len(updates) - 1
-                        self._readings[place] = updates[-1].reading
-                        self._fresh.add(place)
-                        updates.clear()
-            elif not self._monitors:
-                self._newest = [*self._readings]
-                self._fresh.clear()
-            self._table = table
-            self._monitors = table.sample.mode == "monitor"
-            self._deadbands = [column.deadband for column in table.columns]
+        self._table = table
+        self.native.adopt(_policy(table))
 
     def believed(self, stamp: int, name: str, note: Note) -> int:
         """A reading's time stamp, or the present time instead of one that is too far ahead of this machine's
         clock; an event then names the signal."""
-        moment = now()
-        with self._lock:
-            if stamp <= moment + self._table.sample.clock_drift * SECOND:
-                self._ahead.discard(name)
-                return stamp
-            if name not in self._ahead:
-                self._ahead.add(name)
-                distance = (stamp - moment) // SECOND
-                words = f"{name}: its time stamp is {distance} s ahead: its readings get the present time"
-                note("clock", moment, words, None, None)
-            return moment
+        believed, distance = self.native.believed(stamp, name)
+        if distance is not None:
+            note("clock", believed, clock_words(name, distance), None, None)
+        return believed
 
     def set(self, readings: Sequence[tuple[int, Reading]], stamp: int, nanoseconds: int = 0) -> None:
         """Sets columns, by their places, to readings taken at `stamp` (microseconds since 1970) and so many
         nanoseconds (below 1000).
         """
-        came = time.monotonic()
-        with self._lock:
-            for place, reading in readings:
-                if self._monitors:
-                    if moved(self._deadbands[place], self._newest[place], reading):
-                        self._newest[place] = reading
-                        self._updates[place].append(_Update(stamp, came, reading, nanoseconds))
-                    continue
-                # the last reading between two scans counts
-                self._statistics.dropped += place in self._fresh
-                self._fresh.add(place)
-                self._readings[place] = reading
+        self.native.set(readings, stamp, nanoseconds)
 
     def rows(self, wait: Wait) -> Iterator[Row]:
         """Rows according to the table's policy, for ever."""
@@ -147,67 +93,43 @@ class Cells:
             except Changed as change:
                 self.adopt(change.table)
 
+    @property
+    def _monitors(self) -> bool:
+        return self._table.sample.mode == "monitor"
+
     def _scanned(self, wait: Wait) -> Iterator[Row]:
         schedule = Schedule.of(self._table.name, self._table.cycle)
         for due in schedule.instants(wait, self._statistics):
-            with self._lock:
-                self._fresh.clear()
-                row = self._row(due, 0)
-            yield row
+            values = self.native.scan()
+            self._statistics.dropped += self.native.take_dropped()
+            yield Row(moment_of(due), values)
 
     def _monitored(self, wait: Wait) -> Iterator[Row]:
-        """A row has the updates of one cycle, at most one of each column. No update is omitted, however late,
-        except with `min_period`: then the last one of each column counts."""
-        cycle = self._table.cycle
-        sample = self._table.sample
-        patience = max(cycle, sample.min_period or 0.0)
-        latest = time.monotonic()
         while True:
-            wait(min(_LOOK, cycle / 4))
-            rows = []
-            with self._lock:
-                moment = time.monotonic()
-                while waiting := [updates for updates in self._updates if updates]:
-                    if moment - min(updates[0].came for updates in waiting) < patience:
-                        break
-                    first = min(updates[0].stamp for updates in waiting)
-                    end = first + round(cycle * SECOND)
-                    if sample.min_period is not None:
-                        end = max(end, self._latest_stamp + round((sample.min_period + cycle) * SECOND))
-                    else:
-                        # readings of one moment stay together
-                        seconds = [updates[1].stamp for updates in waiting if len(updates) > 1]
-                        end = max(min([end, *seconds]), first + 1)
-                    # a late update does not set the row back in time
-                    latest = moment
-                    newest = max((self._latest_stamp, self._latest_nanoseconds), self._take(end))
-                    self._latest_stamp, self._latest_nanoseconds = newest
-                    rows.append(self._row(*newest))
-                if (
-                    sample.max_period is not None
-                    and self._latest_stamp
-                    and moment - latest >= sample.max_period
-                ):
-                    latest = moment
-                    rows.append(self._row(now(), 0))
-            yield from rows
+            wait(min(_LOOK, self._table.cycle / 4))
+            rows = self.native.due()
+            self._statistics.dropped += self.native.take_dropped()
+            for stamp, values in rows:
+                yield Row(moment_of(stamp), values)
 
-    def _row(self, stamp: int, nanoseconds: int) -> Row:
-        if self._table.nanoseconds is not None:
-            self._readings[self._table.nanoseconds] = nanoseconds
-        return Row(moment_of(stamp), tuple(self._readings))
 
-    def _take(self, end: int) -> tuple[int, int]:
-        """Applies the next update of each column before `end` to the row; returns their latest stamp, with
-        its nanoseconds.
-        """
-        latest = (0, 0)
-        for place, updates in enumerate(self._updates):
-            taken = 0
-            while updates and updates[0].stamp < end and (not taken or self._table.sample.min_period):
-                update = updates.popleft()
-                self._readings[place] = update.reading
-                latest = max(latest, (update.stamp, update.nanoseconds))
-                taken += 1
-            self._statistics.dropped += max(0, taken - 1)
-        return latest
+def clock_words(name: str, distance: int) -> str:
+    """The words of an event about a time stamp so many seconds ahead."""
+    return f"{name}: its time stamp is {distance} s ahead: its readings get the present time"
+
+
+def _policy(table: Table) -> tuple[Any, ...]:
+    """The sampling policy of a table as `_core.Cells` takes it."""
+    sample = table.sample
+    return (
+        sample.mode == "monitor",
+        round(table.cycle * SECOND),
+        None if sample.min_period is None else round(sample.min_period * SECOND),
+        sample.max_period,
+        round(sample.clock_drift * SECOND),
+        [
+            column.deadband and (column.deadband.distance, column.deadband.relative)
+            for column in table.columns
+        ],
+        table.nanoseconds,
+    )

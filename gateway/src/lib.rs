@@ -28,6 +28,7 @@ pub mod postgres;
 pub mod program;
 mod python;
 mod room;
+mod sampling;
 mod scheduler;
 mod session;
 mod session_numbers;

@@ -252,4 +252,6 @@ mod _core {
     use crate::encoding::{encode_events, encode_header, encode_lines};
     #[pymodule_export]
     use crate::mirror::PyMirror;
+    #[pymodule_export]
+    use crate::sampling::{PyCells, PyChannelAccess};
 }

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
-from ringlog.loader.sampling import Cells
+from ringlog.gateway import _core
+from ringlog.loader.sampling import Cells, clock_words
 from ringlog.loader.schedule import SECOND, now
 from ringlog.loader.sources import Note, Reading, Row, SourceError, Wait
 from ringlog.loader.sources.values import fit
@@ -30,6 +31,8 @@ from ringlog.schema.facility import Column, Table
 _FIELDS = (".SEVR", ".STAT", ".TIME", ".DIM1", ".DIM2")
 # Seconds without an answer after which a PV counts as disconnected.
 _SEARCH = 10.0
+# Seconds of one wait for events of the native code.
+_PATIENCE = 10.0
 _PACKAGES = {"ca": "aioca", "pva": "p4p"}
 
 
@@ -64,6 +67,11 @@ class _Signal:
         return any(column.is_text for _, column, field in self.columns if not field)
 
     @property
+    def is_native(self) -> bool:
+        """Whether every column is a number, which native code reads from Channel Access."""
+        return all(column.type.is_fixed and not field.startswith(".DIM") for _, column, field in self.columns)
+
+    @property
     def has_array(self) -> bool:
         """Whether a column needs an array, or its sizes."""
         return any(column.is_waveform or field.startswith(".DIM") for _, column, field in self.columns)
@@ -88,8 +96,7 @@ class _Signal:
             self._connected = True
             if (severity, status) != self._alarm:
                 self._alarm = severity, status
-                words = f"{self.name}: {_severity_name(severity)} {status_name}"
-                self._note("alarm", stamp, words, None, None)
+                self._note("alarm", stamp, self._alarm_words(severity, status_name), None, None)
             readings: list[tuple[int, Reading]] = []
             for place, column, field in self.columns:
                 text = column.is_text
@@ -122,6 +129,22 @@ class _Signal:
                 moment = now()
                 self._note("disconnected", moment, self.name, None, None)
                 self._cells.set([(place, None) for place, _, _ in self.columns], moment)
+
+    def note_native(self, kind: str, moment: int, first: Any, second: Any) -> None:
+        """An event of the native code."""
+        words = self.name
+        match kind:
+            case "alarm":
+                words = self._alarm_words(first, _status_name(second))
+            case "clock":
+                words = clock_words(self.name, first)
+            case "unfit":
+                column = next(column for place, column, _ in self.columns if place == first)
+                words = f"{self.name}: {_unfit_words(second, column)}"
+        self._note(kind, moment, words, None, None)
+
+    def _alarm_words(self, severity: int, status_name: str) -> str:
+        return f"{self.name}: {_severity_name(severity)} {status_name}"
 
     def _fit(self, value: Any, column: Column, stamp: int) -> Reading:
         try:
@@ -168,19 +191,19 @@ class Epics:
             name = column.signal.removesuffix(field)
             signal = signals.setdefault(name, _Signal(name, cells, note))
             signal.columns.append((place, column, field))
+        native = [signal for signal in signals.values() if self.protocol == "ca" and signal.is_native]
+        others = [signal for signal in signals.values() if signal not in native]
         subscribe = _subscribe_ca if self.protocol == "ca" else _subscribe_pva
         # kept while rows are taken
-        subscriptions = subscribe([*signals.values()])
-        timer = threading.Timer(_SEARCH, _miss, [[*signals.values()]])
+        subscriptions = [subscribe(others)] if others else []
+        missing: list[Callable[[], None]] = [signal.miss for signal in others]
+        if native:
+            missing.append(_subscribe_natively(native, cells).miss)
+        timer = threading.Timer(_SEARCH, lambda: [miss() for miss in missing])
         timer.daemon = True
         timer.start()
         yield from cells.rows(wait)
         del subscriptions
-
-
-def _miss(signals: Sequence[_Signal]) -> None:
-    for signal in signals:
-        signal.miss()
 
 
 def _size(value: Any, sizes: Sequence[int] | None, dimension: int) -> int | None:
@@ -202,6 +225,40 @@ def _severity_name(severity: int) -> str:
     return SEVERITIES[severity] if severity < len(SEVERITIES) else f"SEVERITY_{severity}"
 
 
+def _status_name(status: int) -> str:
+    return STATUSES[status] if status < len(STATUSES) else f"STATUS_{status}"
+
+
+def _unfit_words(value: Any, column: Column) -> str:
+    """The reason why a column cannot hold a value; () stands for an array."""
+    if value == ():
+        return "an array does not fit a column"
+    try:
+        fit(value, column)
+    except (TypeError, ValueError, OverflowError) as error:
+        return str(error)
+    raise AssertionError(f"{value} fits {column.type}")
+
+
+def _subscribe_natively(signals: Sequence[_Signal], cells: Cells) -> _core.ChannelAccess:
+    # its library starts threads: only a writer's own process may load it
+    from epicscorelibs.path import get_lib
+
+    variables = [
+        (signal.name, [(place, field or str(column.type)) for place, column, field in signal.columns])
+        for signal in signals
+    ]
+    access = _core.ChannelAccess(get_lib("ca"), variables, cells.native)
+
+    def note() -> None:
+        while True:
+            for number, moment, kind, first, second in access.events(_PATIENCE):
+                signals[number].note_native(kind, moment, first, second)
+
+    threading.Thread(target=note, name="channel access events", daemon=True).start()
+    return access
+
+
 def _subscribe_ca(signals: Sequence[_Signal]) -> object:
     # its libraries start threads: only a writer's own process may load them
     import aioca
@@ -211,8 +268,7 @@ def _subscribe_ca(signals: Sequence[_Signal]) -> object:
             if not value.ok:
                 signal.lose()
                 return
-            name = STATUSES[value.status] if value.status < len(STATUSES) else f"STATUS_{value.status}"
-            signal.read(value, value.severity, value.status, name, *value.raw_stamp)
+            signal.read(value, value.severity, value.status, _status_name(value.status), *value.raw_stamp)
 
         return hear
 

@@ -83,6 +83,17 @@ def ioc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ioc]:
         'record(calc, "TEST:TICK") { field(SCAN, ".1 second") field(INPA, "TEST:TICK.VAL")'
         ' field(CALC, "A+1") }\n'
         'record(stringin, "TEST:SHORT") { }\n'
+        'record(stringin, "UNFIT:TEXT") { field(VAL, "on") field(PINI, "YES") }\n'
+        'record(waveform, "UNFIT:TRACE") { field(FTVL, "DOUBLE") field(NELM, "5")'
+        ' field(INP, [1.5, -2.5]) field(PINI, "YES") }\n'
+        'record(calc, "UNFIT:SAW") { field(SCAN, ".1 second") field(INPA, "UNFIT:SAW.VAL")'
+        ' field(CALC, "A<3?A+1:0") }\n'
+        'record(mbbi, "UNFIT:MODE") { field(ONST, "ON") field(VAL, "1") field(PINI, "YES") }\n'
+        'record(calc, "UNFIT:TICK") { field(SCAN, ".1 second") field(INPA, "UNFIT:TICK.VAL")'
+        ' field(CALC, "A+1") }\n'
+        'record(longin, "UNFIT:LARGE") { field(VAL, "70000") field(PINI, "YES") }\n'
+        'record(ai, "UNFIT:BROKEN") { field(VAL, "2.5") field(PINI, "YES") }\n'
+        'record(ai, "UNFIT:HUGE") { field(VAL, "1e39") field(PINI, "YES") }\n'
         'record(lsi, "TEST:LONG") { field(SIZV, "200") }\n'
         'record(waveform, "TEST:CHARS") { field(FTVL, "CHAR") field(NELM, "200") }\n'
     )
@@ -140,6 +151,22 @@ column = [
   { name = "good", signal = "TEST:GOOD", type = "double" },
   { name = "ahead", signal = "TEST:AHEAD", type = "double" },
   { name = "stamp", signal = "TEST:AHEAD.TIME", type = "double" },
+]
+
+[[table]]
+name = "unfit"
+rows = 1000
+cycle = 0.1
+sample = "monitor"
+column = [
+  { name = "text", signal = "UNFIT:TEXT", type = "int" },
+  { name = "trace", signal = "UNFIT:TRACE", type = "real" },
+  { name = "saw", signal = "UNFIT:SAW", type = "bit" },
+  { name = "large", signal = "UNFIT:LARGE", type = "smallint" },
+  { name = "broken", signal = "UNFIT:BROKEN", type = "int" },
+  { name = "huge", signal = "UNFIT:HUGE", type = "real" },
+  { name = "mode", signal = "UNFIT:MODE", type = "smallint" },
+  { name = "tick", signal = "UNFIT:TICK", type = "double" },
 ]
 
 [[table]]
@@ -374,6 +401,41 @@ def test_arrays_are_waveforms(
         )
         loader.stop()
     assert traces[0] == ([1.5, -2.5, 1e300],)
+
+
+@pytest.mark.parametrize("protocol", ["ca", "pva"])
+def test_values_that_a_column_cannot_hold_are_missing_and_named(
+    protocol: str, listening: Listening, epics_server: RunningServer
+) -> None:
+    expected = {
+        "UNFIT:TEXT: text does not fit a int",
+        "UNFIT:TRACE: an array does not fit a column",
+        "UNFIT:LARGE: 70000 is out of the range of smallint",
+        "UNFIT:BROKEN: 2.5 is not a whole number, the column is int",
+        "UNFIT:HUGE: 1e+39 is out of the range of real",
+    }
+    events = "select words from ringlog.event where table_name = 'unfit' and kind = 'unfit'"
+    with psycopg.connect(epics_server.dsn, autocommit=True) as connection:
+        connection.execute("truncate log.unfit")
+        connection.execute("delete from ringlog.event")
+
+        def found() -> set[str]:
+            return {words for (words,) in connection.execute(events)}
+
+        loader = listening(protocol, "unfit")
+        query = "select count(distinct tick) > 20 and count(mode) > 20 from log.unfit"
+        wait_until(lambda: loader.is_running() and connection.execute(query).fetchone() == (True,))
+        loader.stop()
+        wait_until(lambda: found() >= expected, found)
+        # the saw is 0 and 1, then more, and again
+        others = {words for words in found() - expected if not words.startswith("UNFIT:SAW: ")}
+        assert others == set()
+        assert {words[:11] for words in found() - expected} == {"UNFIT:SAW: "}
+        counts = connection.execute(
+            "select count(text), count(trace), count(large), count(broken), count(huge), count(saw) > 0,"
+            " count(*) > count(saw), min(mode), max(mode) from log.unfit"
+        ).fetchone()
+        assert counts == (0, 0, 0, 0, 0, True, True, 1, 1)
 
 
 LONG = "a text that is longer than the forty characters of EPICS's strings"
