@@ -25,6 +25,7 @@ from ringlog.adoption.texts import QuestionMarks, Unreadable, reading
 from ringlog.adoption.threads import in_threads
 from ringlog.clients import Address
 from ringlog.schema import session
+from ringlog.schema.layout import LOG_TABLES
 
 _BATCH = 2000  # rows
 _EPOCH = datetime(1970, 1, 5)  # a Monday
@@ -264,7 +265,7 @@ def _store(new: psycopg.Connection[Any], ring: Ring, columns: Sequence[str], par
     else:
         statement = sql.SQL(
             'insert into {} ({columns}) select {columns} from arrived on conflict ("time", seq_no) do nothing'
-        ).format(sql.Identifier("log", name), columns=_names(columns))
+        ).format(sql.Identifier(LOG_TABLES, name), columns=_names(columns))
     return new.execute(statement).rowcount
 
 
@@ -272,7 +273,7 @@ def _read_back(
     new: psycopg.Connection[Any], ring: Ring, columns: Sequence[str], part: Part
 ) -> Iterator[tuple[Any, ...]]:
     """The rows that have arrived, as they are stored now."""
-    schema = "online" if part.begins is None else "log"
+    schema = "online" if part.begins is None else LOG_TABLES
     same = '"time" = stored."time" and arrived.seq_no = stored.seq_no'
     statement = sql.SQL(
         "select {} from {} as stored where exists (select from arrived where arrived.{})"

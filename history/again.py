@@ -9,7 +9,7 @@ from psycopg import sql
 from ringlog.history.blocks import EPOCH
 from ringlog.history.summaries import connected, summarise
 from ringlog.schema import closed, locks
-from ringlog.schema.layout import EARLIEST, OWNER
+from ringlog.schema.layout import EARLIEST, LOG_TABLES, OWNER
 from ringlog.schema.partitions import Week
 
 
@@ -64,6 +64,6 @@ def _first(connection: psycopg.Connection, table: str, start: datetime, end: dat
           )
         )
         """
-    ).format(log=sql.Identifier("log", table))
+    ).format(log=sql.Identifier(LOG_TABLES, table))
     found = connection.execute(query, {"table": table, "start": start, "end": end}).fetchone()
     return found[0] if found else None

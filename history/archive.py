@@ -38,12 +38,14 @@ from ringlog.history.manifest import (
     manifest,
     new_file,
     note,
+    refill_default,
     settings,
     verify,
     write_manifest,
 )
-from ringlog.schema import clock
+from ringlog.schema import archive_tables, clock, logs
 from ringlog.schema.change import run, tried
+from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.partitions import Partition, Week, alone, log_partitions
 from ringlog.schema.roles import become_owner
 from ringlog.schema.tiers import archive_file, damage, late_row, note_dropped
@@ -277,6 +279,8 @@ def _archive(this: _Round, table: str, partition: Partition) -> str:
             return f"{name} stays in PostgreSQL: {error}"
         finally:
             this.source.rollback()
+    if this.tried(partial(_view_archive, table=table)) is None:
+        return f"postponed {name}: its table is in use"
     try:
         late_rows = this.tried(
             partial(_put_away, table=table, partition=partition.name, written=written, before=before)
@@ -368,6 +372,15 @@ def _watch(connection: sa.Connection, partition: str) -> int:
     return 0
 
 
+def _view_archive(connection: sa.Connection, table: str) -> bool:
+    """Has the view of a log the archive before the first week leaves: a transaction that has locked the table
+    of the log must not wait for the view, whose readers wait for the table."""
+    become_owner(connection)
+    if archive_tables.is_there(connection, table) and not logs.has_archive(connection, table):
+        logs.view_archive(connection, table)
+    return True
+
+
 def _put_away(
     connection: sa.Connection,
     table: str,
@@ -380,7 +393,7 @@ def _put_away(
     """
     become_owner(connection)
     names = {
-        "log": sql.Identifier("log", table),
+        "log": sql.Identifier(LOG_TABLES, table),
         "partition": sql.Identifier("log", partition),
         "name": sql.Literal(partition),
         "table": sql.Literal(table),
@@ -406,11 +419,14 @@ def _put_away(
         ).format(**names),
     )
     run(connection, sql.SQL("drop table {partition}").format(**names))
-    stayed = run(connection, sql.SQL("insert into {log} select * from pg_temp.staying").format(**names))
+    stayed = connection.exec_driver_sql("select count(*) from pg_temp.staying").scalar_one()
+    if stayed:
+        kept = sql.SQL("select * from {} union all select * from pg_temp.staying")
+        refill_default(connection, table, kept.format(default_partition(table)))
     connection.execute(late_row.delete().where(late_row.c.partition == partition))
     for week in written:
         note(connection, week)
-    return stayed
+    return int(stayed)
 
 
 def _late_weeks(connection: sa.Connection) -> list[ColdWeek]:
@@ -479,16 +495,13 @@ def _take_late(
     """Takes rows from the log that are in a week's file now or refused, and enters them into the books."""
     become_owner(connection)
     _keep_readers_out(connection, week.table)
-    taken = sa.text(
-        sql.SQL(
-            "delete from {} as late using unnest(cast(:times as timestamptz[]), cast(:seq_nos as integer[]))"
-            ' as key ("time", seq_no) where late."time" = key."time" and late.seq_no = key.seq_no'
-        )
-        .format(default_partition(week.table))
-        .as_string()
-    )
     times, seq_nos = (keys[name].to_pylist() for name in late.KEY)
-    connection.execute(taken, {"times": times, "seq_nos": seq_nos})
+    kept = sql.SQL(
+        'select * from {} as late where ("time", seq_no) not in'
+        " (select * from unnest({}::timestamptz[], {}::integer[]))"
+    )
+    place = default_partition(week.table)
+    refill_default(connection, week.table, kept.format(place, sql.Literal(times), sql.Literal(seq_nos)))
     note(connection, week)
     words = [json.dumps(row, default=str) for row in conflicts.to_pylist()]
     times = conflicts["time"].to_pylist()
@@ -506,7 +519,7 @@ def _forget(connection: sa.Connection, week: ColdWeek) -> int:
 
 def _keep_readers_out(connection: sa.Connection, table: str) -> None:
     """Waits until no reader uses the previous manifest: see ringlog.history.reading."""
-    log_table = sql.Identifier("log", table)
+    log_table = sql.Identifier(LOG_TABLES, table)
     run(connection, sql.SQL("lock table only {} in access exclusive mode").format(log_table))
 
 

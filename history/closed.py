@@ -15,6 +15,7 @@ from ringlog.history.connection import Connection
 from ringlog.history.copying import POSTGRES_EPOCH
 from ringlog.history.packing import DAMAGES, unpacked
 from ringlog.schema.closed import storage
+from ringlog.schema.layout import LOG_TABLES
 
 log = logging.getLogger(__name__)
 
@@ -186,7 +187,7 @@ def _text(table: str) -> str:
     names = {
         "storage": storage(table),
         "table": sql.Literal(table),
-        "log": sql.Literal(sql.Identifier("log", table).as_string()),
+        "log": sql.Literal(sql.Identifier(LOG_TABLES, table).as_string()),
         "numbers": sql.Literal([*_NUMBERS]),
     }
     return sql.SQL(_QUERY).format(**names).as_string()

@@ -29,7 +29,7 @@ from ringlog.history.summaries import Turn, alone, connected
 from ringlog.schema import closed, locks
 from ringlog.schema.catalogue import WEEKS
 from ringlog.schema.column_type import ColumnType, Kind
-from ringlog.schema.layout import EARLIEST, OWNER
+from ringlog.schema.layout import EARLIEST, LOG_TABLES, OWNER
 from ringlog.schema.many import by_connection
 
 log = logging.getLogger(__name__)
@@ -208,7 +208,7 @@ def _difference(
         " where mark.table_name = %s and summarised.table_name = %s and mark.time < block.ends"
         " and mark.time > block.begins - levels[1] * interval '1 second')"
     ).format(closed.storage(table))
-    log = sql.Identifier("log", table)
+    log = sql.Identifier(LOG_TABLES, table)
     reads_rows = False
     try:
         with connection.transaction():
@@ -261,7 +261,7 @@ def _parts(connection: psycopg.Connection, table: str) -> list[_Part]:
         where inhparent = %s::regclass and bounds is not null
         order by 3
         """,
-        [sql.Identifier("log", table).as_string()],
+        [sql.Identifier(LOG_TABLES, table).as_string()],
     )
     return [_Part(*row) for row in rows]
 
@@ -302,7 +302,7 @@ def _closed(
     when there are too few rows before an open end, or the week is not in the log any more."""
     with connection.transaction():
         # it stays in the log until this ends
-        log = sql.Identifier("log", table)
+        log = sql.Identifier(LOG_TABLES, table)
         connection.execute(locks.beside(table))
         query = "select true from pg_inherits where inhparent = %s::regclass and inhrelid = %s"
         if connection.execute(query, [log.as_string(), part.relation]).fetchone() is None:

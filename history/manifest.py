@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from tempfile import TemporaryFile
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,11 +15,13 @@ from psycopg import sql
 
 from ringlog.history import files
 from ringlog.history.folder import Damaged, Folder, aside
-from ringlog.schema.change import announce
+from ringlog.schema.change import announce, driver
 from ringlog.schema.partitions import Week
 from ringlog.schema.tiers import archive_file, archived_tables, cold_week, leave_manifest
 
 MANIFEST = "manifest.json"
+
+_SPOOLED = 1 << 20  # bytes
 
 
 @dataclass(frozen=True)
@@ -176,3 +179,21 @@ def about(connection: sa.Connection, table: str) -> dict[str, str]:
 def default_partition(table: str) -> sql.Identifier:
     """The partition in which rows of a cold week arrive."""
     return sql.Identifier("log", f"{table}_default")
+
+
+def refill_default(connection: sa.Connection, table: str, rows: sql.Composable) -> None:
+    """Has the default partition of a log the rows of this query, and no others.
+
+    Snapshots taken before have them too, as they have the rows of a new file: TRUNCATE and COPY FREEZE are
+    for all snapshots, DELETE and INSERT are not.
+    """
+    place = default_partition(table)
+    with TemporaryFile() as kept, driver(connection).cursor() as cursor:
+        with cursor.copy(sql.SQL("copy ({}) to stdout (format binary)").format(rows)) as copy:
+            for data in copy:
+                kept.write(data)
+        cursor.execute(sql.SQL("truncate {}").format(place))
+        kept.seek(0)
+        with cursor.copy(sql.SQL("copy {} from stdin (format binary, freeze)").format(place)) as copy:
+            while data := kept.read(_SPOOLED):
+                copy.write(data)

@@ -20,6 +20,7 @@ from ringlog.history.files import read as read_file
 from ringlog.history.folder import Folder
 from ringlog.history.late import merged
 from ringlog.history.series import NotInBlocks, series
+from ringlog.schema.layout import LOG_TABLES
 
 MICROSECOND = timedelta(microseconds=1)
 
@@ -509,4 +510,4 @@ def _moment(bound: datetime | None, otherwise: str) -> sql.Composable:
 
 
 def _log(table: str) -> sql.Identifier:
-    return sql.Identifier("log", table)
+    return sql.Identifier(LOG_TABLES, table)

@@ -1,5 +1,6 @@
 """Recalls cold weeks into the log, as partitions, by COPY."""
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import datetime, timedelta
@@ -17,15 +18,27 @@ from ringlog.history.manifest import ColdWeek, default_partition, manifest, sett
 from ringlog.schema.catalogue import columns
 from ringlog.schema.change import change, run
 from ringlog.schema.column_type import ColumnType, Kind
+from ringlog.schema.layout import LOG_TABLES, OWNER
 from ringlog.schema.partitions import PARTITION_OPTIONS, Week, alone, keep_statistics_small
 from ringlog.schema.roles import become_owner
 from ringlog.schema.tiers import cold_week
+
+_PATIENCE = 60.0  # seconds
+_PAUSE = 0.5
+
+
+class InUse(RuntimeError):
+    """A transaction that began before the copy keeps a week from the log: it would see no row of it."""
+
+    def __init__(self, who: str) -> None:
+        super().__init__(f"a recalled week waits for transactions that began before, and {who} does not end")
 
 
 def recall(
     engine: sa.Engine, conninfo: str, table: str, start: datetime, end: datetime, keep: timedelta
 ) -> Iterator[str]:
-    """Brings cold weeks back into the log for so long. Raises Damaged at the first that it cannot."""
+    """Brings cold weeks back into the log for so long. Raises Damaged or InUse at the first that it
+    cannot."""
     with alone(engine), closing(connect(conninfo)) as target:
         with engine.begin() as connection:
             chosen = settings(connection)
@@ -42,6 +55,8 @@ def recall(
             name = Week(week.begins).partition(table)
             change(engine, partial(_make, week=week, name=name))
             _copy(target, name, files.read(folder, week.file, footer=week.footer))
+            change(engine, partial(_finish, table=table, name=name))
+            _show_to_all(engine, name)
             change(engine, partial(_bring_back, week=week, name=name, until=keep))
             yield f"recalled {week.file}: {week.rows} rows in log.{name}"
 
@@ -70,7 +85,7 @@ def _make(connection: sa.Connection, week: ColdWeek, name: str) -> None:
             " with ({})"
         ).format(
             sql.Identifier("log", name),
-            sql.Identifier("log", week.table),
+            sql.Identifier(LOG_TABLES, week.table),
             sql.Literal(week.begins),
             sql.Literal(week.ends),
             PARTITION_OPTIONS,
@@ -81,7 +96,7 @@ def _make(connection: sa.Connection, week: ColdWeek, name: str) -> None:
 
 def _numerics(connection: sa.Connection, table: str) -> dict[str, str]:
     """The columns of a log that are numeric, with their types."""
-    stored = columns(connection, sql.Identifier("log", table))
+    stored = columns(connection, sql.Identifier(LOG_TABLES, table))
     types = {column: ColumnType.of_postgresql(kind) for column, kind in stored.items()}
     return {column: kind.sql for column, kind in types.items() if kind and kind.kind is Kind.NUMERIC}
 
@@ -95,16 +110,46 @@ def _change_types(connection: sa.Connection, name: str, types: Mapping[str, str]
         run(connection, sql.SQL("alter table {} {}").format(sql.Identifier("log", name), changes))
 
 
+def _finish(connection: sa.Connection, table: str, name: str) -> None:
+    become_owner(connection)
+    _change_types(connection, name, _numerics(connection, table))
+
+
+def _show_to_all(engine: sa.Engine, name: str) -> None:
+    """Has all snapshots see the rows of a week's table, those of transactions that have begun before too: the
+    week leaves the archive for all of them. Raises InUse when such a transaction does not end."""
+    relation = sql.Identifier("log", name)
+    seen = sa.text("select relpages <= relallvisible from pg_class where oid = cast(:relation as regclass)")
+    end = time.monotonic() + _PATIENCE
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        # of the session, which ends here
+        connection.detach()
+        run(connection, sql.SQL("set role {}").format(sql.Identifier(OWNER)))
+        while True:
+            run(connection, sql.SQL("vacuum (freeze) {}").format(relation))
+            if connection.scalar(seen, {"relation": relation.as_string()}):
+                return
+            if time.monotonic() > end:
+                raise InUse(connection.scalar(sa.text(_OLDEST)) or "a transaction")
+            time.sleep(_PAUSE)
+
+
+_OLDEST = """
+select format('process %s, login %s, in a transaction since %s', pid, usename, xact_start)
+from pg_stat_activity where backend_xmin is not null and pid <> pg_backend_pid()
+order by age(backend_xmin) desc limit 1
+"""
+
+
 def _bring_back(connection: sa.Connection, week: ColdWeek, name: str, until: timedelta) -> None:
     become_owner(connection)
     names = {
-        "log": sql.Identifier("log", week.table),
+        "log": sql.Identifier(LOG_TABLES, week.table),
         "partition": sql.Identifier("log", name),
         "default": default_partition(week.table),
         "start": sql.Literal(week.begins),
         "end": sql.Literal(week.ends),
     }
-    _change_types(connection, name, _numerics(connection, week.table))
     count = connection.scalar(sa.select(sa.func.count()).select_from(sa.table(name, schema="log")))
     if count != week.rows:
         raise Damaged(f"log.{name} has {count} rows after the copy, not {week.rows}")

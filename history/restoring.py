@@ -13,7 +13,7 @@ from ringlog.history.manifest import default_partition
 from ringlog.schema import clock
 from ringlog.schema.change import change, run
 from ringlog.schema.dropping import Aside, weeks_aside
-from ringlog.schema.layout import SET_ASIDE
+from ringlog.schema.layout import LOG_TABLES, SET_ASIDE
 from ringlog.schema.partitions import Week, alone, keep_statistics_small, partitions_of_logs
 from ringlog.schema.roles import become_owner
 from ringlog.schema.tables import stored_columns
@@ -64,7 +64,7 @@ def _prepare(connection: sa.Connection, week: Aside) -> None:
     every row."""
     become_owner(connection)
     there = stored_columns(connection, SET_ASIDE, [week.relation])[week.relation]
-    wanted = stored_columns(connection, "log", [week.table])[week.table]
+    wanted = stored_columns(connection, LOG_TABLES, [week.table])[week.table]
     actions = [
         sql.SQL("drop constraint if exists week"),
         sql.SQL('add constraint week check ("time" >= {} and "time" < {})').format(
@@ -87,11 +87,11 @@ def _bring_back(connection: sa.Connection, week: Aside) -> int:
     # for readers too: see make_week
     run(
         connection,
-        sql.SQL("lock table only {} in access exclusive mode").format(sql.Identifier("log", week.table)),
+        sql.SQL("lock table only {} in access exclusive mode").format(sql.Identifier(LOG_TABLES, week.table)),
     )
-    columns = ["seq_no", "time", *stored_columns(connection, "log", [week.table])[week.table]]
+    columns = ["seq_no", "time", *stored_columns(connection, LOG_TABLES, [week.table])[week.table]]
     names = {
-        "log": sql.Identifier("log", week.table),
+        "log": sql.Identifier(LOG_TABLES, week.table),
         "aside": week.identifier,
         "columns": sql.SQL(", ").join(map(sql.Identifier, columns)),
         "of_came": sql.SQL(", ").join(sql.Identifier("came", column) for column in columns),

@@ -16,6 +16,7 @@ from ringlog.history.arrays import HEAD, Numbers, Unpack, in_memory, in_memory_a
 from ringlog.history.connection import Connection, ReadError, records, rows
 from ringlog.history.copying import POSTGRES_EPOCH
 from ringlog.schema.column_type import ColumnType, Kind
+from ringlog.schema.layout import LOG_TABLES
 
 TIME = pa.timestamp("us", tz="UTC")
 
@@ -278,7 +279,7 @@ def _unpacked(column: _Column, content: pa.Buffer, element: str) -> Numbers:
 
 
 def _log(table: str) -> sql.Identifier:
-    return sql.Identifier("log", table)
+    return sql.Identifier(LOG_TABLES, table)
 
 
 def _moment(moment: datetime) -> sql.Composable:

@@ -30,7 +30,7 @@ from ringlog.schema.believed import JUMP
 from ringlog.schema.catalogue import MAY_LOOK, WEEKS, has_pages
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import KEY_COLUMNS
-from ringlog.schema.layout import EARLIEST, OWNER
+from ringlog.schema.layout import EARLIEST, LOG_TABLES, OWNER
 from ringlog.schema.many import by_connection
 
 log = logging.getLogger(__name__)
@@ -237,7 +237,7 @@ def _note_damage(connection: psycopg.Connection, table: str, error: psycopg.Erro
         where child.oid = ringlog.damaged_place(%s)::regclass and inhparent = %s::regclass
           and bounds is not null
         """,
-        [words, sql.Identifier("log", table).as_string()],
+        [words, sql.Identifier(LOG_TABLES, table).as_string()],
     ).fetchone()
     return Bounds(*found) if found else None
 
@@ -259,7 +259,7 @@ def _due(connection: psycopg.Connection, now: datetime, enough: int, may_look: b
             -- none yet: the log has, or had, rows, or weeks of it are in the archive
             or until is null and exists (
               select from pg_inherits
-              where inhparent = to_regclass(format('log.%%I', summarised.table_name))
+              where inhparent = to_regclass(format('weeks.%%I', summarised.table_name))
                 and """
         + has_pages("inhrelid", may_look)
         + """
@@ -276,7 +276,7 @@ def _due(connection: psycopg.Connection, now: datetime, enough: int, may_look: b
 
 def summarised_columns(connection: psycopg.Connection, table: str) -> dict[str, ColumnType]:
     """The columns of a log that are summarised: numbers, and waveforms of numbers."""
-    stored = catalogue.columns(connection, sql.Identifier("log", table))
+    stored = catalogue.columns(connection, sql.Identifier(LOG_TABLES, table))
     types = {column: ColumnType.of_postgresql(kind) for column, kind in stored.items()}
     return {
         column: kind
@@ -446,7 +446,7 @@ def _oldest(connection: psycopg.Connection, table: _Table, since: datetime, end:
             ) or start
     query = sql.SQL(
         'select "time" from {} where "time" >= {} and "time" < {} order by "time" limit 1'
-    ).format(sql.Identifier("log", table.name), sql.Literal(since), sql.Literal(end))
+    ).format(sql.Identifier(LOG_TABLES, table.name), sql.Literal(since), sql.Literal(end))
     found = connection.execute(query).fetchone()
     return found[0] if found else None
 
@@ -625,7 +625,7 @@ def _of_the_log(
     """Rows and spans of the log, of runs of spans: each from one number on and before another."""
     level = table.levels[0]
     bounds = [[blocks.EPOCH + timedelta(seconds=run[end] * level) for run in runs] for end in (0, 1)]
-    log = sql.Identifier("log", table.name)
+    log = sql.Identifier(LOG_TABLES, table.name)
     within = sql.SQL('select logged.* from {} as logged where logged."time" >= {} and logged."time" < {}')
     if len(runs) == 1:
         # constants: the other weeks are left out when the query is planned

@@ -8,6 +8,7 @@ from psycopg import sql
 
 from ringlog.history import closing
 from ringlog.history.summaries import summarised_columns
+from ringlog.schema.layout import LOG_TABLES
 
 _DAY = 86_400
 
@@ -21,7 +22,7 @@ def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Ite
         yield from whole(connection, f"summary.{table}", _levels(connection, table, levels))
         length = max((level for level in levels if level <= _DAY), default=levels[0])
         names = {
-            "log": sql.Identifier("log", table),
+            "log": sql.Identifier(LOG_TABLES, table),
             "storage": sql.Identifier("summary", table),
             "table": sql.Literal(table),
             "level": sql.Literal(length),

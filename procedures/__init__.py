@@ -45,6 +45,7 @@ OVER_ALL_TABLES = (
     "demand_here",
     "node_of_tables",
     "demand_online",
+    "reads_archive",
     "demand_log",
     "partial_logs",
     "demand_number",
@@ -74,6 +75,10 @@ OVER_ALL_TABLES = (
     "record_moved_row",
     "refuse_moved",
     "refuse_archive",
+    "insert_into_log",
+    "view_archive",
+    "list_archived",
+    "manifest_changed",
     "registry_changed",
     "losses",
     "table_callers",
@@ -172,7 +177,7 @@ def table_procedures(
     """
     waveforms = waveforms or {}
     in_ring = [column for column in columns if ring_schema == "online" or column not in waveforms]
-    ring, log = sql.Identifier("online", table), sql.Identifier("log", table)
+    ring, log = sql.Identifier("online", table), sql.Identifier("weeks", table)
     staged = sql.Identifier("pg_temp", table)
     every_column = ["seq_no", "time", *columns]
     quoted = [*map(_quoted, columns)]
@@ -180,6 +185,7 @@ def table_procedures(
     of_the_table: dict[str, sql.Composable | str] = {
         "ring": ring,
         "log": log,
+        "every_row": sql.Identifier("log", table),
         "ring_name": sql.Literal(ring.as_string()),
         "rows": sql.Literal(rows),
         "cycle": sql.Literal(cycle),
@@ -299,7 +305,7 @@ def online_view(table: str, columns: Sequence[str], waveforms: Collection[str], 
         .format(
             ring=sql.Identifier("online", table),
             stored=sql.Identifier(ring_schema, table),
-            log=sql.Identifier("log", table),
+            log=sql.Identifier("weeks", table),
             view_columns=_list(
                 sql.Identifier("logged" if column in waveforms else "ring", column) for column in columns
             ),

@@ -19,7 +19,7 @@ begin
   end if;
   perform ringlog.demand_writer(table_name);
   -- waits until calls under an older claim are committed; later calls see the new claim
-  execute format('lock table only log.%I in share row exclusive mode', table_name);
+  execute format('lock table only weeks.%I in share row exclusive mode', table_name);
   select held.spool, held.name, held.since into holder
   from ringlog.writer as held
   where held.table_name = table_name and held.released is null;

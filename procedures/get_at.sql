@@ -8,6 +8,7 @@ as $$
 declare
   since timestamptz;
   newest {ring};
+  archived {ring};
 begin
   -- usually a row is near, which spares a plan over all weeks of the log
   foreach since in array array[at - interval '14 days', '-infinity'] loop
@@ -34,9 +35,17 @@ begin
     exit when found;
   end loop;
   -- a later row may be in the archive
-  perform ringlog.demand_online(
-    {table}, coalesce(newest."time", '-infinity'), at + interval '1 microsecond'
-  );
+  since := coalesce(newest."time", '-infinity');
+  if ringlog.reads_archive({table}, since, at + interval '1 microsecond') then
+    select {log_columns} into archived
+    from {every_row} as logged
+    where logged."time" <= at and logged."time" >= since
+    order by logged."time" desc, logged.seq_no desc
+    limit 1;
+    if newest."time" is null or (archived."time", archived.seq_no) > (newest."time", newest.seq_no) then
+      newest := archived;
+    end if;
+  end if;
   if newest."time" is not null then
     return next newest;
   end if;
@@ -45,7 +54,7 @@ $$;
 
 comment on function {procedure}(timestamptz) is
 $$The row that was valid at a time: of ring and log the newest one that is not later. No row when all rows are later.
-Error: it may be in the archive (RL003).$$;
+Error: it may be in the archive, and PostgreSQL cannot read that (RL003).$$;
 
 revoke all on function {procedure}(timestamptz) from public;
 grant execute on function {procedure}(timestamptz) to daq_reader;

@@ -9,19 +9,19 @@ stable
 parallel safe
 as $$
   select logged.*
-  from {log} as logged
+  from {every_row} as logged
   where logged."time" >= coalesce({this}.from_time, '-infinity')
     and logged."time" < coalesce({this}.to_time, 'infinity')
-    and ringlog.demand_online(
+    and ringlog.reads_archive(
       {table}, coalesce({this}.from_time, '-infinity'), coalesce({this}.to_time, 'infinity')
-    )
+    ) is not null
   order by logged."time", logged.seq_no
   limit {this}.max_rows
 $$;
 
 comment on function {procedure}(timestamptz, timestamptz, integer) is
 $$The rows of the log from from_time on and before to_time, oldest first, and no more than max_rows of them.
-A bound left out or null is none. Error: weeks of that time are in the archive (RL003).$$;
+A bound left out or null is none. Error: weeks of that time are in the archive, and PostgreSQL cannot read it (RL003).$$;
 
 revoke all on function {procedure}(timestamptz, timestamptz, integer) from public;
 grant execute on function {procedure}(timestamptz, timestamptz, integer) to daq_reader;

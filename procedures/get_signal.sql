@@ -51,7 +51,7 @@ begin
     perform ringlog.demand_number(
       'get_signal', name, place.type, 'get_waveforms', format('get_%s_range', place.table_name)
     );
-    perform ringlog.demand_online(place.table_name, place.begins, place.ends);
+    perform ringlog.reads_archive(place.table_name, place.begins, place.ends);
     return query execute format(
       'select logged."time", logged.%I%s::double precision '
       'from log.%I as logged where logged."time" >= $1 and logged."time" < $2 '
@@ -72,7 +72,7 @@ them; a bound that is omitted or null does not limit. It reads all columns that 
 ringlog.signal). With `every` it returns the first number of each interval of so many seconds, at the interval's begin:
 counted from 1970 for whole seconds, otherwise from from_time, which is then required. A null value is a row without a
 reading; a bit is 0 or 1; a bigint beyond 2^53 is rounded. Errors: a signal that never existed (42704), a varchar signal
-or a waveform (42804), every without from_time (22023), weeks of that time in the archive (RL003).$$;
+or a waveform (42804), every without from_time (22023), weeks of that time in an archive that PostgreSQL cannot read, or with `every` in any (RL003).$$;
 
 revoke all on function ringlog.get_signal(text, timestamptz, timestamptz, integer, double precision) from public;
 grant execute on function ringlog.get_signal(text, timestamptz, timestamptz, integer, double precision) to daq_reader, daq_table_reader;

@@ -60,7 +60,7 @@ begin
         and week.begins <= book.hour and book.hour < week.ends
     ) then
       execute format(
-        'select count(*) from log.%I as logged where logged."time" >= $1 and logged."time" < $1 + interval ''1 hour''',
+        'select count(*) from weeks.%I as logged where logged."time" >= $1 and logged."time" < $1 + interval ''1 hour''',
         book.table_name
       ) into in_log using book.hour;
     end if;

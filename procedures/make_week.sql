@@ -34,7 +34,7 @@ begin
     cross join lateral regexp_match(
       pg_get_expr(child.relpartbound, 0), 'FROM \(''(.+)''\) TO \(''(.+)''\)'
     ) as bounds
-    where inhparent = format('log.%I', table_name)::regclass
+    where inhparent = format('weeks.%I', table_name)::regclass
       and bounds[1]::timestamptz < finish and start < bounds[2]::timestamptz
   ) or exists (
     select from ringlog.cold_week as cold
@@ -48,7 +48,7 @@ begin
   -- with this check the attachment does not read every row; for the options see PARTITION_OPTIONS of
   -- ringlog.schema.partitions
   execute format(
-    'create table log.%I (like log.%I including all, constraint week check ("time" >= %L and "time" < %L))'
+    'create table log.%I (like weeks.%I including all, constraint week check ("time" >= %L and "time" < %L))'
     ' with (toast.autovacuum_vacuum_insert_threshold = -1)',
     partition, table_name, start, finish
   );
@@ -65,7 +65,7 @@ begin
   end;
   -- Lock out readers and writers. A reader that has looked up the partitions and waits for the default one would miss
   -- the moved rows. A writer that waits to insert a row of this week into the default partition would be refused.
-  execute format('lock table only log.%I in access exclusive mode', table_name);
+  execute format('lock table only weeks.%I in access exclusive mode', table_name);
   execute format('lock table log.%I in access exclusive mode', fallback);
   execute format(
     'insert into log.%1$I select * from log.%2$I as late where "time" >= %3$L and "time" < %4$L and not exists'
@@ -78,7 +78,7 @@ begin
     perform ringlog.mark_summaries(table_name, format('log.%I', partition)::regclass, start, finish);
   end if;
   execute format(
-    'alter table log.%I attach partition log.%I for values from (%L) to (%L)', table_name, partition, start, finish
+    'alter table weeks.%I attach partition log.%I for values from (%L) to (%L)', table_name, partition, start, finish
   );
   execute format('alter table log.%I drop constraint week', partition);
   -- see keep_statistics_small of ringlog.schema.partitions

@@ -38,7 +38,7 @@ begin
     end if;
     node := null;
     if schema in (
-      'online', 'log', 'recent', 'archive', 'ten_seconds', 'minute', 'ten_minutes', 'hour', 'day'
+      'online', 'log', 'weeks', 'recent', 'archive', 'ten_seconds', 'minute', 'ten_minutes', 'hour', 'day'
     ) then
       select known.node into node
       from ringlog.signal_elsewhere as known

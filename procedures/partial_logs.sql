@@ -8,11 +8,12 @@ as $$
   select format('"log"."%s"', replace(logged.table_name, '"', '""')), 'time', 'ringlog.demand_log',
     exists (select from ringlog.cold_week as week where week.table_name = logged.table_name and week.rows > 0)
   from ringlog.logged_table as logged
-  where exists (select from ringlog.history) or exists (select from ringlog.cold_week)
+  where (exists (select from ringlog.history) or exists (select from ringlog.cold_week))
+    and to_regclass(format('archive_files.%I', logged.table_name)) is null
 $$;
 
 comment on function ringlog.partial_logs() is
-$$The logs whose weeks may leave PostgreSQL, and whether some have. The gateway has selects on them call `demand` with the
+$$The logs whose weeks may leave PostgreSQL where that cannot read the archive, and whether some have. The gateway has selects on them call `demand` with the
 table and the bounds of `time_column` that the select names.$$;
 
 revoke all on function ringlog.partial_logs() from public;

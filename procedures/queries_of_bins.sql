@@ -70,7 +70,7 @@ declare
     'select bin, min(at) as at, array[%s] as n, array[%s] as min, array[%s] as max, array[%s] as mean, '
     '  array[%s] as first, array[%s] as last, array[%s] as nans, array[%s] as nulls, array[%s] as squares '
     'from ('
-    '  select %s as bin, logged."time" as at, %s from log.%I as logged %s '
+    '  select %s as bin, logged."time" as at, %s from weeks.%I as logged %s '
     '  where logged."time" >= %L and logged."time" < %L '
     -- the arrays of first and last keep this order
     '  order by bin, logged."time", logged.seq_no'
@@ -335,7 +335,7 @@ begin
         'select attname || scalar from pg_attribute cross join unnest(array['''', ''.length'']) as scalar '
         'cross join lateral (select min(begins) as begun from summary.%I where level = $1 and column_name = attname || scalar) '
         'where attrelid = %L::regclass and attnum > 0 and not attisdropped and begun is not null order by begun limit 1',
-        place.table_name, format('log.%I', place.table_name)
+        place.table_name, format('weeks.%I', place.table_name)
       ) into eldest using shortest;
     end if;
     if eldest is not null then

@@ -44,7 +44,7 @@ begin
         when place.week is null then
           -- times as constants: only their weeks are opened
           format(
-            'select (select max("time") from online.%I), (select count(*) / 60.0 from log.%I'
+            'select (select max("time") from online.%I), (select count(*) / 60.0 from weeks.%I'
             ' where "time" > %L and "time" <= %L)',
             place.table_name, place.table_name, since, until
           )
@@ -65,7 +65,7 @@ begin
         join pg_inherits on inhrelid = weeks.oid
       )
       on weeks.relname = logged_table.table_name || to_char(monday at time zone 'UTC', '_IYYY"w"IW')
-        and inhparent = to_regclass(format('log.%I', logged_table.table_name))
+        and inhparent = to_regclass(format('weeks.%I', logged_table.table_name))
         and pg_get_expr(weeks.relpartbound, 0) = format('FOR VALUES FROM (%L) TO (%L)', monday, next_monday)
         and until < next_monday
         and has_table_privilege(weeks.oid, 'select')

@@ -61,12 +61,12 @@ begin
         'select taken."time", taken.value from ('
         '  (select ring."time", ring.seq_no, ring.%1$s as value from online.%2$I as ring'
         '   where ring."time" >= $1 and ring."time" <= $2 and ring.%3$I is not null'
-        '   order by ring."time" desc, ring.seq_no desc limit $4)'
+        '   order by ring."time" desc, ring.seq_no desc limit 1)'
         '  union all'
-        '  (select logged."time", logged.seq_no, logged.%1$s from log.%2$I as logged'
+        '  (select logged."time", logged.seq_no, logged.%1$s from %4$s.%2$I as logged'
         '   where logged."time" >= $1 and logged."time" <= $2 and logged.%3$I is not null'
-        '   order by logged."time" desc, logged.seq_no desc limit $4)'
-        ') as taken order by taken."time" desc, taken.seq_no desc limit $4'
+        '   order by logged."time" desc, logged.seq_no desc limit 1)'
+        ') as taken order by taken."time" desc, taken.seq_no desc limit 1'
       when every_nth > 1 then
         'select numbered."time", numbered.value from ('
         '  select logged."time", logged.seq_no, logged.%1$s as value,'
@@ -83,7 +83,7 @@ begin
     lower := greatest(begins, case when not place.is_first then place.valid_from end);
     upper := least(ends, place.valid_to);
     if not newest_first then
-      perform ringlog.demand_online(place.table_name, lower, upper);
+      perform ringlog.reads_archive(place.table_name, lower, upper);
       return query execute format(query, points, place.table_name, place.column_name)
         using lower, upper, every_nth, rows_left;
       get diagnostics rows_got = row_count;
@@ -95,29 +95,28 @@ begin
     foreach since in array
       array[case when isfinite(ends) then ends else now() end - interval '14 days', begins]
     loop
-      rows_got := 0;
-      for "time", value in
-        execute format(query, points, place.table_name, place.column_name)
-        using greatest(since, lower), upper, every_nth, rows_left
-      loop
-        rows_got := rows_got + 1;
-        lower := "time";
-        return next;
-      end loop;
-      exit when rows_got > 0 or since = begins;
+      execute format(query, points, place.table_name, place.column_name, 'weeks')
+      into "time", value using greatest(since, lower), upper;
+      exit when "time" is not null or since = begins;
     end loop;
-    rows_left := rows_left - rows_got;
+    lower := coalesce("time", lower);
     -- a later one may be in the archive
-    perform ringlog.demand_online(place.table_name, lower, upper + interval '1 microsecond');
-    exit when rows_left = 0;
+    if ringlog.reads_archive(place.table_name, lower, upper + interval '1 microsecond') then
+      execute format(query, points, place.table_name, place.column_name, 'log')
+      into "time", value using lower, upper;
+    end if;
+    if "time" is not null then
+      return next;
+      exit;
+    end if;
   end loop;
 end
 $$;
 
 comment on function ringlog.waveforms_of(text, timestamptz, timestamptz, boolean, integer, integer) is
 $$The common part of get_waveform and get_waveforms: the waveforms of a signal in the log from `begins` (inclusive) to
-`ends` (exclusive), or newest first up to `ends` (inclusive). It reads all columns that have stored the signal. Error:
-some of them may be in the archive (RL003).$$;
+`ends` (exclusive), or (newest_first) the newest one up to `ends` (inclusive). It reads all columns that have stored the signal. Error:
+some of them may be in the archive, and PostgreSQL cannot read that (RL003).$$;
 
 revoke all on function ringlog.waveforms_of(text, timestamptz, timestamptz, boolean, integer, integer) from public;
 grant execute on function ringlog.waveforms_of(text, timestamptz, timestamptz, boolean, integer, integer)

@@ -23,6 +23,7 @@ from ringlog.retrieval.texts import moment, query
 from ringlog.schema.alarms import SEVERITIES, STATUSES, number_of
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import nanoseconds_of
+from ringlog.schema.layout import LOG_TABLES
 
 MICROSECOND = timedelta(microseconds=1)
 INVALID = SEVERITIES.index("INVALID")
@@ -228,7 +229,7 @@ def count(servers: Servers, signal: Signal, start: datetime, end: datetime, boun
             if since < until and n <= bound:
                 text = query(
                     "count",
-                    log=sql.Identifier("log", place.table),
+                    log=sql.Identifier(LOG_TABLES, place.table),
                     start=moment(since),
                     end=moment(until),
                     bound=sql.Literal(bound + 1 - n),

@@ -35,7 +35,7 @@ from ringlog.retrieval.samples import (
 )
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal
-from ringlog.schema.layout import BLOCK, EARLIEST, SUMMARIES
+from ringlog.schema.layout import BLOCK, EARLIEST, LOG_TABLES, SUMMARIES
 
 _RUNS = 16
 """Maximum number of intervals whose rows are read separately: with more, all rows are read."""
@@ -184,7 +184,7 @@ def _whole_bins(
         _STATE,
         table.encode(),
         sql.Identifier(SUMMARIES, table).as_string().encode(),
-        sql.Identifier("log", table).as_string().encode(),
+        sql.Identifier(LOG_TABLES, table).as_string().encode(),
         *(text_of(number * width * SECOND) for number in (begin, until)),
     )
     if not state.ntuples:
@@ -392,7 +392,7 @@ def _ends_of(table: str, columns: tuple[str, ...], length: int) -> str:
             table=sql.Literal(table),
             arrays=sql.SQL(", ").join(each),
             columns=sql.SQL(", ").join(values),
-            log=sql.Identifier("log", table),
+            log=sql.Identifier(LOG_TABLES, table),
             length=sql.Literal(f"{length} seconds"),
         )
         .as_string()

@@ -13,6 +13,7 @@ from ringlog.retrieval.samples import MICROSECOND, columns_of, microseconds, wit
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import describe
 from ringlog.schema.closed import storage
+from ringlog.schema.layout import LOG_TABLES
 
 # The blocks with all rows of the time, and those before it up to one that has some: the newest row before the
 # time may be part of an answer. A block that is made again is a new row of its table.
@@ -82,5 +83,5 @@ def _version() -> str:
 
 @cache
 def _text(table: str) -> str:
-    log = sql.Literal(sql.Identifier("log", table).as_string())
+    log = sql.Literal(sql.Identifier(LOG_TABLES, table).as_string())
     return sql.SQL(_BLOCKS).format(storage=storage(table), table=sql.Literal(table), log=log).as_string()

@@ -1,36 +1,36 @@
 """Schema `archive`: a view of each log's archived weeks, for SQL.
 
 A view has the rows of a foreign table of postgres_fdw, for which the archive server reads the files
-(`ringlog.history.archive_server`). It sends along which files those are: the list comes from the manifest as
-the query's snapshot has it, as a value that a column of the foreign table is compared with, and that is part
-of what postgres_fdw sends.
+(`ringlog.history.archive_server`). Which files those are is its option table_name, so that it is part of what
+postgres_fdw sends, and of the catalogue: a week leaves its log in the transaction that adds its file
+(`ringlog.list_archived`). The foreign table is the only partition of another table, which `log.<table>` reads
+(`ringlog.schema.logs`): PostgreSQL leaves it out where a query needs none of its time.
 
 Each column is called `name:type` in what is sent. Those whose types PostgreSQL and DuckDB compare, sort
 or calculate with differently have domains in the foreign table: postgres_fdw evaluates expressions of
 other than PostgreSQL's own types in PostgreSQL.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from hashlib import sha256
 
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.schema import catalogue
+from ringlog.schema import catalogue, logs
 from ringlog.schema.change import run
 from ringlog.schema.column_type import ColumnType, Kind
-from ringlog.schema.layout import ARCHIVE, ARCHIVE_FILES, OWNER, READER
+from ringlog.schema.facility import KEY_COLUMNS
+from ringlog.schema.layout import ARCHIVE, ARCHIVE_FILES, LOG_TABLES, OWNER, READER
 from ringlog.schema.roles import become_owner
 
 SERVER = "archive server (see ringlog status)"
 """The foreign server's name, which is part of PostgreSQL's error when it cannot be reached."""
 USER = "ringlog"
+_NEW = "new {}"
+"""name of a table in schema ARCHIVE_FILES until it takes the place of the old one"""
 
 _EXTENSION = "postgres_fdw"
-_OTHER = "ringlog other files"
-"""The foreign tables' column that the list of files is compared with: `<>`, of which PostgreSQL believes
-that it keeps nearly all rows."""
-
 _FETCHED = 200_000
 """values that are fetched at once, about"""
 
@@ -60,13 +60,14 @@ def prepare(connection: sa.Connection) -> list[str]:
 
 
 def create_missing(connection: sa.Connection, tables: Collection[str]) -> list[str]:
-    """Makes the views that these tables lack, or whose columns are not their logs'; of which tables."""
+    """Makes the foreign tables and the views that these tables lack, or whose columns are not their logs'; of
+    which tables."""
     usable = _make_server(connection)
     made = []
     names = {"schema": ARCHIVE, "names": [*tables]}
     there: dict[str, str] = dict(connection.execute(sa.text(_THERE), names).all())
     for table in sorted(tables):
-        columns = catalogue.columns(connection, sql.Identifier("log", table))
+        columns = catalogue.columns(connection, sql.Identifier(LOG_TABLES, table))
         statements = [*(_of_files(table, columns) if usable else _of_nothing(table, columns))]
         digest = sha256("".join(statement.as_string() for statement in statements).encode()).hexdigest()[:16]
         comment = f"the archived weeks of log.{table}, which the archive server reads (made as {digest})"
@@ -74,8 +75,18 @@ def create_missing(connection: sa.Connection, tables: Collection[str]) -> list[s
             continue
         if table in there and not _continues(connection, table, columns):
             run(connection, sql.SQL("drop view {}").format(sql.Identifier(ARCHIVE, table)))
-        for statement in (*statements, *_described(table, comment)):
+        if usable:
+            for statement in statements:
+                run(connection, statement)
+            if logs.has_archive(connection, table):
+                logs.view_archive(connection, table, _NEW.format(table))
+            _replace(connection, table)
+        else:
+            for statement in statements:
+                run(connection, statement)
+        for statement in _described(table, comment):
             run(connection, statement)
+        run(connection, sql.SQL("select ringlog.list_archived({})").format(sql.Literal(table)))
         made.append(table)
     return made
 
@@ -100,66 +111,81 @@ def _described(table: str, comment: str) -> Iterator[sql.Composable]:
 
 
 def _of_files(table: str, columns: dict[str, str]) -> Iterator[sql.Composable]:
-    """The foreign table and its view. A foreign table that is there makes way when the view has the new
-    one."""
-    old, new = (sql.Identifier(ARCHIVE_FILES, name) for name in (table, f"new {table}"))
+    """The foreign tables of the log and of the view, the table that the first is a partition of, and the
+    view."""
     named = {
-        "new": new,
-        "old": old,
-        "name": sql.Identifier(table),
+        "weeks": sql.Identifier(ARCHIVE_FILES, _NEW.format(table)),
+        "files": sql.Identifier(ARCHIVE_FILES, _NEW.format(f"{table} files")),
         "view": sql.Identifier(ARCHIVE, table),
         "server": sql.Identifier(SERVER),
-        "columns": sql.SQL(", ").join(_foreign(columns)),
+        "alone": sql.Identifier(ARCHIVE_FILES, _NEW.format(f"{table} alone")),
+        "columns": sql.SQL(", ").join(_foreign(columns, _domain)),
+        "in_log": sql.SQL(", ").join(_foreign(columns, _domain_in_log)),
+        "hidden": sql.SQL(", ").join(_typed(columns)),
         "options": sql.SQL(", ").join(
             sql.SQL("{} {}").format(sql.SQL(option), sql.Literal(value))
             for option, value in {
                 "schema_name": ARCHIVE,
-                "table_name": table,
+                "table_name": "{}",
                 "updatable": "false",
                 "fetch_size": str(_fetched(columns)),
             }.items()
         ),
         "shown": sql.SQL(", ").join(_shown(columns)),
-        "other": sql.Identifier(_OTHER),
-        "table": sql.Literal(table),
     }
     for statement in (
-        "drop foreign table if exists {new}",
-        "create foreign table {new} ({columns}) server {server} options ({options})",
-        "create or replace view {view} as select {shown} from {new} where {other} <> " + _FILES,
-        "drop foreign table if exists {old}",
-        "alter foreign table {new} rename to {name}",
+        'create table {weeks} ({hidden}) partition by range ("time")',
+        "create foreign table {files} ({in_log}) server {server} options ({options})",
+        "create foreign table {alone} ({columns}) server {server} options ({options})",
+        "create or replace view {view} as select {shown} from {alone}",
     ):
         yield sql.SQL(statement).format(**named)
 
 
-_FILES = """(
-  select coalesce((
-    select json_build_object('folder', archive, 'files', (
-      select json_agg(json_build_array(file, begins, ends, rows, footer) order by begins)
-      from ringlog.cold_week where table_name = {table} and recalled_until is null and rows > 0
-    ))::text
-    from ringlog.history
-  ), '{{}}')
-)"""
-"""What the archive server is to read, as JSON."""
+def _replace(connection: sa.Connection, table: str) -> None:
+    """Gives the new tables the names of the old ones, which no view reads any more."""
+    names = [f"{table}{end}" for end in ("", " files", " alone")]
+    _drop(connection, names)
+    for name in names:
+        new = _NEW.format(name)
+        rename = sql.SQL("alter table {} rename to {}")
+        run(connection, rename.format(sql.Identifier(ARCHIVE_FILES, new), sql.Identifier(name)))
 
 
-def _foreign(columns: dict[str, str]) -> Iterator[sql.Composed]:
+def _drop(connection: sa.Connection, names: Collection[str]) -> None:
+    """Drops those of these tables that are there; a partition before its table."""
+    found = catalogue.relations(connection, [ARCHIVE_FILES], names)
+    for place, kind in sorted(found.items(), reverse=True):
+        run(
+            connection,
+            sql.SQL("drop {} {}").format(
+                sql.SQL("foreign table" if kind == "f" else "table"), sql.Identifier(*place)
+            ),
+        )
+
+
+def _typed(columns: dict[str, str]) -> Iterator[sql.Composed]:
     for name, kind in columns.items():
-        domain = _domain(kind)
+        domain = None if name in KEY_COLUMNS else _domain_in_log(kind)
+        yield sql.SQL("{} {}").format(
+            sql.Identifier(name), sql.SQL(kind) if domain is None else sql.Identifier(ARCHIVE_FILES, domain)
+        )
+
+
+def _foreign(columns: dict[str, str], domain_of: Callable[[str], str | None]) -> Iterator[sql.Composed]:
+    for name, kind in columns.items():
+        domain = None if name in KEY_COLUMNS else domain_of(kind)
         yield sql.SQL("{} {} options (column_name {})").format(
             sql.Identifier(name),
             sql.SQL(kind) if domain is None else sql.Identifier(ARCHIVE_FILES, domain),
             sql.Literal(f"{name}:{kind}"),
         )
-    yield sql.SQL("{} text options (column_name 'other:')").format(sql.Identifier(_OTHER))
 
 
 def _shown(columns: dict[str, str]) -> Iterator[sql.Composable]:
     for name, kind in columns.items():
         column = sql.Identifier(name)
-        if _domain(kind) is None:
+        if name in KEY_COLUMNS or _domain(kind) is None:
             yield column
         else:
             yield sql.SQL("{0}::{1} as {0}").format(column, sql.SQL(kind))
@@ -173,12 +199,13 @@ def _fetched(columns: dict[str, str]) -> int:
     return max(100, min(1000, _FETCHED // len(types)))
 
 
-_DOMAINS = {"text": "text", "numeric": "numeric"} | {
-    f"{kind.sql.lower()} array": f"{kind.sql.lower()}[]"
-    for kind in map(
-        ColumnType, (Kind.REAL, Kind.DOUBLE, Kind.INT, Kind.SMALLINT, Kind.BIGINT, Kind.BIT, Kind.TEXT)
-    )
-}
+_KINDS = (Kind.REAL, Kind.DOUBLE, Kind.INT, Kind.SMALLINT, Kind.BIGINT, Kind.BIT, Kind.TEXT)
+_TYPES = {kind: ColumnType(kind).sql.lower() for kind in _KINDS}
+_DOMAINS = (
+    {"numeric": "numeric", "datetime": "timestamp with time zone"}
+    | {name: name for name in _TYPES.values()}
+    | {f"{name} array": f"{name}[]" for name in _TYPES.values()}
+)
 
 
 def _domain(kind: str) -> str | None:
@@ -191,6 +218,17 @@ def _domain(kind: str) -> str | None:
     if column.is_text:
         return "text"
     return "numeric" if column.kind is Kind.NUMERIC else None
+
+
+def _domain_in_log(kind: str) -> str | None:
+    """The domain in the foreign table of the log, of which only time and place are asked: whatever PostgreSQL
+    calculates with other columns, it finds the same rows."""
+    column = ColumnType.of_postgresql(kind)
+    if column is None or column.is_array or column.is_text:
+        return _domain(kind)
+    if column.kind is Kind.NUMERIC:
+        return "numeric"
+    return _TYPES.get(column.kind, "datetime")
 
 
 def _of_nothing(table: str, columns: dict[str, str]) -> Iterator[sql.Composable]:
@@ -212,13 +250,11 @@ def _make_server(connection: sa.Connection) -> bool:
     )
     if not connection.scalar(usable, {"name": _EXTENSION}):
         return False
+    _make_domains(connection)
     if connection.scalar(
         sa.text("select exists (select from pg_foreign_server where srvname = :name)"), {"name": SERVER}
     ):
         return True
-    for name, kind in _DOMAINS.items():
-        domain = sql.Identifier(ARCHIVE_FILES, name)
-        run(connection, sql.SQL("create domain {} as {}").format(domain, sql.SQL(kind)))
     version = connection.dialect.server_version_info
     options = {
         "dbname": "archive",
@@ -248,6 +284,15 @@ def _make_server(connection: sa.Connection) -> bool:
     return True
 
 
+def _make_domains(connection: sa.Connection) -> None:
+    there = sa.text("select typname from pg_type where typnamespace = to_regnamespace(:schema)")
+    known = {*connection.scalars(there, {"schema": ARCHIVE_FILES})}
+    for name, kind in _DOMAINS.items():
+        if name not in known:
+            domain = sql.Identifier(ARCHIVE_FILES, name)
+            run(connection, sql.SQL("create domain {} as {}").format(domain, sql.SQL(kind)))
+
+
 def _options(options: dict[str, str]) -> sql.Composed:
     return sql.SQL(", ").join(
         sql.SQL("{} {}").format(sql.SQL(name), sql.Literal(value)) for name, value in options.items()
@@ -265,6 +310,11 @@ def is_needed(connection: sa.Connection) -> bool:
             {"name": SERVER},
         )
     )
+
+
+def is_there(connection: sa.Connection, table: str) -> bool:
+    """Whether PostgreSQL can read the archived weeks of a log."""
+    return bool(catalogue.relations(connection, [ARCHIVE_FILES], [table]))
 
 
 def announced(connection: sa.Connection) -> tuple[str, int]:
@@ -290,10 +340,14 @@ def announce_server(connection: sa.Connection, host: str, port: int, password: s
 
 
 def drop_others(connection: sa.Connection, tables: Iterable[str]) -> None:
-    """Drops the views of tables that are known no longer, as after a rename."""
+    """Drops the foreign tables, and the views, of tables that are known no longer."""
     query = sa.text(
-        "select relname from pg_class where relnamespace = to_regnamespace(:schema) and relkind = 'f'"
-        " and relname <> all(:names)"
+        "select relname from pg_class where relnamespace = to_regnamespace(:schema)"
+        " and relkind in ('p', 'f') and relname <> all(:names)"
     )
-    for name in connection.scalars(query, {"schema": ARCHIVE_FILES, "names": [*tables]}).all():
-        run(connection, sql.SQL("drop foreign table {} cascade").format(sql.Identifier(ARCHIVE_FILES, name)))
+    known = [f"{table}{end}" for table in tables for end in ("", " files", " alone")]
+    gone = connection.scalars(query, {"schema": ARCHIVE_FILES, "names": known}).all()
+    for name in gone:
+        view = sql.Identifier(ARCHIVE, name)
+        run(connection, sql.SQL("drop view if exists {}").format(view))
+    _drop(connection, gone)

@@ -16,7 +16,7 @@ from psycopg import sql
 
 from ringlog.procedures import OF_A_TABLE
 from ringlog.schema import catalogue, session
-from ringlog.schema.layout import OWNER, SUMMARIES
+from ringlog.schema.layout import LOG_TABLES, OWNER, SUMMARIES
 
 Connection: TypeAlias = psycopg.Connection[Any]
 
@@ -63,7 +63,7 @@ class Carrier:
 
     @property
     def log(self) -> sql.Identifier:
-        return sql.Identifier("log", self.table)
+        return sql.Identifier(LOG_TABLES, self.table)
 
     @property
     def summary(self) -> sql.Identifier:

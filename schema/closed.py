@@ -18,7 +18,7 @@ import psycopg
 from psycopg import sql
 
 from ringlog.schema import catalogue
-from ringlog.schema.layout import CLOSED, READER, TABLE_READER
+from ringlog.schema.layout import CLOSED, LOG_TABLES, READER, TABLE_READER
 
 _CREATE = """
 create table {storage} (
@@ -66,7 +66,7 @@ def create_missing(connection: psycopg.Connection, table: str) -> None:
     """Makes the storage of a log's closed rows, as ringlog_owner."""
     if is_there(connection, table):
         return
-    log = sql.Literal(sql.Identifier("log", table).as_string())
+    log = sql.Literal(sql.Identifier(LOG_TABLES, table).as_string())
     readers = sql.SQL(", ").join(map(sql.Identifier, (READER, TABLE_READER)))
     names = {"storage": storage(table), "log": log, "readers": readers}
     connection.execute(sql.SQL(_CREATE).format(**names))

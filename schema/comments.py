@@ -13,6 +13,8 @@ from ringlog.schema.layout import (
     ARCHIVE,
     ARCHIVE_FILES,
     CLOSED,
+    LOG,
+    LOG_TABLES,
     RECENT,
     SCHEMA_OF_LEVEL,
     SCHEMAS,
@@ -23,7 +25,8 @@ from ringlog.schema.layout import (
 _SPANS = {level: name.replace("_", " ") for level, name in SCHEMA_OF_LEVEL.items()}
 _OF_SCHEMAS = {
     "online": "the rings: the latest rows of each table, by seq_no",
-    "log": "the logs: every row of each table that its log keeps, partitioned by week",
+    LOG: "the logs: every row of each table that its log keeps, here and in the archive",
+    LOG_TABLES: "the tables of the logs, whose partitions by week are in schema log",
     "ring": "what is stored of rings whose waveforms are in the log; read the views of schema online",
     "ringlog": "ringlog's own tables and procedures: registry, put, get, losses, maintenance",
     "parameter": "parameter tables as they are now",
@@ -45,7 +48,8 @@ _OF_SCHEMAS = {
 # of relations by schema; %s is the description of the facility file, or the name
 _OF_RELATIONS = {
     "online": "%s: the ring of its latest rows",
-    "log": "%s: the log, without the rows of archived weeks, which ringlog.cold_week lists",
+    LOG: "%s: the log, with the rows of archived weeks",
+    LOG_TABLES: "%s: the log without the rows of archived weeks, which ringlog.cold_week lists",
     "ring": "%s: the ring without its waveforms, which online has from the log",
     SUMMARIES: "%s: summaries of the log, in blocks; read the views of minute, hour, day",
     **{name: f"%s: summaries of the log by {_SPANS[level]}" for level, name in SCHEMA_OF_LEVEL.items()},
@@ -198,7 +202,7 @@ def bring_up_to_date(connection: sa.Connection) -> None:
     schemas = [schema for schema in SCHEMAS if schema not in (SET_ASIDE, CLOSED)]
     values = {
         "schemas": schemas,
-        "rows": ["online", "log", "ring", RECENT, ARCHIVE, ARCHIVE_FILES],
+        "rows": ["online", LOG, LOG_TABLES, "ring", RECENT, ARCHIVE, ARCHIVE_FILES],
         "summaries": [SUMMARIES, *SCHEMA_OF_LEVEL.values()],
     }
     words = {

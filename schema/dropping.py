@@ -12,7 +12,7 @@ from ringlog.schema.believed import Clock
 from ringlog.schema.catalogue import WEEKS
 from ringlog.schema.change import run
 from ringlog.schema.facility import Facility
-from ringlog.schema.layout import SET_ASIDE
+from ringlog.schema.layout import LOG_TABLES, SET_ASIDE
 from ringlog.schema.obstacles import Obstacle, as_owner
 from ringlog.schema.roles import become_owner
 from ringlog.schema.tiers import housekeeping, note_dropped, set_aside
@@ -63,7 +63,10 @@ def set_week_aside(
     relation = next(
         name for number in range(1, len(taken) + 2) if (name := _numbered(partition, number)) not in taken
     )
-    run(connection, sql.SQL("alter table {} detach partition {}").format(sql.Identifier("log", table), place))
+    run(
+        connection,
+        sql.SQL("alter table {} detach partition {}").format(sql.Identifier(LOG_TABLES, table), place),
+    )
     if relation != partition:
         run(connection, sql.SQL("alter table {} rename to {}").format(place, sql.Identifier(relation)))
         place = sql.Identifier("log", relation)
@@ -125,7 +128,7 @@ from (
   select
     (bounds[1])::timestamptz, (bounds[2])::timestamptz, child.oid::regclass::text, child.reltuples::bigint
   from {WEEKS}
-  where inhparent = to_regclass(format('log.%I', cast(:table as text))) and bounds is not null
+  where inhparent = to_regclass(format('weeks.%I', cast(:table as text))) and bounds is not null
   union all
   select cold.begins, cold.ends, null, cold.rows from ringlog.cold_week as cold
   where cold.table_name = :table and cold.recalled_until is null

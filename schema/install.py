@@ -26,6 +26,7 @@ from ringlog.schema import (
     elsewhere,
     ledger,
     locks,
+    logs,
     made,
     moves,
     obstacles,
@@ -47,6 +48,7 @@ from ringlog.schema.change import announce, change, driver, run
 from ringlog.schema.column_type import Kind
 from ringlog.schema.database import missing_settings
 from ringlog.schema.facility import Facility, Table
+from ringlog.schema.layout import LOG, LOG_TABLES
 from ringlog.schema.made import Before
 from ringlog.schema.obstacles import InstallRefused, Obstacle
 from ringlog.schema.partitions import (
@@ -164,6 +166,7 @@ class _Ringlogs:
         self.created += [f"schema {schema}" for schema in roles.create_missing_schemas(self.connection)]
         self._make_array_bytes()
         self._prepare_archive()
+        self.changed += logs.move(self.connection)
         roles.become_owner(self.connection)
         _refuse_if(versions.obstacles(self.connection))
         new = not registry.exists(self.connection)
@@ -250,13 +253,14 @@ class _Installation(_Ringlogs):
             known = registry.ring_sizes(self.connection)
         names = {*known, *(table.name for table in self.facility.tables)}
         online = tables.stored_columns(self.connection, "online", names)
-        logs = tables.stored_columns(self.connection, "log", names)
+        in_logs = tables.stored_columns(self.connection, LOG_TABLES, names)
+        views = tables.stored_columns(self.connection, LOG, names.difference(known))
         own = tables.stored_columns(self.connection, tables.RINGS, names)
         parameters = parameter_tables.known_parameters(self.connection)
         _refuse_if(
             chain(
                 obstacles.between(
-                    *(self.facility, known, online, logs, own),
+                    *(self.facility, known, online, views | in_logs, own),
                     renaming.former_names(self.connection),
                     tiers.archived_tables(self.connection),
                 ),
@@ -270,15 +274,16 @@ class _Installation(_Ringlogs):
         there = [table for table in self.facility.tables if table.name in known]
         short = self._short_rings(there)
         for table in there:
-            self._grow(table, online[table.name], logs[table.name], own.get(table.name), table.name in short)
+            self._grow(
+                table, online[table.name], in_logs[table.name], own.get(table.name), table.name in short
+            )
         now = [*there, *new]
         self.changed += registry.record_tables(self.connection, now)
         self.changed += registry.record_signals(self.connection, self.facility, now)
         self.changed += summaries.create_missing(self.connection, now)
         self._note_history()
         self._note_keeping()
-        self._view_recent(now)
-        self.changed += renaming.view_former_names(self.connection)
+        self._view_logs(now)
         self.changed += rights.record_groups(driver(self.connection), dict(self.facility.groups))
         self._drop_writing()
         created, changed = parameter_tables.install_tables(
@@ -296,6 +301,9 @@ class _Installation(_Ringlogs):
         )
         archive_tables.drop_others(self.connection, {*known, *(table.name for table in new)})
         self._view_archive(now)
+        self._view_recent(now)
+        self.changed += renaming.view_former_names(self.connection)
+        logs.watch_manifest(self.connection)
         parameter_tables.watch_changes(self.connection)
         report = self.finish(self.parts)
         comments.bring_up_to_date(self.connection)
@@ -310,9 +318,9 @@ class _Installation(_Ringlogs):
         self.changed += registry.record_tables(self.connection, new)
         self.changed += registry.begin_signals(self.connection, new)
         self.changed += summaries.create_missing(self.connection, new)
-        self._view_recent(new)
         self.renew_procedures(self.table_procedures(new, {}))
         self._view_archive(new)
+        self._view_recent(new)
         rights.grant_missing(driver(self.connection))
         comments.bring_up_to_date(self.connection)
         announce(self.connection)
@@ -355,12 +363,13 @@ class _Installation(_Ringlogs):
             self.changed.append(f"weeks past retention are set aside: for {before} → for {wanted}")
 
     def _create_tables(self, new: Collection[Table]) -> None:
-        tables.facility_tables(new).create_all(self.connection, checkfirst=False)
+        tables.facility_tables(new, LOG_TABLES).create_all(self.connection, checkfirst=False)
         for table in new:
             self._store_waveforms(table, [column.name for column in table.columns])
             make_first_partitions(self.connection, table.name)
             if table.ring_refers_to_log:
                 self._view_ring(table, [column.name for column in table.columns])
+            logs.create_view(self.connection, table.name)
             roles.grant_table(self.connection, table.name)
             self._fill_ring(table)
             self.created.append(f"table {table.name}")
@@ -370,26 +379,31 @@ class _Installation(_Ringlogs):
         waveforms = {column.name for column in table.columns if column.is_waveform}
         run(self.connection, online_view(table.name, [*columns], waveforms, tables.ring_schema(table)))
 
+    def _view_logs(self, of: Sequence[Table]) -> None:
+        self._mention("log", logs.create_missing(self.connection, [table.name for table in of]))
+
     def _view_recent(self, of: Sequence[Table]) -> None:
-        """Makes the views of the latest weeks. That of a new or grown table needs no mention."""
+        self._mention("recent", view_recent(self.connection, [table.name for table in of]))
+
+    def _mention(self, schema: str, made: Iterable[str]) -> None:
+        """Reports new views of tables, but for tables that are new or have grown."""
         grown = {
             thing.split()[1].split(".")[0]
             for thing in self.created
             if thing.startswith(("table ", "column "))
         }
-        for table in view_recent(self.connection, [table.name for table in of]):
-            if table not in grown:
-                self.changed.append(f"view recent.{table}")
+        self.changed += [f"view {schema}.{table}" for table in made if table not in grown]
 
     def _view_archive(self, of: Sequence[Table]) -> None:
         """Makes the views of the archived weeks, where the facility has an archive."""
         if self.facility.history:
-            made = archive_tables.create_missing(self.connection, [table.name for table in of])
+            names = [table.name for table in of]
+            made = archive_tables.create_missing(self.connection, names)
             self.created += [f"view archive.{table}" for table in made]
 
     def _store_waveforms(self, table: Table, names: Collection[str]) -> None:
         """Stores waveforms beside their rows, and uncompressed unless the file has compress = true."""
-        for schema in ("log",) if table.ring_refers_to_log else ("online", "log"):
+        for schema in (LOG_TABLES,) if table.ring_refers_to_log else ("online", LOG_TABLES):
             for column in table.columns:
                 if column.is_waveform and column.name in names:
                     run(
@@ -405,7 +419,7 @@ class _Installation(_Ringlogs):
         """Adds the facility file's new columns and rows. `own`: the columns of a ring without waveforms;
         `is_short`: the ring lacks rows."""
         added: dict[str, None] = {}
-        stored_by = {"online": ring, "log": log} if own is None else {tables.RINGS: own, "log": log}
+        stored_by = {"online": ring, LOG_TABLES: log} if own is None else {tables.RINGS: own, LOG_TABLES: log}
         for schema, stored in stored_by.items():
             of_the_schema = tables.ring_columns(table) if schema == tables.RINGS else table.columns
             missing = {column.name: column.type for column in of_the_schema if column.name not in stored}
@@ -418,7 +432,7 @@ class _Installation(_Ringlogs):
                     self.connection,
                     sql.SQL("alter table {} {}").format(sql.Identifier(schema, table.name), actions),
                 )
-                if schema == "log":
+                if schema == LOG_TABLES:
                     keep_statistics_small(self.connection, table.name)
                     renew_options(self.connection, table.name)
                 added |= dict.fromkeys(missing)

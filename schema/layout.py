@@ -13,6 +13,11 @@ TABLE_READER = "daq_table_reader"
 PARAMETER_WRITER = "parameter_writer"
 GATEWAY = "ringlog_gateway"
 
+LOG = "log"
+"""schema of the logs as people read them: views of their weeks here and in the archive"""
+LOG_TABLES = "weeks"
+"""schema of the logs' tables, whose partitions are in schema log"""
+
 RECENT = "recent"
 """schema of the views of the latest weeks"""
 
@@ -34,7 +39,8 @@ SCHEMA_OF_LEVEL = {10: "ten_seconds", 60: "minute", 600: "ten_minutes", 3600: "h
 
 SCHEMAS = (
     "online",
-    "log",
+    LOG,
+    LOG_TABLES,
     "ring",
     "ringlog",
     "parameter",

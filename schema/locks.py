@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from psycopg import sql
 
+from ringlog.schema.layout import LOG_TABLES
+
 
 @dataclass(frozen=True)
 class Lock:
@@ -36,5 +38,5 @@ def beside(table: str) -> sql.Composed:
     Work that reads logs for long begins each transaction so: a change waits for its end here, where no writer
     waits behind it.
     """
-    names = (sql.Identifier("ringlog", CHANGES.name), sql.Identifier("log", table))
+    names = (sql.Identifier("ringlog", CHANGES.name), sql.Identifier(LOG_TABLES, table))
     return sql.SQL("lock table {} in share mode; lock table only {} in access share mode").format(*names)

@@ -16,6 +16,8 @@ from ringlog.schema.layout import (
     ARCHIVE,
     ARCHIVE_FILES,
     CLOSED,
+    LOG,
+    LOG_TABLES,
     READER,
     RECENT,
     SCHEMA_OF_LEVEL,
@@ -76,7 +78,7 @@ _REFUSING = "ringlog_refuse_moved"
 
 def begin_recording(connection: sa.Connection, table: str) -> None:
     """From now on the key of every row that enters the log is recorded in moved_row."""
-    log = sql.Identifier("log", table)
+    log = sql.Identifier(LOG_TABLES, table)
     if not _has_trigger(connection, log, _RECORDING):
         run(
             connection,
@@ -88,14 +90,14 @@ def begin_recording(connection: sa.Connection, table: str) -> None:
 
 
 def end_recording(connection: sa.Connection, table: str) -> None:
-    log = sql.Identifier("log", table)
+    log = sql.Identifier(LOG_TABLES, table)
     run(connection, sql.SQL("drop trigger if exists {} on {}").format(sql.Identifier(_RECORDING), log))
     connection.execute(moved_row.delete().where(moved_row.c.table_name == table))
 
 
 def closing(table: str, ring: sql.Identifier) -> sql.Composed:
     """The statements that close the old copy: sessions that used it before are refused."""
-    log = sql.Identifier("log", table)
+    log = sql.Identifier(LOG_TABLES, table)
     statements = [
         sql.SQL(
             "create or replace trigger {} before insert or update or delete on {}"
@@ -104,8 +106,12 @@ def closing(table: str, ring: sql.Identifier) -> sql.Composed:
         for relation in (ring, log)
     ]
     statements.append(
-        sql.SQL("revoke select on {}, {} from {}, {}").format(
-            sql.Identifier("online", table), log, sql.Identifier(READER), sql.Identifier(WRITER)
+        sql.SQL("revoke select on {}, {}, {} from {}, {}").format(
+            sql.Identifier("online", table),
+            sql.Identifier(LOG, table),
+            log,
+            sql.Identifier(READER),
+            sql.Identifier(WRITER),
         )
     )
     return sql.SQL("; ").join(statements)
@@ -123,14 +129,16 @@ def drop_copy(connection: sa.Connection, table: str) -> None:
     names = [table, *renaming.former_names(connection).get(table, ())]
     procedures = [pattern.format(name) for name in names for pattern in OF_A_TABLE.values()]
     made.drop(connection, procedures)
-    for schema in (RECENT, ARCHIVE, *SCHEMA_OF_LEVEL.values()):
-        run(connection, sql.SQL("drop view if exists {}").format(sql.Identifier(schema, table)))
-    run(connection, sql.SQL("drop foreign table if exists {}").format(sql.Identifier(ARCHIVE_FILES, table)))
     for former in names[1:]:
-        for schema in ("online", "log"):
+        for schema in ("online", LOG):
             run(connection, sql.SQL("drop view if exists {}").format(sql.Identifier(schema, former)))
+    for schema in (RECENT, ARCHIVE, *SCHEMA_OF_LEVEL.values(), LOG):
+        run(connection, sql.SQL("drop view if exists {}").format(sql.Identifier(schema, table)))
+    for kind, end in (("foreign table", " files"), ("foreign table", " alone"), ("table", "")):
+        place = sql.Identifier(ARCHIVE_FILES, f"{table}{end}")
+        run(connection, sql.SQL(f"drop {kind} if exists {{}}").format(place))
     kinds = {"v": "view", "r": "table", "p": "table", "S": "sequence"}
-    schemas = ("online", "ring", "log", CLOSED, SUMMARIES)
+    schemas = ("online", "ring", LOG_TABLES, CLOSED, SUMMARIES)
     # the view of a ring comes before the ring
     there = catalogue.relations(connection, schemas, [table, f"{table}_until"])
     for (schema, name), kind in there.items():

@@ -103,7 +103,11 @@ def _columns_of(
         return
     new = [name for name in wanted if name not in log]
     for column in {**ring, **log}:
-        stored = {schema: part[column] for schema, part in (("online", ring), ("log", log)) if column in part}
+        stored = {
+            schema: part[column]
+            for schema, part in (("online", ring), (layout.LOG_TABLES, log))
+            if column in part
+        }
         where = f"table {table.name}, column {column}"
         name = sql.Identifier(column)
         changed = column not in wanted or any(kind != wanted[column] for kind in stored.values())
@@ -225,12 +229,17 @@ def _gone(name: str, why: str, is_view: bool, formers: Sequence[str], instead: s
             *(
                 sql.SQL("drop {} if exists {}").format(sql.SQL(kind), sql.Identifier(schema, name))
                 for kind, schema in (
-                    [("view", "online"), ("table", "ring"), ("table", "log")]
+                    [("view", "online"), ("table", "ring"), ("table", layout.LOG_TABLES)]
                     if is_view
-                    else [("table", "online"), ("table", "log")]
+                    else [("table", "online"), ("table", layout.LOG_TABLES)]
                 )
             ),
-            sql.SQL("drop foreign table if exists {}").format(sql.Identifier(layout.ARCHIVE_FILES, name)),
+            *(
+                sql.SQL("drop {} if exists {}").format(
+                    sql.SQL(kind), sql.Identifier(layout.ARCHIVE_FILES, f"{name}{end}")
+                )
+                for kind, end in (("foreign table", " files"), ("foreign table", " alone"), ("table", ""))
+            ),
             sql.SQL("drop table if exists {}").format(sql.Identifier(layout.CLOSED, name)),
             sql.SQL("drop table if exists {} cascade").format(sql.Identifier("summary", name)),
             sql.SQL("drop sequence if exists {}").format(sql.Identifier("summary", f"{name}_until")),
@@ -255,7 +264,8 @@ def _drop_views(table: str, formers: Sequence[str]) -> Iterator[sql.Composable]:
     views = [
         (layout.RECENT, table),
         (layout.ARCHIVE, table),
-        *((schema, former) for former in formers for schema in ("online", "log")),
+        *((schema, former) for former in formers for schema in ("online", layout.LOG)),
+        (layout.LOG, table),
     ]
     for view in views:
         yield sql.SQL("drop view if exists {}").format(sql.Identifier(*view))

@@ -27,7 +27,7 @@ from ringlog.schema.change import is_lock_conflict, run, tried
 from ringlog.schema.clock import judge, sure
 from ringlog.schema.dropping import drop_for_good, set_week_aside, weeks_aside
 from ringlog.schema.facility import KEY_COLUMNS
-from ringlog.schema.layout import EARLIEST
+from ringlog.schema.layout import EARLIEST, LOG_TABLES
 from ringlog.schema.many import by_connection
 from ringlog.schema.roles import become_owner
 
@@ -241,7 +241,7 @@ def _with_fresh_connections(engine: sa.Engine, tables: Sequence[T]) -> Iterator[
 
 def make_first_partitions(connection: sa.Connection, table: str) -> None:
     """Gives a log that has just been created its default partition, this week and the weeks ahead."""
-    log = sql.Identifier("log", table)
+    log = sql.Identifier(LOG_TABLES, table)
     run(
         connection,
         sql.SQL("create table {} partition of {} default with ({})").format(
@@ -259,7 +259,7 @@ def make_partition(connection: sa.Connection, table: str, partition: "Partition"
         connection,
         sql.SQL("create table {} partition of {} for values from ({}) to ({}) with ({})").format(
             sql.Identifier("log", partition.name),
-            sql.Identifier("log", table),
+            sql.Identifier(LOG_TABLES, table),
             sql.Literal(partition.start),
             sql.Literal(partition.end),
             PARTITION_OPTIONS,
@@ -286,10 +286,10 @@ def keep_statistics_small(connection: sa.Connection, table: str, partition: str 
     """
     actions = [
         sql.SQL("alter column {} set statistics 0").format(sql.Identifier(column))
-        for column in columns(connection, sql.Identifier("log", table))
+        for column in columns(connection, sql.Identifier(LOG_TABLES, table))
         if column not in KEY_COLUMNS
     ]
-    relation = sql.Identifier("log", partition or table)
+    relation = sql.Identifier("log", partition) if partition else sql.Identifier(LOG_TABLES, table)
     if actions:
         run(connection, sql.SQL("alter table {} {}").format(relation, sql.SQL(", ").join(actions)))
 
@@ -363,7 +363,7 @@ def partitions_of_logs(
         order by 3
         """
     )
-    logs = [sql.Identifier("log", table).as_string() for table in tables]
+    logs = [sql.Identifier(LOG_TABLES, table).as_string() for table in tables]
     found: dict[str, list[Partition]] = {table: [] for table in tables}
     for table, name, start, end in connection.execute(statement, {"logs": logs}):
         found[table].append(Partition(name, start.astimezone(UTC), end.astimezone(UTC)))

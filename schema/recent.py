@@ -60,7 +60,7 @@ cross join lateral (
   from pg_attribute
   where attrelid in (log.oid, view.oid) and attnum > 0 and not attisdropped
 ) as columns
-where log.relnamespace = 'log'::regnamespace and log.relkind = 'p' and log.relname = any(:names)
+where log.relnamespace = 'log'::regnamespace and log.relkind in ('p', 'v') and log.relname = any(:names)
   and of_log is distinct from of_view
 order by log.relname
 """

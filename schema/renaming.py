@@ -15,7 +15,17 @@ from ringlog.procedures import OF_A_TABLE
 from ringlog.schema import catalogue
 from ringlog.schema.change import run
 from ringlog.schema.facility import Facility, Table
-from ringlog.schema.layout import CLOSED, READER, RECENT, SCHEMA_OF_LEVEL, SUMMARIES
+from ringlog.schema.layout import (
+    ARCHIVE,
+    ARCHIVE_FILES,
+    CLOSED,
+    LOG,
+    LOG_TABLES,
+    READER,
+    RECENT,
+    SCHEMA_OF_LEVEL,
+    SUMMARIES,
+)
 from ringlog.schema.obstacles import Obstacle, as_owner
 from ringlog.schema.registry import FOREVER, signal
 from ringlog.schema.tables import Columns, stored_columns
@@ -32,7 +42,10 @@ former_table = sa.Table(
     comment="names that tables had before",
 )
 
-_STORED = ("online", "log", "ring", RECENT, CLOSED, SUMMARIES, *SCHEMA_OF_LEVEL.values())
+_STORED = (
+    *("online", LOG, LOG_TABLES, "ring", RECENT, ARCHIVE, ARCHIVE_FILES, CLOSED, SUMMARIES),
+    *SCHEMA_OF_LEVEL.values(),
+)
 
 
 def obstacles(connection: sa.Connection, facility: Facility, known: Mapping[str, int]) -> Iterator[Obstacle]:
@@ -140,18 +153,21 @@ def _rename_table(connection: sa.Connection, old: str, new: str) -> None:
             " union all"
             " select 'log', part.relname, 'r' from pg_inherits join pg_class as part on part.oid = inhrelid"
             " join pg_class as log on log.oid = inhparent"
-            " where log.relname = :old and log.relnamespace = 'log'::regnamespace"
+            " where log.relname = :old and log.relnamespace = 'weeks'::regnamespace"
+            " union all"
+            " select nspname, relname, 'f' from pg_class join pg_namespace on pg_namespace.oid = relnamespace"
+            " where nspname = 'archive_files' and relname in (:old || ' files', :old || ' alone')"
             " union all"
             " select nspname, own.relname, 'i' from pg_index join pg_class as own on own.oid = indexrelid"
             " join pg_class as its on its.oid = indrelid"
             " join pg_namespace on pg_namespace.oid = its.relnamespace"
             " where nspname = any(:schemas) and own.relname ^@ (:old || '_') and (its.relname = :old"
             " or its.oid in (select inhrelid from pg_inherits join pg_class as log on log.oid = inhparent"
-            " where log.relname = :old and log.relnamespace = 'log'::regnamespace))"
+            " where log.relname = :old and log.relnamespace = 'weeks'::regnamespace))"
         ),
         values,
     ).all()
-    kinds = {"r": "table", "p": "table", "v": "view", "S": "sequence", "i": "index"}
+    kinds = {"r": "table", "p": "table", "v": "view", "S": "sequence", "i": "index", "f": "foreign table"}
     for schema, name, kind in relations:
         do(
             f"alter {kinds[kind]} {{}} rename to {{}}",
@@ -186,7 +202,7 @@ def _rename_table(connection: sa.Connection, old: str, new: str) -> None:
 
 def _rename_column(connection: sa.Connection, table: str, old: str, new: str) -> None:
     values = {"table": table, "old": old, "new": new}
-    for schema in ("online", "log", "ring", RECENT):
+    for schema in ("online", LOG_TABLES, LOG, "ring", RECENT):
         if old in stored_columns(connection, schema, [table]).get(table, {}):
             run(
                 connection,

@@ -15,6 +15,8 @@ from psycopg import sql
 from ringlog.procedures import OF_A_TABLE, WRITING
 from ringlog.schema.layout import (
     ARCHIVE,
+    LOG,
+    LOG_TABLES,
     READER,
     RECENT,
     SCHEMA_OF_LEVEL,
@@ -59,7 +61,7 @@ object as (
 )
 """
 
-_SCHEMAS = ("online", "log", RECENT, ARCHIVE, SUMMARIES, *SCHEMA_OF_LEVEL.values())
+_SCHEMAS = ("online", LOG, LOG_TABLES, RECENT, ARCHIVE, SUMMARIES, *SCHEMA_OF_LEVEL.values())
 
 _KINDS = [
     *((TABLE_WRITER, OF_A_TABLE[file]) for file in (*WRITING, "last")),

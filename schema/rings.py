@@ -10,6 +10,7 @@ from psycopg import errors, sql
 from ringlog.schema import registry
 from ringlog.schema.catalogue import columns, relations
 from ringlog.schema.change import change, run
+from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.many import by_connection
 from ringlog.schema.partitions import log_partitions
 from ringlog.schema.roles import become_owner
@@ -84,7 +85,7 @@ def refill(engine: sa.Engine, table: str) -> tuple[int, int]:
         if schema is None or table not in registry.ring_sizes(connection):
             raise LookupError(f"there is no table {table}")
         weeks = log_partitions(connection, table)
-    ring, log = sql.Identifier(schema, table), sql.Identifier("log", table)
+    ring, log = sql.Identifier(schema, table), sql.Identifier(LOG_TABLES, table)
     # first mend damage that no call has met yet
     _read(engine, partial(run, statements=_WHOLE.format(ring)))
     made = 0

@@ -12,6 +12,8 @@ from ringlog.procedures import SYSTEM_SCHEMAS
 from ringlog.schema.change import run
 from ringlog.schema.layout import (
     GATEWAY,
+    LOG,
+    LOG_TABLES,
     OWNER,
     PARAMETER_WRITER,
     READER,
@@ -113,9 +115,9 @@ def grant_table(connection: sa.Connection, table: str) -> None:
 
 
 def granting(table: str) -> sql.Composed:
-    ring, log = sql.Identifier("online", table), sql.Identifier("log", table)
-    return sql.SQL('grant select on {}, {} to {}; grant select (seq_no, "time") on {} to {}').format(
-        ring, log, _names(READER), ring, _names(WRITER)
+    ring, log, weeks = (sql.Identifier(schema, table) for schema in ("online", LOG, LOG_TABLES))
+    return sql.SQL('grant select on {}, {}, {} to {}; grant select (seq_no, "time") on {} to {}').format(
+        ring, log, weeks, _names(READER), ring, _names(WRITER)
     )
 
 

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from ringlog.schema.facility import KEY_COLUMNS, Column, Table
+from ringlog.schema.layout import LOG
 
 _NEVER = 2**31 - 1  # changed rows; the most PostgreSQL takes
 
@@ -15,12 +16,13 @@ Columns: TypeAlias = Mapping[str, str]
 """The data columns of a stored table in their order: name and SQL type."""
 
 
-def facility_tables(tables: Iterable[Table]) -> sa.MetaData:
-    """The ring `online.<table>` and the log `log.<table>` of each of these tables."""
+def facility_tables(tables: Iterable[Table], logs: str = LOG) -> sa.MetaData:
+    """The ring `online.<table>` and the log `log.<table>` of each of these tables. Logs are stored in schema
+    LOG_TABLES."""
     metadata = sa.MetaData()
     for table in tables:
         ring(table, metadata)
-        log(table, metadata)
+        log(table, metadata, logs)
     return metadata
 
 
@@ -57,7 +59,7 @@ def ring(table: Table, metadata: sa.MetaData) -> sa.Table:
     )
 
 
-def log(table: Table, metadata: sa.MetaData) -> sa.Table:
+def log(table: Table, metadata: sa.MetaData, schema: str) -> sa.Table:
     """The log of a table, partitioned by week: see ringlog.schema.partitions."""
     return sa.Table(
         table.name,
@@ -66,8 +68,7 @@ def log(table: Table, metadata: sa.MetaData) -> sa.Table:
         sa.Column("time", postgresql.TIMESTAMP(timezone=True), nullable=False),
         *_data_columns(table.columns),
         sa.PrimaryKeyConstraint("time", "seq_no"),
-        schema="log",
-        comment="without the rows of archived weeks, which ringlog.cold_week lists",
+        schema=schema,
         postgresql_partition_by='range ("time")',
     )
 

@@ -8,6 +8,9 @@ from typing import Any, TypeVar
 
 import psutil
 import psycopg
+import sqlalchemy as sa
+
+from ringlog.schema.change import is_lock_conflict
 
 Found = TypeVar("Found")
 # Seconds after which an expected event is taken as missing.
@@ -21,6 +24,20 @@ def wait_until(find: Callable[[], Found], why: Callable[[], object] = lambda: No
         assert time.monotonic() < end, why()
         time.sleep(0.02)
     return found
+
+
+def among_readers(work: Callable[[], Iterator[str]]) -> None:
+    """Moves weeks while others read: on a busy machine a lock may not be free in time, again and again."""
+
+    def done() -> bool:
+        try:
+            return not [line for line in work() if "its table is in use" in line]
+        except sa.exc.DBAPIError as error:
+            if not is_lock_conflict(error):
+                raise
+            return False
+
+    wait_until(done)
 
 
 def is_alive(pid: int) -> bool:

@@ -49,7 +49,7 @@ class Rows:
 
     def __init__(self, relation: Relation, descending: bool | None) -> None:
         """Raises ValueError for a list of files that is none."""
-        given = json.loads(relation.files or "{}")
+        given = json.loads(relation.files)
         weeks = [
             _File(name, datetime.fromisoformat(begins), datetime.fromisoformat(ends), rows, footer)
             for name, begins, ends, rows, footer in given.get("files") or []

@@ -14,9 +14,6 @@ from typing import NamedTuple
 
 from ringlog.schema.layout import ARCHIVE
 
-FILES = "other:"
-"""The column that is compared with the list of the files to read."""
-
 ADVICE = (
     "Take the rows first, and calculate with them in PostgreSQL:"
     " with taken as materialized (select … from archive.… where …) select … from taken"
@@ -94,14 +91,13 @@ class _Token(NamedTuple):
 class Relation:
     """A foreign table of a query."""
 
-    table: str
+    files: str
+    """the list of the files to read, which PostgreSQL has as the table's name (`ringlog.list_archived`)"""
     name: str
     """in the query for DuckDB"""
     alias: str | None
     columns: dict[str, None] = field(default_factory=dict)
     """`name:type` of those that the query uses"""
-    files: str | None = None
-    """list of files, as PostgreSQL sends it"""
     start: datetime | None = None
     """the rows have a time from this on, up to `end`; None: any"""
     end: datetime | None = None
@@ -152,10 +148,6 @@ class _Reader:
     def statement(self) -> Statement:
         if any(self._clause("for", strength) is not None for strength in ("update", "share")):
             raise Refused("rows of the archive cannot be locked")
-        self._take_files()
-        for relation in self._relations:
-            if relation.files is None:
-                raise Refused(f"the list of files of {ARCHIVE}.{relation.table} is missing")
         conditions = self._conditions()
         self._bound(conditions)
         descending = self._order()
@@ -170,14 +162,14 @@ class _Reader:
         return all(self._at(place + number).text.lower() == text for number, text in enumerate(texts))
 
     def _found(self) -> Iterator[Relation]:
-        """The foreign tables: `archive.table`, and perhaps an alias."""
+        """The foreign tables: `archive."list of files"`, and perhaps an alias."""
         for place, token in enumerate(self._tokens):
             if token.text == ARCHIVE and self._is(place + 1, ".") and not self._is(place - 1, "."):
                 after = self._at(place + 3)
                 is_alias = after.kind == "word" and after.text.lower() not in _KEYWORDS
                 number = sum(each.text == ARCHIVE for each in self._tokens[:place])
-                table = _plain(self._at(place + 2).text)
-                yield Relation(table, f"rows_{number}", after.text if is_alias else None)
+                files = _plain(self._at(place + 2).text)
+                yield Relation(files, f"rows_{number}", after.text if is_alias else None)
 
     def _of(self, place: int) -> list[Relation]:
         """The relations that the column at a place may be of."""
@@ -185,27 +177,6 @@ class _Reader:
             alias = self._at(place - 2).text
             return [each for each in self._relations if each.alias == alias]
         return [each for each in self._relations if each.alias is None]
-
-    def _take_files(self) -> None:
-        """Takes the comparisons with the list of files out of the query."""
-        place = 0
-        before: list[Relation] = []
-        while place < len(self._tokens):
-            if self._at(place).text == ARCHIVE and self._is(place + 1, "."):
-                before.append(self._relations[len(before)])
-            if _plain(self._at(place).text) == FILES:
-                first = place - 2 if self._is(place - 1, ".") else place
-                (relation,) = self._of(place)[:1] if first < place else [before[-1]]
-                if self._is(place + 1, "<>") and self._is(place + 3, "::", "text"):
-                    value, last = self._at(place + 2), place + 4
-                elif self._is(first - 1, "<>") and self._is(first - 3, "::", "text"):
-                    value, first, last = self._at(first - 4), first - 4, place
-                else:
-                    raise Refused("the list of files is no value to calculate with")
-                relation.files = self._value(value)
-                self._tokens[first : last + 1] = [_Token("word", "true")]
-                place = first
-            place += 1
 
     def _value(self, token: _Token) -> str | None:
         if token.kind == "parameter":

@@ -13,7 +13,10 @@ select
   columns.atttypmod as typmod,
   -- the declared T-SQL type, where PostgreSQL's has less information
   coalesce(said.type, domains.typname::text) as declared,
-  not columns.attnotnull as is_nullable,
+  not (
+    columns.attnotnull
+    or columns.attname in ('seq_no', 'time') and sys.stored_in(relations.oid) <> relations.oid
+  ) as is_nullable,
   columns.attidentity <> '' as is_identity,
   columns.attgenerated <> '' as is_computed,
   defaults.oid as default_oid,

@@ -5,7 +5,7 @@ select
   objects.*,
   (
     select indexes.number from sys.every_index as indexes
-    where indexes.relation = constraints.conrelid and indexes.oid = constraints.conindid
+    where indexes.relation = objects.parent_object_id::oid and indexes.oid = constraints.conindid
   ) as unique_index_id,
   false as is_system_named,
   true as is_enforced

@@ -16,11 +16,11 @@ select
   indexes.indnkeyatts as key_columns,
   '(' || sys.shown_expression(pg_catalog.pg_get_expr(indexes.indpred, indexes.indrelid)) || ')' as filter
 from sys.every_relation as relations
-join pg_catalog.pg_index as indexes on indexes.indrelid = relations.oid
+join pg_catalog.pg_index as indexes on indexes.indrelid = sys.stored_in(relations.oid)
 join pg_catalog.pg_class as classes on classes.oid = indexes.indexrelid
 join pg_catalog.pg_class as tables on tables.oid = relations.oid
 left join pg_catalog.pg_constraint as constraints
-  on constraints.conindid = indexes.indexrelid and constraints.conrelid = relations.oid
+  on constraints.conindid = indexes.indexrelid and constraints.conrelid = indexes.indrelid
   and constraints.contype in ('p', 'u', 'x');
 
 create view sys.every_index_column as
@@ -93,9 +93,9 @@ returns table (relid oid)
 language sql
 stable
 as $$
-  select relation
+  select sys.stored_in(relation)
   union
-  select parts.relid from pg_catalog.pg_partition_tree(relation) as parts
+  select parts.relid from pg_catalog.pg_partition_tree(sys.stored_in(relation)) as parts
 $$;
 
 comment on function sys.parts_of(oid) is 'A table and the weeks it consists of.';

@@ -114,7 +114,10 @@ begin
     where relations.relname = any (spellings) and relations.relnamespace = schema
       and relations.relkind in ('r', 'p', 'v', 'm', 'f')
       and not relations.relispartition
-      and (kind is null or (kind = 'V') = (relations.relkind in ('v', 'm')))
+      and (
+        kind is null
+        or (kind = 'V') = (relations.relkind in ('v', 'm') and sys.stored_in(relations.oid) = relations.oid)
+      )
       and sys.may_see(relations.oid)
     order by relations.relname <> object
     limit 1;

@@ -54,6 +54,26 @@ $$;
 comment on function sys.is_global(oid) is
 'Whether a table of schema tsql_global is a global temporary table (##t) of a session that is there.';
 
+-- A log is a view of its table, in which it is stored, and of its archived weeks. T-SQL shows a table.
+create function sys.stored_in(relation oid)
+returns oid
+language sql
+stable
+as $$
+  select coalesce(
+    (
+      select weeks.oid
+      from pg_catalog.pg_class as log
+      join pg_catalog.pg_class as weeks
+        on weeks.relname = log.relname and weeks.relnamespace = 'weeks'::regnamespace
+      where log.oid = relation and log.relnamespace = 'log'::regnamespace and log.relkind = 'v'
+    ),
+    relation
+  )
+$$;
+
+comment on function sys.stored_in(oid) is 'The table that has the rows of a log in PostgreSQL; another relation itself.';
+
 -- tempdb has the session's temporary tables and the global ones. The former have SQL Server's names there: padded with
 -- underscores to 116 characters, then a number of twelve.
 -- A name is shown in the case in which T-SQL declared it.
@@ -66,8 +86,8 @@ select
         || pg_catalog.lpad(upper(pg_catalog.to_hex(oid::bigint)), 12, '0')
     else coalesce(said.shown, relname::text) end
   ) collate "C" as name,
-  case when relkind in ('v', 'm') then 'V' else 'U' end as type,
-  relkind as kind,
+  case when relkind in ('v', 'm') and sys.stored_in(oid) = oid then 'V' else 'U' end as type,
+  case when relkind = 'v' and sys.stored_in(oid) <> oid then 'p' else relkind end as kind,
   reltuples as tuples
 from pg_catalog.pg_class
 -- shown_name as a join: as a function it would be called for each column
@@ -106,7 +126,7 @@ where classoid = 'pg_catalog.pg_class'::regclass
   and not exists (
     select from pg_catalog.pg_class
     join ringlog.logged_table on table_name = relname
-    where pg_class.oid = objoid and relnamespace in ('online'::regnamespace, 'log'::regnamespace)
+    where pg_class.oid = objoid and relnamespace in ('online'::regnamespace, 'log'::regnamespace, 'weeks'::regnamespace)
   );
 
 -- Descriptions of tables (number 0) and of their columns, from COMMENT ON or the facility file.
@@ -118,7 +138,7 @@ union all
 select relations.oid, logged.description
 from ringlog.logged_table as logged
 join pg_catalog.pg_class as relations on relations.relname = logged.table_name
-where relations.relnamespace in ('online'::regnamespace, 'log'::regnamespace) and logged.description <> '';
+where relations.relnamespace in ('online'::regnamespace, 'log'::regnamespace, 'weeks'::regnamespace) and logged.description <> '';
 
 create view sys.every_description as
 select relation, 0 as number, description
@@ -141,7 +161,7 @@ cross join lateral (
 ) as signals
 join pg_catalog.pg_attribute as columns
   on columns.attrelid = relations.oid and columns.attname = signals.column_name
-where relations.relnamespace in ('online'::regnamespace, 'log'::regnamespace);
+where relations.relnamespace in ('online'::regnamespace, 'log'::regnamespace, 'weeks'::regnamespace);
 
 -- A T-SQL procedure may be a function in PostgreSQL; its text determines its kind.
 create view sys.every_procedure as
@@ -189,7 +209,7 @@ select
   constraints.oid,
   sys.shown_name(constraints.oid, 'pg_constraint', constraints.conname) collate "C" as name,
   case constraints.contype when 'p' then 'PK' when 'u' then 'UQ' when 'f' then 'F' else 'C' end as type,
-  constraints.conrelid as relation,
+  relations.oid as relation,
   constraints.conindid as index,
   constraints.confrelid as referenced,
   constraints.conkey as columns,
@@ -198,7 +218,7 @@ select
   constraints.confdeltype as delete_action,
   constraints.convalidated as is_validated
 from pg_catalog.pg_constraint as constraints
-join sys.every_relation as relations on relations.oid = constraints.conrelid
+join sys.every_relation as relations on sys.stored_in(relations.oid) = constraints.conrelid
 where constraints.contype in ('p', 'u', 'f', 'c');
 
 -- An expression in PostgreSQL's SQL as T-SQL: operators and functions without their schema, convert for the functions that

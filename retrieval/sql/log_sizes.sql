@@ -1,7 +1,7 @@
 -- bytes of each log with its indexes, the largest first
 select logged_table.table_name, coalesce(sum(pg_total_relation_size(part.relid)), 0)::bigint as bytes
 from ringlog.logged_table
-cross join lateral pg_partition_tree(to_regclass(format('log.%I', logged_table.table_name))) as part
+cross join lateral pg_partition_tree(to_regclass(format('weeks.%I', logged_table.table_name))) as part
 where logged_table.table_name <> all({others})
 group by logged_table.table_name
 order by bytes desc, logged_table.table_name

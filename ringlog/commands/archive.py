@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ringlog.commands.options import Data, Dsn
+from ringlog.errors import ServerError
 from ringlog.history.summaries import summarise
 from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema.session import engine
@@ -28,14 +29,17 @@ def recall_weeks(
     dsn: Dsn = None,
 ) -> None:
     """Copy weeks of a table from the archive back into the log, where procedures and SQL find them."""
-    from ringlog.history.recall import recall
+    from ringlog.history.recall import InUse, recall
 
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
         bounds = (start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
         server = server_of(conninfo, table)
-        for line in recall(engine(server), server, table, *bounds, timedelta(days=days)):
-            print(line, flush=True)
+        try:
+            for line in recall(engine(server), server, table, *bounds, timedelta(days=days)):
+                print(line, flush=True)
+        except InUse as error:
+            raise ServerError(str(error)) from None
 
 
 @archive_app.command("status")

@@ -16,6 +16,7 @@ from ringlog.history import verification as history
 from ringlog.history.verification import whole
 from ringlog.nodes.servers import Everywhere, place
 from ringlog.schema import session
+from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.session import engine
 from ringlog.server.database import chosen_database, demand_facility
 
@@ -73,7 +74,7 @@ def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Ite
     for table, rows, every in tables:
         print(f"table {table}", flush=True)
         yield from _registered(connection, table)
-        ring, log = sql.Identifier("online", table), sql.Identifier("log", table)
+        ring, log = sql.Identifier("online", table), sql.Identifier(LOG_TABLES, table)
         yield from whole(connection, f"online.{table}", _ring(connection, table, ring, rows))
         yield from _log(connection, table)
         if every:
@@ -122,7 +123,7 @@ def _ring(connection: psycopg.Connection, table: str, ring: sql.Identifier, rows
 def _log(connection: psycopg.Connection, table: str) -> Iterator[str]:
     """Reads every row: PostgreSQL looks at the checksum of each page that it reads."""
     query = "select relname from pg_inherits join pg_class on oid = inhrelid where inhparent = %s::regclass"
-    log = sql.Identifier("log", table)
+    log = sql.Identifier(LOG_TABLES, table)
     for (name,) in connection.execute(f"{query} order by 1".encode(), [log.as_string()]).fetchall():
         # all columns of a row are taken apart, those that are stored beside it too
         read = sql.SQL("select sum(length((logged.*)::text)) from {} as logged")
@@ -155,7 +156,7 @@ def _ring_in_log(
 def _unregistered(connection: psycopg.Connection) -> Iterator[str]:
     found = connection.execute(
         "select nspname || '.' || relname from pg_class join pg_namespace on pg_namespace.oid = relnamespace"
-        " where nspname in ('online', 'log') and relkind in ('r', 'p') and not relispartition"
+        " where nspname in ('online', 'weeks') and relkind in ('r', 'p') and not relispartition"
         " and relname not in (select table_name from ringlog.logged_table) order by 1"
     ).fetchall()
     for (name,) in found:
@@ -166,7 +167,8 @@ def _indexes(connection: psycopg.Connection) -> Iterator[str]:
     invalid = connection.execute(
         "select indexrelid::regclass::text from pg_index join pg_class on pg_class.oid = indexrelid"
         " join pg_namespace on pg_namespace.oid = relnamespace"
-        " where nspname in ('online', 'log', 'ringlog') and not (indisvalid and indisready) order by 1"
+        " where nspname in ('online', 'log', 'weeks', 'ringlog') and not (indisvalid and indisready)"
+        " order by 1"
     ).fetchall()
     for (name,) in invalid:
         yield f"index {name} is not valid: reindex it"

@@ -31,7 +31,7 @@ from ringlog.schema.carrying import Carrier, Connection, Part, opened
 from ringlog.schema.change import CHANNEL, MOVED, announce, change, driver, run
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.install import bring_up_to_date, install, procedures_of
-from ringlog.schema.layout import READER, SUMMARIES
+from ringlog.schema.layout import LOG_TABLES, READER, SUMMARIES
 from ringlog.schema.partitions import alone, keep_statistics_small, log_partitions, make_partition
 from ringlog.schema.roles import become_owner, granting
 from ringlog.schema.session import engine
@@ -300,7 +300,7 @@ class _Moving:
 
     def _demand_same(self, there: sa.Connection) -> list[str]:
         with self.source.connect() as here:
-            for schema in ("online", "ring", "log", SUMMARIES):
+            for schema in ("online", "ring", LOG_TABLES, SUMMARIES):
                 own, other = (
                     stored_columns(each, schema, [self.table]).get(self.table, {}) for each in (here, there)
                 )

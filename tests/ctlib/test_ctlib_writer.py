@@ -63,7 +63,7 @@ class Place:
     def empty(self) -> None:
         with psycopg.connect(self.server.dsn) as admin:
             for table in (*VERSIONS, "small"):
-                ring, log = (sql.Identifier(schema, table) for schema in ("online", "log"))
+                ring, log = (sql.Identifier(schema, table) for schema in ("online", "weeks"))
                 admin.execute(sql.SQL("truncate {}; update {} set time = null").format(log, ring))
 
 

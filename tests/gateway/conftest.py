@@ -91,7 +91,7 @@ def empty_tables(admin: Admin, is_empty: Callable[[], bool]) -> None:
     """No test finds rows of others: a ring takes no rows older than its own."""
     if not is_empty():
         for table in load_facility(FACILITY).tables:
-            ring, log = (sql.Identifier(schema, table.name) for schema in ("online", "log"))
+            ring, log = (sql.Identifier(schema, table.name) for schema in ("online", "weeks"))
             admin.execute(sql.SQL("truncate {}; update {} set time = null").format(log, ring))
 
 
@@ -102,7 +102,7 @@ def contents(admin: Admin) -> Callable[[], str]:
     def fingerprint() -> str:
         tables = admin.execute(
             "select n.nspname, c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace "
-            "where n.nspname in ('online', 'log') and c.relkind in ('r', 'p') and not c.relispartition "
+            "where n.nspname in ('online', 'weeks') and c.relkind in ('r', 'p') and not c.relispartition "
             "order by 1, 2"
         ).fetchall()
         digest = hashlib.sha256()

@@ -16,7 +16,7 @@ FROM = f"from log..{COLD} where"
 
 @pytest.fixture(scope="module", autouse=True)
 def cold_week(clients: Clients, admin: Admin) -> Iterator[None]:
-    with author_with_schema(clients.server, OWN, "weeks"):
+    with author_with_schema(clients.server, OWN, "readers_of_weeks"):
         admin.execute(
             "insert into ringlog.cold_week (table_name, begins, ends, file, rows, bytes, sha256)"
             f" values ('{COLD}', '2026-01-05Z', '2026-01-12Z', 'none', 1, 1, '')"
@@ -94,7 +94,7 @@ def test_one_that_may_reach_them(clients: Clients, version: str, text: str) -> N
 @pytest.mark.parametrize("version", ["5.0", "7.4"])
 def test_a_procedure_and_a_view(clients: Clients, version: str) -> None:
     with clients.ct(OWN, version) as client:
-        client.language("use weeks")
+        client.language("use readers_of_weeks")
         for text in (
             f"create procedure since @t datetime as select count(*) {FROM} time > @t",
             f"create view every_row as select seq_no from log..{COLD}",

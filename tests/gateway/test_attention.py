@@ -234,7 +234,7 @@ def test_a_cancel_while_a_statement_waits_to_be_prepared(
     words = f"not_prepared_{int(goes)}"
     with psycopg.connect(server.dsn) as blocking, RawClient(server.host, server.port) as client:
         assert client.log_in5(PLAIN).login == 5
-        blocking.execute("lock table log.sr_rf in access exclusive mode")
+        blocking.execute("lock table weeks.sr_rf in access exclusive mode")
         client.send(NORMAL, language(f"select count(*) as {words} from log..sr_rf"))
         wait_until(lambda: waiting_for_locks(admin, words))
         if goes:

@@ -12,7 +12,7 @@ select count(*) from pg_locks join pg_class on pg_class.oid = relation
 join pg_namespace on pg_namespace.oid = relnamespace
 where pid = %s and nspname = 'log' and relname like 'every\_type\_%%' and relkind = 'r'
 """
-PARTITIONS = "select count(*) from pg_inherits where inhparent = 'log.every_type'::regclass"
+PARTITIONS = "select count(*) from pg_inherits where inhparent = 'weeks.every_type'::regclass"
 
 
 def number(admin: Admin, query: str, *values: object) -> int:

@@ -66,7 +66,9 @@ def stored(server: RunningServer, table: str) -> list[tuple[datetime, int]]:
 
 def empty(server: RunningServer, table: str) -> None:
     with psycopg.connect(server.dsn) as connection:
-        connection.execute(f'truncate log.{table}, ringlog.arrival; update online.{table} set "time" = null')
+        connection.execute(
+            f'truncate weeks.{table}, ringlog.arrival; update online.{table} set "time" = null'
+        )
 
 
 @pytest.mark.parametrize("version", [5, pytest.param(7, marks=pytest.mark.long)])

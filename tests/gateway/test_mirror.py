@@ -32,7 +32,7 @@ def empty_new_tables(new_server: RunningServer) -> None:
     """As the old server's."""
     with psycopg.connect(new_server.dsn) as connection:
         for table in ("every_type", "sr_rf"):
-            ring, log = (sql.Identifier(schema, table) for schema in ("online", "log"))
+            ring, log = (sql.Identifier(schema, table) for schema in ("online", "weeks"))
             connection.execute(sql.SQL("truncate {}; update {} set time = null").format(log, ring))
 
 

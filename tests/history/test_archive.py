@@ -82,7 +82,7 @@ def online(
         with psycopg.connect(conninfo_of(url)) as connection:
             connection.execute(
                 """
-                insert into log.every_type
+                insert into weeks.every_type
                 select
                   1, %s + n * interval '20 minutes',
                   case when n %% 7 = 0 then 'NaN' when n %% 11 = 0 then null else sin(n) end,
@@ -160,7 +160,7 @@ def all_rows(conninfo: str, table: str = "every_type") -> Rows:
 
 
 def in_log(connection: psycopg.Connection) -> int:
-    row = connection.execute("select count(*) from log.every_type").fetchone()
+    row = connection.execute("select count(*) from weeks.every_type").fetchone()
     assert row is not None
     return int(row[0])
 
@@ -301,9 +301,9 @@ def test_rows_that_come_for_a_cold_week(
 ) -> None:
     before = archived
     put(table, BEGIN + timedelta(days=3, microseconds=1), 1.5)
-    table.execute("insert into log.every_type select 1, %s, 'NaN', '-0', 0, 0, 0, true, 'text 0'", [BEGIN])
+    table.execute("insert into weeks.every_type select 1, %s, 'NaN', '-0', 0, 0, 0, true, 'text 0'", [BEGIN])
     other = BEGIN + timedelta(minutes=20)
-    table.execute("insert into log.every_type (seq_no, time, an_int) values (1, %s, 99)", [other])
+    table.execute("insert into weeks.every_type (seq_no, time, an_int) values (1, %s, 99)", [other])
     now = all_rows(conninfo)
     assert len(now) == len(before) + 1, "of two rows with one key the file's is read"
     maintain(engine, NOW)
@@ -341,7 +341,7 @@ def test_rows_that_come_for_a_cold_week_are_in_its_trends(
     put(table, BEGIN + timedelta(days=3, microseconds=1), 77.5)
     put(table, BEGIN + timedelta(days=12, microseconds=1), 3.5)
     # a repeat is not counted again
-    table.execute("insert into log.every_type select 1, %s, 'NaN', '-0', 0, 0, 0, true, 'text 0'", [BEGIN])
+    table.execute("insert into weeks.every_type select 1, %s, 'NaN', '-0', 0, 0, 0, true, 'text 0'", [BEGIN])
     table.execute("insert into ringlog.summary_mark values ('every_type', %s)", [BEGIN])
     week = folder / "every_type/2026w11.parquet"
     content = week.read_bytes()
@@ -433,18 +433,31 @@ def test_rows_that_come_while_a_week_is_written(
 def test_procedures_say_which_weeks_are_cold(
     engine: sa.Engine, conninfo: str, table: psycopg.Connection
 ) -> None:
+    """Those that read rows of PostgreSQL alone, and all where it does not reach the archive."""
     recent, old = datetime(2026, 5, 28, tzinfo=UTC), datetime(2026, 5, 20, tzinfo=UTC)
-    for call in ("get_every_type_range(%s, %s)", "get_signal('t/real', %s, %s)"):
-        query = f"select * from ringlog.{call}"
-        assert table.execute(query, [recent, NOW]).fetchall()
-        with pytest.raises(errors.Error, match=r"1 weeks of table every_type .* archive: 2026w21") as refused:
-            table.execute(query, [old, NOW])
-        assert refused.value.sqlstate == "RL003"
-        assert "ringlog recall every_type 2026-05-18 2026-05-25" in str(refused.value.diag.message_hint)
+
+    def refused(query: str, *times: datetime) -> None:
+        weeks = r"1 weeks of table every_type .* archive: 2026w21"
+        with pytest.raises(errors.Error, match=weeks) as error, table.transaction():
+            table.execute(query.encode(), times)
+        assert error.value.sqlstate == "RL003"
+        assert "ringlog recall every_type 2026-05-18 2026-05-25" in str(error.value.diag.message_hint)
+
+    refused("select * from ringlog.get_signal('t/real', %s, %s, every => 1)", old, NOW)
     at = "select an_int from ringlog.get_every_type_at(%s)"
     assert table.execute(at, [recent]).fetchone() == ((recent - BEGIN) // timedelta(minutes=20),)
-    with pytest.raises(errors.Error, match="archive"):
-        table.execute(at, [old])
+    calls = ("get_every_type_range(%s, %s)", "get_signal('t/real', %s, %s)")
+    for call in calls:
+        assert table.execute(f"select * from ringlog.{call}".encode(), [recent, NOW]).fetchall()
+    with table.transaction(force_rollback=True):
+        table.execute(
+            "create or replace view log.every_type as select * from weeks.every_type;"
+            "drop table archive_files.every_type"
+        )
+        for call in calls:
+            refused(f"select * from ringlog.{call}", old, NOW)
+        with pytest.raises(errors.Error, match="archive"), table.transaction():
+            table.execute(at, [old])
     # trends continue: their summaries stay
     trend = "select sum(n + nans + nulls) from ringlog.get_trend('t/real', %s, %s, 50)"
     assert table.execute(trend, [BEGIN, NOW]).fetchone() == (7001,)
@@ -484,9 +497,9 @@ def test_a_partition_over_weeks_in_the_archive(
     # a month of which the archive has all weeks, with one row that it lacks
     table.execute(
         sql.SQL(
-            "create table log.month (like log.every_type including all);"
+            "create table log.month (like weeks.every_type including all);"
             " with late as (delete from log.every_type_default returning *) insert into log.month"
-            " select * from late; alter table log.every_type attach partition log.month"
+            " select * from late; alter table weeks.every_type attach partition log.month"
             " for values from ({}) to ({}); alter table log.month owner to {}"
         ).format(BEGIN, BEGIN + timedelta(weeks=4), sql.Identifier(OWNER))
     )
@@ -675,7 +688,7 @@ def test_another_table_of_a_former_name_has_files_of_its_own(
     for obstacle in refused.value.obstacles:
         table.execute(obstacle.sql)
     install(engine, Facility("test", "UTC", (renamed, again), history=history))
-    table.execute("insert into log.every_type values (1, %s, 1)", [BEGIN])
+    table.execute("insert into weeks.every_type values (1, %s, 1)", [BEGIN])
     maintain(engine, NOW)
     [*archive(engine, conninfo, NOW)]
     assert all_rows(conninfo, "renamed") == archived

@@ -11,6 +11,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from random import Random
+from typing import TypeAlias
 
 import numpy as np
 import psutil
@@ -28,7 +30,7 @@ from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
 from ringlog.schema.partitions import maintain
 from ringlog.server.archive_server import ArchiveServers, archive_server
-from waiting import wait_until
+from waiting import among_readers, wait_until
 
 from .conftest import COLUMNS, conninfo_of
 
@@ -47,12 +49,18 @@ OTHERS = (
 archive = partial(archiving.archive, pauses=0)
 
 
+Databases: TypeAlias = Callable[[], AbstractContextManager[sa.URL]]
+
+
 @pytest.fixture(scope="module")
-def archived(
-    prepared_databases: Callable[[], AbstractContextManager[sa.URL]], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[sa.URL]:
+def archived(prepared_databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[sa.URL]:
+    with made(prepared_databases, tmp_path_factory.mktemp("archive_server") / "archive") as url:
+        yield url
+
+
+@contextmanager
+def made(prepared_databases: Databases, folder: Path) -> Iterator[sa.URL]:
     """Rows every 20 minutes for six weeks, of which two stay online; they are in schema `copied` too."""
-    folder = tmp_path_factory.mktemp("archive_server") / "archive"
     tables = (Table("every_type", 10, 1.0, (*COLUMNS, *OTHERS)),)
     facility = Facility("test", "UTC", tables, history=History(Retention(2, "week"), str(folder)))
     with prepared_databases() as url:
@@ -191,47 +199,182 @@ def test_unsupported_requests(sql: psycopg.Connection, query: str, words: str) -
         sql.execute("delete from archive.every_type")
 
 
-def test_the_list_of_files_is_the_snapshots(sql: psycopg.Connection, archived: sa.URL) -> None:
-    """Weeks come back and go again while others count."""
-    engine = sa.create_engine(archived)
-    conninfo = conninfo_of(archived)
+def test_a_log_is_its_weeks_here_and_in_the_archive(sql: psycopg.Connection) -> None:
+    assert one(sql, "select count(*), sum(an_int) from log.every_type") == (3001, 3000 * 3001 // 2)
+    same = """
+        select count(*) from log.every_type as a join copied.every_type as c using ("time", seq_no)
+        where (a.*) *= (c.*)
+    """
+    assert one(sql, same) == (3001,)
+    newest = "select an_int from {} order by time desc limit 10"
+    middle = "select an_int from {} where time < '2026-05-25 01:00Z' order by time desc, seq_no limit 10"
+    words = "select count(*), max(upper(a_text)) from {} where a_text like '%1' and sinh(a_smallint) > 1"
+    for query in (newest, middle, words):
+        log, copied = (
+            sql.execute(query.format(place).encode()).fetchall()
+            for place in ("log.every_type", "copied.every_type")
+        )
+        assert log == copied
+    plan = [line for (line,) in sql.execute(b"explain (verbose) " + newest.format("log.every_type").encode())]
+    assert any("Remote SQL" in line and "ORDER BY" in line for line in plan)
+
+
+def test_procedures_read_it(sql: psycopg.Connection) -> None:
+    """As they would read the rows in PostgreSQL."""
+    span = "'2026-04-28', '2026-06-01 00:10'"
+    for call, query in {
+        f"get_every_type_range({span})": "select * from {rows} order by time, seq_no",
+        f"get_every_type_range({span}, 5)": "select * from {rows} order by time, seq_no limit 5",
+        f"get_signal('t/smallint', {span})": "select time, a_smallint from {rows} order by time, seq_no",
+        f"get_signal('t/bit', {span}, 7)": "select time, a_bit::int from {rows} order by time limit 7",
+        "get_every_type_at('2026-04-30 01:01')": "select * from {all} where time = '2026-04-30 01:00'",
+        f"get_waveforms('t/reals', {span}, every_nth => 5)": "select time, reals::float8[] from (select *,"
+        " row_number() over (order by time, seq_no) as n from {rows} where reals is not null)"
+        " where n % 5 = 1 order by n",
+        "get_waveform('t/reals', '2026-05-04 00:01')": "select time, reals::float8[] from {all}"
+        " where time <= '2026-05-04 00:01' and reals is not null order by time desc limit 1",
+    }.items():
+        rows = f"(select * from copied.every_type where time >= {span.replace(',', ' and time <')})"
+        # as texts: Python has no years before 1
+        found = sql.execute(f"select r::text from ringlog.{call} as r".encode()).fetchall()
+        query = query.format(rows=rows, all="copied.every_type")
+        assert found, call
+        assert found == sql.execute(f"select r::text from ({query}) as r".encode()).fetchall(), call
+
+
+def test_rows_of_a_log_with_archived_weeks(archived: sa.URL) -> None:
+    """They are inserted, and neither changed nor locked."""
+    with psycopg.connect(conninfo_of(archived)) as connection:
+        insert = (
+            "insert into log.every_type (seq_no, time, an_int) values (1, '2026-06-09', -1) returning an_int"
+        )
+        assert one(connection, insert) == (-1,)
+        assert one(connection, "select count(*) from weeks.every_type where an_int = -1") == (1,)
+        for refused in ("update log.every_type set an_int = 0", "delete from log.every_type"):
+            with pytest.raises(errors.ObjectNotInPrerequisiteState), connection.transaction():
+                connection.execute(refused.encode())
+        connection.execute("set role ringlog_owner")
+        for strength in ("update", "share"):
+            with pytest.raises(errors.InsufficientPrivilege), connection.transaction():
+                connection.execute(f"select seq_no from log.every_type for {strength}".encode())
+        assert connection.execute("select 1 from weeks.every_type where an_int = -1 for update").rowcount == 1
+        connection.rollback()
+
+
+def test_a_log_before_its_first_archived_week(engine: sa.Engine, conninfo: str, tmp_path: Path) -> None:
+    history = History(Retention(2, "week"), str(tmp_path / "archive"))
+    tables = tuple(Table(name, 10, 1.0, (Column("a", f"{name}/a", "int"),)) for name in ("old", "new"))
+    facility = Facility("test", "UTC", tables, history=history)
+    install(engine, facility)
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+
+        def reading(table: str) -> bool:
+            plan = connection.execute(f"explain (verbose) select * from log.{table}".encode()).fetchall()
+            return any("Foreign Scan" in line for (line,) in plan)
+
+        connection.execute("insert into log.old values (1, '2026-04-28', 7)")
+        assert connection.execute("select a from log.old for update").fetchall() == [(7,)]
+        maintain(engine, NOW)
+        assert not reading("old")
+        [*archive(engine, conninfo, NOW)]
+        assert [reading(table) for table in ("old", "new")] == [True, False]
+        assert not install(engine, facility)
+        # one more column; both remain so
+        more = tuple(
+            replace(table, columns=(*table.columns, Column("b", f"{table.name}/b", "real")))
+            for table in tables
+        )
+        install(engine, replace(facility, tables=more))
+        assert [reading(table) for table in ("old", "new")] == [True, False]
+        connection.execute("insert into log.new values (1, '2026-04-28', 7, 8)")
+        assert connection.execute("select b from log.new").fetchall() == [(8.0,)]
+
+
+def test_analyze(sql: psycopg.Connection) -> None:
+    """It takes no sample of ten years."""
+    sql.execute("analyze")
+    known = one(sql, "select count(*) from pg_stats where schemaname = 'archive_files'")
+    assert known == (0,)
+
+
+def test_archived_rows_cannot_be_changed_but_rows_come(sql: psycopg.Connection) -> None:
+    with sql.transaction(force_rollback=True):
+        sql.execute("insert into log.every_type (seq_no, time, an_int) values (9, '2026-06-09', -1)")
+        sql.execute("insert into log.every_type (seq_no, time, an_int) values (9, '2026-05-01', -2)")
+        assert one(sql, "select count(*), min(an_int) from log.every_type") == (3003, -2)
+    with pytest.raises(errors.ObjectNotInPrerequisiteState):
+        sql.execute("delete from log.every_type")
+
+
+@pytest.fixture
+def own(prepared_databases: Databases, tmp_path: Path) -> Iterator[tuple[sa.URL, psycopg.Connection]]:
+    """A database of a test's own, whose archive server runs."""
+    with (
+        made(prepared_databases, tmp_path / "archive") as url,
+        running(url),
+        psycopg.connect(conninfo_of(url), autocommit=True) as connection,
+    ):
+        yield url, connection
+
+
+@pytest.mark.long
+def test_each_row_is_counted_once(own: tuple[sa.URL, psycopg.Connection]) -> None:
+    """Weeks come back and go again, and rows come late, while others count: statement by statement, and in
+    transactions whose snapshot is older than what they find."""
+    url, sql = own
+    engine = sa.create_engine(url)
+    conninfo = conninfo_of(url)
+    query = "select count(*) filter (where an_int >= 0), sum(an_int) from log.every_type where an_int >= 0"
     counts: list[object] = []
+    failed: list[psycopg.Error] = []
     done = threading.Event()
+    random = Random(49)
 
-    def count() -> None:
-        query = """
-            select count(*), sum(an_int) from (
-              select an_int from log.every_type union all select an_int from archive.every_type
-            ) as both_of_them
-        """
-        with psycopg.connect(conninfo, autocommit=True) as connection:
+    def count(old: bool) -> None:
+        with psycopg.connect(conninfo, autocommit=not old) as connection:
+            if old:
+                connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            took = 0.0
             while not done.is_set():
-                counts.append(one(connection, query))
-                done.wait(0.1)
+                connection.execute("select 1")
+                # so that there are times without a query on a busy machine too
+                done.wait(max(random.random() if old else 0.1, 4 * took))
+                begun = time.monotonic()
+                try:
+                    counts.append(one(connection, query))
+                except errors.SerializationFailure as error:
+                    failed.append(error)
+                connection.rollback()
+                took = time.monotonic() - begun
 
-    counting = threading.Thread(target=count)
-    with psycopg.connect(conninfo) as before:
-        before.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        (rows,) = one(before, "select count(*) from archive.every_type")
-        counting.start()
-        try:
-            for _ in range(2):
-                [*recall(engine, conninfo, "every_type", BEGIN, BEGIN + timedelta(weeks=2), timedelta(0))]
-                assert one(sql, "select count(*) from archive.every_type")[0] == 2016 - 2 * 504
-                # the files of its snapshot are kept
-                assert one(before, "select count(*) from archive.every_type") == (rows,)
-                # they must stay until then
+    counting = [threading.Thread(target=count, args=(old,)) for old in (False, True, True)]
+    late = 0
+    for thread in counting:
+        thread.start()
+    try:
+        for _ in range(3):
+            begins = BEGIN + timedelta(weeks=random.randrange(3))
+            weeks = (begins, begins + timedelta(weeks=2))
+            among_readers(partial(recall, engine, conninfo, "every_type", *weeks, timedelta(0)))
+            # they are to stay until then
+            sql.execute(
+                "update ringlog.cold_week set recalled_until = %s where recalled_until > %s", [NOW, NOW]
+            )
+            for week in range(6):
+                late += 1
                 sql.execute(
-                    "update ringlog.cold_week set recalled_until = %s where recalled_until > %s", [NOW, NOW]
+                    "insert into weeks.every_type (seq_no, time, an_int) values (%s, %s, -1)",
+                    [10 + late, BEGIN + timedelta(weeks=week, hours=late)],
                 )
-                [*archive(engine, conninfo, NOW)]
-                assert one(sql, "select count(*) from archive.every_type") == (rows,)
-        finally:
-            done.set()
-            counting.join()
-            engine.dispose()
+            among_readers(partial(archive, engine, conninfo, NOW))
+    finally:
+        done.set()
+        for thread in counting:
+            thread.join()
+        engine.dispose()
     assert len(counts) > 3
     assert {*counts} == {(3001, 3000 * 3001 // 2)}
+    assert one(sql, "select count(*) from log.every_type where an_int = -1") == (late,)
 
 
 def test_a_server_that_ends_while_it_answers(server: ArchiveServers, archived: sa.URL) -> None:
@@ -261,6 +404,21 @@ def test_a_server_that_ends_while_it_answers(server: ArchiveServers, archived: s
         wait_until(answers)
         assert "1 restarts" in str(server.state)
         assert not spill.exists()
+
+
+def test_a_log_without_an_archive_server(archived: sa.URL) -> None:
+    """Who needs no archived week needs none; everyone else is told."""
+    recent = "select count(*) from log.every_type where time >= "
+    with psycopg.connect(conninfo_of(archived)) as connection:
+        connection.execute("alter server \"archive server (see ringlog status)\" options (set port '1')")
+        for bound in ("'2026-05-25Z'", "now() - interval '1 day'"):
+            assert one(connection, recent + bound) is not None
+        connection.execute("set plan_cache_mode = force_generic_plan")
+        connection.execute(f"prepare recent (timestamptz) as {recent} $1".encode())
+        assert one(connection, "execute recent ('2026-05-25Z')") == (985,)
+        with pytest.raises(errors.OperationalError, match=r"archive server \(see ringlog status\)"):
+            connection.execute("execute recent ('2026-05-24Z')")
+        connection.rollback()
 
 
 def test_it_can_be_cancelled(sql: psycopg.Connection) -> None:

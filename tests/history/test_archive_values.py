@@ -76,13 +76,13 @@ def table(engine: sa.Engine, conninfo: str, tmp_path: Path) -> Iterator[psycopg.
         rows = [(name, value) for name, (_, values) in VALUES.items() for value in values]
         for number, (name, value) in enumerate(rows):
             connection.execute(
-                f"insert into log.every_value (seq_no, time, {name}) values (1, %s, %s)",
+                f"insert into weeks.every_value (seq_no, time, {name}) values (1, %s, %s)",
                 [BEGIN + number * timedelta(minutes=7), value],
             )
-        connection.execute("insert into log.every_value values (2, %s), (2, %s)", [BEGIN, LAST])
+        connection.execute("insert into weeks.every_value values (2, %s), (2, %s)", [BEGIN, LAST])
         odd = struct.pack("<Q", 0xFFF8_0000_0000_1234)
         connection.execute(
-            "insert into log.every_value (seq_no, time, a_double, doubles) values (3, %s, %b, %b)",
+            "insert into weeks.every_value (seq_no, time, a_double, doubles) values (3, %s, %b, %b)",
             [BEGIN, struct.unpack("<d", odd)[0], [struct.unpack("<d", odd)[0]]],
         )
         connection.execute("select ringlog.make_week('every_value', '2020-12-28')")
@@ -92,7 +92,7 @@ def table(engine: sa.Engine, conninfo: str, tmp_path: Path) -> Iterator[psycopg.
 def sent(connection: psycopg.Connection) -> list[tuple[object, ...]]:
     """All rows in PostgreSQL's binary form, which has all of their bits."""
     query = (
-        "select encode(record_send(logged), 'hex') from log.every_value as logged order by \"time\", seq_no"
+        "select encode(record_send(logged), 'hex') from weeks.every_value as logged order by \"time\", seq_no"
     )
     return connection.execute(query).fetchall()
 
@@ -111,14 +111,14 @@ def test_every_value_comes_back(table: psycopg.Connection, engine: sa.Engine, co
 def test_repeats_of_every_value_are_absorbed(
     table: psycopg.Connection, engine: sa.Engine, conninfo: str
 ) -> None:
-    table.execute("create table public.kept as select * from log.every_value")
+    table.execute("create table public.kept as select * from weeks.every_value")
     before = sent(table)
     [*archive(engine, conninfo, NOW, pauses=0)]
-    table.execute("insert into log.every_value select * from public.kept")
+    table.execute("insert into weeks.every_value select * from public.kept")
     (line,) = archive(engine, conninfo, NOW, pauses=0)
     assert line.startswith("merged 0 late rows")
     assert line.endswith(f" {len(before)} were there already")
-    assert table.execute("select count(*) from log.every_value").fetchone() == (0,)
+    assert table.execute("select count(*) from weeks.every_value").fetchone() == (0,)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_times_that_arrow_does_not_have(
     table: psycopg.Connection, engine: sa.Engine, conninfo: str, value: str
 ) -> None:
     """Arrow's int64 of microseconds since 1970 ends there: https://arrow.apache.org/docs/format/Columnar.html"""
-    insert = "insert into log.every_value (seq_no, time, a_moment) values (9, %s, %s)"
+    insert = "insert into weeks.every_value (seq_no, time, a_moment) values (9, %s, %s)"
     table.execute(insert, [LAST, value])
     before = sent(table)
     (line,) = archive(engine, conninfo, NOW, pauses=0)
@@ -139,7 +139,7 @@ def test_times_that_arrow_does_not_have(
         [*read(conninfo, "every_value", ["a_moment"])]
     assert sent(table) == before
     # and as a row that comes for a week in the archive
-    table.execute("delete from log.every_value where seq_no = 9")
+    table.execute("delete from weeks.every_value where seq_no = 9")
     [*archive(engine, conninfo, NOW, pauses=0)]
     table.execute(insert, [LAST, value])
     (line,) = archive(engine, conninfo, NOW, pauses=0)

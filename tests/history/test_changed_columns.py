@@ -53,7 +53,7 @@ def test_a_column_of_another_type_and_new_ones(
     install(engine, facility)
     with psycopg.connect(conninfo, autocommit=True) as connection:
         value = "n %% 2 = 0" if before == "bit" else "n %% 100"
-        insert = "insert into log.magnets (seq_no, time, value, n) select 1, %s + n * interval '1 hour',"
+        insert = "insert into weeks.magnets (seq_no, time, value, n) select 1, %s + n * interval '1 hour',"
         connection.execute(f"{insert} {value}, n from generate_series(0, 335) n".encode(), [BEGIN])
         maintain(engine, NOW)
         assert len([*archive(engine, conninfo, NOW, pauses=0)]) == 2
@@ -76,14 +76,14 @@ def test_a_column_of_another_type_and_new_ones(
         assert row["value"].to_pylist() == [number[2]]
         late = BEGIN + timedelta(minutes=7)
         connection.execute(
-            "insert into log.magnets (seq_no, time, value, more) values (1, %s, 1, 2.5)", [late]
+            "insert into weeks.magnets (seq_no, time, value, more) values (1, %s, 1, 2.5)", [late]
         )
         expected = values()
         assert len([*archive(engine, conninfo, NOW, pauses=0)]) >= 1
         assert values() == expected
         assert len([*recall(engine, conninfo, "magnets", BEGIN, NOW, timedelta(days=1))]) >= 2
         assert values() == expected
-        inside = connection.execute("select count(*), sum(value::int) from log.magnets")
+        inside = connection.execute("select count(*), sum(value::int) from weeks.magnets")
         assert inside.fetchone() == (348, sum(int(row["value"]) for row in expected))  # type: ignore[call-overload]
 
 
@@ -94,7 +94,7 @@ def archived_facility(engine: sa.Engine, connection: psycopg.Connection, tmp_pat
     facility = Facility("test", "UTC", (table,), history=history)
     install(engine, facility)
     connection.execute(
-        "insert into log.magnets (seq_no, time, value, n)"
+        "insert into weeks.magnets (seq_no, time, value, n)"
         " select 1, %s + n * interval '1 hour', n, n from generate_series(0, 335) n",
         [BEGIN],
     )
@@ -135,7 +135,7 @@ def test_a_table_made_again_under_its_name_has_none_of_the_former_s_weeks(
         changed(engine, connection, replace(facility, tables=(table, *other.tables)))
         assert sum(batch.num_rows for batch in read(conninfo, "magnets", ["value"])) == 0
         connection.execute(
-            "insert into log.magnets (seq_no, time, value, n) values (1, %s, 7, 7)",
+            "insert into weeks.magnets (seq_no, time, value, n) values (1, %s, 7, 7)",
             [BEGIN + timedelta(hours=1)],
         )
     whole = pa.Table.from_batches([*read(conninfo, "magnets", ["value", "n"])])

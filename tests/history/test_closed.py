@@ -135,7 +135,7 @@ class Log:
         )
         install(engine, self.facility)
         self.connection = psycopg.connect(conninfo, autocommit=True)
-        self.connection.execute("create table public.plain (like log.m including all)")
+        self.connection.execute("create table public.plain (like weeks.m including all)")
 
     def __enter__(self) -> "Log":
         return self
@@ -154,7 +154,7 @@ class Log:
                 row[name] = self.chance.choice((None, *values)) if self.chance.random() < 0.5 else values[0]
             given = [json.dumps(row)]
             done = self.connection.execute(
-                "insert into public.plain select * from json_populate_record(null::log.m, %s)"
+                "insert into public.plain select * from json_populate_record(null::weeks.m, %s)"
                 " on conflict do nothing",
                 given,
             )
@@ -290,7 +290,7 @@ def test_logins_without_the_log_read_no_columns(engine: sa.Engine, conninfo: str
         with log.connection.transaction(force_rollback=True):
             log.connection.execute("set local role daq_reader")
             assert log.connection.execute(count).fetchone() == (True,)
-            log.connection.execute("reset role; revoke select on log.m from daq_reader")
+            log.connection.execute("reset role; revoke select on weeks.m from daq_reader")
             log.connection.execute("set local role daq_reader")
             assert log.connection.execute(count).fetchone() == (False,)
 
@@ -303,7 +303,7 @@ def test_rows_changed_by_hand_are_read_after_summarise(
         log.maintain()
         log.summarise()
         assert close(conninfo, pauses=0).complete
-        for relation in ("log.m", "public.plain"):
+        for relation in ("weeks.m", "public.plain"):
             log.connection.execute(f"delete from {relation} where time < %s".encode(), [BEGIN + timedelta(8)])
         [*again(conninfo, "m", BEGIN, NOW, NOW)]
         log.same()
@@ -347,7 +347,7 @@ def test_a_column_that_is_dropped_and_added_again_has_no_old_values(engine: sa.E
     install(engine, Facility("test", "UTC", (table,)))
     with psycopg.connect(conninfo, autocommit=True) as connection:
         connection.execute(
-            "insert into log.m (seq_no, time, old, other)"
+            "insert into weeks.m (seq_no, time, old, other)"
             " select 1, %s + n * interval '1 minute', n, n from generate_series(1, 2000) as n",
             [BEGIN],
         )

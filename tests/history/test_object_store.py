@@ -31,7 +31,7 @@ def test_weeks_in_an_object_store(engine: sa.Engine, conninfo: str, bucket: str)
 
     with psycopg.connect(conninfo, autocommit=True) as connection:
         connection.execute(
-            "insert into log.magnets"
+            "insert into weeks.magnets"
             " select 1, %s + n * interval '1 hour', sin(n) from generate_series(0, 600) n",
             [BEGIN],
         )
@@ -39,7 +39,7 @@ def test_weeks_in_an_object_store(engine: sa.Engine, conninfo: str, bucket: str)
         before = all_rows()
         assert len([*archive(engine, conninfo, NOW, pauses=0)]) == 3
         assert all_rows() == before
-        assert connection.execute("select count(*) < 200 from log.magnets").fetchone() == (True,)
+        assert connection.execute("select count(*) < 200 from weeks.magnets").fetchone() == (True,)
         # a row that comes late makes another object
         late = BEGIN + timedelta(minutes=1)
         connection.execute("select ringlog.put_magnets(row (2, %s, 7)::online.magnets)", [late])
@@ -55,7 +55,7 @@ def test_weeks_in_an_object_store(engine: sa.Engine, conninfo: str, bucket: str)
             "ringlog.json",
         ]
         assert len([*recall(engine, conninfo, "magnets", BEGIN, NOW, timedelta(days=1))]) == 3
-        assert connection.execute("select count(*) from log.magnets").fetchone() == (len(before) + 1,)
+        assert connection.execute("select count(*) from weeks.magnets").fetchone() == (len(before) + 1,)
     with engine.begin() as administrator:
         weeks = manifest(administrator)
     for week in weeks:

@@ -98,7 +98,7 @@ def site(request: pytest.FixtureRequest, database_url: sa.URL, tmp_path: Path) -
     with made.engine() as engine:
         install(engine, replace(Facility("test", "UTC", (TABLE,)), history=history))
         made.run(
-            f"insert into log.magnets select 1, '{BEGIN}'::timestamptz + n * interval '1 hour', sin(n)"
+            f"insert into weeks.magnets select 1, '{BEGIN}'::timestamptz + n * interval '1 hour', sin(n)"
             " from generate_series(0, 600) n"
         )
         maintain(engine, NOW)

@@ -31,7 +31,7 @@ def put(connection: psycopg.Connection, moment: datetime, *values: object, seq_n
 
 def fill(connection: psycopg.Connection, rows: int) -> None:
     connection.execute(
-        "insert into log.every_type (seq_no, time, a_real)"
+        "insert into weeks.every_type (seq_no, time, a_real)"
         " select 1, %s + n * interval '1 second', n from generate_series(0, %s - 1) as n",
         [NOON, rows],
     )
@@ -112,13 +112,13 @@ def test_one_column_is_the_same_as_several(
     if not by_superuser:
         every_type.execute("drop function ringlog.array_bytes(anyarray)")
     every_type.execute(
-        "insert into log.every_type (seq_no, time, a_real, a_double, an_int, a_smallint, a_bigint, a_bit)"
+        "insert into weeks.every_type (seq_no, time, a_real, a_double, an_int, a_smallint, a_bigint, a_bit)"
         " select n %% 3, %s + make_interval(secs => n / 3 * 3 + (n > 30000)::int * 20000), n / 7.0, n / 7.0,"
         " nullif(n %% 11, 5), n %% 100, n * 10000000000, n %% 5 = 0 from generate_series(0, 39999) as n",
         [NOON],
     )
     every_type.execute(
-        "insert into log.every_type (seq_no, time, a_real, a_double, an_int)"
+        "insert into weeks.every_type (seq_no, time, a_real, a_double, an_int)"
         " select 1, %s + n * interval '1 ms', 'nan', 'inf', -n from generate_series(1, 4000) as n"
         " on conflict do nothing",
         [NOON + timedelta(seconds=20_000)],
@@ -160,7 +160,7 @@ def test_waveforms(engine: sa.Engine, conninfo: str, by_superuser: bool) -> None
         for number, points in reversed([*enumerate(rows)]):
             values = ", ".join(f"%s::integer[]::{kind}[]" for kind in kinds.values())
             connection.execute(
-                f"insert into log.traces (seq_no, time, {', '.join(kinds)})"
+                f"insert into weeks.traces (seq_no, time, {', '.join(kinds)})"
                 f" values ({number}, %s, {values})".encode(),
                 [NOON + timedelta(seconds=number // 2), *[points] * len(kinds)],
             )
@@ -178,7 +178,7 @@ def test_blocks_are_small_where_rows_come_faster_than_the_cycle(
     every_type: psycopg.Connection, conninfo: str
 ) -> None:
     every_type.execute(
-        "insert into log.every_type (seq_no, time, a_real)"
+        "insert into weeks.every_type (seq_no, time, a_real)"
         " select 1, %s + n * interval '1 ms', n from generate_series(0, 59999) as n",
         [NOON],
     )
@@ -192,7 +192,7 @@ def test_a_burst_at_the_begin_makes_no_more_blocks_than_some(
     every_type: psycopg.Connection, conninfo: str
 ) -> None:
     every_type.execute(
-        "insert into log.every_type (seq_no, time, a_real)"
+        "insert into weeks.every_type (seq_no, time, a_real)"
         " select 1, %s + n * interval '1 ms', n from generate_series(-1000, -1) as n",
         [NOON],
     )
@@ -207,7 +207,7 @@ def test_few_rows_of_a_long_time_are_not_looked_for_stretch_by_stretch(
 ) -> None:
     """Rows a week apart, and some at the table's cycle: 38,000 spans of 8,192 cycles, nearly all empty."""
     every_type.execute(
-        "insert into log.every_type (seq_no, time, a_real)"
+        "insert into weeks.every_type (seq_no, time, a_real)"
         " select 1, %s - n * interval '1 week', -n from generate_series(1, 520) as n",
         [NOON],
     )
@@ -244,7 +244,7 @@ def test_closing_the_iterator_cancels_the_query(every_type: psycopg.Connection, 
         batches.close()
         # the connection can be used, and its locks are released
         assert sum(batch.num_rows for batch in read(connection, "every_type", [], NOON)) == 400_000
-        held = "select count(*) from pg_locks where relation = 'log.every_type'::regclass"
+        held = "select count(*) from pg_locks where relation = 'weeks.every_type'::regclass"
         assert every_type.execute(held).fetchone() == (0,)
 
 

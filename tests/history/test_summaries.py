@@ -51,7 +51,7 @@ NUMBER["on"] = "{}::integer::double precision"
 def fill(connection: psycopg.Connection, begin: datetime, rows: int) -> None:
     connection.execute(
         """
-        insert into log.magnets (seq_no, time, current, field, steps, "on", state)
+        insert into weeks.magnets (seq_no, time, current, field, steps, "on", state)
         select
           1,
           %s + n * interval '13 seconds',
@@ -92,7 +92,7 @@ def test_a_row_that_comes_past_retention_leaves_the_summaries_of_those_that_are_
     magnets.execute("update ringlog.logged_table set retention = '7 days'")
     later = NOW + timedelta(days=60)
     maintain(engine, later)
-    assert magnets.execute("select count(*) from log.magnets").fetchone() == (0,)
+    assert magnets.execute("select count(*) from weeks.magnets").fetchone() == (0,)
     put(magnets, BEGIN + timedelta(seconds=14), 1e9)
     summarise(conninfo, later)
     assert {level: summaries_of(magnets, level, "current") for level in SCHEMAS} == before
@@ -120,7 +120,7 @@ def rows_come_to(
             """
             with value as (
               select date_bin(%(level)s * interval '1 second', time, 'epoch') as span, time, {value} as value
-              from log.magnets
+              from weeks.magnets
             ), with_number as (
               select *, case when value <> 'NaN' then value end as number from value
             )
@@ -311,7 +311,7 @@ def test_only_tables_with_something_to_summarise_are_looked_at(
     summarise(conninfo, NOW)
     assert looked_at(NOW) == []
     assert looked_at(NOW + timedelta(seconds=200)) == ["magnets"]
-    magnets.execute("insert into log.empty (seq_no, time) values (1, %s)", [NOW])
+    magnets.execute("insert into weeks.empty (seq_no, time) values (1, %s)", [NOW])
     assert looked_at(NOW) == ["empty"]
 
 
@@ -396,7 +396,7 @@ def test_clocks_that_are_thousands_of_years_ahead(magnets: psycopg.Connection, c
     """Python cannot represent years after 9999."""
     for year in (9998, 20_000):
         magnets.execute(
-            "insert into log.magnets (seq_no, time) values (3, make_timestamptz(%s, 1, 1, 0, 0, 0))", [year]
+            "insert into weeks.magnets (seq_no, time) values (3, make_timestamptz(%s, 1, 1, 0, 0, 0))", [year]
         )
     summarise(conninfo, NOW)
     agree(magnets, (3600,))

@@ -59,7 +59,7 @@ class Tiers:
         )
         install(engine, self.facility)
         self.connection = psycopg.connect(conninfo, autocommit=True)
-        self.connection.execute("create table public.plain (like log.magnets including all)")
+        self.connection.execute("create table public.plain (like weeks.magnets including all)")
 
     def rows(self) -> None:
         """Some new rows, repeats of old ones, and others of the same time and seq_no, which do not count."""
@@ -72,7 +72,7 @@ class Tiers:
             self._insert("log", values)
         for key in self.chance.sample(known, min(5, len(known))):
             self.connection.execute(
-                "insert into log.magnets select * from public.plain where seq_no = %s and time = %s"
+                "insert into weeks.magnets select * from public.plain where seq_no = %s and time = %s"
                 " on conflict do nothing",
                 key,
             )
@@ -168,4 +168,4 @@ def test_wherever_weeks_are_the_rows_are_the_same(
             tiers.rows()
             assert tiers.same(), (number, steps)
         [*recall(engine, conninfo, "magnets", BEGIN, NOW, timedelta(days=1))]
-        assert tiers.sent("log.magnets") == tiers.sent("public.plain")
+        assert tiers.sent("weeks.magnets") == tiers.sent("public.plain")

@@ -36,7 +36,7 @@ def magnets(engine: sa.Engine, conninfo: str) -> Iterator[psycopg.Connection]:
     with psycopg.connect(conninfo, autocommit=True) as connection:
         connection.execute(
             """
-            insert into log.magnets (seq_no, time, current, "on")
+            insert into weeks.magnets (seq_no, time, current, "on")
             select
               1,
               %s + n * interval '7 seconds',
@@ -68,7 +68,7 @@ def rows_come_to(
         f"""
         with value as (
           select date_bin(%(width)s, time, %(origin)s) as bin, time, {column}::double precision as value
-          from log.magnets where time >= %(begin)s and time < %(end)s
+          from weeks.magnets where time >= %(begin)s and time < %(end)s
         ), with_number as (select *, case when value <> 'NaN' then value end as number from value)
         select
           bin,
@@ -131,7 +131,7 @@ def test_bins_of_few_spans_of_each_length(engine: sa.Engine, conninfo: str) -> N
     with psycopg.connect(conninfo, autocommit=True) as magnets:
         magnets.execute(
             """
-            insert into log.magnets (seq_no, time, current)
+            insert into weeks.magnets (seq_no, time, current)
             select 1, %s + n ^ 3 * interval '0.27 s',
               case n %% 7 when 0 then null when 1 then 'nan' when 2 then 'inf' else sin(n) end
             from generate_series(1, 399) as n
@@ -220,7 +220,7 @@ def test_the_meaning_of_a_time(magnets: psycopg.Connection) -> None:
     query = """
         with number as (
           select time, nullif(current, 'NaN')::double precision as value, current
-          from log.magnets where time >= %(begin)s and time < %(end)s
+          from weeks.magnets where time >= %(begin)s and time < %(end)s
         )
         select count(value), min(value), max(value), avg(value), stddev_pop(value), sqrt(avg(value * value)),
           (array_agg(value order by time) filter (where value is not null))[1],
@@ -239,12 +239,12 @@ def test_the_meaning_of_a_time(magnets: psycopg.Connection) -> None:
 
 
 def expected_n(connection: psycopg.Connection) -> int:
-    query = "select count(*) from log.magnets where current <> 'NaN'"
+    query = "select count(*) from weeks.magnets where current <> 'NaN'"
     return int(connection.execute(query).fetchall()[0][0])
 
 
 def test_states(magnets: psycopg.Connection) -> None:
-    magnets.execute("delete from log.magnets")
+    magnets.execute("delete from weeks.magnets")
     rows = [(0, True), (10, True), (30, False), (70, None), (80, True), (100, False)]
     for seconds, on in rows:
         magnets.execute(
@@ -261,7 +261,7 @@ def test_states(magnets: psycopg.Connection) -> None:
 
 
 def test_distribution(magnets: psycopg.Connection) -> None:
-    magnets.execute("delete from log.magnets")
+    magnets.execute("delete from weeks.magnets")
     for seconds, current in ((0, 0.0), (10, 10.0), (40, 20.0), (50, None), (60, math.nan), (70, 30.0)):
         magnets.execute(
             "select ringlog.put_magnets(row (2, %s, %s, null, null, null)::online.magnets)",
@@ -338,7 +338,7 @@ def test_a_bin_in_which_a_signal_moved_comes_once(magnets: psycopg.Connection, e
         (first, replace(spare, signal="magnet/other")),
         (replace(first, signal="magnet/third"), spare),
     ]
-    magnets.execute("update log.magnets set spare = 1000 - current")
+    magnets.execute("update weeks.magnets set spare = 1000 - current")
     changes = [BEGIN + timedelta(hours=hours) for hours in (30, 30.25, 41.7, 65)]
     magnets.execute("update ringlog.signal set valid_from = %s", [BEGIN - timedelta(days=1)])
     for columns, change in zip(moves, [BEGIN, *changes], strict=True):
@@ -365,7 +365,7 @@ def test_a_bin_in_which_a_signal_moved_comes_once(magnets: psycopg.Connection, e
     )
     expected = magnets.execute(
         f"select count(x), avg(x), stddev_pop(x) from (select nullif({there}, 'NaN')::float8 as x"
-        " from log.magnets where time < %s) as value",
+        " from weeks.magnets where time < %s) as value",
         [changes[3]],
     )
     same(found.fetchall(), expected.fetchall())
@@ -382,7 +382,7 @@ def test_a_signal_that_moves_to_a_table_that_was_there(engine: sa.Engine, connin
     install(engine, Facility("test", "UTC", (old, new)))
     end = datetime.now(UTC)
     begin = end - timedelta(hours=100)
-    fill = "insert into log.{} (seq_no, time, {}) select 1, %s + n * interval '1 hour', n + %s from {}"
+    fill = "insert into weeks.{} (seq_no, time, {}) select 1, %s + n * interval '1 hour', n + %s from {}"
     with psycopg.connect(conninfo, autocommit=True) as connection:
         hours = "generate_series(0, 99) as n"
         connection.execute(fill.format("old", "current", hours).encode(), [begin, 0])

@@ -32,7 +32,7 @@ def magnets(engine: sa.Engine, conninfo: str) -> Iterator[psycopg.Connection]:
     facility = Facility("test", "UTC", (table,))
     install(engine, facility)
     insert = (
-        "insert into log.magnets (seq_no, time, {}) select 1, time, {}"
+        "insert into weeks.magnets (seq_no, time, {}) select 1, time, {}"
         " from generate_series(%s, %s, interval '20 s') as time"
     )
     with psycopg.connect(conninfo, autocommit=True) as connection:
@@ -75,7 +75,7 @@ def test_statistics_agree_with_the_rows(magnets: psycopg.Connection) -> None:
         for signal, value in VALUES.items():
             query = (
                 "select count(value), min(value), max(value), count(*) - count(value)"
-                f" from (select {value}::double precision as value from log.magnets"
+                f" from (select {value}::double precision as value from weeks.magnets"
                 " where time >= %s and time < %s) as logged"
             )
             expected = magnets.execute(query.encode(), [begin, end]).fetchall()
@@ -107,7 +107,7 @@ def test_summaries_without_the_rows_from_before_are_found_and_made_again(
     done = ringlog("summarise", "magnets", "2026-03-01", "2026-03-08", RINGLOG_DSN=conninfo)
     assert done.returncode == 0, done.stderr
     rows = magnets.execute(
-        "select count(*) from log.magnets, ringlog.summarised where magnets.time < until"
+        "select count(*) from weeks.magnets, ringlog.summarised where magnets.time < until"
     ).fetchone()
     assert rows is not None
     assert done.stdout == f"summarised magnets from 2026-03-02 on: {rows[0]} rows\n"
@@ -133,7 +133,7 @@ def assert_trends(connection: psycopg.Connection, begin: datetime, end: datetime
               count(*) - count(value)
             from (
               select time, {value}::double precision as value
-              from log.magnets where time >= %(begin)s and time < %(end)s
+              from weeks.magnets where time >= %(begin)s and time < %(end)s
             ) as logged
             group by 2 order by 2
         """

@@ -57,7 +57,7 @@ class Load:
 
 def empty(server: RunningServer, table: str) -> None:
     """Empties ring and log of a table."""
-    ring, log = (sql.Identifier(schema, table) for schema in ("online", "log"))
+    ring, log = (sql.Identifier(schema, table) for schema in ("online", "weeks"))
     with psycopg.connect(server.dsn) as admin:
         admin.execute(sql.SQL("truncate {}; update {} set time = null").format(log, ring))
 

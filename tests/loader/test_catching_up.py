@@ -147,7 +147,7 @@ def test_live_rows_overtake_the_backlog(site: Site) -> None:
     stored: list[datetime] = []
     with psycopg.connect(site.server.dsn) as holder:
         # nothing of the backlog is stored before there is a live row
-        holder.execute("lock table log.every_type in share mode")
+        holder.execute("lock table weeks.every_type in share mode")
         with site.writer(figures, stored) as writer:
             for number in range(8):
                 live = begin + timedelta(seconds=2000 + number)

@@ -45,7 +45,7 @@ def archived(database_url: sa.URL, temporary_directory: Path) -> Iterator[tuple[
     install(engine, Facility("test", "UTC", (table,), history=history))
     with psycopg.connect(conninfo, autocommit=True) as connection:
         connection.execute(
-            "insert into log.slow select 1, %s + n * interval '20 minutes', sin(n)"
+            "insert into weeks.slow select 1, %s + n * interval '20 minutes', sin(n)"
             " from generate_series(0, %s) as n",
             [WEEK, 4 * ROWS - 1],
         )
@@ -96,7 +96,7 @@ def test_the_width_of_points_is_that_of_the_bins(database_url: sa.URL) -> None:
     with psycopg.connect(conninfo, autocommit=True) as connection:
         # ten rows in one of each three spans of ten minutes
         connection.execute(
-            "insert into log.sparse"
+            "insert into weeks.sparse"
             " select 1, %s + n / 10 * interval '30 minutes' + n %% 10 * interval '1 minute', n"
             " from generate_series(0, 479) as n",
             [WEEK],

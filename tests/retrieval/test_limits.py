@@ -150,7 +150,7 @@ def test_a_client_that_goes_away_ends_its_query(web) -> None:
         assert client.get("/api/v1/me").status_code == 200
     # tests of other files need this table without rows
     with psycopg.connect(web.server.dsn) as connection:
-        connection.execute("truncate log.sr_rf")
+        connection.execute("truncate weeks.sr_rf")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])

@@ -20,7 +20,7 @@ Connect = Callable[[], psycopg.Connection]
 
 WITH_STATISTICS = """
 select distinct attname from pg_attribute join pg_class on pg_class.oid = attrelid
-where relnamespace = 'log'::regnamespace and relkind in ('r', 'p') and attnum > 0
+where relnamespace in ('log'::regnamespace, 'weeks'::regnamespace) and relkind in ('r', 'p') and attnum > 0
   and attstattarget is distinct from 0
 order by 1
 """
@@ -115,7 +115,7 @@ def magnets_with(magnets_databases: Callable[[Facility], sa.URL]) -> Iterator[Ma
         def empty(**table: Any) -> Magnets:
             url = magnets_databases(magnets_facility(**table))
             magnets = Magnets(lambda: connections.enter_context(_connected(url)))
-            magnets.connection.execute("truncate log.magnets, ringlog.arrival, ringlog.event")
+            magnets.connection.execute("truncate weeks.magnets, ringlog.arrival, ringlog.event")
             magnets.connection.execute('update online.magnets set "time" = null, current = null')
             return magnets
 

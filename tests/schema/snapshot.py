@@ -26,7 +26,7 @@ def snapshot(connection: psycopg.Connection) -> dict[str, tuple[int, str]]:
     """For each catalogue and each table of ringlog: the number of rows and a digest of them."""
     tables = connection.execute(
         "select nspname, relname from pg_class join pg_namespace on pg_namespace.oid = relnamespace"
-        " where nspname in ('online', 'log', 'ringlog') and relkind in ('r', 'p') order by 1, 2"
+        " where nspname in ('online', 'log', 'weeks', 'ringlog') and relkind in ('r', 'p') order by 1, 2"
     ).fetchall()
     relations = [("pg_catalog", catalogue) for catalogue in _CATALOGUES] + tables
     return {f"{schema}.{name}": _digest(connection, schema, name) for schema, name in relations}

@@ -129,7 +129,7 @@ def test_a_database_without_a_note_goes_by_its_weeks(engine: sa.Engine, magnets:
     last = Week.of(NOW - 42 * DAY)
     magnets.execute("update ringlog.housekeeping set believed = null, seen = null")
     for partition in magnets.execute(
-        "select inhrelid::regclass::text from pg_inherits where inhparent = 'log.magnets'::regclass"
+        "select inhrelid::regclass::text from pg_inherits where inhparent = 'weeks.magnets'::regclass"
         " and inhrelid::regclass::text not like '%default'"
     ).fetchall():
         magnets.execute(f"drop table {partition[0]}".encode())

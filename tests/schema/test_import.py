@@ -207,7 +207,7 @@ def test_a_week_is_made_once_and_only_where_one_may_be(empty: Magnets) -> None:
     assert empty.value("select ringlog.make_week('magnets', %s)", monday) == 1
     assert empty.value("select ringlog.make_week('magnets', %s)", monday) is None
     assert empty.rows(
-        "select relname, current from log.magnets as log join pg_class on pg_class.oid = log.tableoid"
+        "select relname, current from weeks.magnets as log join pg_class on pg_class.oid = log.tableoid"
     ) == [("magnets_2019w27", 1)]
     for wrong in (monday + timedelta(days=1), at("1969-12-29 00:00:00"), at("2999-12-30 00:00:00")):
         with pytest.raises(errors.CheckViolation):

@@ -26,6 +26,7 @@ def test_report_of_an_empty_database(engine: sa.Engine) -> None:
     assert things == [
         "schema online",
         "schema log",
+        "schema weeks",
         "schema ring",
         "schema ringlog",
         "schema parameter",
@@ -125,12 +126,12 @@ def test_columns_and_keys(engine: sa.Engine, connect: Connect) -> None:
         connection,
         "select indrelid::regclass::text, indisprimary, pg_get_indexdef(indexrelid, 1, false),"
         " pg_get_indexdef(indexrelid, 2, false) from pg_index"
-        " where indrelid in ('online.magnets'::regclass, 'log.magnets'::regclass) order by 1, 2",
+        " where indrelid in ('online.magnets'::regclass, 'weeks.magnets'::regclass) order by 1, 2",
     )
     assert keys == [
-        ("log.magnets", True, '"time"', "seq_no"),
         ("magnets", False, '"time"', "seq_no"),
         ("magnets", True, "seq_no", ""),
+        ("weeks.magnets", True, '"time"', "seq_no"),
     ]
 
 

@@ -409,7 +409,7 @@ def administrator(engine: sa.Engine, connect: Connect) -> Iterator[sa.Engine]:
     """An engine of a role with CREATEROLE that may grant ringlog's roles, like their creator."""
     install(engine, FACILITY)  # another's work: the roles are there
     connection = connect()
-    for schema in ("online", "log", "ringlog"):
+    for schema in ("online", "log", "weeks", "ringlog"):
         connection.execute(sql.SQL("drop schema {} cascade").format(sql.Identifier(schema)))
     connection.execute("create role site_admin createrole")
     connection.execute(

@@ -45,7 +45,7 @@ def partitions(connection: psycopg.Connection) -> list[str]:
     found = rows(
         connection,
         "select relname from pg_inherits join pg_class on oid = inhrelid"
-        " where inhparent = 'log.magnets'::regclass order by relname",
+        " where inhparent = 'weeks.magnets'::regclass order by relname",
     )
     return [name for (name,) in found]
 
@@ -54,7 +54,8 @@ def places(connection: psycopg.Connection) -> list[tuple[datetime, str]]:
     """Time and partition of each row of the log."""
     return rows(
         connection,
-        'select "time", relname from log.magnets as l join pg_class on pg_class.oid = l.tableoid order by 1',
+        'select "time", relname from weeks.magnets as l join pg_class on pg_class.oid = l.tableoid'
+        " order by 1",
     )
 
 
@@ -416,7 +417,7 @@ def test_a_partition_that_a_person_has_made_is_left_alone(
 ) -> None:
     """History put together by the year, say."""
     magnets.execute(
-        "create table log.magnets_years partition of log.magnets"
+        "create table log.magnets_years partition of weeks.magnets"
         " for values from ('1997-01-01') to ('2020-01-01')"
     )
     put(magnets, at("2019-06-01"))

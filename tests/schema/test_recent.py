@@ -38,7 +38,7 @@ def test_the_last_hour_is_planned_over_few_partitions(engine: sa.Engine, connect
     for weeks in range(20):
         put(connection, THIS.start - weeks * WEEK)
     maintain(engine)
-    partitions = "select count(*) from pg_inherits where inhparent = 'log.magnets'::regclass"
+    partitions = "select count(*) from pg_inherits where inhparent = 'weeks.magnets'::regclass"
     assert connection.execute(partitions).fetchall() == [(5 + 19 + 1,)]
     assert planned(connection, "log.magnets") == 25
     # this week, the four before it and those to come, and the default one

@@ -104,7 +104,7 @@ def test_a_table_and_a_column_are_read_by_both_names(engine: sa.Engine, pumps: p
     partitions = rows(
         pumps,
         "select distinct regexp_replace(relname, '_[^_]*$', '') from pg_inherits"
-        " join pg_class on pg_class.oid = inhrelid where inhparent = 'log.cooling'::regclass",
+        " join pg_class on pg_class.oid = inhrelid where inhparent = 'weeks.cooling'::regclass",
     )
     assert partitions == [("cooling",)]
     before = snapshot(pumps)

@@ -300,7 +300,7 @@ def insert_thresholds(connection: psycopg.Connection) -> dict[str, list[str] | N
     """The options of the partitions' TOAST tables; a partition without one is missing."""
     found = connection.execute(
         "select part.relname, toast.reloptions from pg_inherits join pg_class as part on part.oid = inhrelid"
-        " join pg_class as toast on toast.oid = part.reltoastrelid where inhparent = 'log.scope'::regclass"
+        " join pg_class as toast on toast.oid = part.reltoastrelid where inhparent = 'weeks.scope'::regclass"
     )
     return dict(found.fetchall())
 

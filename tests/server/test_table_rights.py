@@ -98,7 +98,7 @@ def no_rows(own: Own) -> None:
     """No test finds the rows of another one."""
     with psycopg.connect(own.server.dsn) as admin:
         for table in ("sr_vac", "bo_vac", "beam"):
-            admin.execute(f"truncate log.{table}; update online.{table} set time = null, value = null")
+            admin.execute(f"truncate weeks.{table}; update online.{table} set time = null, value = null")
         admin.execute("truncate ringlog.writer, ringlog.event, ringlog.ledger, ringlog.imported_file")
 
 
@@ -372,7 +372,9 @@ def test_rights_follow_the_facility_file(own: Own, other_rights: None) -> None:
             name = (function if "{}" in function else function + "_{}").format("linac_vac")
             admin.execute(f"drop function ringlog.{name}")
         admin.execute("drop view recent.linac_vac; drop view minute.linac_vac")
-        admin.execute("drop table online.linac_vac; drop table log.linac_vac; drop table summary.linac_vac")
+        admin.execute(
+            "drop table online.linac_vac; drop table weeks.linac_vac cascade; drop table summary.linac_vac"
+        )
         admin.execute("drop sequence summary.linac_vac_until")
         for noted in ("signal", "logged_table", "summarised"):
             admin.execute(f"delete from ringlog.{noted} where table_name = 'linac_vac'")

@@ -47,7 +47,7 @@ def put(session: pymssql.Connection, second: int) -> None:
 def no_rows(own: RunningServer) -> None:
     """The ring and the log that the tests write to are empty at first."""
     with psycopg.connect(own.dsn) as admin:
-        admin.execute("truncate log.sr_rf")
+        admin.execute("truncate weeks.sr_rf")
         admin.execute('update online.sr_rf set "time" = null')
 
 

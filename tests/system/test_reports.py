@@ -133,7 +133,7 @@ def test_sp_spaceused(admin: Connection) -> None:
         admin.execute("select set_config('search_path', 'log', true)")
         (weeks,) = report(admin, "sys.sp_spaceused('sr_rf')").results
         (expected,) = admin.execute(
-            "select sum(pg_total_relation_size(relid)) / 1024 || ' KB' from pg_partition_tree('log.sr_rf')"
+            "select sum(pg_total_relation_size(relid)) / 1024 || ' KB' from pg_partition_tree('weeks.sr_rf')"
         ).fetchall()[0]
     assert weeks.rows[0][2] == expected.replace(".0000000000000000", "")
     database, space = report(admin, "sys.sp_spaceused()").results

@@ -345,7 +345,14 @@ async fn open_copy(
         Rows::stored(dialect, columns.iter().map(described).collect())
     };
     let names: Vec<_> = columns.iter().map(|column| quoted(&column.name)).collect();
-    connection.begin_copy(&format!("copy {table} ({}) from stdin (format binary)", names.join(", "))).await?;
+    // a log is a view, to which PostgreSQL does not copy
+    let sql =
+        format!("select sys.stored_in({}::pg_catalog.regclass::oid)::pg_catalog.regclass", literal(table));
+    let stored = connection.query_text(&sql).await?.into_iter().flatten().flatten().next();
+    let stored = stored.as_deref().unwrap_or(table);
+    connection
+        .begin_copy(&format!("copy {stored} ({}) from stdin (format binary)", names.join(", ")))
+        .await?;
     let Ok(()) = connection.put_copy_data::<Infallible>(|out| {
         out.put_slice(COPY_HEADER);
         Ok(())

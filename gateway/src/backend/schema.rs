@@ -67,15 +67,15 @@ impl Open {
 
     /// Asks for the columns of tables and views: type and modifier as PostgreSQL sends them, a type of schema tsql that is
     /// not a domain, and the declaration by the column's comment (sql/11_declarations.sql) or a domain of schema tsql. The
-    /// number of a table is 0 for one of the session's own.
+    /// number of a table is 0 for one of the session's own. Rows of a view that PostgreSQL cannot change cannot be locked.
     async fn ask_for(&mut self, names: impl Iterator<Item = &String> + Clone) -> Result<(), PgError> {
         let listed = array(names.clone().map(|name| literal(name)), "text");
         let question = include_str!("schema.sql").replace(":names", &listed);
         let rows = self.connection.query_text(&question).await?;
-        let mut found: HashMap<String, (u32, Vec<Column>)> = HashMap::new();
+        let mut found: HashMap<String, (u32, Table)> = HashMap::new();
         for row in rows {
-            let [Some(name), Some(table), Some(column), Some(oid), Some(typmod), own, declared] =
-                <[Option<String>; 7]>::try_from(row).unwrap_or_default()
+            let [Some(name), Some(table), Some(column), Some(oid), Some(typmod), own, declared, Some(is_computed)] =
+                <[Option<String>; 8]>::try_from(row).unwrap_or_default()
             else {
                 continue;
             };
@@ -84,8 +84,9 @@ impl Open {
             };
             let of = declared.as_deref().and_then(declared::of_comment);
             let of = type_of(of, own.as_deref(), oid, typmod);
-            let columns = &mut found.entry(name).or_insert_with(|| (table, Vec::new())).1;
-            columns.push(Column { name: column, of, sent: (oid, typmod) });
+            let known = &mut found.entry(name).or_insert_with(|| (table, Table::default())).1;
+            known.has_own_rows = is_computed == "f";
+            known.add(Column { name: column, of, sent: (oid, typmod) });
         }
         self.note_tables(names, found);
         Ok(())
@@ -95,13 +96,13 @@ impl Open {
     fn note_tables<'n>(
         &mut self,
         names: impl Iterator<Item = &'n String>,
-        mut found: HashMap<String, (u32, Vec<Column>)>,
+        mut found: HashMap<String, (u32, Table)>,
     ) {
         let snapshot = Arc::make_mut(&mut self.tables);
         snapshot.begin(self.schema.as_deref().unwrap_or_default());
         for name in names {
-            let table = found.remove(name).map(|(number, columns)| {
-                let table = Arc::new(Table::new(columns));
+            let table = found.remove(name).map(|(number, table)| {
+                let table = Arc::new(table);
                 if number == 0 {
                     return table;
                 }

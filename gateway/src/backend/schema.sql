@@ -2,7 +2,8 @@ select named.name, case when c.relpersistence = 't' then 0 else c.oid::bigint en
     case when t.typtype = 'd' then t.typbasetype else a.atttypid end::bigint,
     case when t.typtype = 'd' then t.typtypmod else a.atttypmod end,
     case when n.oid is not null and t.typtype <> 'd' then t.typname end,
-    coalesce(nullif(said.found[2], ''), case when n.oid is not null and t.typtype = 'd' then t.typname end)
+    coalesce(nullif(said.found[2], ''), case when n.oid is not null and t.typtype = 'd' then t.typname end),
+    c.relkind in ('v', 'm') and pg_catalog.pg_relation_is_updatable(c.oid, false) = 0
   from pg_catalog.unnest(:names) as named (name)
   join pg_catalog.pg_class c
     on c.oid = pg_catalog.to_regclass(named.name)::oid and c.relkind in ('r', 'p', 'v', 'm', 'f')

@@ -31,15 +31,18 @@ impl Interpreter {
                     pg_catalog.format_type(a.atttypid, a.atttypmod)
                from (select i.indrelid, i.indkey::int2[] as columns, i.indnkeyatts::bigint as many
                        from pg_catalog.pg_index i
-                      where i.indrelid = pg_catalog.to_regclass({table})::oid and i.indisunique and i.indisvalid
+                      where i.indrelid = sys.stored_in(pg_catalog.to_regclass({table})::oid)
+                        and i.indisunique and i.indisvalid
                         and i.indpred is null and i.indexprs is null
                         and not exists (select from pg_catalog.pg_attribute a
                           where a.attrelid = i.indrelid and a.attnum = any (i.indkey) and not a.attnotnull)
                       order by i.indisprimary desc, i.indexrelid
                       limit 1) found,
                     pg_catalog.unnest(found.columns) with ordinality part (number, place)
-               join pg_catalog.pg_attribute a on a.attnum = part.number
-              where a.attrelid = found.indrelid and part.place <= found.many
+               join pg_catalog.pg_attribute k on k.attnum = part.number
+               join pg_catalog.pg_attribute a on a.attname = k.attname
+              where k.attrelid = found.indrelid and part.place <= found.many
+                and a.attrelid = pg_catalog.to_regclass({table})::oid
               order by part.place"
         );
         let rows = self.ask(client, &question).await?;

@@ -22,8 +22,10 @@ impl Schema for Unknown {
 }
 
 /// A table or view.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
+    /// Each of its rows is one of a table, which can be locked.
+    pub has_own_rows: bool,
     columns: Vec<Column>,
     /// Where each column stands, by its name.
     places: HashMap<String, usize>,
@@ -41,9 +43,9 @@ pub struct Column {
 }
 
 impl Table {
-    pub fn new(columns: Vec<Column>) -> Table {
-        let places = columns.iter().enumerate().map(|(place, column)| (column.name.clone(), place)).collect();
-        Table { columns, places }
+    pub fn add(&mut self, column: Column) {
+        self.places.insert(column.name.clone(), self.columns.len());
+        self.columns.push(column);
     }
 
     /// The column of this name, in lower case.

@@ -213,7 +213,7 @@ class Log(_Wide):
             self.connection,
             "select sum(pg_total_relation_size(relid)) from unnest(%s::regclass[]) as log "
             "cross join lateral pg_partition_tree(log)",
-            [f"log.{name}" for name in half().names],
+            [f"weeks.{name}" for name in half().names],
         )
 
     def summarise(self) -> None:

@@ -63,7 +63,7 @@ def write_from_ioc(server: Server, scenario: Scenario, folder: Path, seconds: fl
                 raise LoadTestError(f"not every waveform came in {_CONNECTED:g} s")
             time.sleep(0.1)
         for table in scenario.tables:
-            server.administrator.execute(sql.SQL("truncate {}").format(sql.Identifier("log", table)))
+            server.administrator.execute(sql.SQL("truncate {}").format(sql.Identifier("weeks", table)))
         with watching(server, [psutil.Process(source.pid), psutil.Process(writers.pid)]) as used:
             time.sleep(seconds)
     made = missing = 0

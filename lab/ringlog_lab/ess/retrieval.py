@@ -63,7 +63,7 @@ def fill(server: Server, scenario: Scenario) -> int:
     """Makes frames of the scenario's only waveform, in the log as its writer would; returns how many."""
     frames = max(2, min(_MINUTE * scenario.rate, _REQUEST // scenario.frame))
     (table,) = scenario.tables
-    log = sql.Identifier("log", table)
+    log = sql.Identifier("weeks", table)
     server.administrator.execute(sql.SQL("truncate {}").format(log))
     kind = "integer" if scenario.type == "int" else "double precision"
     server.administrator.execute(

@@ -132,14 +132,14 @@ def _rows(server: Server, table: str) -> int:
 def empty(server: Server, scenario: Scenario) -> int:
     """Deletes the rows of a scenario's logs; returns the bytes of the emptied logs."""
     for table in scenario.tables:
-        server.administrator.execute(sql.SQL("truncate {}").format(sql.Identifier("log", table)))
+        server.administrator.execute(sql.SQL("truncate {}").format(sql.Identifier("weeks", table)))
     return sum(size(server, table) for table in scenario.tables)
 
 
 def size(server: Server, table: str) -> int:
     """Bytes of a log."""
     row = server.administrator.execute(
-        "select sum(pg_total_relation_size(relid)) from pg_partition_tree(%s::regclass)", [f"log.{table}"]
+        "select sum(pg_total_relation_size(relid)) from pg_partition_tree(%s::regclass)", [f"weeks.{table}"]
     ).fetchone()
     assert row is not None
     return int(row[0])

@@ -38,7 +38,7 @@ class Ringlog(Target):
                 (epoch,) = call(connection, *claim).outputs
                 self._epochs[table] = int(str(epoch))
                 # the IOC's rows are excluded from the counts and sizes
-                empty = sql.SQL("truncate {}").format(sql.Identifier("log", f"half_{table}"))
+                empty = sql.SQL("truncate {}").format(sql.Identifier("weeks", f"half_{table}"))
                 server.administrator.execute(empty)
 
     def prepare(self, table: int, rows: int) -> list[bytes]:

@@ -276,14 +276,14 @@ def test_2000_pvs(protocol: str, ioc: Ioc, listening: Listening, epics_server: R
     names = [f"half_{table}" for table in range(TABLES)]
     with psycopg.connect(epics_server.dsn, autocommit=True) as connection:
         for name in names:
-            connection.execute(sql.SQL("truncate {}").format(sql.Identifier("log", name)))
+            connection.execute(sql.SQL("truncate {}").format(sql.Identifier("weeks", name)))
         loader = listening(protocol, ",".join(names))
         wait_until(
             lambda: loader.is_running() and all(all_are_connected(connection, name) for name in names),
             ioc.log.read_text,
         )
         for name in names:
-            connection.execute(sql.SQL("truncate {}").format(sql.Identifier("log", name)))
+            connection.execute(sql.SQL("truncate {}").format(sql.Identifier("weeks", name)))
         wait_until(
             lambda: all(
                 rows_of(connection, name) >= ROWS and all_have_changed(connection, name) for name in names
@@ -350,7 +350,7 @@ def test_alarms_time_stamps_and_disconnects_are_kept(
     protocol: str, ioc: Ioc, listening: Listening, epics_server: RunningServer
 ) -> None:
     with psycopg.connect(epics_server.dsn, autocommit=True, options="-c timezone=UTC") as connection:
-        connection.execute("truncate log.alarms")
+        connection.execute("truncate weeks.alarms")
         loader = listening(protocol, "alarms")
         # it passes through all its states, disconnects and returns
         wait_until(
@@ -393,7 +393,7 @@ def test_arrays_are_waveforms(
     protocol: str, ioc: Ioc, listening: Listening, epics_server: RunningServer
 ) -> None:
     with psycopg.connect(epics_server.dsn, autocommit=True) as connection:
-        connection.execute("truncate log.scope")
+        connection.execute("truncate weeks.scope")
         loader = listening(protocol, "scope")
         query = "select trace from log.scope where trace is not null"
         traces = wait_until(
@@ -466,7 +466,7 @@ def test_texts_that_are_empty_at_first(
     ioc.start()
     query = "select distinct short, long, chars from log.texts where tick is not null"
     with psycopg.connect(epics_server.dsn, autocommit=True) as connection:
-        connection.execute("truncate log.texts")
+        connection.execute("truncate weeks.texts")
         loader = listening(protocol, "texts")
 
         def come(*texts: str) -> None:
@@ -479,7 +479,7 @@ def test_texts_that_are_empty_at_first(
         put("on", LONG)
         come("on", LONG, LONG)
         put("", "")
-        connection.execute("truncate log.texts")
+        connection.execute("truncate weeks.texts")
         come("", "", "")
         said = loader.stop()
     assert "refused" not in said

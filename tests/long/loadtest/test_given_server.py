@@ -119,7 +119,7 @@ def trouble(site: RunningServer, statement: str) -> Iterator[None]:
     statements = (
         "create function public.trouble() returns trigger language plpgsql security definer as "
         f"$$ begin {statement} seq_no = new.seq_no and time = new.time; return null; end $$",
-        "create trigger trouble after insert on log.beam for each row when (new.seq_no = 3)"
+        "create trigger trouble after insert on weeks.beam for each row when (new.seq_no = 3)"
         " execute function public.trouble()",
     )
     with psycopg.connect(site.dsn, autocommit=True) as connection:

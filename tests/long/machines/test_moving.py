@@ -56,7 +56,7 @@ def everything_of(site: Site, table: str, node: str | None) -> dict[str, list[tu
         "ring": 'select ring::text from online."{}" as ring order by seq_no',
         "log": 'select logged::text from log."{}" as logged order by "time", seq_no',
         "partitions": """select part.relname, pg_get_expr(part.relpartbound, part.oid) from pg_inherits
-          join pg_class as part on part.oid = inhrelid where inhparent = 'log."{}"'::regclass order by 1""",
+          join pg_class as part on part.oid = inhrelid where inhparent = 'weeks."{}"'::regclass order by 1""",
         "summaries": 'select span::text from summary."{}" as span order by level, column_name, begins',
         "summarised": "select levels, until from ringlog.summarised where table_name = '{}'",
         "until": "select pg_sequence_last_value('summary.{}_until')",

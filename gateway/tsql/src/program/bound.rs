@@ -214,7 +214,9 @@ mod tests {
             of: Some(*of),
             sent: (of.oid, of.typmod()),
         };
-        Arc::new(One(Arc::new(Table::new(columns.iter().map(column).collect()))))
+        let mut table = Table { has_own_rows: true, ..Table::default() };
+        columns.iter().map(column).for_each(|column| table.add(column));
+        Arc::new(One(Arc::new(table)))
     }
 
     fn usual() -> Arc<dyn Schema> {

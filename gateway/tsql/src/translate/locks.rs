@@ -22,8 +22,8 @@ impl Translation<'_> {
             if name.is_bare() && self.common_names.contains(&name.name.to_lowercase()) {
                 return Err(refusal("a query of the WITH is no table: lock inside of it"));
             }
-            // PostgreSQL locks no rows that stand for several ones or may be missing
-            if locks.table || of_several || *is_outer {
+            // PostgreSQL locks no rows that stand for several ones or may be missing, and none of a view with UNION
+            if locks.table || of_several || *is_outer || !self.has_own_rows(name)? {
                 if locks.skips || locks.fails {
                     return Err(refusal("readpast and nowait are for rows that are read one by one"));
                 }
@@ -75,6 +75,14 @@ impl Translation<'_> {
             self.lock_table(name)?;
         }
         Ok(())
+    }
+
+    /// Whether the rows of a table or view are rows that PostgreSQL can lock; so it is where nothing is known of it.
+    fn has_own_rows(&mut self, name: &ObjectName) -> Result<bool, Error> {
+        let sql = names::table(name)?;
+        let known = self.scope.table(&sql);
+        self.variables.note_use(&sql, None);
+        Ok(known.is_none_or(|table| table.has_own_rows))
     }
 
     /// Locks a table before the statement runs: whoever writes to it waits until the transaction has ended.
