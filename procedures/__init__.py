@@ -115,6 +115,8 @@ _SYSTEM = (
     "properties",
     "information_schema",
     "calling",
+    "extended_properties",
+    "without_effect",
     "sp_tables",
     "sp_columns",
     "sp_stored_procedures",

@@ -3,6 +3,22 @@
 -- names, away: `T-SQL "ColB" varchar(20)`, where the type is left out when PostgreSQL's says as much. The names of tables and
 -- constraints stand in their comments too.
 
+create or replace function tsql.with_properties(comment text, before text)
+returns text
+language sql
+immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select comment || case
+    when before ~ '\n-- extended properties: \{.*\}$' then substring(before from '\n-- extended properties: \{.*\}$')
+    when before <> '' and before not like 'T-SQL %' then
+      E'\n-- extended properties: ' || jsonb_build_object('MS_Description', before)::text
+    else ''
+  end
+$$;
+comment on function tsql.with_properties(text, text) is
+'A comment of ours with the extended properties that the comment before it has, in its last line.';
+
 create or replace procedure tsql.declare_columns(target text, columns text[], declarations text[])
 language plpgsql
 as $$
@@ -21,7 +37,10 @@ begin
       from pg_attribute
       where attrelid = target::regclass and attname = declared.name;
     end if;
-    execute format('comment on column %s.%I is %L', target, declared.name, 'T-SQL ' || rtrim(said));
+    execute format('comment on column %s.%I is %L', target, declared.name, (
+      select tsql.with_properties('T-SQL ' || rtrim(said), col_description(attrelid, attnum))
+      from pg_attribute where attrelid = target::regclass and attname = declared.name
+    ));
   end loop;
   -- PostgreSQL tells nobody of a comment: other gateways would go on with what they know. A session's own tables concern
   -- no other
@@ -71,7 +90,7 @@ begin
       ' or ' order by attnum) as condition
   into watched
   from pg_attribute,
-    regexp_match(col_description(attrelid, attnum), '^T-SQL "(?:[^"]|"")+" (binary|varbinary)\((\d+)\)$') as of
+    regexp_match(col_description(attrelid, attnum), '^T-SQL "(?:[^"]|"")+" (binary|varbinary)\((\d+)\)(?:\n|$)') as of
   where attrelid = target::regclass and attnum > 0 and not attisdropped and of is not null;
   if watched.arguments is not null then
     execute format('create trigger "T-SQL binaries" before insert or update on %s for each row when (%s)'
@@ -224,7 +243,7 @@ language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select said[3]
+  select regexp_replace(said[3], '\n-- extended properties: \{.*\}$', '')
   from regexp_match(obj_description(view, 'pg_class'), '^T-SQL view of PostgreSQL (\d+), ([0-9a-f]{32})\n(.*)$') as said
   -- another version may write the same query in other words
   where said[1]::integer <> current_setting('server_version_num')::integer / 10000
@@ -272,7 +291,7 @@ begin
   from pg_attribute a
   left join tsql.view_origins(target::regclass) as o on o.number = a.attnum
   left join pg_attribute b on b.attrelid = o.of_table and b.attnum = o.of_column
-  left join lateral regexp_match(col_description(o.of_table, o.of_column), '^T-SQL ("(?:[^"]|"")+") ?(.*)$') as said on true
+  left join lateral regexp_match(col_description(o.of_table, o.of_column), '^T-SQL ("(?:[^"]|"")+") ?([^\n]*)') as said on true
   left join unnest(columns, declarations) as given (name, says) on given.name = a.attname
   where a.attrelid = target::regclass and a.attnum > 0 and (given.says is not null or said is not null);
   call tsql.declare_columns(target, coalesce(names, '{}'), coalesce(says, '{}'));
@@ -350,8 +369,10 @@ begin
     call tsql.make_view_again(definition, target);
   end;
   call tsql.declare_view(target, columns, declarations);
-  execute format('comment on view %s is %L', target, format(E'T-SQL view of PostgreSQL %s, %s\n%s',
-    current_setting('server_version_num')::integer / 10000, tsql.view_digest(target::regclass), source));
+  execute format('comment on view %s is %L', target, tsql.with_properties(
+    format(E'T-SQL view of PostgreSQL %s, %s\n%s',
+      current_setting('server_version_num')::integer / 10000, tsql.view_digest(target::regclass), source),
+    obj_description(target::regclass, 'pg_class')));
 end
 $$;
 comment on procedure tsql.create_view(text, text, text, text[], text[], text) is
@@ -434,7 +455,7 @@ language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(substring(col_description(of, attnum) from '^T-SQL "(?:[^"]|"")+" ?(.*)$'), '')
+  select coalesce(substring(col_description(of, attnum) from '^T-SQL "(?:[^"]|"")+" ?([^\n]*)'), '')
   from pg_attribute
   where attrelid = of and attname = of_column
 $$;

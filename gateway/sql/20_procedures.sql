@@ -39,10 +39,11 @@ language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select obj_description(p.oid, 'pg_proc')
+  select said.text
   from pg_proc p
+  cross join lateral regexp_replace(obj_description(p.oid, 'pg_proc'), '\n-- extended properties: \{.*\}$', '') as said (text)
   where p.oid = procedure
-    and p.prosrc like '%-- compiled from T-SQL, ' || md5(obj_description(p.oid, 'pg_proc')) || '%'
+    and p.prosrc like '%-- compiled from T-SQL, ' || md5(said.text) || '%'
 $$;
 
 comment on function tsql.source(oid) is
@@ -110,6 +111,7 @@ declare
   owner name;
   statement text;
   statements text[] := '{}';
+  properties text;
 begin
   if place is null then
     perform tsql.raise(911, 16, 1, format(
@@ -141,11 +143,12 @@ begin
     if owner <> current_user then
       statements := statements || format('alter routine %I.%I owner to %I', schema, name, owner);
     end if;
+    properties := substring(obj_description(old[1], 'pg_proc') from '\n-- extended properties: \{.*\}$');
     execute format('drop routine %s', old[1]::regprocedure);
   end if;
   execute definition;
   execute format('revoke all on routine %I.%I from public', schema, name);
-  execute format('comment on routine %I.%I is %L', schema, name, source);
+  execute format('comment on routine %I.%I is %L', schema, name, concat(source, properties));
   foreach statement in array statements loop
     execute statement;
   end loop;

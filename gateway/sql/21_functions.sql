@@ -216,6 +216,11 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   exists_already boolean := exists (select from tsql.triggers_named(schema, name));
+  properties constant text := (
+    select substring(obj_description(p.oid, 'pg_proc') from '\n-- extended properties: \{.*\}$') from pg_proc p
+    where p.pronamespace = to_regnamespace(quote_ident(schema)) and lower(p.proname) = lower(name)
+      and p.prorettype = 'trigger'::regtype
+  );
   own text;
   left_over regprocedure;
 begin
@@ -250,7 +255,7 @@ begin
     own := case place when 1 then name else name || ' ' || events[place] end;
     execute definitions[place];
     execute format('revoke all on function %I.%I() from public', schema, own);
-    execute format('comment on function %I.%I() is %L', schema, own, source);
+    execute format('comment on function %I.%I() is %L', schema, own, concat(source, case place when 1 then properties end));
     execute format(
       'create trigger %I after %s on %s referencing %s for each statement execute function %I.%I()',
       own, events[place], target,

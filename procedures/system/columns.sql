@@ -125,20 +125,6 @@ where objects.type = 'D';
 
 comment on view sys.default_constraints is 'SQL Server: Catalog Views, sys.default_constraints';
 
-create view sys.extended_properties as
-select
-  1::smallint as class,
-  'OBJECT_OR_COLUMN'::sys.sysname as class_desc,
-  relations.oid::integer as major_id,
-  descriptions.number as minor_id,
-  'MS_Description'::sys.sysname as name,
-  descriptions.description as value
-from sys.every_relation as relations
-join sys.every_description as descriptions on descriptions.relation = relations.oid;
-
-comment on view sys.extended_properties is
-'SQL Server: Catalog Views, sys.extended_properties: what the facility file or COMMENT ON says of tables and columns';
-
 -- Parameters of procedures, as callers see them: a row argument unfolded into its fields; those of procedures
 -- compiled from T-SQL without their @, and without the argument that is the return status.
 create view sys.every_parameter as

@@ -118,11 +118,17 @@ create view sys.every_comment as
 select
   objoid as relation,
   objsubid as number,
-  description
+  said.description
 from pg_catalog.pg_description
+cross join lateral (
+  select coalesce(
+    sys.comment_properties(pg_description.description) ->> 'MS_Description',
+    nullif(sys.comment_base(pg_description.description), '')
+  ) as description
+) as said
 where classoid = 'pg_catalog.pg_class'::regclass
-  and description not like 'T-SQL "%'
-  and description not like 'T-SQL view of PostgreSQL %'
+  and (pg_description.description not like 'T-SQL %' or sys.comment_properties(pg_description.description) ? 'MS_Description')
+  and said.description is not null
   and not exists (
     select from pg_catalog.pg_class
     join ringlog.logged_table on table_name = relname
@@ -300,7 +306,8 @@ where not triggers.tgisinternal
     select from pg_catalog.pg_proc as first
     where first.pronamespace = functions.pronamespace
       and functions.proname in (first.proname || ' insert', first.proname || ' update', first.proname || ' delete')
-      and pg_catalog.obj_description(first.oid, 'pg_proc') = pg_catalog.obj_description(functions.oid, 'pg_proc')
+      and sys.comment_base(pg_catalog.obj_description(first.oid, 'pg_proc'))
+        = sys.comment_base(pg_catalog.obj_description(functions.oid, 'pg_proc'))
   );
 
 create view sys.every_object as

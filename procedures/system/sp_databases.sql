@@ -16,7 +16,7 @@ as $$
   select
     databases.name::sys.sysname,
     least((sys.size_of(databases.oid) + 1023) / 1024, 2147483647)::integer,
-    sys.remark(pg_catalog.obj_description(databases.oid, 'pg_namespace'))
+    sys.remark(sys.comment_base(pg_catalog.obj_description(databases.oid, 'pg_namespace')))
   from sys.every_database as databases
   order by 1
 $$;

@@ -46,8 +46,21 @@ as $$
   -- expressions alone, which become part of a query: for each of thousands of columns a function would be called
   select
     replace(substring(comment from '^T-SQL "((?:[^"]|"")+)" ?.*$'), '""', '"'),
-    nullif(substring(comment from '^T-SQL "(?:[^"]|"")+" ?(.*)$'), '')
+    nullif(substring(comment from '^T-SQL "(?:[^"]|"")+" ?([^\n]*)'), '')
 $$;
+
+-- A comment without the extended properties in its last line, and these: see extended_properties.sql.
+create function sys.comment_base(comment text)
+returns text
+language sql
+immutable
+as $$ select regexp_replace(comment, '\n-- extended properties: \{.*\}$', '') $$;
+
+create function sys.comment_properties(comment text)
+returns jsonb
+language sql
+immutable
+as $$ select coalesce(substring(comment from '\n-- extended properties: (\{.*\})$')::jsonb, '{}') $$;
 
 create function sys.base_of(domain oid, out type oid, out typmod integer)
 language plpgsql

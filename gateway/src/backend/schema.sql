@@ -11,5 +11,5 @@ select named.name, case when c.relpersistence = 't' then 0 else c.oid::bigint en
   join pg_catalog.pg_type t on t.oid = a.atttypid
   left join pg_catalog.pg_namespace n on n.oid = t.typnamespace and n.nspname = 'tsql'
   left join lateral pg_catalog.regexp_match(
-    pg_catalog.col_description(a.attrelid, a.attnum), '^T-SQL "((?:[^"]|"")+)" ?(.*)$') said (found) on true
+    pg_catalog.col_description(a.attrelid, a.attnum), '^T-SQL "((?:[^"]|"")+)" ?([^\n]*)') said (found) on true
  order by c.oid, a.attnum
