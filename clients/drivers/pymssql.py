@@ -78,13 +78,19 @@ def call(
     """Calls a procedure by RPC: see ringlog.clients.procedure.call."""
     places = [(str(place), "", argument) for place, argument in enumerate(arguments, start=1)]
     places += [(f"@{name}", f"@{name}", argument) for name, argument in named.items()]
-    sent = [(name, _sendable(place, argument)) for place, name, argument in places]
+    # most arguments are numbers with a point, which need no check
+    sent = [
+        (name, argument if type(argument) is float else _sendable(place, argument))
+        for place, name, argument in places
+    ]
     try:
         # Cursor.callproc has no named parameters: this does the same, with names.
         driver = connection._conn
         request = driver.init_procedure(procedure)
         for name, argument in sent:
-            if isinstance(argument, output):
+            if type(argument) is float:
+                request.bind(argument, _mssql.SQLFLT8, name)
+            elif isinstance(argument, output):
                 request.bind(argument.value, _mssql.py2db_type(argument.type, argument.value), name, True)
             elif isinstance(argument, str) and len(argument.encode()) > _UNICODE_BYTES:
                 request.bind(argument, _mssql.SQLTEXT, name)
