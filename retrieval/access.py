@@ -13,6 +13,7 @@ from functools import lru_cache
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ringlog.retrieval.refused import CHALLENGE, Refused
+from ringlog.retrieval.settings import LoginServer
 
 _TOKEN_LIFE = 12 * 3600.0  # seconds
 _TOKENS = 1000  # at once
@@ -21,15 +22,6 @@ _LONGEST = 1024  # bytes of a user and password
 
 
 _PATIENCE = 5  # seconds that a node may take to answer
-
-
-@dataclass(frozen=True)
-class LoginServer:
-    """A server that logins connect to: its connection string without user and password, and a complete one
-    for requests without a login; None refuses such requests."""
-
-    database: str
-    everyone: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

@@ -12,64 +12,23 @@ import socket
 import ssl
 import sys
 import threading
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-import orjson
 import uvicorn
 from httptools import HttpParserError, HttpParserUpgrade
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ringlog.history.priority import lower_process
 from ringlog.history.privileges import become
-from ringlog.retrieval.access import Access, LoginServer
+from ringlog.retrieval.access import Access
 from ringlog.retrieval.application import application
-from ringlog.retrieval.limits import Limits
 from ringlog.retrieval.renewal import followed
+from ringlog.retrieval.settings import LoginServer, Settings, nodes_from_json
 
 _NICENESS = 5  # nice value: readers wait for writers
 _BACKLOG = 2048  # connections that wait to be accepted
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Settings of a server. Connection strings may contain passwords: never put them on a command line."""
-
-    host: str
-    port: int
-    """0: any free port"""
-    database: str
-    """libpq connection string without user and password, for clients with a login"""
-    everyone: str | None = None
-    """connection string for clients without a login; None refuses them"""
-    certificate: str | None = None
-    key: str | None = None
-    uid: int | None = None
-    """account to run under, after the key is read and the port is bound"""
-    gid: int | None = None
-    data: str | None = None
-    """folder on the disk of the data, if it is on this machine"""
-    limits: Limits = field(default_factory=Limits)
-    nodes: Mapping[str, LoginServer] = field(default_factory=dict)
-
-    def to_json(self) -> bytes:
-        return orjson.dumps(asdict(self)) + b"\n"
-
-    @classmethod
-    def from_json(cls, text: bytes) -> "Settings":
-        values = orjson.loads(text)
-        return cls(**{**values, "limits": Limits(**values["limits"]), "nodes": _places_of(values["nodes"])})
-
-
-def nodes_to_json(nodes: Mapping[str, LoginServer]) -> bytes:
-    return orjson.dumps({name: asdict(place) for name, place in nodes.items()}) + b"\n"
-
-
-def _places_of(values: Mapping[str, dict[str, str]]) -> dict[str, LoginServer]:
-    return {name: LoginServer(**value) for name, value in values.items()}
 
 
 def main() -> None:
@@ -78,7 +37,11 @@ def main() -> None:
     parent = io.FileIO(sys.stdin.fileno(), "rb", closefd=False)
     # the signal may be meant for the server
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    settings = Settings.from_json(parent.readline())
+    words = parent.readline()
+    if not words:
+        # the server has ended while it started
+        return
+    settings = Settings.from_json(words)
     with suppress(OSError):
         lower_process(os.getpid(), _NICENESS)
     try:
@@ -95,7 +58,7 @@ def main() -> None:
     def watch() -> None:
         try:
             for line in parent:
-                access.know_nodes(_places_of(orjson.loads(line)))
+                access.know_nodes(nodes_from_json(line))
         finally:
             # also after an error: a process that does not read its input would outlive its parent
             server.should_exit = True

@@ -7,7 +7,6 @@ import ctypes
 import fcntl
 import gc
 import io
-import json
 import logging
 import os
 import secrets
@@ -21,7 +20,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,6 +27,7 @@ import pyarrow as pa
 from ringlog.history.archive_server.engine import Engine
 from ringlog.history.archive_server.rows import resident
 from ringlog.history.archive_server.session import Session
+from ringlog.history.archive_server.settings import Settings
 from ringlog.history.archive_server.wire import CANCEL, Closed, Password, Wire
 from ringlog.history.priority import lower_process
 from ringlog.history.privileges import become
@@ -49,27 +48,11 @@ _PART_OF_DISK = 4
 """of what is free, a fourth may hold what does not fit into memory"""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The settings of the process; the password is never on a command line."""
-
-    host: str
-    port: int
-    """0 is a free one"""
-    password: str
-    uid: int | None = None
-    """account to run under"""
-    gid: int | None = None
-
-    def to_json(self) -> bytes:
-        return json.dumps(asdict(self)).encode() + b"\n"
-
-
 def main() -> None:
     """Serves until standard input ends or a signal comes."""
     parent = io.FileIO(sys.stdin.fileno(), "rb", closefd=False)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    settings = Settings(**json.loads(parent.readline()))
+    settings = Settings.from_json(parent.readline())
     with suppress(OSError):
         lower_process(os.getpid(), _NICENESS)
     try:

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from ringlog.errors import ServerError
 from ringlog.extras import demand, hint
+from ringlog.history.archive_server.settings import Settings
 from ringlog.schema import archive_tables
 from ringlog.schema.change import change
 from ringlog.server.account import Account
@@ -43,8 +44,6 @@ class ArchiveServer(Tended):
         self._place = ("", 0)
 
     def send_settings(self, process: "subprocess.Popen[bytes]") -> None:
-        from ringlog.history.archive_server.server import Settings
-
         assert process.stdin is not None
         self._password = secrets.token_urlsafe(24)
         with self._administrator.begin() as connection:

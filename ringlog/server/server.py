@@ -130,6 +130,7 @@ class Server:
         with ExitStack() as stack:
             if self._installer is not None:
                 stack.callback(self._installer.end)
+            begun = None if self._http is None else web.Web.begin(stack)
             self.conninfo = self._start_postgres(stack)
             with session.connect(self.conninfo) as connection:
                 if old := releases.outdated(connection.info.server_version):
@@ -148,7 +149,7 @@ class Server:
             self.address = Address(*gateway.address)
             running = None
             if self._http is not None:
-                running = self._web = self._start_web(stack, login, self._http, nodes)
+                running = self._web = self._start_web(stack, login, self._http, nodes, begun)
                 self.http = running.url
             data = self._database.data if isinstance(self._database, Embedded) else None
             self._archive = stack.enter_context(archive_server(administrator, data))
@@ -234,7 +235,12 @@ class Server:
             )
 
     def _start_web(
-        self, stack: ExitStack, login: str, http: Http, nodes: Mapping[str, tuple[str, str]]
+        self,
+        stack: ExitStack,
+        login: str,
+        http: Http,
+        nodes: Mapping[str, tuple[str, str]],
+        begun: "subprocess.Popen[bytes] | None",
     ) -> web.Web:
         wanted = web.settings(
             http.listen.host,
@@ -246,7 +252,7 @@ class Server:
             data=self._database.data if isinstance(self._database, Embedded) else None,
             nodes=nodes,
         )
-        return stack.enter_context(web.Web(wanted).running())
+        return stack.enter_context(web.Web(wanted, begun).running())
 
     def _start_gateway(self, stack: ExitStack, login: str, nodes: Mapping[str, tuple[str, str]]) -> "Gateway":
         try:

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Self
 
@@ -75,7 +75,9 @@ class Tended:
     """of Python, which is run with the options of its log"""
     greeting: str
 
-    def __init__(self) -> None:
+    def __init__(self, begun: "subprocess.Popen[bytes] | None" = None) -> None:
+        self._begun = begun
+        """the first process, which waits for its settings"""
         self._process: subprocess.Popen[bytes] | None = None
         self._stop = threading.Event()
         self._watch = threading.Thread(target=self._tend, name=self.metric, daemon=True)
@@ -115,12 +117,29 @@ class Tended:
         is_up = process is not None and process.poll() is None
         return State(self.name, self.metric, self.what, is_up, self._restarts)
 
-    def _start(self) -> None:
-        command = [sys.executable, "-P", "-m", self.module, *logs.running()]
+    @classmethod
+    def begin(cls, stack: ExitStack) -> "subprocess.Popen[bytes]":
+        """A process for `begun`: it reads its modules while others start. It is killed with the stack, if it
+        still runs then."""
+        process = cls._new()
+
+        def end() -> None:
+            process.kill()
+            process.wait()
+
+        stack.callback(end)
+        return process
+
+    @classmethod
+    def _new(cls) -> "subprocess.Popen[bytes]":
+        command = [sys.executable, "-P", "-m", cls.module, *logs.running()]
         # in a session of its own: Ctrl-C is not for it, and its nice counts beside the gateway (sched(7))
-        process = subprocess.Popen(
+        return subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, bufsize=0
         )
+
+    def _start(self) -> None:
+        process, self._begun = self._begun or self._new(), None
         assert process.stdin is not None
         try:
             with suppress(BrokenPipeError):

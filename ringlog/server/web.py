@@ -8,19 +8,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ringlog.errors import ServerError, UsageError
 from ringlog.extras import demand
 from ringlog.nodes.servers import known_by_gateway
+from ringlog.retrieval.settings import LoginServer, Settings, nodes_to_json
 from ringlog.server.account import Account, account_for, system_account
 from ringlog.server.tended import Tended
-
-if TYPE_CHECKING:
-    from ringlog.retrieval.access import LoginServer
-    from ringlog.retrieval.server import Settings
 
 
 def demand_parts() -> None:
@@ -38,15 +35,13 @@ def settings(
     key: Path | None = None,
     data: Path | None = None,
     nodes: Mapping[str, tuple[str, str]] | None = None,
-) -> "Settings":
+) -> Settings:
     """The settings of a process that reads the database of `conninfo`, and those of its nodes.
 
     `role` is a role of PostgreSQL for all who show no login; `conninfo` must then be of a login that may
     act for it. `data` is the data directory of an embedded database, `nodes` are as `ringlog.nodes.nodes_of`
     gives them. Raises ServerError where the process would run as root.
     """
-    from ringlog.retrieval.server import Settings
-
     if role is not None and (not role or not role.isprintable()):
         raise UsageError("--http-role needs the name of a PostgreSQL role")
     first = _place(conninfo, role)
@@ -84,14 +79,12 @@ def unprivileged(data: Path | None, what: str = "HTTP", library: str = "starlett
     return account
 
 
-def places_of_nodes(nodes: Mapping[str, tuple[str, str]], role: str | None) -> dict[str, "LoginServer"]:
+def places_of_nodes(nodes: Mapping[str, tuple[str, str]], role: str | None) -> dict[str, LoginServer]:
     """Where the process finds nodes; without a login it reads there as the gateway, in `role`."""
     return {name: _place(conninfo, role) for name, conninfo in known_by_gateway(nodes).items()}
 
 
-def _place(conninfo: str, role: str | None) -> "LoginServer":
-    from ringlog.retrieval.access import LoginServer
-
+def _place(conninfo: str, role: str | None) -> LoginServer:
     database = {
         name: value
         for name, value in conninfo_to_dict(conninfo).items()
@@ -113,8 +106,8 @@ class Web(Tended):
     module = "ringlog.server.web_process"
     greeting = "HTTP on"
 
-    def __init__(self, wanted: "Settings") -> None:
-        super().__init__()
+    def __init__(self, wanted: Settings, begun: "subprocess.Popen[bytes] | None" = None) -> None:
+        super().__init__(begun)
         self._wanted = wanted
         self._input: IO[bytes] | None = None
         self._sent: Mapping[str, LoginServer] = {}
@@ -131,10 +124,8 @@ class Web(Tended):
         """Of the page."""
         return f"{'http' if self._wanted.certificate is None else 'https'}://{self.address}"
 
-    def know_nodes(self, nodes: Mapping[str, "LoginServer"]) -> None:
+    def know_nodes(self, nodes: Mapping[str, LoginServer]) -> None:
         """Sends the process the nodes that are new or elsewhere, this one and those after it."""
-        from ringlog.retrieval.server import nodes_to_json
-
         with self._lock:
             self._wanted = replace(self._wanted, nodes={**self._wanted.nodes, **nodes})
             if self._input is not None:

@@ -20,9 +20,10 @@ from ringlog.history.recall import recall
 from ringlog.history.restoring import restore
 from ringlog.history.summaries import summarise
 from ringlog.history.verification import problems_of
-from ringlog.retrieval.access import Access, LoginServer
+from ringlog.retrieval.access import Access
 from ringlog.retrieval.application import application
 from ringlog.retrieval.limits import Limits
+from ringlog.retrieval.settings import LoginServer
 from ringlog.schema import rings
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install

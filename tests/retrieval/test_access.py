@@ -11,8 +11,9 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.clients import ReadRefused, read
 from ringlog.history.connection import ReadError, connect
-from ringlog.retrieval.access import Access, LoginServer
+from ringlog.retrieval.access import Access
 from ringlog.retrieval.refused import Refused, refused
+from ringlog.retrieval.settings import LoginServer
 from ringlog.server.postgres import Postgres
 from servers import Login, free_port, ringlog, serving
 

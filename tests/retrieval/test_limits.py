@@ -14,7 +14,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from ringlog.history.connection import rows
-from ringlog.retrieval.access import Access, LoginServer
+from ringlog.retrieval.access import Access
 from ringlog.retrieval.limits import Limits
 from ringlog.retrieval.parts import Part
 from ringlog.retrieval.queries import Queries
@@ -22,6 +22,7 @@ from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import demand_few
 from ringlog.retrieval.server import listen
 from ringlog.retrieval.servers import Servers
+from ringlog.retrieval.settings import LoginServer
 from ringlog.retrieval.signals import demand
 from waiting import wait_until
 

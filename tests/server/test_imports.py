@@ -72,3 +72,13 @@ def test_the_process_of_http_begins_without_large_libraries() -> None:
     )
     found = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
     assert found.stdout == "\n"
+
+
+def test_the_server_has_none_of_the_libraries_that_its_processes_read_with() -> None:
+    words = (
+        "import sys, ringlog.commands.serve; from ringlog.server import archive_server, web;"
+        " web.demand_parts(); web.settings('127.0.0.1', 0, 'host=127.0.0.1');"
+        " print(*{'numpy', 'pyarrow', 'duckdb', 'uvicorn', 'starlette'} & {*sys.modules})"
+    )
+    found = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+    assert found.stdout == "\n"

@@ -6,7 +6,7 @@ import signal
 import threading
 import urllib.error
 import urllib.request
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import psutil
@@ -55,6 +55,15 @@ def test_one_that_does_not_understand_its_server_ends_for_it_to_start_another() 
         # with an exit code of its own: its end is not an abort
         assert first.wait(PATIENCE) == 0
         wait_until(lambda: web._process is not first)
+
+
+def test_one_that_has_begun_serves_when_it_gets_its_settings_and_ends_without_them() -> None:
+    with ExitStack() as stack:
+        first, unused = Web.begin(stack), Web.begin(stack)
+        with Web(settings("127.0.0.1", 0, NOWHERE), first).running() as web:
+            assert web.pid == first.pid
+        assert first.returncode == 0
+    assert unused.returncode == -signal.SIGKILL
 
 
 def web_process(server: int) -> psutil.Process | None:
