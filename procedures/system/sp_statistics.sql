@@ -55,8 +55,13 @@ begin
     union all
     select null, null, 0, null, null
   ) as indexes on true
-  left join sys.every_index_column as columns
-    on columns.relation = relations.oid and columns.number = indexes.number and columns.is_key
+  -- for each index: joined, all columns of the database would be read
+  left join lateral (
+    select listed.place, listed.name, listed.is_descending
+    from sys.every_index_column as listed
+    where listed.relation = relations.oid and listed.number = indexes.number and listed.is_key
+    offset 0
+  ) as columns on true
   join pg_catalog.pg_class as classes on classes.oid = coalesce(indexes.oid, relations.oid)
   where relations.type = 'U' and relations.oid = any (named) and sys.is_dbo(nullif(table_owner, ''))
   order by 4 nulls first, 7, 6, 8;

@@ -94,7 +94,7 @@ class Site:
                 [json.dumps(each)],
             )
 
-    def stored(self, table: Table, place: str = "log") -> list[dict[str, object]]:
+    def stored(self, table: Table, place: str = "weeks") -> list[dict[str, object]]:
         query = sql.SQL(
             'select to_json(stored.*) from {} as stored where stored."time" is not null'
             ' order by stored."time", stored.seq_no'

@@ -69,7 +69,7 @@ class Tiers:
         for seq_no, moment in [*some, *self._keys()]:
             values = [seq_no, moment, *(self._one_of(kind) for kind in self.values.values())]
             self._insert("public", values)
-            self._insert("log", values)
+            self._insert("weeks", values)
         for key in self.chance.sample(known, min(5, len(known))):
             self.connection.execute(
                 "insert into weeks.magnets select * from public.plain where seq_no = %s and time = %s"
