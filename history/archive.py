@@ -26,7 +26,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history import files, late, ownership, priority
+from ringlog.history import files, iceberg, late, ownership, priority
 from ringlog.history.books import enter
 from ringlog.history.connection import BeyondArrow, Connection, ReadError, connect, rows
 from ringlog.history.folder import Damaged, Folder, aside
@@ -169,6 +169,18 @@ def archive(
             connection.execute(damage.delete().where(mended))
         with engine.begin() as connection:
             write_manifest(connection, folder)
+        yield from _publish(engine, conninfo)
+
+
+def _publish(engine: sa.Engine, conninfo: str) -> Iterator[str]:
+    """Brings the Iceberg tables up to date, if there are any. Whatever happens, the weeks are archived."""
+    with engine.begin() as connection:
+        if not iceberg.is_published(connection):
+            return
+    try:
+        yield from iceberg.publish_tables(engine, conninfo)
+    except Exception as error:  # of libraries that only this uses
+        yield f"the Iceberg tables are not up to date: {' '.join(str(error).split())}"
 
 
 def _due(connection: sa.Connection, before: datetime, now: datetime) -> list[tuple[str, Partition]]:

@@ -115,6 +115,12 @@ class Folder:
         for made in missing:
             give(made)
 
+    def give(self, name: str) -> None:
+        """Gives a folder and all in it to the account to which new files of this process belong."""
+        if self._is_local:
+            for path in (Path(self._path(name)), *Path(self._path(name)).rglob("*")):
+                give(path)
+
     def names(self) -> Iterator[tuple[str, float]]:
         """Each file, and when it was written (seconds since 1970)."""
         everything = fs.FileSelector(self._root, allow_not_found=True, recursive=True)

@@ -13,6 +13,7 @@ from ringlog.schema.layout import (
     ARCHIVE,
     ARCHIVE_FILES,
     CLOSED,
+    ICEBERG,
     LOG,
     LOG_TABLES,
     RECENT,
@@ -37,6 +38,7 @@ _OF_SCHEMAS = {
     CLOSED: "rows of closed hours again, as columns, for fast reading",
     ARCHIVE: "the archived weeks of each log, as views: the archive server reads the files",
     ARCHIVE_FILES: "foreign tables of the archive server",
+    ICEBERG: "the catalogue of the archive's Iceberg tables (pyiceberg's SqlCatalog)",
     SUMMARIES: "summaries of the logs, in blocks; read the views of ten_seconds, minute, …, day",
     **{name: f"summaries of the logs by {_SPANS[level]}" for level, name in SCHEMA_OF_LEVEL.items()},
     "sybsystemprocs": "system procedures in the form that clients of TDS 5.0 need",
@@ -199,7 +201,7 @@ $comments$
 def bring_up_to_date(connection: sa.Connection) -> None:
     """Makes the comments that are missing or of an earlier facility file, as ringlog_owner."""
     # the names of weeks and closed rows come and go by themselves
-    schemas = [schema for schema in SCHEMAS if schema not in (SET_ASIDE, CLOSED)]
+    schemas = [schema for schema in SCHEMAS if schema not in (SET_ASIDE, CLOSED, ICEBERG)]
     values = {
         "schemas": schemas,
         "rows": ["online", LOG, LOG_TABLES, "ring", RECENT, ARCHIVE, ARCHIVE_FILES],

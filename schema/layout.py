@@ -29,6 +29,9 @@ ARCHIVE = "archive"
 ARCHIVE_FILES = "archive_files"
 """schema of the foreign tables of these"""
 
+ICEBERG = "iceberg"
+"""schema of the catalogue of the archive's Iceberg tables, whose tables pyiceberg makes"""
+
 CLOSED = "closed"
 """schema of closed rows as columns"""
 
@@ -51,6 +54,7 @@ SCHEMAS = (
     CLOSED,
     ARCHIVE,
     ARCHIVE_FILES,
+    ICEBERG,
     SUMMARIES,
     *SCHEMA_OF_LEVEL.values(),
 )

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import sqlalchemy as sa
 
 from ringlog.schema.facility import Facility
-from ringlog.schema.layout import ARCHIVE_FILES, CLOSED, RECENT, SCHEMAS, SET_ASIDE
+from ringlog.schema.layout import ARCHIVE_FILES, CLOSED, ICEBERG, RECENT, SCHEMAS, SET_ASIDE
 
 metadata = sa.MetaData(schema="ringlog")
 
@@ -115,10 +115,8 @@ def state(connection: sa.Connection, facility: Facility) -> State | None:
     is not one of a file."""
     if facility.digest is None:
         return None
-    words = {
-        "schemas": [schema for schema in SCHEMAS if schema not in (ARCHIVE_FILES, CLOSED, SET_ASIDE)],
-        "recent": RECENT,
-    }
+    others = (ARCHIVE_FILES, CLOSED, ICEBERG, SET_ASIDE)
+    words = {"schemas": [schema for schema in SCHEMAS if schema not in others], "recent": RECENT}
     catalogue = connection.execute(sa.text(_STATE), words).mappings().one()
     return {"facility": facility.digest, "sources": _sources(), **catalogue}
 

@@ -147,6 +147,28 @@ def archive_adopt(data: Data = None, dsn: Dsn = None) -> None:
                 print(line, flush=True)
 
 
+@archive_app.command("publish")
+def archive_publish(data: Data = None, dsn: Dsn = None) -> None:
+    """Make the archives' Iceberg tables, or bring them up to date; from then on each round does so.
+
+    Needs the extra iceberg. Code 1: a log cannot be published."""
+    from ringlog.history.iceberg import NotPublished, publish
+    from ringlog.history.ownership import NotOurs
+
+    failed = False
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        for _, server in Everywhere(conninfo).with_headlines():
+            try:
+                for line in publish(engine(server), server):
+                    failed |= " is not published: " in line
+                    print(line, flush=True)
+            except (NotPublished, NotOurs) as error:
+                raise ServerError(str(error)) from None
+    if failed:
+        raise typer.Exit(1)
+
+
 @archive_app.command("now")
 def archive_now(data: Data = None, dsn: Dsn = None) -> None:
     """Write old weeks of all servers to the archive now, as the server does every hour."""

@@ -37,6 +37,7 @@ def test_report_of_an_empty_database(engine: sa.Engine) -> None:
         "schema closed",
         "schema archive",
         "schema archive_files",
+        "schema iceberg",
         "schema summary",
         "schema ten_seconds",
         "schema minute",

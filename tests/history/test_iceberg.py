@@ -1,0 +1,159 @@
+"""The archive as Iceberg tables, read by pyiceberg and DuckDB: the manifest's rows, and nothing else."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+
+from ringlog.history import archive as archiving
+from ringlog.history.folder import Folder
+from ringlog.history.iceberg import FOLDER, NAMESPACE, catalog, is_published, publish
+from ringlog.history.ownership import NotOurs
+from ringlog.history.recall import recall
+from ringlog.schema.facility import Column, Facility, History, Retention, Table
+from ringlog.schema.install import install
+from ringlog.schema.partitions import maintain
+
+from .conftest import COLUMNS
+
+NOW = datetime(2026, 6, 10, tzinfo=UTC)
+BEGIN = datetime(2026, 4, 27, tzinfo=UTC)
+OTHERS = (
+    Column("a_numeric", "t/numeric", "numeric(10,2)"),
+    Column("a_time", "t/time", "datetime"),
+    Column("reals", "t/reals", "real[]", points=8),
+)
+TABLES = (
+    Table("every_type", 10, 1.0, (*COLUMNS, *OTHERS)),
+    Table("other", 10, 1.0, (Column("a_real", "o/real", "real"),)),
+)
+
+archive = partial(archiving.archive, pauses=0)
+
+
+@pytest.fixture(params=["disk", pytest.param("S3", marks=pytest.mark.long)])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return str(tmp_path / "archive") if request.param == "disk" else request.getfixturevalue("bucket")
+
+
+@pytest.fixture
+def sql(engine: sa.Engine, conninfo: str, where: str) -> Iterator[psycopg.Connection]:
+    """Rows every 20 minutes for six weeks, of which four are in the archive; all are in `copied` too."""
+    install(engine, Facility("test", "UTC", TABLES, history=History(Retention(2, "week"), where)))
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        connection.execute("create table copied (like log.every_type)")
+        insert(connection, BEGIN, 3000)
+        maintain(engine, NOW)
+        [*archive(engine, conninfo, NOW)]
+        yield connection
+
+
+def insert(connection: psycopg.Connection, begin: datetime, rows: int) -> None:
+    connection.execute(
+        """
+        insert into copied
+        select
+          1 + n % 3, %(begin)s::timestamptz + n * interval '20 minutes', sin(n), cos(n), n, n %% 100,
+          n * 1000000000::bigint, n %% 2 = 0, 'text ' || n, n / 100.0,
+          '1966-10-14'::timestamptz + n * interval '1 day', array[n, 0.5]::real[]
+        from generate_series(1, %(rows)s) as n
+        """.replace("n % 3", "n %% 3"),
+        {"begin": begin, "rows": rows},
+    )
+    connection.execute(
+        "insert into weeks.every_type select * from copied where time > %s on conflict do nothing", [begin]
+    )
+
+
+SUMS = """
+    select count(*), count(distinct time), min(time), max(time), sum(seq_no), sum(an_int), sum(a_smallint),
+      sum(a_bigint), count(*) filter (where a_bit), max(a_varchar), sum(a_numeric::numeric), max(a_time),
+      sum(floor(a_real * 1024)::bigint), sum(floor(a_double * 1024)::bigint), sum(reals[1]::bigint)
+    from {}
+"""
+
+
+def test_readers_find_the_rows_of_the_manifest(
+    engine: sa.Engine, conninfo: str, sql: psycopg.Connection, where: str
+) -> None:
+    assert [*archive(engine, conninfo, NOW)] == []
+    with engine.begin() as connection:
+        assert not is_published(connection)
+    (line,) = publish(engine, conninfo)
+    assert line == "published log.every_type: 4 weeks more, 0 fewer; 4 with 2015 rows"
+    assert [*publish(engine, conninfo)] == []
+    same(conninfo, sql, where)
+    # a late row makes another file, which the round publishes
+    insert(sql, BEGIN + timedelta(days=2, seconds=1), 5)
+    lines = [*archive(engine, conninfo, NOW)]
+    assert "published log.every_type: 1 weeks more, 1 fewer; 4 with 2020 rows" in lines
+    same(conninfo, sql, where)
+    # a recalled week stays published, and has another file when it goes again
+    [*recall(engine, conninfo, "every_type", BEGIN, BEGIN + timedelta(days=7), timedelta(days=1))]
+    assert [*publish(engine, conninfo)] == []
+    sql.execute("update ringlog.cold_week set recalled_until = %s where recalled_until is not null", [NOW])
+    lines = [*archive(engine, conninfo, NOW)]
+    assert "published log.every_type: 1 weeks more, 1 fewer; 4 with 2020 rows" in lines
+    same(conninfo, sql, where)
+    # retention
+    sql.execute("update ringlog.logged_table set retention = '5 weeks' where table_name = 'every_type'")
+    lines = [*archive(engine, conninfo, NOW)]
+    assert "published log.every_type: 0 weeks more, 1 fewer; 3 with 1512 rows" in lines, lines
+    sql.execute("delete from copied where time < %s", [BEGIN + timedelta(days=7)])
+    same(conninfo, sql, where)
+    # again, from nothing but the manifest
+    catalog(conninfo, where).drop_table((NAMESPACE, "every_type"))
+    assert "published log.every_type: 3 weeks more" in "".join(publish(engine, conninfo))
+    same(conninfo, sql, where)
+    # and without the metadata that the catalogue names
+    folder = Folder(where)
+    for file, _ in [*folder.names()]:
+        if file.startswith(FOLDER):
+            folder.delete(file)
+    assert "published log.every_type: 3 weeks more" in "".join(publish(engine, conninfo))
+    same(conninfo, sql, where)
+    # a copy of the database leaves the tables alone
+    sql.execute("update ringlog.archive_owner set database = 1")
+    with pytest.raises(NotOurs):
+        [*publish(engine, conninfo)]
+
+
+def same(conninfo: str, sql: psycopg.Connection, where: str) -> None:
+    table = catalog(conninfo, where).load_table((NAMESPACE, "every_type"))
+    duckdb = table.scan().to_duckdb("rows")
+    duckdb.execute("set timezone = 'UTC'; set threads = 1")
+    (found,) = duckdb.execute(SUMS.format("rows").replace("::numeric", "::decimal(38, 10)")).fetchall()
+    (expected,) = sql.execute(SUMS.format("copied where time < '2026-05-25'").encode()).fetchall()
+    assert [float(value) if hasattr(value, "as_tuple") else value for value in found] == [
+        float(value) if hasattr(value, "as_tuple") else value for value in expected
+    ]
+    # one snapshot, after files have left
+    assert len(table.snapshots()) == 1
+    # files' bounds leave out what a condition excludes
+    day = table.scan(row_filter=f"time >= '{(BEGIN + timedelta(days=15)).isoformat()}'")
+    assert len([*day.plan_files()]) == 2
+
+
+@pytest.mark.long
+def test_columns_that_come_and_change(
+    engine: sa.Engine, conninfo: str, sql: psycopg.Connection, where: str
+) -> None:
+    [*publish(engine, conninfo)]
+    facility = Facility("test", "UTC", TABLES, history=History(Retention(2, "week"), where))
+    grown = replace(TABLES[0], columns=(*TABLES[0].columns, Column("more", "t/more", "double")))
+    install(engine, replace(facility, tables=(grown, TABLES[1])))
+    [*publish(engine, conninfo)]
+    table = catalog(conninfo, where).load_table((NAMESPACE, "every_type"))
+    assert "more" in table.schema().column_names
+    rows = table.scan(selected_fields=("an_int", "more")).to_arrow()
+    assert (rows.num_rows, rows["more"].null_count) == (2015, 2015)
+    # one that Iceberg does not widen to
+    sql.execute("drop view log.every_type cascade; alter table weeks.every_type alter a_smallint type text")
+    (line,) = publish(engine, conninfo)
+    assert line.startswith("log.every_type is not published")
+    assert "a_smallint" in line
