@@ -416,7 +416,7 @@ def test_values_that_a_column_cannot_hold_are_missing_and_named(
     }
     events = "select words from ringlog.event where table_name = 'unfit' and kind = 'unfit'"
     with psycopg.connect(epics_server.dsn, autocommit=True) as connection:
-        connection.execute("truncate log.unfit")
+        connection.execute("truncate weeks.unfit")
         connection.execute("delete from ringlog.event")
 
         def found() -> set[str]:
