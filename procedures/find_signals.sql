@@ -1,4 +1,6 @@
-create or replace function ringlog.find_signals(pattern text default '%')
+drop function if exists ringlog.find_signals(text);
+
+create function ringlog.find_signals(pattern text default '%')
 returns table (
   signal text,
   table_name text,
@@ -7,7 +9,11 @@ returns table (
   unit text,
   description text,
   limit_low double precision,
-  limit_high double precision
+  limit_high double precision,
+  alarm_low double precision,
+  alarm_high double precision,
+  states text,
+  held boolean
 )
 language sql
 stable
@@ -21,12 +27,20 @@ as $$
     found.unit,
     found.description,
     found.limit_low,
-    found.limit_high
+    found.limit_high,
+    found.alarm_low,
+    found.alarm_high,
+    found.states,
+    found.held
   from (
-    select known.signal, table_name, column_name, type, unit, description, limit_low, limit_high, valid_to
+    select
+      known.signal, table_name, column_name, type, unit, description, limit_low, limit_high, alarm_low, alarm_high,
+      states, held, valid_to
     from ringlog.signal as known
     union all
-    select known.signal, table_name, column_name, type, unit, description, limit_low, limit_high, valid_to
+    select
+      known.signal, table_name, column_name, type, unit, description, limit_low, limit_high, alarm_low, alarm_high,
+      states, held, valid_to
     from ringlog.signal_elsewhere as known
   ) as found
   where found.valid_to is null and found.signal like find_signals.pattern
@@ -36,7 +50,7 @@ $$;
 
 comment on function ringlog.find_signals(text) is
 $$The current signals that the caller may read and whose name is like the pattern (% is any text, _ any character), by
-name.$$;
+name. alarm_low and alarm_high are the wider limits; states has names of whole numbers as a JSON object.$$;
 
 revoke all on function ringlog.find_signals(text) from public;
 grant execute on function ringlog.find_signals(text) to daq_reader, daq_table_reader;

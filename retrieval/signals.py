@@ -39,6 +39,8 @@ class Signal:
     """wider than `limits`"""
     states: dict[str, str] | None = None
     """names of whole numbers"""
+    held: bool = False
+    """whether each value holds until the next"""
     now: bool = True
     """whether it is still logged"""
     cycle: float | None = None
@@ -209,6 +211,7 @@ def _signal(row: dict[str, Any]) -> Signal:
         limits,
         alarm_limits,
         None if row["states"] is None else orjson.loads(row["states"]),
+        row["held"],
         row.get("now", True),
         cycle,
     )

@@ -40,6 +40,9 @@ def columns_of(entry: Entry, table: str, byte_order: str) -> Iterator[Column]:
     if limits and alarm_limits and not alarm_limits[0] <= limits[0] < limits[1] <= alarm_limits[1]:
         entry.refuse("alarm_limits must be around limits")
     states = _states(entry, kind)
+    held = entry.flag("held")
+    if held and kind is not None and not kind.is_number:
+        entry.refuse(f"held is for single numbers, and this column is {kind}")
     deadband = _deadband(entry, kind)
     former = entry.text("renamed_from")
     if former and ("{n}" in former) != (number is not None):
@@ -80,6 +83,7 @@ def columns_of(entry: Entry, table: str, byte_order: str) -> Iterator[Column]:
             limits=limits,
             alarm_limits=alarm_limits,
             states=states,
+            held=held,
             deadband=deadband,
             points=points,
             compress=compress,

@@ -93,6 +93,7 @@ _BY_NAME = {
     "folder": "where the copies are",
     "former": "name before",
     "group_name": "group of tables in the facility file",
+    "held": "whether each value holds until the next",
     "is_key": "whether it is the key",
     "late": "rows that came after later ones",
     "limit_high": "greatest value allowed, in the unit",

@@ -93,6 +93,8 @@ class Column:
     alarm_limits: tuple[float, float] | None = None
     states: tuple[tuple[int, str], ...] = ()
     """Names of whole numbers."""
+    held: bool = False
+    """Each value holds until the next, as a set point does: readers draw steps and do not interpolate."""
     deadband: Deadband | None = None
     points: int | None = None
     """The most points of a waveform; None for a single value."""

@@ -188,7 +188,7 @@ def _table(entry: Entry, byte_order: str) -> Table:
         if column.signal == nanoseconds_of(name):
             entry.refuse(f"column {column.name}: write nanoseconds = true in the table instead")
     if nanoseconds is True:
-        words = "what is below a microsecond of the row's time"
+        words = "nanoseconds of the row's time below a microsecond"
         columns.append(
             Column(NANOSECONDS, nanoseconds_of(name), ColumnType(Kind.SMALLINT), "ns", words, (0.0, 999.0))
         )

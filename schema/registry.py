@@ -50,6 +50,13 @@ signal = sa.Table(
     sa.Column("alarm_high", sa.DOUBLE_PRECISION, comment="wider limit, in the unit"),
     sa.Column("states", sa.TEXT, comment="names of whole numbers, as a JSON object"),
     sa.Column(
+        "held",
+        sa.BOOLEAN,
+        nullable=False,
+        server_default=sa.false(),
+        comment="each value holds until the next",
+    ),
+    sa.Column(
         "valid_from", postgresql.TIMESTAMP(timezone=True), primary_key=True, server_default=sa.func.now()
     ),
     sa.Column("valid_to", postgresql.TIMESTAMP(timezone=True), comment="null: now"),
@@ -185,7 +192,7 @@ def _is_one_of(names: Sequence[object]) -> sa.ColumnElement[bool]:
 
 
 def _signal_words(row: _SignalRow) -> dict[str, str]:
-    _, table, column, kind, unit, description, low, high, alarm_low, alarm_high, states = row
+    _, table, column, kind, unit, description, low, high, alarm_low, alarm_high, states, held = row
     return {
         "column": f"{table}.{column}",
         "type": kind,
@@ -194,6 +201,7 @@ def _signal_words(row: _SignalRow) -> dict[str, str]:
         "limits": limits(low, high),
         "alarm_limits": limits(alarm_low, alarm_high),
         "states": states or "none",
+        "held": "yes" if held else "no",
     }
 
 
@@ -211,4 +219,5 @@ def _signals(tables: Iterable[Table]) -> Iterator[_SignalRow]:
                 *(column.limits or (None, None)),
                 *(column.alarm_limits or (None, None)),
                 json.dumps(dict(column.states), ensure_ascii=False) if column.states else None,
+                column.held,
             )

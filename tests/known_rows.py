@@ -8,6 +8,12 @@ ROWS = 200
 WAVEFORMS = datetime(2026, 3, 1, 12, tzinfo=UTC)
 """of the first of the three waveforms that the fixture `waveforms` writes"""
 
+HELD = [
+    (WAVEFORMS + timedelta(hours=1, seconds=second), value)
+    for second, value in ((0, 1.5), (3, 3.0), (7, 2.0))
+]
+"""times and values of `bpm.x_set` that the fixture `held` writes"""
+
 
 def row(number: int) -> dict[str, object]:
     """The row of the log `number` seconds after BEGIN; every tenth row has no readings."""

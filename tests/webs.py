@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import psycopg
 import pytest
-from known_rows import ROWS, WAVEFORMS, row, time_of
+from known_rows import HELD, ROWS, WAVEFORMS, row, time_of
 
 from servers import FACILITY, Login, RunningServer, add_logins, free_port, ringlog, serving
 
@@ -47,6 +47,12 @@ nanoseconds = true
 name = "x"
 type = "real"
 unit = "mm"
+
+[[table.column]]
+name = "x_set"
+type = "double"
+unit = "mm"
+held = true
 
 [[table.column]]
 name = "x_severity"
@@ -138,4 +144,14 @@ def waveforms(web: Web) -> None:
                 (2, WAVEFORMS + timedelta(seconds=1, microseconds=7), []),
                 (3, WAVEFORMS + timedelta(seconds=2), [float(number % 7) for number in range(100)]),
             ],
+        )
+
+
+@pytest.fixture
+def held(web: Web) -> None:
+    """Rows with a held value."""
+    with psycopg.connect(web.server.dsn) as connection, connection.cursor() as cursor:
+        cursor.executemany(
+            "insert into log.bpm (seq_no, time, x_set) values (%s, %s, %s) on conflict do nothing",
+            [(4 + number, *each) for number, each in enumerate(HELD)],
         )

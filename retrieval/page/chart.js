@@ -213,11 +213,12 @@ export class Chart {
     return this.plot.querySelector("canvas")?.toDataURL("image/png");
   }
 
-  // A file name from the first signal and the time shown.
+  // A file name by the rule of file_name in retrieval/plain/notes.py; a picture does not come from the server.
   fileName() {
-    const [first, ...others] = this.wanted.signals, day = (at) => timeText(at).replaceAll(/[-:]/g, "").replace(" ", "T");
-    const name = first.replaceAll(/[^A-Za-z0-9_.-]+/g, "_") + (others.length ? `_and_${others.length}` : "");
-    return `${name}_${day(this.time.from)}_${day(this.time.to)}`;
+    const [first, ...others] = this.wanted.signals;
+    const moment = (at) => new Date(at).toISOString().replaceAll(/[-:]|\.\d+/g, "");
+    const name = first.replaceAll(/[^\w.-]+/g, "_").slice(0, 100) + (others.length ? `_and_${others.length}_more` : "");
+    return `${name}_${moment(this.time.from)}_${moment(this.time.to)}`;
   }
 
   // Of a file in a form as csv, or csv-last and csv-mean: a column for each signal.

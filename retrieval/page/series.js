@@ -11,8 +11,8 @@ export const isState = (signal) => signal.type === "bit" || isText(signal) || is
 // The state of a point; "changing" if it has several named ones.
 export const stateAt = (series, place) => isSeverity(series) ? series.max[place]
   : isNamed(series) && series.type !== "bit" && series.min[place] !== series.max[place] ? "changing" : series.mean[place];
-// Whole numbers are states, counts or set points: each holds until the next.
-export const isHeld = (signal) => ["smallint", "int", "bigint"].includes(signal.type) || isState(signal);
+// Whole numbers (states, counts) and numbers that the facility file declares as held hold until the next.
+export const isHeld = (signal) => signal.held || ["smallint", "int", "bigint"].includes(signal.type) || isState(signal);
 const HALF = 0.0005; // of a microsecond, in milliseconds
 export const FIGURES = ["mean", "min", "max", "last", "n"];
 
@@ -52,11 +52,11 @@ function usualStep(at, width) {
   return Math.max(steps[steps.length >> 1] ?? 0, width * 1000);
 }
 
-// Interrupts a line where rows have no reading, and where points are missing for long.
-export function withGaps({ at, mean, min, max, usual }) {
+// Interrupts a line where rows have no reading, and where points are missing for long, except of a held value.
+export function withGaps({ at, mean, min, max, usual, held }) {
   const made = { at: [], mean: [], min: [], max: [] };
   for (let index = 0; index < at.length; index++) {
-    if (index && usual && at[index] - at[index - 1] > 5 * usual) {
+    if (index && usual && !held && at[index] - at[index - 1] > 5 * usual) {
       made.at.push(at[index - 1] + usual);
       for (const name of ["mean", "min", "max"]) made[name].push(null);
     }
@@ -104,11 +104,11 @@ export function nearest(times, instant) {
   return place + 1 < times.length && times[place + 1] - instant < instant - times[place] ? place + 1 : place;
 }
 
-// The index of the point for an instant: the latest before it for a state, the nearest for a number; -1 if missing.
+// The index of the point for an instant: the latest before it for a held value, otherwise the nearest; -1 if missing.
 export function placeAt(series, instant) {
-  const place = isState(series) ? until(series.at, instant) : nearest(series.at, instant);
+  const place = isHeld(series) ? until(series.at, instant) : nearest(series.at, instant);
   const far = place < 0 ? Infinity : Math.abs(series.at[place] - instant);
-  return series.usual && far > 5 * series.usual ? -1 : place;
+  return series.usual && !series.held && far > 5 * series.usual ? -1 : place;
 }
 
 // Minimum, maximum and mean from one instant to another; null without points.

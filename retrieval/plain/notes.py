@@ -25,6 +25,7 @@ def described(signal: Signal) -> dict[str, object]:
         "limits": signal.limits,
         "alarm_limits": signal.alarm_limits,
         "states": signal.states,
+        "held": signal.held,
         "now": signal.now,
     }
 

@@ -106,7 +106,7 @@ DESCRIPTION: dict[str, Any] = {
                 _parameter(
                     "wide",
                     "a column for each signal: last (the newest sample at or before a time), mean (of a "
-                    "step), linear (between samples); csv, arrow or parquet",
+                    "step), linear (between samples; a held value: last); csv, arrow or parquet",
                 ),
                 _parameter("step", "rows at its multiples, as 10s; without it at the times of all samples"),
                 _COMMENTS,

@@ -41,9 +41,10 @@ def wide(
     """The signals at the multiples of `step` microseconds since 1970 that are from `start` on and before
     `end`; without a step at the times of all their samples.
 
-    `last` is the newest sample at or before a time, `linear` the line between its neighbours, `mean` that of
-    the samples from a time on and before the next. Null is no reading. Raises Refused (400) for texts and
-    waveforms that have no mean or line, and for means without a step.
+    `last` is the newest sample at or before a time, `linear` the line between its neighbours (of a
+    held value the same as `last`), `mean` that of the samples from a time on and before the next. Null is no
+    reading. Raises Refused (400) for texts and waveforms that have no mean or line, and for means without a
+    step.
     """
     for signal in signals:
         if how != "last" and not signal.is_number:
@@ -102,6 +103,7 @@ class _Line:
     def at(self, times: Whole, *, linear: bool) -> pa.Array:
         """Its values at these times of the block."""
         parts = self._parts
+        linear = linear and not self._signal.held
         if linear and len(times):
             parts = [*parts, *self._next(int(times[-1]))]
         if not parts:

@@ -13,6 +13,7 @@ from (
     place.alarm_low,
     place.alarm_high,
     place.states,
+    place.held,
     place.valid_from,
     place.valid_to is null as now,
     place.node,
@@ -22,14 +23,14 @@ from (
   from (
     select
       signal, table_name, column_name, type, unit, description, limit_low, limit_high, alarm_low, alarm_high,
-      states, valid_from, valid_to,
+      states, held, valid_from, valid_to,
       null::text as node
     from ringlog.signal
     where signal.signal = any({names}::text[])
     union all
     select
       signal, table_name, column_name, type, unit, description, limit_low, limit_high, alarm_low, alarm_high,
-      states, valid_from, valid_to,
+      states, held, valid_from, valid_to,
       known.node
     from ringlog.signal_elsewhere as known
     where known.signal = any({names}::text[])

@@ -1,4 +1,4 @@
 from places import data
-from webs import anyone, waveforms, web
+from webs import anyone, held, waveforms, web
 
-__all__ = ["anyone", "data", "waveforms", "web"]
+__all__ = ["anyone", "data", "held", "waveforms", "web"]

@@ -1,3 +1,3 @@
-from webs import anyone, waveforms, web
+from webs import anyone, held, waveforms, web
 
-__all__ = ["anyone", "waveforms", "web"]
+__all__ = ["anyone", "held", "waveforms", "web"]

@@ -229,11 +229,11 @@ def test_names_of_scalars(web, anyone: httpx.Client) -> None:
     # not a waveform, and an unknown name
     for name in ("bpm/x.rms", "bpm/turns.median", "nothing.rms"):
         assert anyone.get("/api/v1/data", params={"signal": name}).status_code == 404
-    put = "select ringlog.put_bpm(row (6, %s, null, null, null, %s, 0)::online.bpm)"
+    put = "select ringlog.put_bpm(row (6, %s, null, null, null, null, %s, 0)::online.bpm)"
     with psycopg.connect(web.server.dsn) as connection:
         columns = "select attname from pg_attribute where attrelid = 'online.bpm'::regclass and attnum > 0"
         order = [name for (name,) in connection.execute(columns + " order by attnum")]
-        assert order == ["seq_no", "time", "x", "x_severity", "x_status", "turns", "nanoseconds"]
+        assert order == ["seq_no", "time", "x", "x_set", "x_severity", "x_status", "turns", "nanoseconds"]
         connection.execute(put, ["2026-06-01T12:00:00Z", [3.0, -4.0]])
     (newest,) = anyone.get("/api/v1/latest", params={"signal": "bpm/turns.rms"}).json()
     assert newest["value"] == pytest.approx(12.5**0.5)

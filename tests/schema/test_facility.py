@@ -65,6 +65,16 @@ def test_states_and_two_levels_of_limits(tmp_path: Path) -> None:
     assert last.states == ((-1, "fault"), (0, "off"), (1, "standby"))
 
 
+def test_held_values(tmp_path: Path) -> None:
+    column = '[[table.column]]\nname = "setting"\ntype = "double"\nheld = true\n'
+    *others, last = load_facility(write(tmp_path, VALID + column)).tables[0].columns
+    assert last.held
+    assert not any(each.held for each in others)
+    text = VALID + column.replace("double", "varchar(9)")
+    problem = "held is for single numbers, and this column is varchar(9)"
+    assert [one.endswith(problem) for one in refusal(tmp_path, text)] == [True]
+
+
 def test_example_of_the_design(tmp_path: Path) -> None:
     facility = load_facility(write(tmp_path, VALID))
     assert (facility.name, facility.timezone) == ("facility", "UTC")

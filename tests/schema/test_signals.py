@@ -99,7 +99,7 @@ def test_text_is_no_number(types: psycopg.Connection) -> None:
 
 def test_find_signals(types: psycopg.Connection) -> None:
     assert rows(types, "select * from ringlog.find_signals('%%/re_l')") == [
-        ("types/real", "every_type", "a_real", "real", "A", "a real", -1.5, 1.5)
+        ("types/real", "every_type", "a_real", "real", "A", "a real", -1.5, 1.5, None, None, None, False)
     ]
     names = [row[0] for row in rows(types, "select * from ringlog.find_signals()")]
     assert names == sorted(column.signal for column in EVERY_TYPE.columns)
@@ -159,6 +159,13 @@ def test_changes_are_kept_with_their_time(types: psycopg.Connection, engine: sa.
     )
     assert rows(types, "select count(*) from ringlog.signal") == [(len(EVERY_TYPE.columns) + 5,)]
     assert rows(types, "select unit from ringlog.find_signals('types/real')") == [("mA",)]
+
+
+def test_states_and_held_values(types: psycopg.Connection, engine: sa.Engine) -> None:
+    report = install(engine, with_column(states=((0, "off"), (1, "on")), held=True))
+    assert report.changed == ('signal types/real: states none → {"0": "off", "1": "on"}, held no → yes',)
+    found = rows(types, "select states::json ->> '1', held from ringlog.find_signals('types/real')")
+    assert found == [("on", True)]
 
 
 def test_get_signal_reads_on_over_a_change(types: psycopg.Connection, engine: sa.Engine) -> None:

@@ -19,7 +19,7 @@ def found(temporary_directory: Path) -> Iterator[RunningServer]:
     facility.write_text(FACILITY.read_text().replace(arcs, states) + BPM)
     with serving(temporary_directory / "signals", facility=facility) as server:
         with psycopg.connect(server.dsn) as connection:
-            put = "row (1, now() - interval '3 minutes', 1.5, null, null, '{3,4}', 0)::online.bpm"
+            put = "row (1, now() - interval '3 minutes', 1.5, null, null, null, '{3,4}', 0)::online.bpm"
             connection.execute(f"select ringlog.put_bpm({put})")
             connection.execute("update online.sr_vac set time = now(), valve_open = true where seq_no = 2")
         yield server

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from chromium import SPAN, chart_of, colours, place
 from known_rows import BEGIN, ROWS
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Request, expect
 
 from waiting import wait_until
 
@@ -218,11 +218,18 @@ def test_data_are_saved_as_a_file(page: Page) -> None:
 
 @pytest.mark.parametrize("choice", ["csv-last", "csv-mean"])
 def test_signals_are_saved_beside_each_other(page: Page, choice: str) -> None:
+    asked: list[Request] = []
+    page.on("request", lambda request: asked.append(request))
     page.goto(chart_of("every_type/a_double", "every_type/an_int"))
     expect(page.locator(".chart canvas")).to_be_visible()
     with page.expect_download() as saved:
         page.get_by_label("Save the data shown").select_option(choice)
-    assert saved.value.suggested_filename.endswith(".csv")
+    name = "every_type_a_double_and_1_more_20251231T235800Z_20260101T000200Z.csv"
+    assert saved.value.suggested_filename == name
+    (request,) = (one for one in asked if "download=1" in one.url)
+    answer = request.response()
+    assert answer is not None
+    assert name in answer.headers["content-disposition"]
     lines = saved.value.path().read_text().splitlines()
     assert lines[0] == "time,every_type/a_double,every_type/an_int"
     assert len(lines) == 1 + (ROWS if choice == "csv-last" else 1000)

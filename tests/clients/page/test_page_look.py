@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 from chromium import SPAN, chart_of, place
-from known_rows import ROWS, row
+from known_rows import HELD, ROWS, row
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 
@@ -100,6 +100,23 @@ def test_whole_numbers_hold_until_the_next(page: Page) -> None:
         shown[line] = picture(page)
     assert shown[""] == shown[";line=steps"]
     assert len(set(shown.values())) == 3
+
+
+def test_a_held_value_is_drawn_as_steps(page: Page, held: None) -> None:
+    """The line is not interrupted where rows are missing, and the pointer shows the value that holds."""
+    begin, *_, end = (f"{time:%Y-%m-%dT%H:%M:%SZ}" for time, _ in HELD)
+    span, name = f"from={begin}&to={end[:-3]}9Z&utc=1", quote("bpm/x_set", safe="")
+    shown = {}
+    for line in ("", ";line=steps", ";line=straight"):
+        page.goto("about:blank")
+        box = place(chart(page, "trend", name + line, span=span))
+        expect(page.locator(".legend")).to_contain_text("bpm/x_set")
+        page.wait_for_load_state("networkidle")  # the drawing has its final size
+        shown[line] = picture(page)
+    assert shown[""] == shown[";line=steps"] != shown[";line=straight"]
+    # 2.9 of 9 seconds
+    page.mouse.move(box["x"] + box["width"] * 2.9 / 9, box["y"] + 50)
+    expect(page.locator(".pointer")).to_contain_text("bpm/x_set1.5")
 
 
 def test_the_legend_hides_and_shows(page: Page) -> None:
