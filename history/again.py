@@ -1,4 +1,4 @@
-"""Makes summaries again from the rows, where something that housekeeping does not see has made them wrong."""
+"""Makes summaries again from the rows, after changes that housekeeping does not notice."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -16,12 +16,12 @@ from ringlog.schema.partitions import Week
 def again(
     conninfo: str, table: str, start: datetime, end: datetime, now: datetime | None = None
 ) -> Iterator[tuple[datetime, int]]:
-    """Makes the summaries of a table from `start` on and before `end` again, of rows in the log and in the
-    archive, a week after the other: the first moment of each, and how many rows were read.
+    """Makes the summaries of a table from `start` on and before `end` again, from rows in the log and in the
+    archive, week by week. Yields the first moment of each week and the number of rows read.
 
-    All spans of a week are marked, as by rows that come late. So the summaries can be read meanwhile, and if
-    this is killed, the next round of housekeeping makes the marked ones. Spans without rows stay as they are:
-    those of rows past retention cannot be made again. Raises ValueError for a table without summaries.
+    All spans of a week are marked, as by late rows. The summaries can be read meanwhile, and after a kill the
+    next round of housekeeping makes the marked ones. Spans without rows are kept, since those of rows past
+    retention cannot be made again. Raises ValueError for a table without summaries.
     """
     with connected(conninfo) as connection:
         connection.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
@@ -31,12 +31,12 @@ def again(
         if not levels:
             raise ValueError(f"table {table} has no summaries")
         if until is None:
-            return  # they are all to be made as it is
+            return  # no summaries yet: housekeeping will make all of them
         level = timedelta(seconds=levels[0])
         reached = max(EARLIEST, start - (start - EPOCH) % level)
         end = min(end, until)
         with connection.transaction():
-            # nobody makes closed rows of those that were there before
+            # the blocks of closed rows that exist already are not made again
             connection.execute(locks.statement(locks.SUMMARIES))
             closed.reopen(connection, table, [(reached, end)])
         while (first := _first(connection, table, reached, end)) is not None:

@@ -1,14 +1,14 @@
 """The cold tier: old weeks of the logs move from PostgreSQL to Parquet files.
 
 A week is written to a new file, read back and compared with its rows value by value; then one transaction
-adds it to the manifest and drops its partition. Rows that arrive meanwhile are recorded by a trigger and stay
-in the default partition. They, and all later rows of a cold week, are merged into a new file of the week in
-the next round. A round that is killed at any moment is repeated from the week it was at.
+adds it to the manifest and drops its partition. A trigger records rows that arrive meanwhile; they stay in
+the default partition. The next round merges them, and all later rows of a cold week, into a new file of the
+week. After a kill at any moment the next round continues with the same week.
 
-A file is recorded in the database before it is begun and when it leaves the manifest, and only recorded files
-are ever deleted: one that a killed round has begun in the next round, one that has left the manifest when
-`keep_replaced` is over. Until then it is set aside and can still be read, so that a database which is
-restored to a moment before finds what its manifest names.
+A file is recorded in the database before it is written and when it leaves the manifest, and only recorded
+files are deleted: the unfinished file of a killed round in the next round, a file that has left the manifest
+when `keep_replaced` is over. Until then it is set aside and can still be read, so that a database restored to
+an earlier moment finds the files of its manifest.
 """
 
 import json
@@ -65,17 +65,17 @@ class _Round:
 
     engine: sa.Engine
     lock: sa.Connection
-    """which keeps other rounds out"""
+    """it holds the lock that excludes other rounds"""
     source: Connection
     folder: Folder
     stopped: Callable[[], bool]
     pauses: float
     writer: ThreadPoolExecutor
-    """the thread that writes and compares files"""
+    """a thread that writes and compares files"""
 
     def tried(self, work: Callable[[sa.Connection], T]) -> T | None:
-        """Makes a change, as long as this round is the only one; None when it met with locks for too long."""
-        # its connection ends with PostgreSQL, and then another round may have begun
+        """Makes a change while this round holds its lock; None when the tables stayed locked for too long."""
+        # the lock is lost when PostgreSQL restarts, and another round may have begun
         self.lock.execute(sa.select(1))
         with self.engine.begin() as connection:
             ownership.still_ours(connection, self.folder)
@@ -87,7 +87,7 @@ class _Stopped(Exception):
 
 
 class _Overtaken(Exception):
-    """The manifest has changed since the rows were read."""
+    """Another round changed the manifest after this one read the rows."""
 
 
 def archive(
@@ -98,16 +98,16 @@ def archive(
     *,
     pauses: float = PAUSES,
 ) -> Iterator[str]:
-    """Sets aside what is past retention, archives what is old enough, merges rows that came late, deletes
-    what was set aside long ago. Yields a line for each.
+    """Sets aside weeks past retention, archives old weeks, merges late rows, and deletes files whose time
+    set aside is over. Yields a line for each.
 
-    `now` is PostgreSQL's clock when it is left out, as far as the last round of housekeeping believed it
-    (ringlog.schema.clock). `stopped` is called between the steps, and while
-    another process maintains the logs: raises partitions.Stopped then. `pauses`: seconds
-    of rest for each second of reading; unless it is 0, reading and writing also have a lower priority than
-    everything else on the machine. A week whose file is damaged is reported and left as it is, and so are the
-    rows that came for it; a week with a time that Arrow does not have is reported and stays in PostgreSQL.
-    Raises ownership.NotOurs when the folder is another database's, or has none of the files of this one.
+    `now` is by default PostgreSQL's clock, if the last round of housekeeping trusted it
+    (ringlog.schema.clock). `stopped` is called between the steps, and while another process maintains the
+    logs: raises partitions.Stopped when it returns true. `pauses`: seconds of rest for each second of
+    reading; unless it is 0, reading and writing also have the lowest priority on the machine. A week with a
+    damaged file is reported and keeps its file and its late rows; a week with a time that Arrow cannot
+    represent is reported and stays in PostgreSQL. Raises ownership.NotOurs when the folder is another
+    database's, or has none of the files of this one.
     """
     lowered = priority.lower_thread if pauses else None
     with (
@@ -127,7 +127,7 @@ def archive(
         there = dict(folder.names())
         with engine.begin() as connection:
             ownership.demand(connection, folder, there, known)
-        # first of all, since it may be what makes room on the disk
+        # first, because deleting may free the disk space that the rest needs
         yield from _tidy(engine, folder, there, moment)
         ownership.claim(engine, folder)
         this = _Round(engine, lock, source, folder, stopped, pauses, writer)
@@ -143,11 +143,11 @@ def archive(
         failed: set[str] = set()
 
         def done(table: str, work: Callable[[], str]) -> str:
-            """The line of a work. What cannot be read keeps no other week from the archive."""
+            """The line of a step. After an unreadable week the others are still archived."""
             try:
                 return work()
             except (ReadError, sa.exc.DBAPIError) as error:
-                lock.execute(sa.select(1))  # it is not PostgreSQL that has gone
+                lock.execute(sa.select(1))  # raises if PostgreSQL has stopped
                 failed.add(table)
                 words = " ".join(str(error.orig if isinstance(error, sa.exc.DBAPIError) else error).split())
                 with engine.begin() as connection:
@@ -184,7 +184,7 @@ def _publish(engine: sa.Engine, conninfo: str) -> Iterator[str]:
 
 
 def _due(connection: sa.Connection, before: datetime, now: datetime) -> list[tuple[str, Partition]]:
-    """Partitions that ended before, are summarised and are not recalled."""
+    """Partitions that end before `before`, are summarised and are not recalled."""
     tables = connection.execute(
         sa.text(
             "select table_name, coalesce(levels, '{}') = '{}' as always, until"
@@ -237,8 +237,8 @@ def _expired(connection: sa.Connection, now: datetime) -> list[ColdWeek]:
 
 
 def _tidy(engine: sa.Engine, folder: Folder, there: Mapping[str, float], now: datetime) -> Iterator[str]:
-    """Finishes what killed rounds have left, and deletes files that left the manifest long ago."""
-    # a round that has lost its lock may still write what it has begun: its name is remembered for a day
+    """Deletes the unfinished files of killed rounds, and files that left the manifest long ago."""
+    # a round that has lost its lock may still be writing: its file is recorded for a day
     over = sa.text(
         "select file, left_at is null as begun, case when left_at is null"
         " then begun < cast(:now as timestamptz) - interval '1 day'"
@@ -282,7 +282,7 @@ def _archive(this: _Round, table: str, partition: Partition) -> str:
     for week in _weeks(partition):
         old = before.get(week.start)
         if old is not None and old.recalled_until is None:
-            continue  # its rows are in the archive; those of the partition came for it later
+            continue  # it is archived already; the rows in the partition are late ones
         query = _rows_of(sql.Identifier("log", partition.name), week.start, week.end)
         read = partial(rows, this.source, query)
         try:
@@ -325,7 +325,7 @@ def _write(
     try:
         return _written(this, name, table, week, source, facts)
     except Exception:
-        # the next attempt has the same name
+        # the next attempt takes the same name
         with suppress(OSError):
             for each in (name, f"{name}.new"):
                 this.folder.delete(each)
@@ -354,7 +354,7 @@ def _written(
 
 
 def _throttled(this: _Round, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches, with a rest after each for PostgreSQL's writers. Raises _Stopped."""
+    """Batches, with a pause after each for PostgreSQL's writers. Raises _Stopped."""
     with closing(batches):  # type: ignore[type-var]
         begun = time.monotonic()
         for batch in batches:
@@ -366,7 +366,7 @@ def _throttled(this: _Round, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
 
 
 def _watch(connection: sa.Connection, partition: str) -> int:
-    """Has a partition note the rows that come from now on. This waits for those that are on their way."""
+    """Creates the trigger that records new rows of a partition, after open transactions on it have ended."""
     become_owner(connection)
     noting = sa.text(
         "select exists (select from pg_trigger where tgname = 'record_late_row'"
@@ -400,8 +400,8 @@ def _put_away(
     written: list[ColdWeek],
     before: dict[datetime, ColdWeek],
 ) -> int:
-    """Notes the weeks in the manifest and drops their partition. Returns how many rows stay: those that came
-    meanwhile, and those of weeks whose file has other rows already. Raises _Overtaken.
+    """Enters the weeks in the manifest and drops their partition. Returns the number of rows that stay: those
+    that arrived meanwhile, and those of weeks that already have a file. Raises _Overtaken.
     """
     become_owner(connection)
     names = {
@@ -442,7 +442,7 @@ def _put_away(
 
 
 def _late_weeks(connection: sa.Connection) -> list[ColdWeek]:
-    """Cold weeks for which rows have come."""
+    """Cold weeks with late rows in the log."""
     return [
         week
         for week in manifest(connection)
@@ -457,7 +457,7 @@ def _late_weeks(connection: sa.Connection) -> list[ColdWeek]:
 
 
 def _merge_late(this: _Round, week: ColdWeek) -> str:
-    """Makes a new file of a week with the rows that came for it, and takes these from the log."""
+    """Writes a new file of a week with its late rows, and deletes these from the log."""
     try:
         verify(this.folder, week)
     except Damaged as error:
@@ -504,7 +504,8 @@ def _merge_late(this: _Round, week: ColdWeek) -> str:
 def _take_late(
     connection: sa.Connection, week: ColdWeek, keys: pa.Table, conflicts: pa.Table, repeated: pa.Table
 ) -> int:
-    """Takes rows from the log that are in a week's file now or refused, and enters them into the books."""
+    """Deletes late rows from the log, which are now in the week's file or refused, and enters them in the
+    ledger."""
     become_owner(connection)
     _keep_readers_out(connection, week.table)
     times, seq_nos = (keys[name].to_pylist() for name in late.KEY)

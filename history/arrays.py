@@ -1,7 +1,7 @@
-"""PostgreSQL's arrays of numbers as numpy's, without a Python object for each value.
+"""PostgreSQL's arrays of numbers as numpy arrays, without a Python object for each value.
 
-They come in one of two forms: as array_send sends them, with a length before each value, or as PostgreSQL has
-them in memory (ringlog.array_bytes), which costs a fifth of the time.
+They have one of two forms: array_send's, with a length before each value, or PostgreSQL's form in memory
+(ringlog.array_bytes), which takes a fifth of the time.
 """
 
 from collections.abc import Callable
@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    # of an extra, which the server does without
+    # the package of an extra, which the server does not require
     import pyarrow as pa
 
 Content: TypeAlias = "bytes | memoryview | pa.Buffer"
 Numbers: TypeAlias = "tuple[np.ndarray, NDArray[np.bool_] | None]"
-"""The values in the machine's byte order, perhaps of no alignment, and any number for a null; which are not
-null, None is all."""
+"""The values in the machine's byte order, perhaps unaligned, with any number for a null; and a mask of the
+values that are not null, None without nulls."""
 Unpack: TypeAlias = Callable[[Content, str], Numbers]
-"""Of an array's bytes and numpy's type of a value. Raises ValueError for more than one dimension."""
+"""Decodes an array from its bytes and numpy's type of a value. Raises ValueError for more than one
+dimension."""
 
 HEAD = 20
 """bytes before the values of an array of one dimension"""
@@ -27,8 +28,8 @@ _NULL = 0xFFFFFFFF
 
 
 def sent(content: Content, element: str) -> Numbers:
-    """An array as array_send sends it: number of dimensions, whether there are nulls, the elements' type;
-    length and first index of the dimension; each value after its length, -1 for null.
+    """Decodes an array in array_send's form: number of dimensions, whether there are nulls, the elements'
+    type; length and first index of the dimension; each value after its length, -1 for null.
     """
     (dimensions,) = np.frombuffer(content, ">u4", 1).tolist()
     if not _has_values(dimensions):
@@ -52,13 +53,14 @@ def sent(content: Content, element: str) -> Numbers:
 
 
 def in_memory(content: Content, element: str) -> Numbers:
-    """An array as PostgreSQL has it in memory, after its length (ArrayType in src/include/utils/array.h):
-    number of dimensions, where the values begin if there are nulls, the elements' type; length and first
-    index of the dimension; a bit for each value that is there, if one is missing; the values that are there.
+    """Decodes an array in PostgreSQL's form in memory, without its length (ArrayType in
+    src/include/utils/array.h): number of dimensions, the offset of the values if there are nulls, the
+    elements' type; length and first index of the dimension; if there are nulls, a bit for each value that is
+    not null; the values that are not null.
     """
     (dimensions,) = np.frombuffer(content, "<u4", 1).tolist()
     order: Literal["<", ">"] = "<"
-    if dimensions > 0xFFFF:  # PostgreSQL's machine has the other order
+    if dimensions > 0xFFFF:  # PostgreSQL's machine has the other byte order
         order, dimensions = ">", int(np.uint32(dimensions).byteswap())
     if not _has_values(dimensions):
         return np.empty(0, element), None
@@ -69,7 +71,7 @@ def in_memory(content: Content, element: str) -> Numbers:
     bits = np.frombuffer(content, np.uint8, (n + 7) // 8, HEAD)
     there = np.unpackbits(bits, count=n, bitorder="little").astype(bool)
     values = np.zeros(n, element)
-    # counted from the length, which is not here
+    # the offset counts from the length, which is not part of these bytes
     values[there] = np.frombuffer(content, kind, np.count_nonzero(there), begin - 4)
     return values, there
 
@@ -77,15 +79,15 @@ def in_memory(content: Content, element: str) -> Numbers:
 def in_memory_apart(
     heads: "pa.BinaryArray", values: "pa.BinaryArray", element: str
 ) -> tuple[NDArray[np.int32], np.ndarray]:
-    """Many arrays as `in_memory` takes one, each cut after HEAD bytes. Returns where each begins, and the
-    last one ends, in the values of all, and these values. A null is as an empty array. Raises ValueError, for
-    an array with nulls too.
+    """Decodes many arrays in the form of `in_memory`, each cut after HEAD bytes. Returns the offset of each
+    array in the values, with the end of the last, and the values of all. A null counts as an empty array.
+    Raises ValueError, also for an array with nulls.
     """
     begins, content = _laid_out(heads)
     words = np.frombuffer(content, "<u4")
     there = begins[:-1][np.diff(begins) > 0] // words.itemsize
     kind = np.dtype(element)
-    if (words[there] > 0xFFFF).any():  # PostgreSQL's machine has the other order
+    if (words[there] > 0xFFFF).any():  # PostgreSQL's machine has the other byte order
         words, kind = words.byteswap(), kind.newbyteorder()
     for dimensions in np.unique(words[there]).tolist():
         _has_values(dimensions)
@@ -94,13 +96,13 @@ def in_memory_apart(
         raise ValueError("a waveform has nulls")
     bounds, content = _laid_out(values)
     if not np.array_equal(np.diff(bounds)[np.diff(begins) == HEAD], words[there + 3] * kind.itemsize):
-        raise ValueError("an array has another length than it says")
+        raise ValueError("an array does not have the length in its header")
     found = np.frombuffer(content, kind)
     return bounds // kind.itemsize, found.astype(element, copy=False)
 
 
 def _laid_out(column: "pa.BinaryArray") -> tuple[NDArray[np.int32], memoryview]:
-    """Where each item of a column begins, and the last one ends, in the bytes of all, and these bytes."""
+    """The offset of each item of a column, with the end of the last, and the bytes of all."""
     _, offsets, content = column.buffers()
     bounds = np.frombuffer(offsets, np.int32, len(column) + 1, 4 * column.offset)
     if content is None:

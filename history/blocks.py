@@ -1,5 +1,4 @@
-"""Reads spans from summary.<table>, and stores them in the arrays of their blocks. See
-ringlog.schema.summaries."""
+"""Reads spans from summary.<table>, and stores them as arrays in blocks: see ringlog.schema.summaries."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -24,7 +23,7 @@ _COUNTS = ("n", "nans", "nulls")
 def read(
     connection: psycopg.Connection, table: str, level: int, columns: Sequence[str], numbers: np.ndarray
 ) -> Spans:
-    """Those of the spans that have rows. In a column that came later, the rows before it have null."""
+    """The spans with rows. Rows from before a column was added have null in it."""
     blocks = np.unique(numbers // BLOCK[level])
     stored = _read(connection, table, level, columns, blocks)
     within = np.isin(stored.numbers, numbers)
@@ -35,7 +34,7 @@ def read(
 def store(
     connection: psycopg.Connection, table: str, level: int, columns: Sequence[str], spans: Spans, single: bool
 ) -> None:
-    """Puts spans into their blocks, in the place of those that were there."""
+    """Stores spans in their blocks, in place of the previous ones."""
     length = BLOCK[level]
     blocks = np.unique(spans.numbers // length)
     stored = _read(connection, table, level, columns, blocks)
@@ -103,7 +102,7 @@ def _read(
     ).format(sql.SQL(", ").join(map(sql.Identifier, NAMES)), sql.Identifier(SUMMARIES, table))
     with connection.cursor(binary=True) as cursor:
         for oid in _ELEMENTS:
-            # psycopg's own makes a Python object of each value, which takes ten times as long
+            # psycopg's own loader makes a Python object for each value, which takes ten times as long
             cursor.adapters.register_loader(oid, _Numbers)
         for column, begins, *arrays in cursor.execute(query, [level, [*first_of], [*columns]]):
             first = first_of[begins]
@@ -118,12 +117,12 @@ def _read(
 
 
 class _Numbers(Loader):
-    """Loads arrays of numbers without nulls as numpy's."""
+    """Loads arrays of numbers without nulls as numpy arrays."""
 
     format = pq.Format.BINARY
 
     def load(self, data: Buffer) -> np.ndarray:
-        # as array_send sends them: each after its length
+        # array_send's form: each value after its length
         return np.frombuffer(data, _ELEMENTS[self.oid], offset=HEAD)["value"]
 
 
@@ -135,11 +134,11 @@ _ELEMENTS = {
     oid: np.dtype([("length", ">i4"), ("value", _FORMATS[kind])])
     for oid, kind in ((1007, "int4"), (1021, "float4"), (1022, "float8"))
 }
-"""of arrays of these"""
+"""OIDs of arrays of these"""
 
 
 def _arrays(values: np.ndarray, kind: str) -> list[bytes]:
-    """Each column as a binary array of one dimension after its length (array_send in PostgreSQL)."""
+    """Each column as a binary array of one dimension, after its length, in array_send's form."""
     size = np.dtype(_FORMATS[kind]).itemsize
     elements = np.empty((values.shape[1], values.shape[0]), [("length", ">i4"), ("value", _FORMATS[kind])])
     elements["length"] = size

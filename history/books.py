@@ -15,10 +15,11 @@ def enter(
     conflicts: Sequence[tuple[datetime, str]],
     repeated: Sequence[datetime],
 ) -> None:
-    """Enters rows, by their times, that were refused because a file has others, and that it had already.
+    """Enters rows by their times: refused ones, which differ from the file's row of the same key, and
+    repeated ones, which the file already has.
 
-    A writer that sent a row which is refused now has heard that it was taken: it is taken back from what was
-    acknowledged. The words of a conflict are the row that is refused.
+    A refused row was acknowledged when its writer sent it, so it is subtracted from the acknowledged ones.
+    The text of the event is the refused row.
     """
     refused = [True] * len(conflicts) + [False] * len(repeated)
     if refused:

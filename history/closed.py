@@ -22,11 +22,11 @@ log = logging.getLogger(__name__)
 TIME = pa.timestamp("us", tz="UTC")
 
 _AT_ONCE = 512
-"""values of blocks that are read by one query, for all columns together"""
+"""the most values that a query reads, over all columns"""
 _LONG = 16
-"""where some of the columns are waveforms or texts"""
+"""the same if a column is a waveform or a text"""
 
-# by their numbers in pg_type.dat
+# by their OIDs in pg_type.dat
 _TYPES = {
     16: pa.bool_(),
     20: pa.int64(),
@@ -61,11 +61,11 @@ where block.column_name = 'time'
       and mark."time" < block.ends
   )
 """
-"""Part of a query: the blocks that have all rows of their time. A mark may be of the first moment of its
-span."""
+"""Part of a query: the blocks that have all rows of their time. A mark stands for its whole span, of which it
+may be the first moment."""
 
-# The first block may have begun before the start. What a block has of a column counts only for the column
-# of now.
+# The first block may begin before the start. A column of a block counts only if the table's column is still
+# the same one.
 _QUERY = (
     """
 with bound as materialized (
@@ -115,8 +115,8 @@ where table_name = $1 and has_table_privilege(to_regclass($2), 'select')
 
 @dataclass(frozen=True)
 class Block:
-    """Rows from `begins` on and before `ends`, all that the log has of that time; in microseconds since
-    1970. `rows` is none where it has none."""
+    """All rows of the log from `begins` on and before `ends`, in microseconds since 1970. `rows` is None if
+    there are none."""
 
     begins: int
     ends: int
@@ -125,14 +125,14 @@ class Block:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Some blocks by time. `reached`: others may begin there or later; None: there are no others."""
+    """Some blocks by time. `reached`: more blocks may begin there or later; None: these are all."""
 
     blocks: Sequence[Block]
     reached: int | None
 
 
 def type_of(number: int) -> pa.DataType:
-    """The Arrow type of a column, by its type's number in PostgreSQL."""
+    """The Arrow type of a column, by the OID of its type."""
     return _TYPES[number]
 
 
@@ -154,9 +154,9 @@ def blocks(
     end: int | None,
     times: int = 1,
 ) -> Blocks:
-    """The first blocks that have times from `start` on and before `end`, with `time` and these columns, in
-    one snapshot: those that hold all rows of the log that are there when the query begins. Times are in
-    microseconds since 1970, None is no bound. More of them than else, by `times`. Raises ReadError."""
+    """The first blocks with times from `start` on and before `end`, with `time` and these columns, in one
+    snapshot: those that have all rows of the log at the begin of the query. Times are in microseconds since
+    1970, None is no bound. `times` multiplies the number of values read. Raises ReadError."""
     wanted = ["time", *columns]
     bounds = _moment(start, b"-infinity"), _moment(end, b"infinity")
     limits = (b"%d" % max(1, times * most // len(wanted)) for most in (_AT_ONCE, _LONG))
@@ -169,8 +169,8 @@ def blocks(
         try:
             there[name.decode()] = unpacked(content, _TYPES[whole(kind)], head[2])
         except DAMAGES as error:
-            # its rows are read
-            log.error("a block of closed.%s is damaged, which ringlog verify mends: %s", table, error)
+            # readers take its rows from the log instead
+            log.error("a block of closed.%s is damaged: ringlog verify makes it again: %s", table, error)
     made = []
     for (begin, stop, rows), there in arrays.items():
         if not rows:

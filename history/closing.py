@@ -1,10 +1,10 @@
 """Keeps closed rows of the logs as columns: closed.<table>, see ringlog.schema.closed.
 
-The rows of a log's weeks that are summarised are packed in blocks, each in a transaction of its own. A row
-that comes later is marked (ringlog.summary_mark), which ends its block for readers at once; the transaction
-that summarises it deletes the block (`reopen`), and a later round makes it again. Both are done by the
-process that has the lock of summaries, one after the other: a block is never made of rows from before a mark
-that is gone when it is stored.
+Summarised rows of a log are packed in blocks, each in a transaction of its own. A late row is marked
+(ringlog.summary_mark), which makes its block invalid for readers at once; the transaction that summarises the
+row deletes the block (`reopen`), and a later round makes it again. The process with the lock of summaries
+does both, one after the other, so that no mark is deleted between the reading of a block's rows and its
+commit.
 """
 
 import importlib.util
@@ -35,18 +35,19 @@ from ringlog.schema.many import by_connection
 log = logging.getLogger(__name__)
 
 BLOCK = 4096
-"""rows of a block; the last ones before its week's end, or before another block, may be half as many more"""
+"""rows of a block; the last one before the week's end, or before another block, may have half as many more"""
 
 _BYTES = 4 << 20
-"""of a column of waveforms or texts in a block, about"""
+"""approximate bytes of a column of waveforms or texts in a block"""
 
 _SAVING = 0.5
-"""Packed waveforms are at most this part of what they are."""
+"""The largest ratio of packed waveforms to plain ones."""
 
 _LONGEST_PAUSE = 0.5  # seconds
 
 _NICENESS = 10
-"""Of PostgreSQL's process that reads the rows: it has locks, and must not stand still on a busy machine."""
+"""nice of PostgreSQL's process that reads the rows: it holds locks, and must progress on a busy machine
+too"""
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -72,14 +73,14 @@ class _Part:
 
 @dataclass(frozen=True)
 class Closed:
-    """Rows that were packed, by table, and whether nothing is left to be packed."""
+    """The number of packed rows by table, and whether no rows are left to pack."""
 
     rows: dict[str, int]
     complete: bool
 
 
 def is_possible() -> bool:
-    """Whether blocks can be made here: by pyarrow, which readers of them need too."""
+    """Whether blocks can be made and read here, which takes pyarrow."""
     return importlib.util.find_spec("pyarrow") is not None and sys.byteorder == "little"
 
 
@@ -92,10 +93,10 @@ def close(
     pauses: float = 1.0,
     turn: Turn = Turn.AWAITED,
 ) -> Closed:
-    """Packs closed rows of all tables; of those that have a block of new ones, or with `full` of all weeks.
+    """Packs closed rows of the tables that have enough new ones for a block, or with `full` of all tables.
 
-    It ends when `stopped` says so, or `seconds` are over, and rests `pauses` times as long as it works, at a
-    low priority unless that is 0. One process at a time does this, or makes summaries (`turn`).
+    Ends when `stopped` returns true, or after `seconds`. Pauses last `pauses` times as long as the work;
+    unless that is 0 the priority is low. One process at a time packs or makes summaries (`turn`).
     """
     rows: dict[str, int] = {}
     if not is_possible():
@@ -136,7 +137,7 @@ def close(
                     except psycopg.Error as error:
                         if worker.broken or error.sqlstate is None:
                             raise
-                        # it keeps no other table from its blocks, and readers read its rows
+                        # the other tables are still packed; readers take the rows of this one
                         log.error("rows of %s are not closed: %s", table, " ".join(str(error).split()))
                     if is_over():
                         return Closed(rows, False)
@@ -150,8 +151,8 @@ def _close(
     since: datetime,
     stopped: Callable[[], bool],
 ) -> Iterator[int]:
-    """Packs what can be packed of a table's weeks that end after `since`, the newest first, and yields the
-    rows of each block after its commit. Deletes blocks of weeks that are not in the log any more."""
+    """Packs the rows of a table's weeks that end after `since`, the newest week first, and yields the number
+    of rows of each block after its commit. Deletes blocks of weeks that have left the log."""
     parts = _parts(connection, table)
     since = min((part.start for part in parts if part.end > since), default=since)
     there = _covered(connection, table, since)
@@ -175,8 +176,8 @@ def _close(
 
 
 def problems_of(connection: psycopg.Connection, table: str) -> Iterator[str]:
-    """A line for each block that is not what the rows of its time are, or cannot be read. It is deleted, so
-    that readers take the rows, of which a later round makes it again. `connection` commits by itself."""
+    """A line for each block that differs from its rows, or cannot be read. The block is deleted, so that
+    readers take the rows, and a later round makes it again. `connection` is in autocommit."""
     if not is_possible() or not closed.is_there(connection, table):
         return
     parts = {part.relation: part for part in _parts(connection, table)}
@@ -197,8 +198,8 @@ def problems_of(connection: psycopg.Connection, table: str) -> Iterator[str]:
 def _difference(
     connection: psycopg.Connection, table: str, part: _Part, start: datetime, end: datetime
 ) -> str | None:
-    """What is wrong with a block, of rows of its own snapshot; None also where late rows have ended it, and
-    where rows cannot be read: `ringlog verify` reports that by itself."""
+    """The difference between a block and its rows in one snapshot. None if there is none, if late rows have
+    made the block invalid, or if the rows cannot be read, which `ringlog verify` reports by itself."""
     from ringlog.history.closed import type_of
     from ringlog.history.packing import DAMAGES, unpacked
 
@@ -225,7 +226,7 @@ def _difference(
             n, contents = _packed(connection, part, columns, start, end)
     except (errors.DataCorrupted, errors.IndexCorrupted) as error:
         if reads_rows:
-            # the block may be all that is left of them
+            # the block may be the only copy of its values
             return None
         return f"the block cannot be read ({' '.join(str(error).split())})"
     for column, content in contents:
@@ -269,7 +270,7 @@ def _parts(connection: psycopg.Connection, table: str) -> list[_Part]:
 def _covered(
     connection: psycopg.Connection, table: str, since: datetime
 ) -> dict[int, list[tuple[datetime, datetime]]]:
-    """What the blocks that begin at this time or later have, by partition."""
+    """The times of the blocks that begin at this time or later, by partition."""
     if not closed.is_there(connection, table):
         return {}
     query = sql.SQL(
@@ -286,7 +287,7 @@ def _covered(
 def _between(
     runs: Sequence[tuple[datetime, datetime]], start: datetime, end: datetime
 ) -> Iterator[tuple[datetime, datetime]]:
-    """What of a time is in none of the runs."""
+    """The parts of a time outside the runs."""
     for begins, ends in runs:
         if start < begins:
             yield start, min(begins, end)
@@ -298,10 +299,10 @@ def _between(
 def _closed(
     connection: psycopg.Connection, table: str, part: _Part, start: datetime, stop: datetime, open_end: bool
 ) -> tuple[datetime, int] | None:
-    """Makes the block that begins at `start` and ends at `stop` at the latest: its end, and its rows. None
-    when there are too few rows before an open end, or the week is not in the log any more."""
+    """Makes the block that begins at `start` and ends at `stop` at the latest. Returns its end and the number
+    of its rows; None if there are too few rows before an open end, or if the week has left the log."""
     with connection.transaction():
-        # it stays in the log until this ends
+        # keeps the week in the log until the transaction ends
         log = sql.Identifier(LOG_TABLES, table)
         connection.execute(locks.beside(table))
         query = "select true from pg_inherits where inhparent = %s::regclass and inhrelid = %s"
@@ -334,8 +335,8 @@ def _closed(
 
 
 def _columns(connection: psycopg.Connection, log: sql.Identifier) -> list[_Column]:
-    """The columns of a log that may be packed, time first: texts, numbers of a fixed width, and waveforms of
-    these numbers."""
+    """The columns of a log that can be packed, time first: texts, numbers of a fixed width, and waveforms of
+    such numbers."""
     rows = connection.execute(
         "select attname, attnum, atttypid, atttypmod, format_type(atttypid, atttypmod) from pg_attribute"
         " where attrelid = %s::regclass and attnum > 0 and not attisdropped"
@@ -351,7 +352,7 @@ def _columns(connection: psycopg.Connection, log: sql.Identifier) -> list[_Colum
 
 
 def _most(connection: psycopg.Connection, part: _Part, columns: Sequence[_Column], start: datetime) -> int:
-    """How many rows a block has: fewer where waveforms and texts are long, by those of the first rows."""
+    """The number of rows of a block: smaller for long waveforms and texts, judged by the first rows."""
     lengths = [
         sql.SQL("octet_length({}) / 8" if column.kind.is_text else "array_length({}, 1)").format(
             sql.Identifier(column.name)
@@ -372,7 +373,7 @@ def _most(connection: psycopg.Connection, part: _Part, columns: Sequence[_Column
 def _end(
     connection: psycopg.Connection, part: _Part, start: datetime, stop: datetime, open_end: bool, most: int
 ) -> datetime | None:
-    """Where the block that begins at `start` ends. Rows of one time are in one block."""
+    """The end of the block that begins at `start`. Rows of the same time are in the same block."""
     query = sql.SQL(
         'select count(*), min("time"), max("time") filter (where place <= {most} + 1) from ('
         ' select "time", row_number() over (order by "time") as place from {log}'
@@ -396,7 +397,7 @@ def _end(
 def _packed(
     connection: psycopg.Connection, part: _Part, columns: Sequence[_Column], start: datetime, end: datetime
 ) -> tuple[int, list[tuple[_Column, bytes]]]:
-    """The rows of a block, and its columns with their values. Of no rows the times alone."""
+    """The number of rows of a block, and its columns with their values; without rows the times only."""
     from ringlog.history.packing import packed, packed_texts, packed_times
 
     function, unpack = _packer(connection)
@@ -437,7 +438,7 @@ def _element(column: _Column) -> str:
 
 
 def _packer(connection: psycopg.Connection) -> tuple[sql.Identifier, Callable[[Any, str], Numbers]]:
-    """The function that makes bytes of an array, and the one that reads them."""
+    """PostgreSQL's function that encodes an array as bytes, and the Python function that decodes them."""
     query = "select to_regprocedure('ringlog.array_bytes(anyarray)') is not null"
     if connection.execute(query).fetchone() == (True,):
         return sql.Identifier("ringlog", "array_bytes"), in_memory
@@ -445,8 +446,8 @@ def _packer(connection: psycopg.Connection) -> tuple[sql.Identifier, Callable[[A
 
 
 def _waveforms(connection: psycopg.Connection, column: _Column, rows: sql.Composed) -> bytes | None:
-    """The waveforms of a column. None if they are not much shorter than in their rows, where they are found
-    as soon, or if one has nulls, of which readers of rows are told."""
+    """The packed waveforms of a column. None if they are hardly shorter than in the rows, which are as fast
+    to read, or if a waveform has nulls, for which readers of rows raise an error."""
     from ringlog.history.packing import packed_lists
 
     # array_send: 20 bytes before the points, and a length before each

@@ -15,7 +15,7 @@ from psycopg.rows import dict_row
 from ringlog.schema import session
 
 if TYPE_CHECKING:
-    # it takes as much memory as all else that a reader of closed rows needs
+    # it takes as much memory as everything else in a reader of closed rows
     import adbc_driver_manager.dbapi as adbc
 
 __all__ = [
@@ -30,13 +30,13 @@ __all__ = [
 ]
 
 BATCH_BYTES = 4 << 20
-"""of PostgreSQL's, in a record batch"""
+"""bytes of PostgreSQL's format in a record batch"""
 
 _STATEMENTS = 64
 """prepared statements of a connection"""
 
-# PostgreSQL counts microseconds from 2000, Arrow from 1970. To the driver, what is too late for
-# that begins again at the earliest time, which is before -infinity.
+# PostgreSQL counts microseconds from 2000, Arrow from 1970. In the driver a time too late for Arrow wraps
+# around to the earliest times, before -infinity.
 _MINUS_INFINITY = -(2**63) + 946_684_800_000_000
 
 # Without it the driver reads all columns of the database for each connection (arrow-adbc, issue 1755): a
@@ -48,8 +48,8 @@ _TYPES = {"adbc.postgresql.type_resolver_mode": "builtin"}
 class ReadError(Exception):
     """PostgreSQL cannot be reached or refuses to read.
 
-    `sqlstate` says why where PostgreSQL does, as 42501 (no right), 42P01 (no such table), 42703 (no such
-    column).
+    `sqlstate` is PostgreSQL's code, as 42501 (no right), 42P01 (no such table), 42703 (no such column); None
+    without one.
     """
 
     def __init__(self, message: str, sqlstate: str | None) -> None:
@@ -58,7 +58,7 @@ class ReadError(Exception):
 
 
 class BeyondArrow(ReadError):
-    """A time is infinity, or after 294247-01-10 04:00:54.775807 UTC, the last that Arrow has."""
+    """A time is infinity, or after 294247-01-10 04:00:54.775807 UTC, Arrow's last one."""
 
     def __init__(self, column: str) -> None:
         # datetime_field_overflow
@@ -71,9 +71,10 @@ class BeyondArrow(ReadError):
 
 class Connection:
     """A login's sessions in PostgreSQL: one of libpq for small answers, each in a transaction of its own, and
-    one of ADBC for streams of Arrow, all in one transaction, which is opened when it is first needed.
+    one of ADBC for streams of Arrow, all in one transaction, which the first stream opens.
 
-    One thread at a time uses it; `cancel` is for others. `opened` is told the process of each session.
+    One thread at a time uses it; other threads may call `cancel`. `opened` is called with the process of each
+    session.
     """
 
     def __init__(self, conninfo: str, opened: Callable[[int], None]) -> None:
@@ -84,11 +85,11 @@ class Connection:
         self._is_used = False
         self._names: dict[str, bytes] = {}
         self.storages: set[str] = set()
-        """tables whose closed rows are known to be there (ringlog.history.closed)"""
+        """tables that are known to have closed rows (ringlog.history.closed)"""
         with _errors_converted():
             self._small = session.connect(conninfo, autocommit=True)
-            # in zones with summer time two moments of autumn have one name (PEP 495); plans of written bounds
-            # are made at each call, and are no better
+            # in zones with summer time two moments of autumn have one name (PEP 495); custom plans would cost
+            # planning at each call and are no better
             self._small.execute("set timezone to 'UTC'; set plan_cache_mode to force_generic_plan")
         opened(self._small.info.backend_pid)
 
@@ -131,7 +132,7 @@ class Connection:
             self._stream.rollback()
 
     def cancel(self) -> None:
-        """Ends what runs."""
+        """Cancels the running statements."""
         with suppress(psycopg.Error):
             self._small.cancel()
         if self._stream is not None:
@@ -141,7 +142,7 @@ class Connection:
     def close(self) -> None:
         self._small.close()
         if self._stream is not None:
-            # one whose result is still being read ends with it
+            # closing it also ends a result that is still being read
             with suppress(Error, OSError, RuntimeError):
                 self._stream.close()
 
@@ -153,8 +154,7 @@ def connect(conninfo: str, opened: Callable[[int], None] = lambda pid: None) -> 
 
 @contextmanager
 def transaction(database: str | Connection) -> Iterator[Connection]:
-    """A connection of its own, or the one that is there; the transaction of its streams is rolled back at the
-    end."""
+    """A new connection, or the given one; the transaction of its streams is rolled back at the end."""
     if isinstance(database, str):
         with closing(connect(database)) as connection:
             yield connection
@@ -162,7 +162,7 @@ def transaction(database: str | Connection) -> Iterator[Connection]:
     try:
         yield database
     finally:
-        with suppress(Error):  # the connection is lost, which what ran in it has said
+        with suppress(Error):  # of a lost connection, which the statement has already reported
             database.rollback()
 
 
@@ -175,11 +175,11 @@ def run(connection: Connection, statement: sql.Composable) -> None:
 def rows(
     connection: Connection, query: sql.Composable, batch_bytes: int = BATCH_BYTES
 ) -> Iterator[pa.RecordBatch]:
-    """Streams the result of a query: one batch at least, which may be empty. A batch is given when it has so
-    many bytes of PostgreSQL's.
+    """Streams the result of a query: at least one batch, which may be empty. A batch ends when it has this
+    many bytes of PostgreSQL's format.
 
-    Nothing is read ahead of the one who takes the batches but what the socket holds. Closing the iterator
-    cancels the query. Raises ReadError; BeyondArrow for a time that Arrow does not have.
+    Only the socket's buffers are read ahead of the caller. Closing the iterator cancels the query. Raises
+    ReadError; BeyondArrow for a time that Arrow cannot represent.
     """
     cursor = connection.streams.cursor()
     ended = False
@@ -198,7 +198,7 @@ def rows(
             yield plain(pa.RecordBatch.from_pylist([], schema=reader.schema))
     finally:
         if not ended:
-            # else closing would first fetch all that is left
+            # otherwise closing would first fetch the rest of the result
             with suppress(Error):
                 cursor.adbc_cancel()
         with suppress(Error):
@@ -214,8 +214,8 @@ def _check_times(batch: pa.RecordBatch) -> None:
 
 
 def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch without the driver's notes on PostgreSQL's types. Numerics are their digits, as text, where the
-    driver has a type of its own for them, which Arrow's functions do not take."""
+    """A batch without the driver's metadata on PostgreSQL's types. The driver's own type of numerics, which
+    Arrow's functions do not take, becomes text."""
     columns = [
         column.storage if isinstance(column, pa.ExtensionArray) else column for column in batch.columns
     ]
@@ -251,5 +251,5 @@ def _errors_converted() -> Iterator[None]:
     except (Error, psycopg.Error) as error:
         raise ReadError(str(error), error.sqlstate) from error
     except OSError as error:
-        # an error in the middle of a result comes through Arrow's stream, without an SQLSTATE
+        # Arrow's stream passes an error in the middle of a result without its SQLSTATE
         raise ReadError(str(error), None) from error

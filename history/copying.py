@@ -23,16 +23,16 @@ _TIME = ">i8"
 
 
 def _format(kind: ColumnType) -> str:
-    """What PostgreSQL sends of a number of this type, or of a waveform's points, as numpy's type."""
+    """Numpy's type of PostgreSQL's binary format of a number, or of a waveform's points."""
     return "u1" if kind.kind is Kind.BIT else f">{kind.numpy}"
 
 
 def copied(
     connection: psycopg.Connection, query: sql.Composable, types: Sequence[ColumnType]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
-    """The result of a query whose first column is a time and the others, of these types, numbers.
+    """The result of a query whose first column is a time and whose others are numbers of these types.
 
-    Gives the times in microseconds since 1970, the values, (rows, columns), and which of them are null.
+    Yields the times in microseconds since 1970, the values, (rows, columns), and a mask of the nulls.
     """
     content = _content(connection, sql.SQL("copy ({}) to stdout (format binary)").format(query))
     formats = [np.dtype(_TIME), *(np.dtype(_format(kind)) for kind in types)]
@@ -46,7 +46,7 @@ def copied(
 
 
 def _content(connection: psycopg.Connection, statement: sql.Composed) -> bytes:
-    """What a COPY sends, by libpq: psycopg's own waits for each row take three times as long."""
+    """The messages of a COPY, by libpq: psycopg's waits for each row take three times as long."""
     server = connection.pgconn
     result = server.exec_(statement.as_bytes(connection))
     if result.status != pq.ExecStatus.COPY_OUT:
@@ -58,7 +58,7 @@ def _content(connection: psycopg.Connection, statement: sql.Composed) -> bytes:
             break
         rows.append(bytes(row))
     failed = None
-    # to the last result: the connection takes no other command before
+    # up to the last result: before it the connection takes no other command
     while (end := server.get_result()) is not None:
         if end.status == pq.ExecStatus.FATAL_ERROR:
             failed = end
@@ -70,7 +70,7 @@ def _content(connection: psycopg.Connection, statement: sql.Composed) -> bytes:
 def copied_waveforms(
     connection: psycopg.Connection, query: sql.Composable, kind: ColumnType
 ) -> Iterator[NDArray[np.float64] | None]:
-    """The result of a query of one column of arrays, of this type: each array, or None.
+    """Yields the arrays of a query's only column, of this type, None for null.
 
     One row is in memory at once. Raises ValueError.
     """
@@ -96,7 +96,7 @@ def copied_waveforms(
 
 
 def _of_one_length(content: bytes, formats: Sequence[np.dtype[np.generic]]) -> np.ndarray | None:
-    """The rows where none has a null, else None."""
+    """The rows; None if one has a null."""
     fields: list[tuple[str, object]] = [("fields", ">i2")]
     for number, kind in enumerate(formats):
         fields += [(f"l{number}", ">i4"), (f"v{number}", kind)]
@@ -113,7 +113,7 @@ def _of_any_length(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
     octets = np.frombuffer(content, np.uint8)
     lengths = np.lib.stride_tricks.sliding_window_view(octets, 4)
-    # a row's length shows only when it is walked; a null is shorter than its type
+    # the length of a row is known only after its values; a null is shorter than other values
     starts = []
     place = _HEADER
     while place < len(content) - _TRAILER:

@@ -1,4 +1,4 @@
-"""The owner of the archive's files that root makes."""
+"""The owner of archive files that root creates."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,8 @@ _owner: tuple[int, int] | None = None
 
 
 def give_files_to(uid: int, gid: int) -> None:
-    """Lets files that this process, root's, makes from now on belong to an account: HTTP reads under it."""
+    """Gives files that this process creates as root from now on to the account under which HTTP reads
+    them."""
     global _owner
     _owner = uid, gid
 

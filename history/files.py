@@ -20,21 +20,22 @@ from ringlog.history.folder import Damaged, Folder
 __all__ = ["Damaged", "bits", "file_of", "footer", "groups_of", "read", "same", "width", "write"]
 
 GROUP_BYTES = 64 << 20
-"""A row group of a busy table has less than a day: it is in memory as a whole."""
+"""rows of a row group, which is in memory as a whole; of a busy table it has less than a day"""
 
 BATCH_BYTES = 8 << 20
-"""of a record batch that is read"""
+"""bytes of a record batch that is read"""
 
 _FOOTER_END = 8  # bytes
 
 _PARSED = 16
-"""Footers that are kept, of about a megabyte for 200 columns: parsing one takes longer than reading a day."""
+"""Parsed footers in memory, about a megabyte each for 200 columns: parsing one takes longer than reading a
+day."""
 
 _DAY = 86_400_000_000  # microseconds
 
 
 def write(stream: pa.NativeFile, batches: Iterator[pa.RecordBatch], metadata: Mapping[str, str]) -> int:
-    """Writes rows, which come by time, to a new file. Returns how many there were."""
+    """Writes rows, ordered by time, to a new file. Returns their number."""
     rows = 0
     writer: pq.ParquetWriter | None = None
     group: list[pa.RecordBatch] = []
@@ -98,9 +99,9 @@ def read(
 ) -> Iterator[pa.RecordBatch]:
     """The rows from `start` on and before `end`, in batches of about 8 MB.
 
-    Of `columns` there are those that the file has. `footer` is the digest of the file's footer as it was
-    written: pages have checksums of their own, but by statistics that are damaged rows would be left out, and
-    some damages in a footer end the process. Raises Damaged.
+    The batches have those of `columns` that the file has. `footer` is the digest of the footer when it was
+    written: pages have checksums, but damaged statistics would hide rows, and some damages of a footer end
+    the process. Raises Damaged.
     """
     try:
         with folder.opened(name) as source, file_of(source, footer) as file:
@@ -118,7 +119,7 @@ def read(
 
 
 def file_of(source: pa.NativeFile, footer: str | None) -> pq.ParquetFile:
-    """A file that is open. Raises ValueError where its footer has another digest than this one."""
+    """An open file. Raises ValueError if its footer has another digest than this one."""
     metadata = None
     if footer is not None:
         end = _footer(source)
@@ -140,10 +141,10 @@ def footer(folder: Folder, name: str) -> str:
 
 
 def _footer(source: pa.NativeFile) -> bytes:
-    """The footer of a Parquet file, with its length and mark behind it.
+    """The footer of a Parquet file, with its length and mark.
 
-    https://parquet.apache.org/docs/file-format/ ends a file with the metadata, their length in four bytes,
-    little-endian, and `PAR1`.
+    A file ends with its metadata, their length in four bytes, little-endian, and `PAR1`:
+    https://parquet.apache.org/docs/file-format/
     """
     size = source.size()
     if size < _FOOTER_END:
@@ -162,8 +163,8 @@ def groups_of(
     *,
     inclusive: bool = False,
 ) -> list[int]:
-    """The row groups of a file, by its schema, that may have rows from `start` on and before `end`, or with
-    `inclusive` up to it: by the statistics of their times."""
+    """The row groups of a file that may have rows from `start` on and before `end`, or with `inclusive` up to
+    it, by the statistics of their times."""
     time = schema.names.index("time")
     return [
         number
@@ -180,7 +181,7 @@ def _overlaps(
 
 
 def width(kind: pa.DataType) -> int:
-    """Bytes of a value, about."""
+    """Approximate bytes of a value."""
     try:
         return max(1, int(kind.bit_width) // 8)
     except ValueError:
@@ -188,7 +189,7 @@ def width(kind: pa.DataType) -> int:
 
 
 def _within(batch: pa.RecordBatch, start: datetime | None, end: datetime | None) -> pa.RecordBatch:
-    """The rows within bounds of a batch whose rows come by time."""
+    """The rows within bounds of a batch that is ordered by time."""
     times = batch["time"].cast(pa.int64()).to_numpy()
     first = 0 if start is None else int(times.searchsorted(_microseconds(start)))
     after = len(times) if end is None else int(times.searchsorted(_microseconds(end)))
@@ -200,7 +201,7 @@ def _microseconds(moment: datetime) -> int:
 
 
 def same(here: Iterator[pa.RecordBatch], there: Iterator[pa.RecordBatch]) -> bool:
-    """Whether two streams have the same rows, bit for bit, however they are cut into batches."""
+    """Whether two streams have the same rows, bit for bit; their batches may differ."""
     left = right = None
     while True:
         left = left if left is not None and left.num_rows else _next(here)
@@ -232,6 +233,6 @@ def bits(values: pa.Array) -> pa.Array:
     if pa.types.is_list(values.type):
         lengths = pc.list_value_length(values).fill_null(0).to_numpy()
         offsets = pa.array([0, *lengths.cumsum()], pa.int32())
-        # of a part of an array, as its rows only
+        # flatten() has the points of a slice only
         return pa.ListArray.from_arrays(offsets, bits(values.flatten()))
     return values

@@ -13,24 +13,24 @@ from ringlog.history.file_owner import give
 
 _CHUNK = 1 << 20  # bytes read at once for a digest
 
-_ASIDE = "_replaced"  # what begins with _ is no data to Spark, and `*.parquet` does not look into it
+_ASIDE = "_replaced"  # Spark ignores names with a leading _, and `*.parquet` does not match in subfolders
 
 
 def aside(name: str) -> str:
-    """The name of a file that has left the manifest and is kept."""
+    """The name of a file that is set aside."""
     folder, slash, file = name.rpartition("/")
     return f"{folder}{slash}{_ASIDE}/{file}"
 
 
 class Damaged(Exception):
-    """A file of the archive is missing or not what was written."""
+    """A file of the archive is missing or differs from the one written."""
 
 
 class Folder:
     """Files by their names below a folder: `/data/archive`, or `s3://bucket/folder` with pyarrow's options.
 
-    https://arrow.apache.org/docs/python/filesystems.html says what S3 takes: `endpoint_override` and others
-    behind a question mark, the keys in the environment.
+    Options of S3, as `endpoint_override`, follow a question mark, its keys are in the environment:
+    https://arrow.apache.org/docs/python/filesystems.html
     """
 
     def __init__(self, where: str) -> None:
@@ -46,9 +46,9 @@ class Folder:
 
     @contextmanager
     def created(self, name: str) -> Iterator[pa.NativeFile]:
-        """A new file to write, seen under its name only when all of it is on the disk."""
+        """A new file to write, visible under its name when all of it is on the disk."""
         path = self._path(name)
-        # in an object store nothing is seen before it is whole
+        # an object store shows an object only when it is complete
         written = f"{path}.new" if self._is_local else path
         self._make(os.path.dirname(path))
         with self._files.open_output_stream(written) as stream:
@@ -58,11 +58,11 @@ class Folder:
             _sync(written)
             os.replace(written, path)
             for folder in (os.path.dirname(path), self._root):
-                _sync(folder)  # the name must outlive a power failure as the content does
+                _sync(folder)  # the name must survive a power failure, as the content does
 
     @contextmanager
     def opened(self, name: str) -> Iterator[pa.NativeFile]:
-        """A file to read, at any place; one that was set aside too. Raises Damaged when there is none."""
+        """A file for random reads, also one that is set aside. Raises Damaged when there is none."""
         try:
             file = self._files.open_input_file(self._path(name))
         except OSError as error:
@@ -74,7 +74,7 @@ class Folder:
             yield file
 
     def copy(self, other: "Folder", name: str) -> None:
-        """Copies a file of another folder in the place of what is here by its name. Raises Damaged."""
+        """Copies a file of another folder, in place of one with its name. Raises Damaged."""
         with other.opened(name) as file, self.created(name) as stream:
             while chunk := file.read(_CHUNK):
                 stream.write(chunk)
@@ -90,7 +90,7 @@ class Folder:
             self._files.delete_file(self._path(name))
 
     def set_aside(self, name: str) -> None:
-        """Takes a file out of sight; it can still be opened by its name."""
+        """Moves a file out of the archive's pattern; `opened` still finds it by its name."""
         self._move(name, aside(name))
 
     def put_back(self, name: str) -> None:
@@ -98,7 +98,7 @@ class Folder:
 
     def _move(self, name: str, other: str) -> None:
         if not self.exists(name):
-            return  # it was moved before a crash
+            return  # moved already, before a crash
         folders = [os.path.dirname(self._path(each)) for each in (other, name)]
         self._make(folders[0])
         self._files.move(self._path(name), self._path(other))
@@ -145,7 +145,7 @@ class Folder:
 
 
 def _sync(path: str | Path) -> None:
-    """Has the disk store a file, or the names in a folder."""
+    """Flushes a file, or the names in a folder, to the disk."""
     number = os.open(path, os.O_RDONLY)
     try:
         os.fsync(number)

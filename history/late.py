@@ -15,19 +15,19 @@ _ORDER = [(name, "ascending") for name in KEY]
 
 
 class Unlike(Damaged):
-    """A value of a file is none of the type that its column has now."""
+    """A value of a file does not fit the present type of its column."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Late rows that the file already has, equal or different, as indexes of the late rows."""
+    """Indexes of the late rows whose keys the file already has, with equal or different values."""
 
     repeated: np.ndarray
     conflicting: np.ndarray
 
 
 def merged(cold: Iterator[pa.RecordBatch], late: pa.Table) -> Iterator[pa.RecordBatch]:
-    """Rows of a file and late ones, by time and seq_no; of two with the same key that of the file.
+    """Rows of a file and late ones, ordered by time and seq_no; of two with the same key the file's.
 
     Columns that the file lacks are null.
     """
@@ -47,7 +47,7 @@ def merged(cold: Iterator[pa.RecordBatch], late: pa.Table) -> Iterator[pa.Record
 
 
 def found(cold: Iterator[pa.RecordBatch], late: pa.Table) -> Found:
-    """Compares late rows, which come by time and seq_no, with those of a file."""
+    """Compares late rows, ordered by time and seq_no, with those of a file."""
     result = Found(np.zeros(late.num_rows, bool), np.zeros(late.num_rows, bool))
     for batch in cold:
         table = cast(late.schema, batch)
@@ -73,8 +73,8 @@ def _same_rows(here: pa.Table, there: pa.Table) -> np.ndarray:
 
 
 def cast(schema: pa.Schema, batch: pa.RecordBatch) -> pa.Table:
-    """Rows of a file with the columns that the log has now, in their types; null in those that it lacks.
-    Raises Unlike."""
+    """Rows of a file with the present columns of the log, in their types; columns missing in the file are
+    null. Raises Unlike."""
 
     def column(field: pa.Field) -> pa.Array:
         if field.name not in batch.schema.names:
@@ -99,7 +99,7 @@ def _until(late: pa.Table, table: pa.Table) -> int:
 
 
 def _pairs(late: pa.Table, table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """The places of rows of the same key in both."""
+    """The positions of rows with the same key in both."""
     mine, theirs = _keys(late), _keys(table)
     some = np.flatnonzero(np.isin(mine[0], theirs[0]))
     others = np.flatnonzero(np.isin(theirs[0], mine[0]))

@@ -43,7 +43,7 @@ _FIELDS = [field.name for field in fields(ColdWeek)]
 
 
 def settings(connection: sa.Connection) -> tuple[timedelta, str] | None:
-    """The age at which weeks leave the log, and the archive's folder; None: they stay."""
+    """The age at which weeks leave the log, and the archive's folder; None if there is no archive."""
     found = connection.execute(
         sa.text("select extract(epoch from online::interval)::bigint, archive from ringlog.history")
     ).one_or_none()
@@ -67,8 +67,8 @@ def _in_utc(value: Any) -> Any:
 
 
 def new_file(connection: sa.Connection, folder: Folder, table: str, week: Week) -> str:
-    """A name for a week's file, recorded as this database's. Each that replaces another has the next number:
-    no name comes again, and none that another database has used."""
+    """A new name for a week's file, recorded in the database. A file that replaces another has the next
+    number: no name is used twice, also not one of another database."""
     first = f"{table}/{week.start:%Gw%V}"
     recorded = sa.union(sa.select(cold_week.c.file), sa.select(archive_file.c.file))
     numbered = re.compile(re.escape(first) + r"(?:-(\d+))?\.parquet")
@@ -83,10 +83,10 @@ def new_file(connection: sa.Connection, folder: Folder, table: str, week: Week) 
 
 
 def note(connection: sa.Connection, week: ColdWeek) -> None:
-    """Puts a week into the manifest, in the place of what was there for it."""
+    """Enters a week in the manifest, in place of its previous entry."""
     forget(connection, week)
     if week.rows and week.table not in archived_tables(connection):
-        # the gateway has to know that its log lacks rows
+        # the gateway must know that the log lacks rows
         announce(connection, "moved")
     connection.execute(
         cold_week.insert().values(
@@ -104,16 +104,16 @@ def note(connection: sa.Connection, week: ColdWeek) -> None:
 
 
 def forget(connection: sa.Connection, week: ColdWeek) -> None:
-    """Takes a week out of the manifest; its file is kept for a while."""
+    """Removes a week from the manifest; its file is kept for `keep_replaced`."""
     gone = (cold_week.c.table_name == week.table) & (cold_week.c.begins == week.begins)
     leave_manifest(connection, sa.select(cold_week.c.file).where(gone))
     connection.execute(cold_week.delete().where(gone))
 
 
 def write_manifest(connection: sa.Connection, folder: Folder) -> None:
-    """Writes the manifest as a file into the folder, for use of the folder without the database.
+    """Writes the manifest to a file in the folder, for use of the folder without the database.
 
-    Compares it with the file: a round that changed it may have been killed, or have met with a full disk.
+    It is compared with the file, because the round that changed it may have been killed or found a full disk.
     """
     weeks = [
         {
@@ -144,7 +144,7 @@ def verify(folder: Folder, week: ColdWeek) -> None:
 
 
 def learn_footer(connection: sa.Connection, folder: Folder, week: ColdWeek) -> None:
-    """Enters the digest of an intact file's footer, where an earlier version has not."""
+    """Enters the digest of an intact file's footer if an earlier version did not."""
     if week.footer is None:
         same = (cold_week.c.file == week.file) & (cold_week.c.sha256 == week.sha256)
         connection.execute(cold_week.update().where(same).values(footer=files.footer(folder, week.file)))
@@ -153,8 +153,7 @@ def learn_footer(connection: sa.Connection, folder: Folder, week: ColdWeek) -> N
 def damages(
     folder: Folder, weeks: Iterable[ColdWeek], intact: Callable[[ColdWeek], None] = lambda week: None
 ) -> Iterator[str]:
-    """Reads all files and yields a line for each that differs from what was written; `intact` is called with
-    the others."""
+    """Reads all files and yields a line for each damaged one; calls `intact` with the others."""
     for week in weeks:
         try:
             verify(folder, week)

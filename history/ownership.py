@@ -1,10 +1,9 @@
-"""Which database writes an archive: one at a time, although a copy of it knows the same files.
+"""Ownership of an archive: one database writes it, and a copy of the database does not.
 
 The folder and the database have the same identity and the same token, and each round gives both a new token.
-Of two copies of a database the one that comes second therefore finds a token that it does not have. Copies
-in another cluster or by another name are known at once by PostgreSQL's system identifier and the database's
-oid, which a standby shares and a dump or a template does not. Nothing but `adopt` makes an archive another
-database's.
+The second of two copies of a database therefore finds an unknown token in the folder. A copy in another
+cluster or under another name differs in PostgreSQL's system identifier or in the database's oid; a standby
+has the same ones. Only `adopt` changes the owner.
 """
 
 import json
@@ -30,7 +29,7 @@ _WEEK = re.compile(r"[^/]+/(_replaced/)?\d{4}w\d\d(-\d+)?\.parquet")
 
 
 class NotOurs(Exception):
-    """This database may not write the archive, or cannot know whether it may."""
+    """This database does not own the archive, or its ownership is unknown."""
 
     def __init__(self, folder: Folder, why: str) -> None:
         super().__init__(
@@ -41,7 +40,8 @@ class NotOurs(Exception):
 
 
 class NotThere(NotOurs):
-    """The folder has none of the files: an empty mount point would be written full, and its weeks hidden."""
+    """The folder has none of the files, as a mount point without its disk: files written there would hide
+    the weeks."""
 
     def __init__(self, folder: Folder, weeks: int) -> None:
         Exception.__init__(self, f"archive {folder} has none of its {weeks} weeks: is its disk mounted?")
@@ -49,7 +49,7 @@ class NotThere(NotOurs):
 
 @dataclass(frozen=True)
 class _Owner:
-    """What the database knows of its archive."""
+    """The database's record of its archive."""
 
     archive: str
     token: str | None
@@ -60,7 +60,7 @@ class _Owner:
 
 @dataclass(frozen=True)
 class _Identity:
-    """What the folder says."""
+    """The folder's record of its owner."""
 
     archive: str
     token: str
@@ -81,17 +81,17 @@ class _Identity:
 def demand(
     connection: sa.Connection, folder: Folder, there: Collection[str], known: Collection[ColdWeek]
 ) -> None:
-    """Raises NotOurs unless the database may write the folder, which has the files `there`."""
+    """Raises NotOurs unless the database owns the folder, which has the files `there`."""
     _demand_weeks(folder, there, known)
-    # in this order: a round that claims the folder writes to the database first
+    # the folder is read first, because a claim writes to the database first
     identity = _Identity.of(folder)
     owner = _owner(connection)
     if identity is None:
         foreign = weeks_in(there) - {name for week in known for name in (week.file, aside(week.file))}
         if known and owner is not None:
-            raise NotOurs(folder, f"it has no file {IDENTITY}, which says whose it is")
+            raise NotOurs(folder, f"it has no file {IDENTITY}, which names its owner")
         if foreign and not known:
-            raise NotOurs(folder, f"it has {len(foreign)} weeks that this database does not know")
+            raise NotOurs(folder, f"it has {len(foreign)} weeks that are not in this database's manifest")
         return
     if owner is None or owner.archive != identity.archive:
         raise NotOurs(folder, f"it belongs to another database ({identity.writer})")
@@ -110,7 +110,7 @@ def _demand_weeks(folder: Folder, there: Collection[str], known: Collection[Cold
 
 
 def claim(engine: sa.Engine, folder: Folder, *, anew: bool = False) -> None:
-    """Gives folder and database a new token; with `anew` whatever either said before."""
+    """Gives folder and database a new token; with `anew` regardless of the previous ones."""
     try:
         identity = _Identity.of(folder)
     except NotOurs:
@@ -128,7 +128,7 @@ def claim(engine: sa.Engine, folder: Folder, *, anew: bool = False) -> None:
             archive_owner.insert().values(
                 archive=archive,
                 token=token,
-                # the folder's, until it has the new one
+                # the token of the folder until the new one is written there
                 previous=None if identity is None else identity.token,
                 system_identifier=system,
                 database=database,
@@ -145,15 +145,15 @@ def claim(engine: sa.Engine, folder: Folder, *, anew: bool = False) -> None:
 
 
 def still_ours(connection: sa.Connection, folder: Folder) -> None:
-    """Raises NotOurs when another database has taken the folder since this one's claim."""
+    """Raises NotOurs when another database has claimed the folder since this one's claim."""
     owner, identity = _owner(connection), _Identity.of(folder)
     if owner is None or identity is None or identity.token != owner.token:
         raise NotOurs(folder, "another database has taken it meanwhile")
 
 
 def adopt(engine: sa.Engine) -> Iterator[str]:
-    """Makes the archive this database's, and the folder what its manifest says. Deletes nothing: weeks that
-    the manifest does not name are set aside. Yields a line for each change. Raises NotThere."""
+    """Makes this database the owner, and the folder agree with its manifest. Deletes nothing: weeks outside
+    the manifest are set aside. Yields a line for each change. Raises NotThere."""
     with alone(engine):
         with engine.begin() as connection:
             chosen, known = settings(connection), manifest(connection)
@@ -179,12 +179,12 @@ def adopt(engine: sa.Engine) -> Iterator[str]:
 
 
 def weeks_in(there: Collection[str]) -> set[str]:
-    """The names of weeks among the files of a folder; nodes have folders of their own in it."""
+    """The names of weeks among the files of a folder; the nodes' own folders do not count."""
     return {name for name in there if _WEEK.fullmatch(name)}
 
 
 def put_back(folder: Folder, there: Mapping[str, float], known: Collection[ColdWeek]) -> Iterator[str]:
-    """Files that the manifest names and that were set aside, by another database or before a restore."""
+    """Files of the manifest that were set aside, by another database or before a restore."""
     for week in known:
         if week.file not in there and aside(week.file) in there:
             folder.put_back(week.file)
@@ -192,21 +192,21 @@ def put_back(folder: Folder, there: Mapping[str, float], known: Collection[ColdW
 
 
 def examine(connection: sa.Connection) -> None:
-    """Raises NotOurs when the database may not write its archive; one without an archive may."""
+    """Raises NotOurs when the database has an archive that it does not own."""
     chosen = settings(connection)
     if chosen is not None:
         folder, known = Folder(chosen[1]), manifest(connection)
-        # afterwards: what a round adds to the manifest is there before
+        # read after the files: a round writes a file before its entry in the manifest
         demand(connection, folder, dict(folder.names()), known)
 
 
 def unknown_files(engine: sa.Engine) -> list[str]:
-    """Weeks in the folder that this database has not written, or does not remember."""
+    """Weeks in the folder that this database has no record of."""
     with engine.begin() as connection:
         chosen = settings(connection)
         if chosen is None:
             return []
-        # the files first: what a round writes meanwhile is recorded by then
+        # the files first: a round records a name before it writes the file
         there = dict(Folder(chosen[1]).names())
         known = {week.file for week in manifest(connection)}
         known |= set(connection.scalars(sa.select(archive_file.c.file)))

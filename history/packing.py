@@ -1,9 +1,9 @@
-"""Packs the values of a column into bytes, and gives them back as an Arrow array, bit for bit.
+"""Packs the values of a column into bytes, and unpacks them as an Arrow array, bit for bit.
 
-The first byte says how the values are stored: all the same; numbers of a few values (each once, then one byte
-a value, compressed by zstd); the first bytes of all numbers, then the second ones and so on, compressed by
-lz4, as far as that saves a fifth; times by their distances. A bitmap of the nulls comes before them if there
-are some. A waveform, or a text, is its length among the packed lengths, and its points among those of all.
+The first byte is the form: one repeated value; a list of at most 256 values and one byte for each row,
+compressed by zstd; the first bytes of all numbers, then the second ones and so on, each compressed by lz4 if
+that saves a fifth; for times their distances. A bitmap of the nulls precedes them if there are any. Waveforms
+and texts are their packed lengths, followed by the packed points of all.
 """
 
 from collections.abc import Sequence
@@ -20,19 +20,19 @@ DAMAGES = (ValueError, IndexError, OSError)
 
 _PLAIN, _SAME, _FEW, _PLANES, _DISTANCES, _LISTS = range(6)
 _NULLS = 0x80
-"""bit of the first byte: a bitmap of what is not null follows"""
+"""bit of the first byte: a bitmap of the values that are not null follows"""
 
 _MOST = 256
-"""values that a byte can number"""
+"""the most different values that one byte can number"""
 _SAVING = 0.8
-"""compressed numbers are at most this part of the plain ones"""
+"""the largest ratio of compressed to plain bytes"""
 
 _LZ4 = pa.Codec("lz4_raw")
 _ZSTD = pa.Codec("zstd", 1)
 
 
 def packed(values: NDArray[np.generic], there: Mask | None = None) -> bytes:
-    """Numbers, or bits as u1. Those that are not `there` are null, whatever their value; None: all are."""
+    """Packs numbers, or bits as u1. Those where `there` is false are null; None: there are no nulls."""
     if there is not None and not there.all():
         values = values.copy()
         values[~there] = values[there][0] if there.any() else 0
@@ -41,7 +41,7 @@ def packed(values: NDArray[np.generic], there: Mask | None = None) -> bytes:
 
 
 def packed_times(times: NDArray[np.int64]) -> bytes:
-    """Microseconds since 1970."""
+    """Packs times in microseconds since 1970."""
     distances = np.diff(times)
     least = distances.min() if len(distances) else 0
     rest = distances - least
@@ -51,7 +51,7 @@ def packed_times(times: NDArray[np.int64]) -> bytes:
 
 
 def packed_lists(lengths: NDArray[np.int32], points: NDArray[np.generic], there: Mask | None = None) -> bytes:
-    """Waveforms: how many points each has, 0 if it is null, and all of the points."""
+    """Packs waveforms: the number of points of each, 0 for a null, and the points of all."""
     of_lengths = _numbers(lengths)
     body = bytes([_LISTS]) + len(of_lengths).to_bytes(4, "little") + of_lengths + _numbers(points)
     return body if there is None or there.all() else _with_nulls(body, there)
@@ -65,10 +65,10 @@ def packed_texts(texts: Sequence[str | None]) -> bytes:
 
 
 def unpacked(content: pa.Buffer | bytes, kind: pa.DataType, n: int) -> pa.Array:
-    """`n` values of this type, of which `packed`, `packed_times`, `packed_lists` or `packed_texts` has made
-    `content`. Raises one of DAMAGES where other bytes show that they are."""
+    """`n` values of this type from `content`, made by `packed`, `packed_times`, `packed_lists` or
+    `packed_texts`. Raises one of DAMAGES for other bytes, if they can be recognised."""
     content = pa.py_buffer(content)
-    octets = memoryview(content).cast("B")  # Arrow's bytes have a sign
+    octets = memoryview(content).cast("B")  # Arrow's bytes are signed
     form, place = octets[0], 1
     validity = None
     if form & _NULLS:
@@ -85,7 +85,7 @@ def unpacked(content: pa.Buffer | bytes, kind: pa.DataType, n: int) -> pa.Array:
 
 @cache
 def _shape(kind: pa.DataType) -> tuple[int, bool]:
-    """Bytes of a packed value, and whether it is a bit."""
+    """The width of a value in bytes, and whether it is a bit."""
     return (kind.bit_width + 7) // 8, pa.types.is_boolean(kind)
 
 
@@ -94,7 +94,7 @@ def _with_nulls(body: bytes, there: Mask) -> bytes:
 
 
 def _numbers(values: NDArray[np.generic]) -> bytes:
-    """The numbers after the byte of their form."""
+    """The packed numbers, with the byte of their form."""
     values = np.ascontiguousarray(values)
     if not len(values):
         return bytes([_PLAIN])
@@ -103,7 +103,7 @@ def _numbers(values: NDArray[np.generic]) -> bytes:
         return bytes([_SAME]) + values[:1].tobytes()
     if values.itemsize > 1:
         few = pa.array(bits[:: max(1, len(bits) // _MOST)]).dictionary_encode()
-        # a part of them tells mostly that they are many
+        # a sample mostly shows that there are too many values for a list
         if (
             len(few.dictionary) <= _MOST // 2
             and len((few := pa.array(bits).dictionary_encode()).dictionary) <= _MOST
@@ -123,13 +123,13 @@ def _compressed(codec: pa.Codec, values: NDArray[np.generic]) -> bytes:
 
 
 def _values(form: int, body: memoryview, width: int, n: int) -> NDArray[Any]:
-    """`n` values of so many bytes, as whole numbers."""
+    """`n` values of this width, as whole numbers."""
     element = np.dtype(f"u{width}")
     if not n:
         return np.empty(0, element)
     match form:
         case 0:  # _PLAIN
-            # bytes of any place: Arrow's begin at a whole number of values
+            # copied, because Arrow's buffers must be aligned
             return np.frombuffer(body, element, n).copy()
         case 1:  # _SAME
             return np.full(n, np.frombuffer(body, element, 1)[0])
@@ -151,7 +151,7 @@ def _values(form: int, body: memoryview, width: int, n: int) -> NDArray[Any]:
 
 
 def _together(planes: NDArray[np.uint8]) -> NDArray[Any]:
-    """Numbers of which each row has one byte of all, the lowest first."""
+    """Numbers from planes: each row of the array has one byte of every number, the lowest byte first."""
     numbers: NDArray[Any] = planes[-1].astype(f"u{len(planes)}")
     for plane in planes[-2::-1]:
         numbers <<= 8

@@ -11,21 +11,22 @@ import psutil
 if TYPE_CHECKING:
     import psycopg
 
-    # of an extra, which the server does without
+    # the package of an extra, which the server does not require
     from adbc_driver_manager.dbapi import Connection
 
 LOWEST = 19
 """Of `nice`."""
-_APART = 2.0  # seconds between a process's start, which the system counts in ticks, and PostgreSQL's word
+_TOLERANCE = 2.0  # seconds between a process's start as the system has it, in ticks, and as PostgreSQL has it
 
 
 def lower_thread() -> None:
-    """Lowers the calling thread for good: Linux gives each its own priority."""
+    """Lowers the priority of the calling thread for good: on Linux each thread has its own."""
     os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST)
 
 
 def lower_backend(connection: "Connection | psycopg.Connection[Any]", niceness: int = LOWEST) -> None:
-    """Lowers the process that serves a connection, where it is known to be on this machine and may be."""
+    """Lowers the priority of the process that serves a connection, if it is known to be on this machine and
+    may be changed."""
     with closing(connection.cursor()) as cursor:
         cursor.execute(
             "select pid, extract(epoch from backend_start)::float8 from pg_stat_activity"
@@ -38,16 +39,16 @@ def lower_backend(connection: "Connection | psycopg.Connection[Any]", niceness: 
     pid, begun = found
     with suppress(psutil.Error, OSError):
         process = psutil.Process(pid)
-        # another machine's PostgreSQL behind a socket would have another's number
-        if process.name() == "postgres" and abs(process.create_time() - begun) < _APART:
+        # behind a socket may be another machine's PostgreSQL, whose number belongs to another process here
+        if process.name() == "postgres" and abs(process.create_time() - begun) < _TOLERANCE:
             lower_process(pid, niceness)
 
 
 def lower_process(pid: int, niceness: int) -> None:
-    """Lowers a process of this machine that is a session of its own, as each of PostgreSQL's is.
+    """Lowers the priority of a process of this machine that is a session of its own, as each of PostgreSQL's.
 
-    Raises OSError where that may not be.
+    Raises OSError without the right to do so.
     """
     os.setpriority(os.PRIO_PROCESS, pid, niceness)
-    # a session's nice is what counts where the kernel has groups
+    # in a kernel with autogroups the nice value of the session counts
     Path(f"/proc/{pid}/autogroup").write_text(str(niceness))

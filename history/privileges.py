@@ -1,11 +1,11 @@
-"""Root's rights, which a process that answers others gives up."""
+"""Giving up root's rights in processes that answer requests."""
 
 import grp
 import os
 
 
 def become(uid: int, gid: int) -> None:
-    """Goes on under this account, for good, in no other group than its own."""
+    """Changes to this account for good, with its own group only."""
     os.setgroups([group.gr_gid for group in grp.getgrall() if group.gr_gid == gid])
     os.setgid(gid)
     os.setuid(uid)

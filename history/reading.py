@@ -25,14 +25,14 @@ from ringlog.schema.layout import LOG_TABLES
 MICROSECOND = timedelta(microseconds=1)
 
 _FEW = 10_000
-"""rows that are read as such where no more are wanted"""
+"""the most rows that are read as rows and not as blocks"""
 _NARROW = 16
-"""columns, of which a block is read for few rows too"""
+"""the most columns for which a block is read even for few rows"""
 _SHORT = timedelta(hours=1)
 _ENOUGH = 1 << 20
-"""bytes of blocks that are given as one batch"""
+"""bytes of blocks that become one batch"""
 _MOST = 512
-"""as many blocks as else are read at once"""
+"""factor on the number of blocks that are read at once"""
 
 
 def read(
@@ -45,17 +45,17 @@ def read(
     newest_before: bool = False,
     limit: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The log of a table from `start` on and before `end`, by time and then seq_no; None is no bound.
+    """The log of a table from `start` on and before `end`, ordered by time and seq_no; None is no bound.
 
-    The columns of each batch are `time` (timestamp[us, UTC]) and then `columns`, which may be any others of
-    the table's, seq_no too, in their Arrow types: real is float32, double float64, int int32, smallint int16,
-    bigint int64, bit bool, varchar string. Null is no reading. With `newest_before` the newest row before
-    `start`, if there is one, comes first. With `limit` the others are at most so many. There is always one
-    batch at least, which may be empty; a batch has about 8 MB at most.
+    Each batch has `time` (timestamp[us, UTC]) and `columns`, any others of the table including seq_no, in
+    their Arrow types: real is float32, double float64, int int32, smallint int16, bigint int64, bit bool,
+    varchar string. Null is no reading. With `newest_before` the newest row before `start` comes first, if
+    there is one. `limit` is the most rows after it. There is at least one batch, which may be empty; a batch
+    has about 8 MB at most.
 
     `database` is a connection string, or a connection, whose transaction ends with the iterator. Closing the
-    iterator cancels what runs. Raises ReadError; ringlog.history.folder.Damaged for a cold
-    week's file; ValueError for a bound without a time zone.
+    iterator cancels the query. Raises ReadError; ringlog.history.folder.Damaged for a cold week's file;
+    ValueError for a bound without a time zone.
     """
     for bound in (start, end):
         if bound is not None and bound.tzinfo is None:
@@ -72,18 +72,18 @@ def newest(
     *,
     given: Sequence[str] = (),
 ) -> pa.RecordBatch | None:
-    """The newest row before an instant, as `read` has it; with `given` the newest that has at least one of
-    these `columns`. None when there is none. Raises as `read` does.
+    """The newest row before an instant, in the form of `read`; with `given` the newest row with a reading in
+    at least one of `columns`. None if there is none. Raises as `read` does.
     """
     others = [column for column in dict.fromkeys(columns) if column != "time"]
     with transaction(database) as connection:
-        # a block that has the last moment before says it alone
+        # a block with the last moment before the instant is enough
         for batch in _leading(connection, table, others, before - MICROSECOND, before, True).all:
             found = _with_one(batch, given)
             if found.num_rows:
                 return found.slice(found.num_rows - 1)
         weeks = _held(connection, table, before).weeks
-        # to its end: cancelling could meet the connection's next query
+        # read to its end, because a cancellation could hit the connection's next query
         return next(iter([*_newest_before(connection, table, others, before, weeks, given)]), None)
 
 
@@ -97,8 +97,8 @@ def picked(
     *,
     last: bool,
 ) -> list[pa.RecordBatch] | None:
-    """The first rows of `n` spans that follow each other from `start` on, or with `last` the last ones, as
-    `read` has them: each is found by itself. None where some of them are in files. Raises as `read` does.
+    """The first rows of `n` consecutive spans from `start` on, or with `last` the last ones, in the form of
+    `read`; each is looked up separately. None if some of them are in files. Raises as `read` does.
     """
     others = [column for column in dict.fromkeys(columns) if column != "time"]
     end = start + n * width
@@ -117,7 +117,7 @@ def picked(
         return [*rows(connection, query)]
 
 
-# the bounds of all spans leave partitions out when the query is planned
+# the bounds of all spans let the planner exclude partitions
 _PICKED = """
 select came.*
 from generate_series(0, {last}) as span (number)
@@ -135,8 +135,8 @@ order by came."time"
 
 
 def _held(connection: Connection, table: str, end: datetime | None) -> "_Tiers":
-    """Where the rows before `end` are. No partition leaves the log until the transaction ends: all that is
-    read is of one log."""
+    """The places of the rows before `end`. The lock keeps all partitions in the log until the transaction
+    ends."""
     run(connection, sql.SQL("lock table only {} in access share mode").format(_log(table)))
     return _tiers(connection, table, end)
 
@@ -154,7 +154,7 @@ def _read(
         left = limit
         begun = False
         tiers: _Tiers | None = None
-        # what begins with closed rows is often nothing else: one query then
+        # a time that begins with closed rows often has only those: then one query is enough
         if start is not None and (limit is None or len(columns) <= _NARROW):
             found = _leading(connection, table, columns, start, end, newest_before)
             if found.before is not None:
@@ -177,7 +177,7 @@ def _read(
         if newest_before and start is not None:
             yield from _newest_before(connection, table, columns, start, tiers.weeks)
         for piece in _pieces(connection, table, columns, start, end, tiers, left):
-            # to its end, which is near: cancelling could meet the connection's next query
+            # read to its end, which is near, because a cancellation could hit the connection's next query
             for batch in piece:
                 yield batch if left is None else batch.slice(0, left)
                 left = left and max(0, left - batch.num_rows)
@@ -187,8 +187,8 @@ def _read(
 
 @dataclass(frozen=True)
 class _Leading:
-    """The closed rows that a time begins with, as far as they follow each other: until `until`. `before` is
-    the newest row before that time, where they say so."""
+    """The closed rows at the begin of a time, without a gap up to `until`. `before` is the newest row before
+    the time, if the blocks have it."""
 
     before: pa.RecordBatch | None
     batches: Sequence[pa.RecordBatch]
@@ -232,7 +232,7 @@ def _leading(
 
 
 def _gathered(parts: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """These in larger ones."""
+    """The batches, merged into larger ones."""
     together: list[pa.RecordBatch] = []
     size = 0
     for part in parts:
@@ -254,8 +254,8 @@ def _pieces(
     tiers: "_Tiers",
     limit: int | None,
 ) -> Iterator[Iterator[pa.RecordBatch]]:
-    """The parts to read in order: of PostgreSQL, and of the cold weeks."""
-    # the first rows are found sooner than their blocks
+    """The parts to read, in order: PostgreSQL's, and the cold weeks'."""
+    # single rows are found faster than their blocks
     is_closed = tiers.are_worth(start, end) and (limit is None or limit > _FEW)
     hot = partial(_closed if is_closed else _hot, columns=columns)
     weeks = [week for week in tiers.weeks if start is None or week.ends > start]
@@ -301,14 +301,14 @@ def count_cold(connection: Connection, table: str, start: datetime, end: datetim
 
 @dataclass(frozen=True)
 class _Tiers:
-    """Where rows of a table are besides its partitions: in cold weeks, and closed rows in columns too."""
+    """The places of a table's rows outside its partitions: cold weeks, and closed rows."""
 
     weeks: Sequence[_ColdWeek]
     closed_until: datetime | None
-    """end of the last closed rows, where the reader may read them"""
+    """end of the last closed rows, None without the right to read them"""
 
     def are_worth(self, start: datetime | None, end: datetime | None) -> bool:
-        """Whether closed rows are so much of this time that it is worth while to look for them."""
+        """Whether closed rows can cover enough of this time to look for them."""
         if self.closed_until is None:
             return False
         if start is None:
@@ -363,11 +363,11 @@ def _closed(
     times = 1
     while True:
         found = blocks(connection, table, columns, look, last, times)
-        # of blocks that lack a column not much is read
+        # blocks without one of the columns are hardly read
         times = 1 if found.blocks else min(8 * times, _MOST)
         together: list[pa.RecordBatch] = []
         size = 0
-        # an end beyond the last one, of which there is nothing to give
+        # a bound behind the last block, without rows
         for block in [*found.blocks, None]:
             is_gap = block is not None and (at is None or at < block.begins)
             if together and (block is None or is_gap or size > _ENOUGH):
@@ -396,12 +396,12 @@ def _closed(
     if last is None or at is None or at < last:
         yield from _hot(connection, table, columns, None if at is None else moment_of(at), end, left)
     elif not given:
-        # nothing is there, in the types of the columns
+        # an empty batch with the types of the columns
         yield from _hot(connection, table, columns, end, end)
 
 
 def _merged(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """One batch of these."""
+    """The batches as one."""
     if len(batches) == 1:
         return batches[0]
     merged = pa.Table.from_batches(batches).combine_chunks().to_batches()
@@ -448,9 +448,9 @@ def _cold(
     end: datetime,
     limit: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """A week's file and the rows that have come for it since. Raises Damaged."""
+    """The rows of a week's file, and its late rows in the log. Raises Damaged."""
     names = ["time", *dict.fromkeys([*columns, "seq_no"])]
-    # few, and PostgreSQL says by them what the reader may see
+    # the late rows are few, and reading them checks the reader's right
     late = pa.Table.from_batches(_hot(connection, table, names[1:], start, end))
     n = 0
     for batch in merged(week.read(names, start, end), late):
@@ -488,14 +488,14 @@ def _newest_before(
 
 
 def _with_one(batch: pa.RecordBatch, given: Sequence[str]) -> pa.RecordBatch:
-    """The rows that have at least one of these columns; all of them where none is asked for."""
+    """The rows with a reading in at least one of these columns; all rows without columns."""
     if not given:
         return batch
     return batch.filter(reduce(pc.or_, (batch[name].is_valid() for name in given)))
 
 
 def _select(table: str, columns: Sequence[str], start: datetime | None, end: datetime | None) -> sql.Composed:
-    # bounds are part of the text: partitions outside them are left out when the query is planned
+    # bounds in the text let the planner exclude partitions
     return sql.SQL('select {} from {} where "time" >= {} and "time" < {}').format(
         sql.SQL(", ").join(map(sql.Identifier, ["time", *columns])),
         _log(table),

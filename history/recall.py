@@ -37,7 +37,7 @@ class InUse(RuntimeError):
 def recall(
     engine: sa.Engine, conninfo: str, table: str, start: datetime, end: datetime, keep: timedelta
 ) -> Iterator[str]:
-    """Brings cold weeks back into the log for so long. Raises Damaged or InUse at the first that it
+    """Brings cold weeks back into the log for the time `keep`. Raises Damaged or InUse at the first that it
     cannot."""
     with alone(engine), closing(connect(conninfo)) as target:
         with engine.begin() as connection:
@@ -62,8 +62,8 @@ def recall(
 
 
 def _copy(target: Connection, name: str, batches: Iterator[pa.RecordBatch]) -> None:
-    """Copies rows in the types that their columns have now: COPY takes the bytes of others of the same length
-    for values."""
+    """Copies rows in the present types of their columns: COPY would misread other types of the same
+    length."""
     nothing = sql.SQL("select * from {} limit 0").format(sql.Identifier("log", name))
     (empty,) = rows(target, nothing)
     target.rollback()
@@ -75,7 +75,7 @@ def _copy(target: Connection, name: str, batches: Iterator[pa.RecordBatch]) -> N
 
 
 def _make(connection: sa.Connection, week: ColdWeek, name: str) -> None:
-    """Makes the table of a week, in which numerics are text: ADBC copies none."""
+    """Makes the table of a week, with text for numerics, which ADBC does not copy."""
     become_owner(connection)
     run(connection, sql.SQL("drop table if exists {}").format(sql.Identifier("log", name)))
     run(
@@ -95,7 +95,7 @@ def _make(connection: sa.Connection, week: ColdWeek, name: str) -> None:
 
 
 def _numerics(connection: sa.Connection, table: str) -> dict[str, str]:
-    """The columns of a log that are numeric, with their types."""
+    """The numeric columns of a log, with their types."""
     stored = columns(connection, sql.Identifier(LOG_TABLES, table))
     types = {column: ColumnType.of_postgresql(kind) for column, kind in stored.items()}
     return {column: kind.sql for column, kind in types.items() if kind and kind.kind is Kind.NUMERIC}
@@ -153,7 +153,7 @@ def _bring_back(connection: sa.Connection, week: ColdWeek, name: str, until: tim
     count = connection.scalar(sa.select(sa.func.count()).select_from(sa.table(name, schema="log")))
     if count != week.rows:
         raise Damaged(f"log.{name} has {count} rows after the copy, not {week.rows}")
-    # for readers too: see make_week
+    # the lock excludes readers too: see make_week
     run(connection, sql.SQL("lock table only {log} in access exclusive mode").format(**names))
     twice = connection.exec_driver_sql(
         sql.SQL(
@@ -166,7 +166,7 @@ def _bring_back(connection: sa.Connection, week: ColdWeek, name: str, until: tim
     ).all()
     conflicts = [(time, words) for time, words, same in twice if not same]
     enter(connection, week.table, week.file, conflicts, [time for time, _, same in twice if same])
-    # summaries of rows that came while the week was away: see make_week
+    # marks late rows that arrived while the week was in the archive: see make_week
     marked = "select ringlog.mark_summaries({table}, {relation}, {start}, {end})"
     came = {"table": sql.Literal(week.table), "relation": sql.Literal(names["default"].as_string())}
     run(connection, sql.SQL(marked).format(**names | came))

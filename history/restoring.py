@@ -1,4 +1,4 @@
-"""Brings weeks back into the log that were set aside for their age: see ringlog.schema.dropping."""
+"""Brings weeks past retention, which were set aside, back into the log: see ringlog.schema.dropping."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -21,15 +21,15 @@ from ringlog.schema.tiers import dropped, set_aside
 
 
 class PastRetention(Exception):
-    """The week would be set aside again in the next round."""
+    """The next round would set the week aside again."""
 
 
 class Overlapping(Exception):
-    """The log has a partition that is longer than the week."""
+    """The log has a longer partition with a part of the week."""
 
 
 def restore(engine: sa.Engine, table: str, start: datetime, end: datetime) -> Iterator[str]:
-    """Brings back the weeks of a table that have times from `start` on and before `end`; a line for each.
+    """Brings back the weeks of a table with times from `start` on and before `end`. Yields a line for each.
     Raises PastRetention."""
     with alone(engine):
         with engine.begin() as connection:
@@ -60,8 +60,8 @@ def _demand_retention(connection: sa.Connection, week: Aside) -> None:
 
 
 def _prepare(connection: sa.Connection, week: Aside) -> None:
-    """Gives a week the columns that its log has now, and the check that spares the attachment a look at
-    every row."""
+    """Gives a week the present columns of its log, and a check constraint, with which it is attached without
+    a scan of its rows."""
     become_owner(connection)
     there = stored_columns(connection, SET_ASIDE, [week.relation])[week.relation]
     wanted = stored_columns(connection, LOG_TABLES, [week.table])[week.table]
@@ -82,9 +82,9 @@ def _prepare(connection: sa.Connection, week: Aside) -> None:
 
 
 def _bring_back(connection: sa.Connection, week: Aside) -> int:
-    """Puts a week into its log. Returns how many rows had come for its time meanwhile."""
+    """Attaches a week to its log. Returns the number of rows that had arrived for its time meanwhile."""
     become_owner(connection)
-    # for readers too: see make_week
+    # the lock excludes readers too: see make_week
     run(
         connection,
         sql.SQL("lock table only {} in access exclusive mode").format(sql.Identifier(LOG_TABLES, week.table)),
@@ -109,7 +109,7 @@ def _bring_back(connection: sa.Connection, week: Aside) -> int:
             raise Overlapping(f"log.{partition.name} has a part of the time of {week.relation}")
     places = [default_partition(week.table), *(sql.Identifier("log", each.name) for each in there)]
     came = sum(_take(connection, week, place, names) for place in places)
-    # rows that came while the week was away are not in its summaries
+    # rows that arrived while the week was set aside are missing in its summaries
     if came:
         connection.execute(
             sa.select(
@@ -149,7 +149,7 @@ def _bring_back(connection: sa.Connection, week: Aside) -> int:
 def _take(
     connection: sa.Connection, week: Aside, place: sql.Identifier, names: dict[str, sql.Composable]
 ) -> int:
-    """Moves the rows of the week's time from a partition into it. Enters in the books what it has already."""
+    """Moves the rows of the week's time from a partition into it, and enters repeated ones in the ledger."""
     twice = connection.exec_driver_sql(
         sql.SQL(
             'select came."time", to_json(came.*)::text,'

@@ -1,7 +1,7 @@
 """Reads one column of numbers from a log, in blocks of bytes.
 
-libpq handles each row separately, which costs the client as much as PostgreSQL. So PostgreSQL makes arrays of
-the times and values of a span of time, and a block of thousands of rows is one row of the result.
+libpq handles each row separately, which takes the client as long as PostgreSQL. So PostgreSQL aggregates the
+times and values of a span of time into arrays: a block of thousands of rows is one row of the result.
 """
 
 from collections.abc import Iterator
@@ -20,13 +20,13 @@ from ringlog.schema.layout import LOG_TABLES
 
 TIME = pa.timestamp("us", tz="UTC")
 
-_BLOCK = 8192  # rows, as far as the table keeps its cycle, or comes faster in the same way all the time
-_MOST = 1_000_000  # rows of a block: more come as rows
-_STRETCHES = 50_000  # each is looked for, though nothing be there
-_FASTER = 512  # stretches because rows come faster than the cycle
-_FEW = 10_000  # rows that are read as such
-_SOME = 256  # rows that show how fast they come
-_LEAST = 32  # rows of a stretch on average: to look for one takes as long as to read so many as such
+_BLOCK = 8192  # rows of a block, if they keep the table's cycle or another constant rate
+_MOST = 1_000_000  # the most rows of a block: more are read as rows
+_STRETCHES = 50_000  # the most stretches: each takes a lookup, also an empty one
+_FASTER = 512  # the most stretches for rows faster than the cycle
+_FEW = 10_000  # the most rows that are read as rows
+_SOME = 256  # rows from which the rate is estimated
+_LEAST = 32  # rows of a stretch on average: the lookup of one takes as long as reading these
 
 _SEND = sql.Identifier("pg_catalog", "array_send")
 
@@ -76,7 +76,7 @@ from (
 
 
 class NotInBlocks(Exception):
-    """From `since` on the rows must be read one by one."""
+    """The rows from `since` on must be read one by one."""
 
     def __init__(self, since: datetime) -> None:
         super().__init__(f"from {since} on")
@@ -86,11 +86,11 @@ class NotInBlocks(Exception):
 def series(
     connection: Connection, table: str, column: str, start: datetime, end: datetime
 ) -> Iterator[pa.RecordBatch] | None:
-    """The column's rows, null ones too, from `start` on and before `end`, by time: `time` and the column. One
-    batch at least, which may be empty.
+    """The column's rows, including nulls, from `start` on and before `end`, by time: `time` and the column.
+    At least one batch, which may be empty.
 
-    None where the column is text, or there are too few rows for it to be worth while. The iterator may
-    raise NotInBlocks at its end, and ReadError.
+    None if the column is text, or the rows are too few for blocks. The iterator may raise NotInBlocks at its
+    end, and ReadError.
     """
     known = _known(connection, table, column)
     if known is None:
@@ -119,8 +119,8 @@ def series(
 def _extent(
     connection: Connection, table: str, start: datetime, end: datetime
 ) -> tuple[datetime, datetime, float] | None:
-    """Where the rows in an interval begin, a moment after the last of them, and how many seconds it is from
-    row to row of the first ones. None where there are only some.
+    """The time of the first row in an interval, a moment after the last one, and the seconds from row to row
+    at the begin. None if the rows are few.
     """
     bounds = {"log": _log(table), "start": _moment(start), "end": _moment(end)}
     (row,) = records(connection, sql.SQL(_EXTENT).format(some=sql.Literal(_SOME), **bounds))
@@ -131,7 +131,7 @@ def _extent(
 
 
 def _count(connection: Connection, table: str, start: datetime, end: datetime, most: int) -> int:
-    """How many rows there are; no more than `most` are counted."""
+    """The number of rows, at most `most`."""
     bounds = {"log": _log(table), "start": _moment(start), "end": _moment(end)}
     (row,) = records(connection, sql.SQL(_COUNT).format(most=sql.Literal(most), **bounds))
     return int(row["n"])
@@ -139,14 +139,14 @@ def _count(connection: Connection, table: str, start: datetime, end: datetime, m
 
 @dataclass(frozen=True)
 class _Column:
-    """A column, its type (None: of none of ringlog's types), seconds from row to row of its log, and how
-    its arrays are read."""
+    """A column, its type (None: not one of ringlog's), the seconds from row to row of its log, and the
+    decoder of its arrays."""
 
     name: str
     type: ColumnType | None
     seconds: float
     pack: sql.Composable
-    """the function that makes bytes of an array"""
+    """PostgreSQL's function that encodes an array as bytes"""
     unpack: Unpack
 
 
@@ -194,10 +194,10 @@ def _blocks(
     schema = pa.schema([("time", TIME), (column.name, arrow)])
     latest = None
     since = None
-    # each as soon as PostgreSQL has made it: it makes the next one meanwhile
+    # row by row, so that PostgreSQL makes the next block meanwhile
     for batch in rows(connection, query, batch_bytes=1):
         if since is not None:
-            # to the end: a cancelled query would end the transaction, in which the rows are still to be read
+            # read to the end: a cancelled query would end the transaction, which the following reads need
             continue
         for number, times, samples in zip(*batch.columns, strict=True):
             time = _unpacked(column, times.as_buffer(), "i8")[0] + POSTGRES_EPOCH
@@ -220,13 +220,13 @@ def _waveforms(
     connection: Connection, table: str, column: _Column, start: datetime, end: datetime
 ) -> Iterator[pa.RecordBatch]:
     element, arrow = _element(column)
-    # each cut behind its head: Arrow's values are then what PostgreSQL has sent, without being copied
+    # each array is cut behind its head, so that Arrow uses the received bytes without a copy
     apart = column.unpack is in_memory
     parts = "substr(packed, 1, {head}) as head, substr(packed, {head} + 1) as values" if apart else "packed"
     query = sql.SQL(
         'select "time", {parts} from ('
         'select "time", {pack}(waveform) as packed from ('
-        # in order before they are read: else PostgreSQL may sort what it has read, in files
+        # sorted before the waveforms are read: otherwise PostgreSQL may sort them too, in files
         'select "time", {column} as waveform from {log} where "time" >= {start} and "time" < {end}'
         ' order by "time", seq_no offset 0'
         ") as found offset 0) as read"

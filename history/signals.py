@@ -12,7 +12,7 @@ from ringlog.schema.column_type import ColumnType
 
 @dataclass(frozen=True)
 class Place:
-    """The signal's rows are those of `column` in `log.<table>` from `since` on and before `until`.
+    """The place of a signal's rows from `since` on and before `until`: `column` of `log.<table>`.
 
     None is no bound.
     """
@@ -27,10 +27,9 @@ class Place:
 
 
 def places(database: str | Connection, signals: Sequence[str]) -> dict[str, tuple[Place, ...]]:
-    """The places of each of these signals, oldest first; a signal that never was has none.
+    """The places of each of these signals, oldest first; a signal that never existed has none.
 
-    A signal whose unit, limits or description was changed has a place for each of them, one after the other
-    in the same column. Raises ReadError.
+    A change of unit, limits or description begins another place in the same column. Raises ReadError.
     """
     found: dict[str, tuple[Place, ...]] = dict.fromkeys(signals, ())
     query = sql.SQL(

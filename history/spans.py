@@ -13,10 +13,11 @@ NAMES = ("n", "min", "max", "mean", "first", "last", "squares", "nans", "nulls")
 
 @dataclass(frozen=True)
 class Spans:
-    """Some spans of one length: `numbers` counts them from 1970 and rises. All else is of (spans, columns).
+    """Spans of one length. `numbers` are their numbers since 1970, ascending; the other arrays are of shape
+    (spans, columns).
 
-    n are the numbers, nans and nulls what is none; where n is 0 the other values are NaN. `squares` is the
-    sum of the squared distances from the mean.
+    `n`, `nans` and `nulls` are counts; where `n` is 0 the other values are NaN. `squares` is the sum of the
+    squared distances from the mean.
     """
 
     numbers: Integers
@@ -38,7 +39,8 @@ class Spans:
 
 
 def of_rows(numbers: Integers, values: Floats, nulls: NDArray[np.bool_]) -> Spans:
-    """The spans of rows, which come by time: the number of each row's span, and its values, (rows, columns).
+    """The spans of rows, which are ordered by time: `numbers` has the span of each row, `values` is of shape
+    (rows, columns).
 
     Values where `nulls` is set do not count.
     """

@@ -1,11 +1,11 @@
 """Maintains the summaries of the logs: makes them when a span is over, and again when a row arrived late.
 
-A round for a table moves its sequence summary.<table>_until ahead: from then on put marks each row before
-that time (ringlog.summary_mark). It reads the sequence after it has stored the row, so when the transactions
-that were running have ended, every row of those times is stored or will be marked. Then, in one transaction
-and one snapshot, the spans of the rows and of the marks are computed, longer ones from shorter ones, the
-progress is recorded (ringlog.summarised) and the marks are deleted. If it is killed at any moment, nothing of
-that transaction remains. Marks that arrive meanwhile are left for the next round.
+A round for a table advances its sequence summary.<table>_until: from then on the put procedures mark each row
+before that time (ringlog.summary_mark). They read the sequence after storing the row, so once the running
+transactions have ended, every row of those times is stored or will be marked. Then one transaction with one
+snapshot computes the spans of the rows and of the marks, longer ones from shorter ones, records the progress
+(ringlog.summarised) and deletes the marks. A kill at any moment rolls that transaction back. Marks that
+arrive meanwhile are left for the next round.
 """
 
 import logging
@@ -36,19 +36,19 @@ from ringlog.schema.many import by_connection
 log = logging.getLogger(__name__)
 
 ENOUGH = 10
-"""Shortest spans that are over before a round is worth its writing."""
+"""Shortest spans that must be over before a round writes."""
 
 VALUES = 1_000_000
-"""About so many values are in memory at once."""
+"""approximate number of values in memory at once"""
 
 NEAR = 100
-"""So many values between two spans are read with them."""
+"""The most values between two spans that are read with them."""
 
-PATIENCE = 5.0  # seconds for transactions that are under way
+PATIENCE = 5.0  # seconds of waiting for running transactions
 
 
 class Turn(Enum):
-    """What `summarise` does about the lock of the process that makes summaries."""
+    """How `summarise` takes the lock of the process that makes summaries."""
 
     AWAITED = "it waits while another process makes summaries"
     SKIPPED = "it does nothing then"
@@ -56,17 +56,17 @@ class Turn(Enum):
 
 
 _CLOCK = "select least(now(), (select believed + %s from ringlog.housekeeping))"
-"""PostgreSQL's clock, unless it has jumped: the rows of spans that are over by a clock that is ahead would
-all be late. See ringlog.schema.clock."""
+"""PostgreSQL's clock, unless it has jumped ahead: spans would end early, and their rows be late. See
+ringlog.schema.clock."""
 
 _ONLINE = (
     "not exists (select from ringlog.cold_week as week where week.table_name = mark.table_name"
     " and recalled_until is null and begins <= mark.time and mark.time < ends)"
 )
-"""Marks of weeks whose rows are in PostgreSQL alone."""
+"""Marks of weeks that are not in the archive."""
 
 _READABLE = "not (mark.time <@ any(%s::tstzrange[]))"
-"""Marks outside the weeks that are damaged."""
+"""Marks outside damaged weeks."""
 
 _NUMBER = "floor(extract(epoch from time) * 1000000 / %s)::bigint / 1000000"
 """The number of the span of a time, for a length in seconds."""
@@ -74,13 +74,13 @@ _NUMBER = "floor(extract(epoch from time) * 1000000 / %s)::bigint / 1000000"
 _FOREVER = datetime.max.replace(tzinfo=UTC)
 
 _logged: set[str] = set()
-"""Damages that have been logged."""
+"""Damages that are already in the log of the process."""
 
 AGAIN = 3600.0
 """Seconds until a damaged week is tried again."""
 
 _damaged: dict[tuple[str, str], dict["Bounds", float]] = {}
-"""By server and table: the weeks that could not be read, and when they are tried again."""
+"""By server and table: the unreadable weeks, and the time of the next try."""
 
 
 @dataclass(frozen=True, order=True)
@@ -101,13 +101,13 @@ class _Table:
     """Columns of single numbers."""
     waveforms: dict[str, ColumnType]
     single: bool
-    """the summaries' numbers are single precision"""
+    """whether the summaries have single precision"""
     kept_from: datetime
-    """rows before it are past retention"""
+    """time before which rows are past retention"""
     dropped_until: datetime | None
-    """rows before it have been past retention once, and most are gone"""
+    """time before which rows were dropped by a former retention, most of them"""
     damaged: tuple[Bounds, ...] = ()
-    """weeks that cannot be read, in order: their spans are marked, and made when they can be"""
+    """unreadable weeks, in order: their spans are marked until they can be read"""
 
     @property
     def unreadable(self) -> list[Range[datetime]]:
@@ -127,10 +127,11 @@ def summarise(
     enough: int = ENOUGH,
     turn: Turn = Turn.AWAITED,
 ) -> dict[str, int]:
-    """Brings the summaries of all tables up to date. Rows that were read, by table.
+    """Brings the summaries of all tables up to date. Returns the number of rows read, by table.
 
-    `now` is PostgreSQL's clock when it is left out. Tables with fewer new spans than `enough` wait, unless
-    rows came late. `stopped` is asked between transactions. One process at a time does this (`turn`).
+    `now` is by default PostgreSQL's clock. Tables with fewer new spans than `enough` and without late rows
+    are left for a later round. `stopped` is called between transactions. One process at a time does this
+    (`turn`).
     """
     done: dict[str, int] = {}
     held_up: list[str] = []
@@ -171,11 +172,11 @@ def summarise(
 
 @contextmanager
 def alone(conninfo: str, turn: Turn) -> Iterator[None]:
-    """No other process makes summaries inside this. Raises LockNotAvailable when one does and it is not
-    waited for."""
+    """Holds the lock of summaries. Raises LockNotAvailable if another process holds it and `turn` does not
+    wait."""
     with connected(conninfo) as connection, connection.transaction():
         connection.execute(sql.SQL("set local role {}").format(sql.Identifier(OWNER)))
-        # it lasts as long as the work, idle
+        # this transaction is idle for as long as the work takes
         connection.execute("set local idle_in_transaction_session_timeout = 0")
         nowait = sql.SQL(" nowait" if turn is Turn.SKIPPED else "")
         connection.execute(locks.statement(locks.SUMMARIES) + nowait)
@@ -184,8 +185,8 @@ def alone(conninfo: str, turn: Turn) -> Iterator[None]:
 
 @contextmanager
 def connected(conninfo: str) -> Iterator[psycopg.Connection]:
-    """A connection whose times are in UTC: in a zone with summer time, which the database may have, two
-    moments of autumn have one name, and Python takes neither for the same moment in UTC (PEP 495)."""
+    """A connection with times in UTC. In the database's zone two moments of autumn may have one name, and
+    Python takes neither as equal to its moment in UTC (PEP 495)."""
     with session.connect(conninfo, autocommit=True) as connection:
         connection.execute("set timezone to 'UTC'")
         yield connection
@@ -200,8 +201,8 @@ def _what_can_be_read(
     stopped: Callable[[], bool],
     held_up: list[str],
 ) -> tuple[int, bool]:
-    """Summarises a table, without the weeks of it that are damaged: they keep no other week, and no other
-    table, from its summaries. Rows that were read, and whether it was all."""
+    """Summarises a table without its damaged weeks, so that other weeks and tables still get summaries.
+    Returns the number of rows read, and whether the table is complete."""
     damaged = _damaged.setdefault((conninfo, table.name), {})
     rows = 0
     while True:
@@ -224,7 +225,7 @@ def _what_can_be_read(
 
 
 def _note_damage(connection: psycopg.Connection, table: str, error: psycopg.Error) -> Bounds | None:
-    """The week that PostgreSQL's words name."""
+    """The week that PostgreSQL's error message names."""
     words = " ".join(str(error).split())
     (sentence,) = _row(connection, "select ringlog.note_damage('summaries', %s, %s)", table, words)
     if sentence not in _logged:
@@ -243,7 +244,7 @@ def _note_damage(connection: psycopg.Connection, table: str, error: psycopg.Erro
 
 
 def _due(connection: psycopg.Connection, now: datetime, enough: int, may_look: bool) -> list[tuple[Any, ...]]:
-    """The tables that may have something to summarise, for `_tables`: of thousands few at a time."""
+    """The tables that may have spans to summarise, for `_tables`; usually few of thousands."""
     return connection.execute(
         """
         select table_name, levels, until, cycle * log_nth, log_period,
@@ -286,7 +287,7 @@ def summarised_columns(connection: psycopg.Connection, table: str) -> dict[str, 
 
 
 def _tables(connection: psycopg.Connection, due: Iterable[tuple[Any, ...]]) -> Iterator[_Table]:
-    """These tables with their columns, each when its turn comes."""
+    """These tables with their columns, which are looked up one table at a time."""
     for name, levels, until, cycle, period, kept_from, dropped_until in due:
         columns = summarised_columns(connection, name)
         arrays = catalogue.columns(connection, sql.Identifier("summary", name))
@@ -315,7 +316,7 @@ def _summarise(
     held_up: list[str],
 ) -> int:
     shortest = timedelta(seconds=table.levels[0])
-    end = _floor(now - shortest, table.levels[0])  # the clocks of writers are not this one
+    end = _floor(now - shortest, table.levels[0])  # a span late, since the writers' clocks may differ
     begin = table.until
     if begin is None:
         begin = max(EARLIEST, _floor(_oldest(connection, table, EARLIEST, end) or end, table.levels[-1]))
@@ -332,7 +333,7 @@ def _summarise(
     if end - begin < enough * shortest and not (marked and end > EARLIEST):
         return rows
     end = max(begin, end)
-    # what one table has waited for in vain the others need not wait for
+    # the transactions for which one table waited in vain are not waited for again
     if not _closed(connection, table, end, 0.0 if held_up else PATIENCE):
         held_up.append(table.name)
         return rows
@@ -347,7 +348,7 @@ def _summarise(
         if upto == end:
             break
         begin = reach = earlier = upto
-        if not made:  # years may lie between two rows
+        if not made:  # two rows may be years apart
             following = _oldest(connection, table, begin, end) or end
             reach = max(begin, min(end, _floor(following, table.levels[0])))
     return rows
@@ -356,7 +357,8 @@ def _summarise(
 def _summarise_cold(
     connection: psycopg.Connection, conninfo: str, table: _Table, end: datetime, stopped: Callable[[], bool]
 ) -> int:
-    """Weeks in the archive: spans for which rows came since, or all after a change of levels. Rows read."""
+    """Summarises weeks in the archive: spans with late rows, or all after a change of levels. Returns the
+    number of rows read."""
     level = table.levels[0]
     weeks = connection.execute(
         "select begins, ends, file from ringlog.cold_week as week"
@@ -368,7 +370,7 @@ def _summarise_cold(
     ).fetchall()
     if not weeks:
         return 0
-    from ringlog.history.folder import Damaged  # which takes the extra `history`
+    from ringlog.history.folder import Damaged  # needs the extra `history`
 
     rows = 0
     for begins, ends, file in weeks:
@@ -430,14 +432,14 @@ def _of_all_tiers(conninfo: str, table: _Table, start: int, stop: int) -> tuple[
 
 
 def _side_by_side(columns: list[waveforms.Scalars]) -> waveforms.Scalars:
-    """Values and which of them are null, of some columns, as of all of them."""
+    """Values and the mask of the nulls of some columns, extended to all columns."""
     values, nulls = zip(*columns, strict=True)
     return np.concatenate(values, axis=1), np.concatenate(nulls, axis=1)
 
 
 def _oldest(connection: psycopg.Connection, table: _Table, since: datetime, end: datetime) -> datetime | None:
-    """The time of the first row from `since` on and before `end`; Python has none after the year 9999. A week
-    that cannot be read is one with rows."""
+    """The time of the first row from `since` on and before `end`, at most in the year 9999, where Python's
+    times end. An unreadable week counts as one with rows."""
     for week in table.damaged:
         if since < week.end and week.start < end:
             start = max(since, week.start)
@@ -452,7 +454,7 @@ def _oldest(connection: psycopg.Connection, table: _Table, since: datetime, end:
 
 
 def _closed(connection: psycopg.Connection, table: _Table, end: datetime, patience: float) -> bool:
-    """From now on rows before this end are marked. False when older transactions do not end."""
+    """Has rows before `end` marked from now on. Returns False if older transactions do not end in time."""
     moment = (end - blocks.EPOCH) // timedelta(microseconds=1)
     sequence = sql.Identifier("summary", f"{table.name}_until")
     with connection.transaction():
@@ -472,7 +474,7 @@ def _closed(connection: psycopg.Connection, table: _Table, end: datetime, patien
 
 
 def _oldest_transaction(connection: psycopg.Connection) -> str:
-    """The one that has written first of all that are open."""
+    """A description of the oldest open transaction that has written."""
     found = connection.execute(
         "select pid, xact_start from pg_stat_activity where backend_xid is not null"
         " order by age(backend_xid) desc limit 1"
@@ -487,11 +489,11 @@ def _oldest_transaction(connection: psycopg.Connection) -> str:
 def _make(
     connection: psycopg.Connection, table: _Table, begin: datetime, end: datetime, earlier: datetime | None
 ) -> int:
-    """Makes the spans from `begin` to `end`, and those with marks before. Returns how many rows it read.
+    """Makes the spans from `begin` to `end`, and earlier ones with marks. Returns the number of rows read.
 
     `earlier` is as in _make_longer.
     """
-    # before the snapshot is taken: what it says to be in the log is not dropped or moved until this ends
+    # locked before the snapshot is taken, so that no week is dropped or moved until the transaction ends
     connection.execute(locks.beside(table.name))
     level = table.levels[0]
     taken = connection.execute(
@@ -501,7 +503,7 @@ def _make(
     ).fetchall()
     marked = np.unique(np.array([number for (number,) in taken], np.int64))
     first, last = _number(begin, level), _number(end, level)
-    # of a table that begins anew the marks may be of other spans
+    # a table that begins anew may have marks of other spans
     late = (
         [(EARLIEST, _FOREVER)]
         if earlier is None
@@ -511,7 +513,7 @@ def _make(
     marked = marked[(marked < first) & (marked >= _number(EARLIEST, level))]
     rows = 0
     changed: list[np.ndarray] = [marked]
-    # what lies between is made again: to read it costs less than to begin once more
+    # nearby runs are joined: reading the spans between them takes less time than another run
     near = int(NEAR / len(table.columns) * table.cycle / level)
     damaged = [(_number(week.start, level), _number(week.end, level)) for week in table.damaged]
     cold = sorted([*_cold(connection, table), *damaged])
@@ -527,9 +529,9 @@ def _make(
                 spans = _that_are_whole(connection, table, spans)
                 blocks.store(connection, table.name, level, table.columns, spans, table.single)
                 changed.append(spans.numbers)
-            # a year that was imported is one run
+            # an imported year is one run
             part = [(start + most, stop) for start, stop in part if stop - start > most]
-            if part and spans is None:  # years may lie between two rows
+            if part and spans is None:  # two rows may be years apart
                 ((after, stop),) = part
                 at, past = (blocks.EPOCH + timedelta(seconds=number * level) for number in (after, stop))
                 following = _oldest(connection, table, at, past)
@@ -546,8 +548,8 @@ def _make(
 
 
 def _that_are_whole(connection: psycopg.Connection, table: _Table, spans: Spans) -> Spans:
-    """Spans without those whose summaries cannot be made again: their rows were past retention and are gone,
-    except some that came since, for which there is no week any more."""
+    """Spans without those whose summaries cannot be made again, because their rows were dropped past
+    retention; late rows of that time have no week any more."""
     level = table.levels[0]
     begin, last = (blocks.EPOCH + timedelta(seconds=int(spans.numbers[at]) * level) for at in (0, -1))
     gone = np.empty(0, np.int64)
@@ -568,7 +570,7 @@ def _that_are_whole(connection: psycopg.Connection, table: _Table, spans: Spans)
 
 
 def _cold(connection: psycopg.Connection, table: _Table) -> list[tuple[int, int]]:
-    """The spans whose rows are in the archive: those that came late for them are not all of them."""
+    """The spans with rows in the archive: the log has only late rows of them."""
     weeks = connection.execute(
         "select begins, ends from ringlog.cold_week"
         " where table_name = %s and recalled_until is null and rows > 0 order by begins",
@@ -579,7 +581,7 @@ def _cold(connection: psycopg.Connection, table: _Table) -> list[tuple[int, int]
 
 
 def _online(cold: Iterable[tuple[int, int]], first: int, last: int) -> Iterator[tuple[int, int]]:
-    """The parts of these spans whose rows are in PostgreSQL alone."""
+    """The parts of these spans outside the archive."""
     for start, stop in cold:
         if first < min(start, last):
             yield first, min(start, last)
@@ -595,9 +597,9 @@ def _make_longer(
     earlier: datetime | None,
     end: datetime,
 ) -> None:
-    """The longer spans that have changed or are over now, each from the longest that it can be made of.
+    """The longer spans that have changed or are over, each made from the longest possible shorter spans.
 
-    `earlier` is where those made before end; None: there are none.
+    `earlier` is the end of the spans made before; None: there are none.
     """
     numbers_of = {table.levels[0]: changed}
     for level in table.levels[1:]:
@@ -605,7 +607,7 @@ def _make_longer(
         factor = level // shorter
         numbers = np.unique(numbers_of[shorter] // factor)
         if earlier is not None:
-            # of those with parts made earlier only one can have ended since
+            # of the spans that were begun before `earlier` only one can have ended
             numbers = np.union1d(numbers, [_number(earlier, level)])
         numbers = numbers[(numbers + 1) * level <= (end - blocks.EPOCH).total_seconds()]
         numbers_of[level] = numbers
@@ -622,18 +624,18 @@ def _make_longer(
 def _of_the_log(
     connection: psycopg.Connection, table: _Table, runs: Sequence[tuple[int, int]]
 ) -> tuple[int, Spans | None]:
-    """Rows and spans of the log, of runs of spans: each from one number on and before another."""
+    """Rows and spans of the log for runs of spans, each from one number on and before another."""
     level = table.levels[0]
     bounds = [[blocks.EPOCH + timedelta(seconds=run[end] * level) for run in runs] for end in (0, 1)]
     log = sql.Identifier(LOG_TABLES, table.name)
     within = sql.SQL('select logged.* from {} as logged where logged."time" >= {} and logged."time" < {}')
     if len(runs) == 1:
-        # constants: the other weeks are left out when the query is planned
+        # constants let the planner exclude the other weeks
         rows = within.format(log, *(sql.Literal(bound) for (bound,) in bounds))
     else:
         rows = sql.SQL(
             "select came.* from unnest({}::timestamptz[], {}::timestamptz[]) as run (start, stop)"
-            # offset: from run to run, and not from row to row
+            # offset 0 makes the planner go from run to run
             " cross join lateral ({} offset 0) as came"
         ).format(
             *(sql.Literal(each) for each in bounds),
@@ -648,7 +650,7 @@ def _of_the_log(
     times, values, nulls = copied(connection, of(["time", *table.numbers]), [*table.numbers.values()])
     if not len(times):
         return 0, None
-    # row by row: the waveforms of one span may be more than there is memory
+    # row by row, because the waveforms of one span may exceed the memory
     scalars = [
         waveforms.of_rows(copied_waveforms(connection, of([column]), kind))
         for column, kind in table.waveforms.items()
@@ -658,20 +660,20 @@ def _of_the_log(
 
 
 def _runs(numbers: np.ndarray, near: int = 1) -> Iterator[tuple[int, int]]:
-    """Numbers of which none is further from the one before than `near`, as first and after the last."""
+    """Runs of numbers with distances of at most `near`, as the first number and the one after the last."""
     if len(numbers):
         for run in np.split(numbers, np.flatnonzero(np.diff(numbers) > near) + 1):
             yield int(run[0]), int(run[-1]) + 1
 
 
 def _times(numbers: np.ndarray, level: int) -> list[tuple[datetime, datetime]]:
-    """The runs of these spans, each from a time on and before another."""
+    """The runs of these spans as times, from one on and before another."""
     bounds = [[blocks.EPOCH + timedelta(seconds=number * level) for number in run] for run in _runs(numbers)]
     return [(start, stop) for start, stop in bounds]
 
 
 def _together(runs: Iterable[tuple[int, int]], most: int) -> Iterator[list[tuple[int, int]]]:
-    """Runs that follow each other, together so many spans at most; a longer one is alone."""
+    """Groups of consecutive runs with at most `most` spans together; a longer run is a group of its own."""
     together: list[tuple[int, int]] = []
     count = 0
     for start, stop in runs:

@@ -39,7 +39,7 @@ def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Ite
 
 
 def whole(connection: psycopg.Connection, place: str, problems: Iterator[str]) -> Iterator[str]:
-    """These problems, and one more if PostgreSQL cannot read all of it: what comes after is read too."""
+    """These problems, and one more if PostgreSQL raises an error; the rest is read too."""
     try:
         yield from problems
     except psycopg.Error as error:
@@ -66,8 +66,8 @@ def _compared(
         )
 
 
-# columns that the log has, with spans whose rows, null ones too, are not as many as another column's: every
-# row has all columns, one from before a column was added null in it
+# columns of the log with spans whose counts, including nulls, differ from another column's: every row has all
+# columns, and null in a younger one
 _COLUMNS = """
 with span as (
   select
@@ -83,7 +83,7 @@ with span as (
 select column_name, count(*), min(begin) from compared where rows < most group by 1 order by 1
 """
 
-# spans that are over, have no marks and no week in the archive: rows of the summaries and of the log
+# spans that are over, without marks and outside the archive: counts of the summaries and of the log
 _COUNTS = """
 with span as (
   select
@@ -122,7 +122,7 @@ order by begin
 
 
 def _levels(connection: psycopg.Connection, table: str, levels: list[int]) -> Iterator[str]:
-    """Longer spans that have not as many values as the shorter ones they are made of."""
+    """Longer spans whose counts differ from the sum of their shorter spans."""
     storage = sql.Identifier("summary", table)
     for level in levels[1:]:
         shorter = max(each for each in levels if each < level and level % each == 0)
@@ -164,6 +164,6 @@ def _archive(administrator: sa.Engine) -> Iterator[str]:
         chosen = settings(connection)
         weeks = manifest(connection)
     if chosen is None:
-        yield f"{len(weeks)} weeks are in the archive, and nothing says where that is"
+        yield f"{len(weeks)} weeks are in the archive, but its folder is not configured"
     else:
         yield from damages(Folder(chosen[1]), weeks)

@@ -1,7 +1,7 @@
-"""The scalars of a waveform that the summaries keep: min, max, mean, rms and length.
+"""The scalars of a waveform in the summaries: min, max, mean, rms and length.
 
-NaN points do not count. A waveform whose points are all NaN has scalars of NaN, one without points has none;
-both have a length. PostgreSQL computes the same for rows that are not summarised yet
+NaN points do not count. The scalars of a waveform with NaN only are NaN, those of one without points are
+null; both have a length. PostgreSQL computes the same for rows that are not summarised yet
 (ringlog.waveform_scalars).
 """
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Scalars = tuple[NDArray[np.float64], NDArray[np.bool_]]
-"""Values, of (waveforms, SCALARS), and which of them are null."""
+"""Values of shape (waveforms, SCALARS), and a mask of the nulls."""
 
 _POINTS = 1_000_000
-"""About so many are in memory at once."""
+"""approximate number of points in memory at once"""
 
 
 def names(column: str) -> Iterator[str]:
-    """Their names among the columns of the summaries; no column has a dot in its name."""
+    """The names of the scalars as columns of the summaries; names of a log's columns have no dot."""
     return (f"{column}.{scalar}" for scalar in SCALARS)
 
 
 def of_rows(waveforms: Iterable[NDArray[np.float64] | None]) -> Scalars:
-    """The scalars of waveforms that come one by one; None is no waveform."""
+    """The scalars of an iterable of waveforms; None is no waveform."""
     parts = [_scalars(np.empty(0), np.empty(0, np.int64), np.empty(0, bool))]
     waiting: list[NDArray[np.float64] | None] = []
 
@@ -53,7 +53,7 @@ def of_rows(waveforms: Iterable[NDArray[np.float64] | None]) -> Scalars:
 
 
 def of_lists(waveforms: "pa.ListArray") -> Scalars:
-    """The scalars of Arrow's lists."""
+    """The scalars of waveforms as Arrow's lists."""
     return _scalars(
         waveforms.flatten().cast("float64", safe=False).to_numpy(zero_copy_only=False),
         waveforms.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64),
@@ -62,7 +62,7 @@ def of_lists(waveforms: "pa.ListArray") -> Scalars:
 
 
 def _scalars(points: NDArray[np.float64], lengths: NDArray[np.int64], missing: NDArray[np.bool_]) -> Scalars:
-    """The scalars of waveforms whose points lie one after the other."""
+    """The scalars of waveforms whose points are contiguous."""
     values = np.full((len(lengths), len(SCALARS)), np.nan)
     values[:, 4] = lengths
     some = lengths > 0
@@ -75,7 +75,7 @@ def _scalars(points: NDArray[np.float64], lengths: NDArray[np.int64], missing: N
             low = np.minimum.reduceat(np.where(number, points, np.inf), starts)
             high = np.maximum.reduceat(np.where(number, points, -np.inf), starts)
             mean = np.add.reduceat(numbers, starts) / n
-            # squares of 1e200 and of 1e-200 are beyond double precision
+            # scaled, because squares of 1e200 and of 1e-200 exceed the range of double precision
             unit = np.maximum(np.abs(low), np.abs(high))
             unit = np.where((unit > 0) & (unit < np.inf), unit, 1.0)
             parts = numbers / np.repeat(unit, lengths[some])

@@ -15,11 +15,11 @@ _EARLIEST, _LATEST = (
     (datetime(year, 1, 1, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
     for year in (1, 9999)
 )
-"""Times that have four digits of a year, in microseconds since 1970."""
+"""The first and the last time with a year of four digits, in microseconds since 1970."""
 
 
 def messages(batch: pa.RecordBatch) -> tuple[memoryview, np.ndarray]:
-    """The messages of the rows, one after the other, and where each begins, with the end of the last."""
+    """The messages of the rows, one after the other, and the offset of each, with the end of the last."""
     parts = []
     sizes = np.full(batch.num_rows, 6, np.int64)
     for column in batch.columns:
@@ -35,7 +35,7 @@ def messages(batch: pa.RecordBatch) -> tuple[memoryview, np.ndarray]:
 
 
 def _fixed(values: np.ndarray) -> pa.Array:
-    """The bytes of each."""
+    """The length of each in bytes."""
     data = np.ascontiguousarray(values)
     offsets = np.arange(len(data) + 1, dtype=np.int64) * data.itemsize
     return pa.Array.from_buffers(
@@ -44,7 +44,7 @@ def _fixed(values: np.ndarray) -> pa.Array:
 
 
 def as_text(values: pa.Array) -> pa.Array:
-    """Values as PostgreSQL's functions of input take them, null where there is none."""
+    """Values as the text that PostgreSQL's input functions take."""
     kind = values.type
     if pa.types.is_timestamp(kind):
         return _times(values)
@@ -64,14 +64,14 @@ def _times(values: pa.Array) -> pa.Array:
 
 
 def _far(microseconds: int) -> str:
-    """A time of any year, in PostgreSQL's words."""
+    """A time of any year, as PostgreSQL writes it."""
     day, rest = divmod(microseconds, 86_400_000_000)
     seconds, fraction = divmod(rest, 1_000_000)
     text = str(np.datetime64(day, "D"))
     year, month, date = text.rsplit("-", 2)
     number = int(year)
     clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction:06}+00"
-    # the year before 1 is 1 BC
+    # 1 BC is the year before 1
     return f"{number if number > 0 else 1 - number:04}-{month}-{date} {clock}{'' if number > 0 else ' BC'}"
 
 

@@ -15,11 +15,11 @@ from ringlog.history.archive_server.statement import Refused, Statement, read
 from ringlog.history.folder import Damaged
 
 MEMORY = 160
-"""MiB for what DuckDB keeps of queries; what is more is on disk"""
+"""MiB of DuckDB's memory; it spills the rest to disk"""
 _FULL = "Out of Memory Error"
 _ROWS = 10_000
 _VALUES = 200_000
-"""rows and values of a part of an answer, at most, about: its first rows may be all that is wanted"""
+"""approximate limits of a part of an answer in rows and values: the client may want the first rows only"""
 
 
 class Failed(Exception):
@@ -34,7 +34,7 @@ class Engine:
     """DuckDB, for all connections."""
 
     def __init__(self, spill: str, spilled: int, threads: int) -> None:
-        """`spill` is a folder for what does not fit into memory, up to `spilled` bytes."""
+        """`spill` is the folder for data beyond the memory, up to `spilled` bytes."""
         self._database = duckdb.connect(
             config={
                 "memory_limit": f"{MEMORY}MiB",
@@ -47,7 +47,7 @@ class Engine:
                 "python_enable_replacements": "false",
             }
         )
-        # files are read by this process, never by DuckDB
+        # this process reads the files, not DuckDB
         self._database.execute("set enable_external_access = false")
         self._lock = threading.Lock()
 
@@ -61,7 +61,7 @@ class Engine:
 
 
 class Answer:
-    """The rows of a query, which are made as they are taken."""
+    """The rows of a query, computed as the client fetches them."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, statement: Statement) -> None:
         self._connection = connection
@@ -70,7 +70,7 @@ class Answer:
         self._parts: Generator[_Part] | None = None
         self._part: _Part | None = None
         self.columns: list[str] = []
-        """names, which are known when rows have been taken"""
+        """names of the columns, known after the first fetch"""
         self._starved = False
         connection.execute("set integer_division = true")
         connection.execute("set TimeZone = 'UTC'")
@@ -81,7 +81,7 @@ class Answer:
         self._starved = False
 
     def _release(self) -> None:
-        """Frees the memory of the rows: the generator refers to this object, which refers to it."""
+        """Frees the memory of the rows by breaking the cycle between the generator and this object."""
         if self._parts is not None:
             self._parts.close()
         self._parts = self._part = None
@@ -101,7 +101,7 @@ class Answer:
                 yield _Part(*encoding.messages(_distinct(batch)))
 
     def take(self, count: int) -> tuple[list[memoryview], int]:
-        """The messages of the next rows, at most so many, and how many there are. Raises Failed."""
+        """The messages of at most `most` further rows, and their number. Raises Failed."""
         taken: list[memoryview] = []
         rows = 0
         with Failures(self._sources, lambda: self._starved):
@@ -118,7 +118,7 @@ class Answer:
         return taken, rows
 
     def cancel(self, *, starved: bool = False) -> None:
-        """For another thread: ends what runs, by a person's wish or because there is no memory left."""
+        """For another thread: cancels the query, at a user's request or because the memory is used up."""
         self._starved = starved
         with suppress(duckdb.Error):
             self._connection.interrupt()
@@ -130,7 +130,7 @@ class Answer:
 
 
 class Failures:
-    """Turns errors into Failed, by what a source of rows says where one has failed."""
+    """Converts errors into Failed, with the error of the failed source of rows if there is one."""
 
     def __init__(self, sources: list[Rows], is_starved: Callable[[], bool] = lambda: False) -> None:
         self._sources = sources
@@ -143,7 +143,7 @@ class Failures:
         if error is None or not isinstance(error, Exception) or isinstance(error, Failed):
             return
         cause = next((rows.error for rows in self._sources if rows.error is not None), error)
-        # DuckDB's errors come through Arrow's stream as text, where a result has begun
+        # after the first rows DuckDB's errors arrive through Arrow's stream as text
         said = _line(cause)
         if isinstance(cause, Refused):
             raise Failed("0A000", said) from error
@@ -166,13 +166,13 @@ def _line(error: BaseException) -> str:
 
 
 def _distinct(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Columns of the same name are several too."""
+    """The columns of a batch; several may have the same name."""
     return pa.RecordBatch.from_arrays(batch.columns, names=[str(n) for n in range(batch.num_columns)])
 
 
 @dataclass
 class _Part:
-    """Messages of rows that are made and not taken yet."""
+    """Messages of rows that are not fetched yet."""
 
     messages: memoryview
     offsets: np.ndarray

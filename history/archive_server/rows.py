@@ -1,7 +1,7 @@
-"""The rows of a table's files, in the order of their times, as DuckDB takes them.
+"""The rows of a table's files, ordered by time, as a source for DuckDB.
 
-Each file's footer is compared with the manifest's digest whenever it is opened, and each page has a
-checksum, so a damaged file is an error that names it.
+Each opened file's footer is compared with the manifest's digest, and each page has a checksum, so a damaged
+file is an error that names it.
 """
 
 import json
@@ -23,7 +23,7 @@ from ringlog.history.folder import Damaged, Folder
 from ringlog.schema.column_type import ColumnType, Kind
 
 _FIRST = 1000
-"""rows of the first batch, which may be all that is wanted"""
+"""rows of the first batch, after which DuckDB may stop"""
 _LONGEST = 1 << 20
 """rows of a batch"""
 
@@ -32,7 +32,7 @@ _ROOM = 360 << 20
 _ONE_AT_A_TIME = threading.Lock()
 
 _COUNT = "rows:"
-"""the column of rows of which nothing is asked but how many there are"""
+"""the column of rows that are only counted"""
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class _File:
 
 
 class Rows:
-    """The rows of a relation. They are read once, while DuckDB takes them."""
+    """The rows of a relation. They are read once, as DuckDB takes them."""
 
     def __init__(self, relation: Relation, descending: bool | None) -> None:
-        """Raises ValueError for a list of files that is none."""
+        """Raises ValueError for an invalid list of files."""
         given = json.loads(relation.files)
         weeks = [
             _File(name, datetime.fromisoformat(begins), datetime.fromisoformat(ends), rows, footer)
@@ -65,10 +65,10 @@ class Rows:
         self._descending = descending
         self._columns = [name.rpartition(":")[::2] for name in relation.columns]
         self._schema = pa.schema([(name, _arrow(kind)) for name, kind in self._columns])
-        # whoever wants an order may want its first rows only
+        # a query with an order may need its first rows only
         self._size = self._longest if descending is None else _FIRST
         self.error: Exception | None = None
-        """why they could not be read"""
+        """the error that ended the reading"""
 
     def reader(self) -> pa.RecordBatchReader:
         fields = [
@@ -98,7 +98,7 @@ class Rows:
 
     @property
     def _longest(self) -> int:
-        """Rows of a batch of about BATCH_BYTES."""
+        """The number of rows in a batch of about BATCH_BYTES."""
         width = sum(files.width(each.type) for each in self._schema) or 1
         return max(_FIRST, min(_LONGEST, files.BATCH_BYTES // width))
 
@@ -120,7 +120,7 @@ class Rows:
             return
         names = [name for name, _ in self._columns]
         there = [name for name in names if name in schema.names]
-        # of a file that has none of them its times say how many rows there are
+        # the times give the number of rows of a file that has none of the columns
         for number in reversed(groups) if self._descending else groups:
             if self._descending:
                 with _ONE_AT_A_TIME:
@@ -137,12 +137,12 @@ class Rows:
 
 
 def resident() -> int:
-    """Bytes of this process in memory."""
+    """Resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def _backwards(batches: Sequence[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
-    """The rows from the last one on, in batches that grow."""
+    """The rows in reverse, in growing batches."""
     for batch in reversed(batches):
         end = batch.num_rows
         while end:
@@ -152,7 +152,8 @@ def _backwards(batches: Sequence[pa.RecordBatch], size: int) -> Iterator[pa.Reco
 
 
 def _arrow(kind: str) -> pa.DataType:
-    """Arrow's type of PostgreSQL's; numerics are their digits. Raises ValueError for a type of no column."""
+    """The Arrow type of a type of PostgreSQL, text for numerics. Raises ValueError for other types than those
+    of columns."""
     column = ColumnType.of_postgresql(kind)
     if column is None:
         raise ValueError(f"no column has the type {kind}")

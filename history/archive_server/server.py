@@ -35,17 +35,17 @@ from ringlog.history.privileges import become
 log = logging.getLogger(__name__)
 
 _MEMORY = 448 << 20
-"""bytes in memory, beyond which queries end: with what comes before that is seen it is less than 512 MiB"""
-_LOOK = 0.05  # seconds between two looks at that
+"""resident memory in bytes beyond which queries end; until the next check the process stays below 512 MiB"""
+_LOOK = 0.05  # seconds between two checks
 _ARENAS = (-8, 2)
-"""of glibc's malloc (M_ARENA_MAX of mallopt(3)): memory that one thread frees is the others' too"""
+"""arenas of glibc's malloc (M_ARENA_MAX of mallopt(3)): all threads reuse the memory that one frees"""
 _CONNECTIONS = 100
 _NICENESS = 10  # behind writers, and behind readers over HTTP
 _STACK = 1 << 20  # bytes of a thread's
 _SPILL = "ringlog-spill-"
-_JUST_MADE = 60.0  # seconds: the folder of another process that may not have locked it yet
+_JUST_MADE = 60.0  # seconds for which another process may not have locked its new folder
 _PART_OF_DISK = 4
-"""of what is free, a fourth may hold what does not fit into memory"""
+"""the part of the free disk space for data beyond the memory"""
 
 
 def main() -> None:
@@ -81,7 +81,7 @@ def main() -> None:
 
 @contextmanager
 def _spill() -> Iterator[Path]:
-    """A folder for what does not fit into memory. Those of processes that were killed are removed."""
+    """A folder for data beyond the memory. Removes the folders of killed processes."""
     with tempfile.TemporaryDirectory(prefix=_SPILL) as name:
         own = os.open(name, os.O_RDONLY)
         fcntl.flock(own, fcntl.LOCK_EX)
@@ -104,7 +104,7 @@ def _cores() -> int:
 
 
 class Clients:
-    """The connections that are open."""
+    """The open connections."""
 
     def __init__(self, engine: Engine, password: Password) -> None:
         self._engine = engine
@@ -124,7 +124,7 @@ class Clients:
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def watch_memory(self) -> None:
-        """Ends all queries when they have taken too much together."""
+        """Cancels all queries when the process has exceeded its memory."""
         while True:
             time.sleep(_LOOK)
             if resident() > _MEMORY:

@@ -1,8 +1,8 @@
 """A connection of postgres_fdw: its transaction and its cursors.
 
 postgres_fdw sends SET when it connects, START TRANSACTION, DECLARE … CURSOR with the extended protocol,
-FETCH, CLOSE, COMMIT or ABORT, and savepoints. Nothing is changed here, so transactions are only kept
-account of.
+FETCH, CLOSE, COMMIT or ABORT, and savepoints. The archive server changes nothing, so it only tracks the state
+of transactions.
 """
 
 import re
@@ -50,7 +50,7 @@ class Session:
         self._statement = ""
         self._parameters: list[str | None] = []
         self._skips = False
-        """whether messages are left out until Sync, after an error"""
+        """whether messages are skipped until Sync, after an error"""
 
     def serve(self, startup: Startup, password: Password) -> None:
         """Answers until the client ends the connection."""
@@ -77,7 +77,7 @@ class Session:
             self._close_all()
 
     def cancel(self, *, starved: bool = False) -> None:
-        """For another thread: ends what runs."""
+        """For another thread: cancels the query."""
         with self._lock:
             if self._running is not None:
                 self._running.cancel(starved=starved)
@@ -161,7 +161,7 @@ class Session:
             self._cursor(found[1]).rewind()
             self._complete("MOVE 0")
         elif _SIZE.fullmatch(text):
-            # of no pages the ANALYZE of a database takes no sample
+            # ANALYZE of a database takes no sample of a table without pages
             self._wire.put_columns(["pages"])
             self._wire.put(b"D", struct.pack("!hi", 1, 1), b"0")
             self._complete("SELECT 1")
@@ -201,7 +201,7 @@ class Session:
 
 
 def _parameters(content: bytes) -> list[str | None]:
-    """The values of a message Bind, which come as text."""
+    """The values of a message Bind, which must be text."""
     at = content.index(b"\0", content.index(b"\0") + 1) + 1
     (formats,) = struct.unpack_from("!H", content, at)
     kinds = struct.unpack_from(f"!{formats}H", content, at + 2)

@@ -1,9 +1,9 @@
-"""The queries that postgres_fdw sends, as DuckDB runs them.
+"""Translation of postgres_fdw's queries for DuckDB.
 
-postgres_fdw writes expressions as PostgreSQL has them, and sends all of PostgreSQL's own functions and
-operators. DuckDB has many of the same names with another meaning, so only what is known to mean the same is
-taken; everything else is refused by name. The foreign tables (`ringlog.schema.archive_tables`) call each
-column `name:type`, and a column of a type of their own is never part of an expression that is sent.
+postgres_fdw sends expressions in PostgreSQL's syntax, with any of PostgreSQL's built-in functions and
+operators. DuckDB has many of the same names with another meaning, so only functions that are known to agree
+are accepted; the others are refused by name. The foreign tables (`ringlog.schema.archive_tables`) name each
+column `name:type`; postgres_fdw never sends an expression with a column of a user-defined type.
 """
 
 import re
@@ -21,7 +21,7 @@ ADVICE = (
 
 
 class Refused(Exception):
-    """The query has something that the archive server does not do as PostgreSQL does."""
+    """The query has a part for which DuckDB may differ from PostgreSQL."""
 
 
 _TOKEN = re.compile(
@@ -56,14 +56,14 @@ _FUNCTIONS = _AGGREGATES | _words(
     "abs floor ceil ceiling sqrt cbrt exp ln log10 power sign trunc"
     " sin cos tan asin acos atan atan2 degrees radians"
 )
-"""Functions that mean the same."""
+"""Functions with the same meaning in both."""
 
 _ELSEWHERE = {"every": "bool_and", "ceiling": "ceil"}
-"""DuckDB's names of those that have another one."""
+"""DuckDB's names of functions with another name."""
 
 _OPERATORS = frozenset(["=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "&", "|"])
 _DIVISIONS = frozenset(["/", "%"])
-"""by a number other than 0, for which PostgreSQL has an error"""
+"""operators that are accepted before a number other than 0, for which PostgreSQL raises an error"""
 
 _TYPES = {
     "smallint": "SMALLINT",
@@ -74,12 +74,12 @@ _TYPES = {
     "boolean": "BOOLEAN",
     "timestamp with time zone": "TIMESTAMPTZ",
 }
-"""PostgreSQL's names of the types that are sent, and DuckDB's."""
+"""PostgreSQL's names of types, and DuckDB's."""
 
 _OF_TYPES = {word for name in _TYPES for word in name.split()}
 
 _BOUND = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
-"""Comparisons, and the same from right to left."""
+"""Comparisons, and the same ones with swapped operands."""
 
 
 class _Token(NamedTuple):
@@ -94,12 +94,12 @@ class Relation:
     files: str
     """the list of the files to read, which PostgreSQL has as the table's name (`ringlog.list_archived`)"""
     name: str
-    """in the query for DuckDB"""
+    """its name in the query for DuckDB"""
     alias: str | None
     columns: dict[str, None] = field(default_factory=dict)
-    """`name:type` of those that the query uses"""
+    """`name:type` of the columns that the query uses"""
     start: datetime | None = None
-    """the rows have a time from this on, up to `end`; None: any"""
+    """the first time that the query needs; `end` is the last one; None: no bound"""
     end: datetime | None = None
 
 
@@ -111,7 +111,7 @@ class Statement:
     values: list[str | None]
     relations: list[Relation]
     descending: bool | None
-    """the rows come by time, and have to be read in this order; None: in any"""
+    """whether the rows are read newest first (False: oldest first); None: in any order"""
 
 
 def read(text: str, parameters: Sequence[str | None] = ()) -> Statement:
@@ -131,7 +131,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _plain(name: str) -> str:
-    """An identifier without its quotes."""
+    """An identifier without quotes."""
     return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
@@ -162,7 +162,7 @@ class _Reader:
         return all(self._at(place + number).text.lower() == text for number, text in enumerate(texts))
 
     def _found(self) -> Iterator[Relation]:
-        """The foreign tables: `archive."list of files"`, and perhaps an alias."""
+        """The foreign tables: `archive."list of files"` with an optional alias."""
         for place, token in enumerate(self._tokens):
             if token.text == ARCHIVE and self._is(place + 1, ".") and not self._is(place - 1, "."):
                 after = self._at(place + 3)
@@ -172,7 +172,7 @@ class _Reader:
                 yield Relation(files, f"rows_{number}", after.text if is_alias else None)
 
     def _of(self, place: int) -> list[Relation]:
-        """The relations that the column at a place may be of."""
+        """The relations that the column at a place may belong to."""
         if self._is(place - 1, "."):
             alias = self._at(place - 2).text
             return [each for each in self._relations if each.alias == alias]
@@ -186,7 +186,7 @@ class _Reader:
         raise Refused(f"{token.text} is no value")
 
     def _clause(self, *words: str) -> int | None:
-        """Where a clause of the outermost query begins."""
+        """The place of a clause of the outermost query."""
         depth = 0
         for place, token in enumerate(self._tokens):
             depth += (token.text == "(") - (token.text == ")")
@@ -195,7 +195,7 @@ class _Reader:
         return None
 
     def _conditions(self) -> list[list[_Token]]:
-        """The conditions that every row fulfils, without the parentheses around them."""
+        """The conditions that every row fulfils, without outer parentheses."""
         where = self._clause("where")
         if where is None:
             return []
@@ -212,7 +212,7 @@ class _Reader:
         return [_bare(each) for each in found]
 
     def _bound(self, conditions: list[list[_Token]]) -> None:
-        """Learns from them of which time rows are needed."""
+        """Derives the needed time from the conditions."""
         for condition in conditions:
             texts = [token.text for token in condition]
             column = next((n for n, text in enumerate(texts) if _plain(text).startswith("time:")), None)
@@ -233,7 +233,7 @@ class _Reader:
                         _narrow(relation, comparison, self._value(value))
 
     def _order(self) -> bool | None:
-        """Whether rows are asked for by time, oldest or newest first; takes the clause away then."""
+        """Whether the query orders its rows by time, oldest or newest first; then removes the clause."""
         order = self._clause("order", "by")
         if order is None or len(self._relations) != 1 or self._clause("group", "by") is not None:
             return None
@@ -313,7 +313,7 @@ class _Reader:
         return re.fullmatch(r"[rsc]\d+", word) is not None
 
     def _typed(self, place: int, values: list[str | None]) -> tuple[str, int]:
-        """A value with its type behind it, and what follows."""
+        """A value with its type, and the place after it."""
         token = self._at(place)
         if token.text.lower() == "null":
             if not self._is(place + 1, "::"):
@@ -331,7 +331,7 @@ class _Reader:
         return f"CAST(${len(values)} AS {kind})", place
 
     def _type_beside(self, place: int) -> str:
-        """The type of the column that a value without a type is compared with."""
+        """The type of the column with which a value without a type is compared."""
         if self._at(place - 1).kind == "operator":
             column = self._at(place - 2)
         else:
@@ -343,7 +343,7 @@ class _Reader:
 
     @staticmethod
     def _list(value: str | None, kind: str) -> str:
-        """PostgreSQL's text of an array of numbers or times, which are compared with ANY or ALL."""
+        """PostgreSQL's text of an array of numbers or times for ANY or ALL."""
         if value is None or not re.fullmatch(r'\{[-+.:,"\w ]*\}', value):
             raise Refused(f"the archive server does not know the list {value}")
         items = [item.strip('"') for item in value[1:-1].split(",") if item]
@@ -352,7 +352,7 @@ class _Reader:
         return f"CAST([{', '.join(repr(item) for item in items)}] AS {kind})"
 
     def _type(self, place: int) -> tuple[str, int]:
-        """DuckDB's name of the type at a place, and what follows."""
+        """DuckDB's name of the type at a place, and the place after it."""
         words = []
         while self._at(place).text.lower() in _OF_TYPES:
             words.append(self._at(place).text.lower())
@@ -368,7 +368,7 @@ class _Reader:
 
 
 def _bare(tokens: list[_Token]) -> list[_Token]:
-    """Without the parentheses around all of it."""
+    """The tokens without outer parentheses."""
     while len(tokens) > 1 and tokens[0].text == "(" and tokens[-1].text == ")":
         depth = 0
         for place, token in enumerate(tokens):
@@ -390,7 +390,7 @@ def _narrow(relation: Relation, comparison: str, value: str | None) -> None:
 
 
 def _moment(text: str | None) -> datetime | None:
-    """A time as PostgreSQL writes it; None where it is beyond Python's, which then leaves nothing out."""
+    """A time as PostgreSQL writes it; None outside Python's range, which then is no bound."""
     if text is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""PostgreSQL's wire protocol, as a server, as much of it as a client of libpq needs that sends no TLS.
+"""The server's side of PostgreSQL's wire protocol, the part that a libpq client without TLS needs.
 
 https://www.postgresql.org/docs/current/protocol.html
 """
@@ -18,7 +18,7 @@ _ASKS = (80877103, 80877104)
 """Requests for TLS and for GSSAPI."""
 
 _LONGEST = 64 << 20
-"""bytes of a message: a list of the files of ten years is 100 KB"""
+"""the most bytes of a message: a list of the files of ten years has 100 KB"""
 _LONGEST_START = 10_000
 _ITERATIONS = 4096
 _TEXT = 25
@@ -26,16 +26,16 @@ _TEXT = 25
 
 
 class Closed(Exception):
-    """The client has gone, or what it sends is no message."""
+    """The client has disconnected or violated the protocol."""
 
 
 class Wrong(Exception):
-    """The client does not have the password."""
+    """The client does not know the password."""
 
 
 @dataclass(frozen=True)
 class Startup:
-    """What a client sends first: the version of the protocol, or CANCEL, and what is behind it."""
+    """The first packet of a client: the version of the protocol, or CANCEL, and the rest of the packet."""
 
     code: int
     content: bytes
@@ -76,13 +76,13 @@ class Wire:
         return bytes(data)
 
     def put(self, kind: bytes, *content: bytes | memoryview) -> None:
-        """Adds a message to those that `flush` sends."""
+        """Queues a message for `flush`."""
         self._out += struct.pack("!cI", kind, 4 + sum(map(len, content)))
         for part in content:
             self._out += part
 
     def put_rows(self, messages: memoryview) -> None:
-        """Adds messages that are made already."""
+        """Queues encoded messages for `flush`."""
         self._out += messages
 
     def put_columns(self, names: Sequence[str]) -> None:
@@ -106,7 +106,7 @@ class Wire:
 
 
 class Password:
-    """A password, by which clients log in with SCRAM-SHA-256 (RFC 5802, RFC 7677)."""
+    """A password for logins by SCRAM-SHA-256 (RFC 5802, RFC 7677)."""
 
     def __init__(self, password: str) -> None:
         self._salt = secrets.token_bytes(16)
@@ -115,7 +115,7 @@ class Password:
         self._server = _mac(salted, b"Server Key")
 
     def demand(self, wire: Wire) -> None:
-        """Has a client prove that it knows the password, and proves it to the client. Raises Wrong,
+        """Verifies that a client knows the password, and proves the server's knowledge to it. Raises Wrong,
         Closed."""
         wire.put(b"R", struct.pack("!I", 10), b"SCRAM-SHA-256\0\0")
         wire.flush()
@@ -169,5 +169,5 @@ def _base64(data: bytes) -> str:
 
 
 def texts(data: bytes) -> Iterable[str]:
-    """Strings that each end with a zero byte."""
+    """Strings that are terminated by a zero byte."""
     return (each.decode() for each in data.split(b"\0"))

@@ -196,7 +196,7 @@ def test_a_folder_of_another_database(site: Site, prepared_databases: Callable[[
         with pytest.raises(NotOurs, match="it belongs to another database"):
             other.archive()
         Folder(site.where).delete(IDENTITY)
-        with pytest.raises(NotOurs, match="it has 3 weeks that this database does not know"):
+        with pytest.raises(NotOurs, match="it has 3 weeks that are not in this database's manifest"):
             other.archive()
     with pytest.raises(NotOurs, match=r"it has no file ringlog\.json"):
         site.archive()

@@ -20,7 +20,6 @@ ABOVE: dict[str, float] = {
     "gateway/sql": 44,
     "gateway/src": 14,
     "gateway/tsql": 32,
-    "history": 31,
 }
 """Folders above the goal, with their limits. Lower a limit after rewriting comments; never raise one."""
 
