@@ -1,4 +1,4 @@
--- What T-SQL means where PostgreSQL means something else. Everything here is called by its full name.
+-- T-SQL's types and functions that differ from PostgreSQL's. Callers use qualified names.
 
 create or replace function tsql.fail(number integer, message text) returns void
 language plpgsql immutable
@@ -19,12 +19,12 @@ begin
 end
 $$;
 comment on function tsql.refused(integer, text, anyelement) is
-$$The same as a value of some type: the body of a function or operator that T-SQL does not have. PostgreSQL raises the
-error when it plans the query, so also where there is no row.$$;
+$$The same in an expression of any type: the body of functions and operators that T-SQL does not have. PostgreSQL raises
+the error when it plans the query, hence also without any row.$$;
 
 do $$
 begin
-  -- columns of types that PostgreSQL has no type of its own for
+  -- columns of types without a counterpart in PostgreSQL
   if to_regtype('tsql.money') is null then
     create domain tsql.money as numeric(19, 4)
       constraint money_range check (value between -922337203685477.5808 and 922337203685477.5807);
@@ -32,7 +32,7 @@ begin
       constraint smallmoney_range check (value between -214748.3648 and 214748.3647);
     create domain tsql.tinyint as smallint
       constraint tinyint_range check (value between 0 and 255);
-    -- a value for such a column is rounded by the number of digits (08_carriers.sql)
+    -- a value for such a column is rounded to its digits (08_carriers.sql)
     create domain tsql.datetime as timestamp(4)
       constraint datetime_step check (
         extract(year from value) >= 1753

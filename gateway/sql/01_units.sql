@@ -1,8 +1,8 @@
 -- Lengths of texts and places in them are counted in units of UTF-16, as in SQL Server under a collation without
 -- supplementary characters: a character beyond U+FFFF is a surrogate pair, two units ("nchar and nvarchar": n is in
 -- byte-pairs; "Collation and Unicode support", "Supplementary characters": LEN, CHARINDEX and PATINDEX count a pair as
--- two, LEFT, REVERSE, RIGHT, SUBSTRING and STUFF may split it). PostgreSQL counts characters. It has no half of a pair:
--- what would split one is refused.
+-- two, LEFT, REVERSE, RIGHT, SUBSTRING and STUFF may split it). PostgreSQL counts characters and cannot store half a
+-- pair: an operation that would split a pair is refused.
 
 create or replace function tsql.has_pairs(value text) returns boolean
 language sql immutable parallel safe
@@ -16,7 +16,7 @@ return length(value) + case when tsql.has_pairs(value)
 create or replace function tsql.unit_of(value text, place integer) returns integer
 language sql immutable parallel safe
 return case when place > 1 and tsql.has_pairs(value) then tsql.units(pg_catalog.left(value, place - 1)) + 1 else place end;
-comment on function tsql.unit_of(text, integer) is 'The unit with which the character at a place begins; 0 of none.';
+comment on function tsql.unit_of(text, integer) is 'The first unit of the character at a place; 0 without a character.';
 
 create or replace function tsql.refuse_half() returns void
 language plpgsql immutable
@@ -30,7 +30,7 @@ $$;
 create or replace function tsql.filled_pairs(value text) returns text
 language sql immutable parallel safe
 return regexp_replace(value collate "C", '([\U00010000-\U0010ffff])', '\1' || chr(65535), 'g');
-comment on function tsql.filled_pairs(text) is 'With a character for each unit: one is put in behind every pair.';
+comment on function tsql.filled_pairs(text) is 'The text with a filler behind each pair: one character for each unit.';
 
 create or replace function tsql.without_filling(filled text) returns text
 language sql immutable parallel safe
@@ -40,7 +40,7 @@ create or replace function tsql.place_of(value text, unit integer) returns integ
 language sql immutable parallel safe
 return case when unit > 1 and tsql.has_pairs(value)
   then length(tsql.without_filling(pg_catalog.left(tsql.filled_pairs(value), unit - 1))) + 1 else unit end;
-comment on function tsql.place_of(text, integer) is 'Of the first character that begins with this unit or later.';
+comment on function tsql.place_of(text, integer) is 'The place of the first character that begins at this unit or later.';
 
 create or replace function tsql.part_with_pairs(value text, start_ integer, length integer) returns text
 language plpgsql immutable strict parallel safe
@@ -61,7 +61,7 @@ language sql immutable parallel safe
 return case when tsql.has_pairs(value) then tsql.part_with_pairs(value, start_, length)
   else substr(value, start_, length) end;
 comment on function tsql.part(text, integer, integer) is
-  'So many units from one on, the first being 1. Error (0A000): the part begins or ends inside a pair.';
+  'A number of units from a given one on, counted from 1. Error (0A000): the part begins or ends inside a pair.';
 
 create or replace function tsql.cut(value text, length integer) returns text
 language sql immutable parallel safe
@@ -81,6 +81,6 @@ begin
 end
 $$;
 comment on function tsql.fitting(text, integer) is
-$$A text on its way into a column of so many units, which PostgreSQL would let in with as many characters: blanks at its end are
-cut. A length below 0: any. Error (22001): it is longer. In SQL it would use its value more than once, and PostgreSQL would not
-inline its callers.$$;
+$$A text for a column of `length` units, without blanks at its end beyond that; PostgreSQL would count characters. A length
+below 0: any. Error (22001): the text is longer. Not a function in SQL, which would use its argument more than once, so that
+PostgreSQL would not inline its callers.$$;

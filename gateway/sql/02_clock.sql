@@ -1,4 +1,4 @@
--- The clock, its rounding, and what SET DATEFIRST and SET DATEFORMAT have set.
+-- The clock, its rounding, and the settings of SET DATEFIRST and SET DATEFORMAT.
 
 create or replace function tsql.rounded(moment timestamp) returns timestamp
 language sql immutable strict parallel safe
@@ -8,8 +8,8 @@ return date_trunc('second', moment)
 comment on function tsql.rounded(timestamp) is
   'To the nearest 1/300 s, as datetime has it: milliseconds end in 0, 3 and 7.';
 
--- The clock. A statement of a batch asks for the time it began at; in a procedure, which is one statement to
--- PostgreSQL, queries write (select tsql.getdate(clock_timestamp())): asked once for each, and an index serves.
+-- The clock. A statement of a batch uses the time of its begin. A procedure is one statement to PostgreSQL, so its
+-- queries use (select tsql.getdate(clock_timestamp())), which is evaluated once for each query and can use an index.
 create or replace function tsql.getdate(moment timestamptz default statement_timestamp()) returns timestamp
 language sql stable parallel safe return tsql.rounded(moment::timestamp);
 create or replace function tsql.getutcdate(moment timestamptz default statement_timestamp()) returns timestamp
@@ -19,9 +19,10 @@ language sql stable parallel safe return moment::timestamp;
 create or replace function tsql.sysutcdatetime(moment timestamptz default statement_timestamp()) returns timestamp
 language sql stable parallel safe return moment at time zone 'UTC';
 
--- What SET DATEFIRST and SET DATEFORMAT have set, and the clock that a time without a zone is of. They are called
--- immutable though a session may set them, so that PostgreSQL knows a time in a text, and which partitions it is in, when
--- it plans: who sets them discards the plans, as the gateway does. The zone is the database's for good.
+-- The settings of SET DATEFIRST and SET DATEFORMAT, and the zone of times without one. These functions are declared
+-- immutable although a session may change the settings, so that PostgreSQL can evaluate a time in a text when it plans
+-- and exclude partitions. Whoever changes a setting must discard the plans, as the gateway does. The zone of a database
+-- never changes.
 create or replace function tsql.datefirst() returns integer
 language plpgsql immutable parallel safe
 as $$
@@ -37,7 +38,7 @@ begin
   return coalesce('set ' || nullif(nullif(current_setting('tsql.dateformat', true), ''), 'mdy'), 'mdy');
 end
 $$;
-comment on function tsql.date_order() is 'The order in which dates in texts are read: mdy, or as SET says, set dmy and so on.';
+comment on function tsql.date_order() is 'The order of day, month and year in texts: mdy by default, "set dmy" and so on after SET DATEFORMAT.';
 create or replace function tsql.instant(moment timestamp) returns timestamptz
 language plpgsql immutable strict parallel safe
 as $$
@@ -45,8 +46,8 @@ begin
   return moment::timestamptz;
 end
 $$;
-comment on function tsql.instant(timestamp) is 'When the facility''s clock showed a time.';
+comment on function tsql.instant(timestamp) is 'The instant of a time in the facility''s zone.';
 create or replace function tsql.day_of_week(moment timestamp) returns integer
 language sql immutable strict parallel safe
 return (extract(dow from moment)::integer - tsql.datefirst() % 7 + 7) % 7;
-comment on function tsql.day_of_week(timestamp) is 'From 0 for the first day of a week.';
+comment on function tsql.day_of_week(timestamp) is 'The day of the week, 0 for the first one.';

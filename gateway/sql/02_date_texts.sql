@@ -1,4 +1,4 @@
--- What texts mean as dates and times.
+-- Dates and times in texts.
 
 create or replace function tsql.read_clock(text_ text) returns interval
 language plpgsql immutable strict parallel safe
@@ -26,7 +26,7 @@ begin
   if hours > 23 or coalesce(part[2]::integer, 0) > 59 or coalesce(part[3]::integer, 0) > 59 then
     return interval '-1 hour';
   end if;
-  -- behind a point digits are a fraction, behind a colon they are milliseconds
+  -- digits after a point are a fraction, after a colon milliseconds
   fraction := coalesce(part[5], '0');
   if part[4] = ':' then
     if length(fraction) > 3 then
@@ -35,13 +35,13 @@ begin
     fraction := lpad(fraction, 3, '0');
   end if;
   return make_interval(hours => hours, mins => coalesce(part[2]::integer, 0))
-    -- to microseconds, within the second
+    -- rounded to microseconds, within the second
     + interval '1 second' * (coalesce(part[3], '0')::numeric
       + least(round(('0.' || fraction)::numeric, 6), 0.999999));
 end
 $$;
 comment on function tsql.read_clock(text) is
-  'The time of day that a text names; null when it names none, below 0 when it is none of a day, such as 25:00.';
+  'The time of day in a text; null if the text has none, below 0 for an impossible one, such as 25:00.';
 
 create or replace function tsql.century(year text) returns integer
 language sql immutable strict parallel safe
@@ -57,7 +57,7 @@ declare
   names constant text :=
     '(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:tember)?'
     '|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)';
-  -- blanks may stand around the signs between numbers
+  -- blanks are allowed around the separators
   words text := regexp_replace(lower(btrim(text_)), '(?<=\d) *([-/.]) *(?=\d)', '\1', 'g');
   part text[];
   y integer;
@@ -85,7 +85,7 @@ begin
       when 'mdy' then m := part[1]::integer; d := part[2]::integer; y := tsql.century(part[3]);
       when 'dmy', 'set dmy' then d := part[1]::integer; m := part[2]::integer; y := tsql.century(part[3]);
       else
-        -- the year stands elsewhere, and has two digits
+        -- the year is elsewhere, with two digits
         if length(part[3]) > 2 or length(part[strpos(right(order_, 3), 'y')]) < 2 then
           return null;
         end if;
@@ -99,7 +99,7 @@ begin
     m := part[strpos(right(order_, 3), 'm')]::integer;
     d := part[strpos(right(order_, 3), 'd')]::integer;
   else
-    -- a month's name with its year and, before or behind it, the day: Nov 20, 2026 · 2026 Nov; or between both: 20-Nov-2026
+    -- a month's name with the year, and the day before, after or between them: Nov 20, 2026 · 2026 Nov · 20-Nov-2026
     part := regexp_match(
       regexp_replace(words, '^(\d+) *([-/.]) *([a-z]+) *\2 *(\d+)$', '\1 \3 \4'),
       '^(?:(\d+)[\s,]*)??(?:(\d+)[\s,]*)?' || names || '(?:[\s,]*(\d+))?(?:[\s,]+(\d+))?$'
@@ -112,7 +112,7 @@ begin
     if part[3] is not null or part[1] is null or array_to_string(part, ' ') !~ '^(\d{1,2}|\d{4})( (\d{1,2}|\d{4}))?$' then
       return null;
     end if;
-    -- four digits are the year, else it stands last
+    -- four digits are the year, otherwise it is the last number
     if length(part[1]) = 4 then
       y := part[1]::integer; d := coalesce(part[2], '1')::integer;
     elsif length(part[2]) = 4 or length(part[2]) <= 2 and order_ not in ('set ymd', 'set ydm', 'set myd', 'set dym') then
@@ -131,9 +131,9 @@ begin
 end
 $$;
 comment on function tsql.read_date(text, text) is
-$$The date that a text names; order_ is that of 11/20/2026: mdy, dmy or ymd of a style, or set dmy and so on of SET
-DATEFORMAT. Null when it names none, infinity when it is none of the calendar, such as February 30. Error 241 where the
-setting leaves open what it names.$$;
+$$The date in a text; order_ is the order of numbers as in 11/20/2026: mdy, dmy or ymd of a style, or "set dmy" and so on
+of SET DATEFORMAT. Null if the text has no date, infinity for one outside the calendar, such as February 30. Error 241 if
+the text is ambiguous under the setting.$$;
 
 create or replace function tsql.read_moment(text_ text, order_ text) returns timestamp
 language plpgsql immutable strict parallel safe
@@ -147,12 +147,12 @@ begin
   if words = '' then
     return timestamp '1900-01-01';
   end if;
-  -- Z says that it is of no other zone ("CAST and CONVERT", style 127)
+  -- Z is accepted and means no offset ("CAST and CONVERT", style 127)
   part := regexp_match(words, '^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?)Z?$');
   if part is not null then
     order_ := 'ymd';
   else
-    -- the clock is what has a colon, or ends in AM or PM
+    -- the part with a colon, or with AM or PM at its end, is the time of day
     part := regexp_match(words, '^(.*?)\s*(\d{1,2}(?::[\d:.]+)?\s*[AaPp][Mm]|\d{1,2}:[\d:.]+)$');
   end if;
   if part is null then
@@ -195,7 +195,7 @@ begin
   part := array[part[1], part[3], part[4], part[5]];
   year := strpos(order_, 'y');
   if older and has_century then
-    -- four digits are the year, and the others keep their order
+    -- four digits are the year; the other numbers keep their order
     year := array_position(array[length(part[1]) = 4, length(part[2]) = 4, length(part[3]) = 4], true);
     order_ := overlay(replace(order_, 'y', '') placing 'y' from year for 0);
   end if;
@@ -207,9 +207,9 @@ begin
 end
 $$;
 comment on function tsql.year_first(text, integer, boolean) is
-$$A text whose date is written in a style of CONVERT, with the year first; null where the style has no such date. Styles
-below 100 have years of two digits, except 20, 21, 23 and 25. In the older types, datetime and smalldatetime, a year of four
-digits may stand anywhere: '2026-05-06' is in June in style 103.$$;
+$$A text with a date in a style of CONVERT, rewritten with the year first; null if the date does not have the style. Styles
+below 100 have years of two digits, except 20, 21, 23 and 25. For datetime and smalldatetime a year of four digits may be
+anywhere: '2026-05-06' is in June in style 103.$$;
 
 create or replace function tsql.without_offset(text_ text) returns text
 language plpgsql immutable strict parallel safe
@@ -227,26 +227,26 @@ begin
 end
 $$;
 comment on function tsql.without_offset(text) is
-$$A text for a date, time or datetime2, which have no offset, without the one that it names behind the time ("datetime2",
-"Supported string literal formats"); null where it is none.$$;
+$$A text for a date, time or datetime2, without the offset after its time ("datetime2", "Supported string literal
+formats"); null for an invalid offset.$$;
 
 create or replace function tsql.for_older(text_ text) returns text
 language sql immutable strict parallel safe
 return regexp_replace(regexp_replace(regexp_replace(text_,
-  -- the clock stands before the date
+  -- the time of day precedes the date
   '^\s*(\d{1,2}:\d[\d:.]*(?:\s*[AaPp][Mm])?)\s+(\S.*[^Zz\s])\s*$', '\2 \1'),
   '^\s*(\d{4}-\d\d-\d\d|\d{1,2}:\d[\d:.]*)\s*Z\s*$', '\1'),
-  -- a year of four digits stands between month and day
+  -- a year of four digits is between month and day
   '^\s*(\d{1,2}) *([-/.]) *(\d{4}) *\2 *(\d{1,2})(?=\s|$)', '\3-\1-\4');
 comment on function tsql.for_older(text) is
-  'A text for a datetime or smalldatetime, which take more forms, in one that all types take.';
+  'A text for a datetime or smalldatetime, converted from the forms that only these types accept.';
 
 create or replace function tsql.read_moment(text_ text, style integer, older boolean) returns timestamp
 language plpgsql immutable strict parallel safe
 as $$
 begin
   if text_ ~ '^(\d{8}|\d{4}-\d\d-\d\d)( \d\d:\d\d(:\d\d(\.\d+)?)?)?$' then
-    -- as most are: in one form for all types
+    -- the usual case: a form that all types accept
     null;
   elsif not older then
     text_ := tsql.without_offset(text_);
@@ -269,8 +269,8 @@ begin
 end
 $$;
 comment on function tsql.read_moment(text, integer, boolean) is
-$$The moment that a text names in a style of CONVERT, for datetime and smalldatetime or for a newer type; null and infinity
-as in tsql.read_date. Below 0 for Sybase clients: the style gives the order of day, month and year alone.$$;
+$$The moment in a text in a style of CONVERT, for datetime and smalldatetime or for a newer type; null and infinity as in
+tsql.read_date. A style below 0, of Sybase clients, only determines the order of day, month and year.$$;
 
 create or replace function tsql.read_moment(text_ text, style integer) returns timestamp
 language sql immutable strict parallel safe
@@ -289,7 +289,7 @@ begin
 end
 $$;
 comment on function tsql.read_datetime(text, integer) is
-  'Microseconds, not rounded to 1/300 s. Error 241 for a text that is no date.';
+  'The moment in a text to the microsecond, not rounded to 1/300 s. Error 241 for a text without a date.';
 
 create or replace function tsql.read_datetime(text_ text, style integer, type_ text) returns timestamp
 language plpgsql immutable strict parallel safe
@@ -313,8 +313,8 @@ begin
 end
 $$;
 comment on function tsql.read_datetime(text, integer, text) is
-$$The same for a datetime or smalldatetime, whose errors differ ("Database Engine events and errors"): 241 or 295 for a
-text that is no date, 242 for one that is none of the calendar.$$;
+$$The same for a datetime or smalldatetime, with other errors ("Database Engine events and errors"): 241 or 295 for a text
+without a date, 242 for a date outside the calendar.$$;
 
 create or replace function tsql.isdate(text_ text) returns integer
 language sql immutable parallel safe

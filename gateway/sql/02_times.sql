@@ -1,4 +1,4 @@
--- Times: how they are shown, counted and added to.
+-- Times: conversion to texts, differences, sums.
 
 create or replace function tsql.in_range(moment timestamp) returns timestamp
 language plpgsql immutable strict parallel safe
@@ -75,7 +75,7 @@ return tsql.bad_style(style, 'datetime');
 create or replace function tsql.fraction_text(moment timestamp, digits integer) returns text
 language sql immutable strict parallel safe
 return case when digits = 0 then '' else '.' || left(to_char(moment, 'US') || '0', digits) end;
-comment on function tsql.fraction_text(timestamp, integer) is 'The point and so many digits of the second, of seven.';
+comment on function tsql.fraction_text(timestamp, integer) is 'The point and the given number of decimals of the second, at most seven.';
 
 create or replace function tsql.date_text(day date, style integer) returns text
 language sql immutable strict parallel safe
@@ -88,7 +88,7 @@ return case
     tsql.datetime_text(day, style)
   else tsql.bad_style(style, 'date')
 end;
-comment on function tsql.date_text(date, integer) is 'A date in one of the styles of CONVERT: the day of each.';
+comment on function tsql.date_text(date, integer) is 'A date in one of the styles of CONVERT, without a time of day.';
 
 create or replace function tsql.time_text(clock time, style integer, digits integer) returns text
 language sql immutable strict parallel safe
@@ -108,7 +108,7 @@ return case
   else tsql.bad_style(style, 'time')
 end;
 comment on function tsql.time_text(time, integer, integer) is
-  'A time of so many digits in one of the styles of CONVERT: the clock of each.';
+  'A time with the given number of decimals in one of the styles of CONVERT, without a date.';
 
 create or replace function tsql.datetime2_text(moment timestamp, style integer, digits integer) returns text
 language sql immutable strict parallel safe
@@ -125,7 +125,7 @@ return case
   else tsql.datetime_text(moment, style)
 end;
 comment on function tsql.datetime2_text(timestamp, integer, integer) is
-  'A datetime2 of so many digits in one of the styles of CONVERT (SQL Server, "CAST and CONVERT").';
+  'A datetime2 with the given number of decimals in one of the styles of CONVERT (SQL Server, "CAST and CONVERT").';
 
 create or replace function tsql.later(moment timestamp, other timestamp) returns timestamp
 language sql immutable strict parallel safe return moment + (other - timestamp '1900-01-01');
@@ -144,7 +144,7 @@ return case
   else value
 end;
 comment on function tsql.fitted_time(time, integer) is
-  'A time that is rounded to so many digits next: the last ones of a day do not become the first of another.';
+  'A time before it is rounded to the given number of decimals: the last times of a day are not rounded up to the next day.';
 
 -- not strict, so that it becomes a part of a query
 create or replace function tsql.fitted_datetime2(value timestamp, digits integer) returns timestamp
@@ -156,9 +156,9 @@ return case
   else value
 end;
 comment on function tsql.fitted_datetime2(timestamp, integer) is
-  'A datetime2 that is rounded to so many digits next: a half goes up, where PostgreSQL rounds those before 2000 down.';
+  'A datetime2 before it is rounded to the given number of decimals: halves are rounded up; PostgreSQL rounds those before 2000 down.';
 
--- a moment to count with: of datetime columns, dates, times and texts
+-- conversions to the moment that date functions compute with, from datetime columns, dates, times and texts
 create or replace function tsql.moment(value timestamp) returns timestamp
 language sql immutable strict parallel safe return value;
 create or replace function tsql.moment(value timestamptz) returns timestamp
@@ -169,7 +169,7 @@ create or replace function tsql.moment(value time) returns timestamp
 language sql immutable strict parallel safe return timestamp '1900-01-01' + value;
 create or replace function tsql.moment(value text) returns timestamp
 language sql immutable strict parallel safe return tsql.read_datetime(value, 0);
--- the value is an argument, or PostgreSQL would raise the error while it plans
+-- the value is an argument, because PostgreSQL would raise the error of a constant while planning
 create or replace function tsql.no_datetime(days numeric) returns timestamp
 language plpgsql immutable parallel safe
 as $$
@@ -195,8 +195,7 @@ return case when value >= -53690 and value < 2958464
   then tsql.in_range(timestamp '1900-01-01' + interval '1 microsecond' * round(value * 86400000000))
   else tsql.no_datetime(value) end;
 
--- a moment to count from, as an argument of datediff: a datetimeoffset is none, since the documentation does not say by
--- which clock it counts
+-- arguments of datediff; a datetimeoffset is refused, because the documentation does not say in which offset it counts
 do $$
 declare
   source record;
@@ -234,7 +233,7 @@ language sql immutable strict parallel safe
 return case when part in ('hour', 'minute', 'second', 'millisecond', 'microsecond', 'nanosecond')
   then timestamp '1900-01-01' + value else tsql.bad_part(part, function_, 'time')::timestamp end;
 comment on function tsql.moment_with(text, text, anyelement) is
-  'The moment of which a part is asked, where only PostgreSQL knows its type; error 9810 for one without the part.';
+  'The moment for datepart and the like, if only PostgreSQL knows its type; error 9810 for a type without the part.';
 create or replace function tsql.dateadd(part text, number integer, moment timestamp) returns timestamp
 language plpgsql immutable strict parallel safe
 as $$
@@ -264,7 +263,7 @@ exception when datetime_field_overflow or interval_field_overflow then
   perform tsql.fail(517, 'Adding a value to a ''datetime'' column caused an overflow.');
 end
 $$;
-comment on function tsql.dateadd(text, integer, timestamp) is 'A month''s last day stays the last where it must.';
+comment on function tsql.dateadd(text, integer, timestamp) is 'DATEADD: a day beyond the end of the month becomes its last day.';
 create or replace function tsql.added(moment timestamp, type_ text) returns timestamp
 language plpgsql immutable strict parallel safe
 as $$
@@ -277,7 +276,7 @@ begin
   return moment;
 end
 $$;
-comment on function tsql.added(timestamp, text) is 'A sum that is in the range of its type; error 517 otherwise.';
+comment on function tsql.added(timestamp, text) is 'The sum, if it is in the range of its type; error 517 otherwise.';
 create or replace function tsql.dateadd(part text, number integer, moment timestamptz) returns timestamp
 language sql stable strict parallel safe return tsql.dateadd(part, number, moment::timestamp);
 create or replace function tsql.dateadd(part text, number integer, moment date) returns date
@@ -337,7 +336,7 @@ return case part
   when 'day' then end_::date - start_::date
   when 'dayofyear' then end_::date - start_::date
   when 'weekday' then end_::date - start_::date
-  -- a week begins on Sunday, whatever @@datefirst is: 1899-12-31 was one
+  -- a week begins on Sunday regardless of @@datefirst; 1899-12-31 was a Sunday
   when 'week' then (end_::date - date '0001-01-07') / 7 - (start_::date - date '0001-01-07') / 7
   when 'iso_week' then (end_::date - date '0001-01-01') / 7 - (start_::date - date '0001-01-01') / 7
   when 'hour' then
@@ -353,7 +352,7 @@ return case part
   when 'nanosecond' then tsql.datediff_bigint((extract(epoch from end_) - extract(epoch from start_)) * 1000000000)
 end;
 comment on function tsql.datediff(text, timestamp, timestamp) is
-  'How many boundaries of the part lie between the two, as DATEDIFF counts.';
+  'The number of boundaries of the part between the two: DATEDIFF.';
 
 create or replace function tsql.datepart(part text, moment timestamp) returns integer
 language sql immutable strict parallel safe

@@ -1,6 +1,5 @@
--- Conversions: CAST, CONVERT without a style, and what happens by itself. One function a target, one of each for
--- every type that a value may come in. Sources: "CAST and CONVERT" and "Data type conversion" of SQL Server's
--- documentation.
+-- Conversions: CAST, CONVERT without a style, and implicit ones. One function for each target type, with an overload for
+-- each source type. Sources: "CAST and CONVERT" and "Data type conversion" of SQL Server's documentation.
 
 create or replace function tsql.wrong_number(value text, type_ text) returns bigint
 language plpgsql immutable
@@ -23,13 +22,13 @@ return case
   else tsql.wrong_number(value, type_)
 end;
 comment on function tsql.read_integer(text, text) is
-  'A text of digits, with blanks around them and the sign; a sign or blanks alone are 0. Error 245 otherwise.';
+  'The integer in a text, which may have blanks around digits and sign; blanks or a sign alone are 0. Error 245 otherwise.';
 
 create or replace function tsql.overflow(value numeric, type_ text, source text) returns void
 language plpgsql immutable parallel safe
 as $$
 begin
-  -- SQL Server's numbers, by what did not fit: "Database Engine events and errors"
+  -- SQL Server's error numbers, by the source type: "Database Engine events and errors"
   if source = 'int' and type_ in ('tinyint', 'smallint', 'int', 'smallmoney') then
     perform tsql.fail(220, format('Arithmetic overflow error for data type %s, value = %s.', type_, value));
   elsif source = 'float' and type_ in ('tinyint', 'smallint', 'int') then
@@ -50,7 +49,7 @@ begin
 end
 $$;
 comment on function tsql.overflow(numeric, text, text) is
-  'The error of a number that is beyond a type: 220, 232, 237, 244, 248 or 8115, by the type it has.';
+  'The error of a number outside the range of a type: 220, 232, 237, 244, 248 or 8115, depending on its own type.';
 
 create or replace function tsql.narrowed(
   value numeric, low numeric, high numeric, type_ text, source text, whole numeric
@@ -65,7 +64,7 @@ begin
 end
 $$;
 comment on function tsql.narrowed(numeric, numeric, numeric, text, text, numeric) is
-  'The number, if it is in a range; whole: as it was before it was rounded.';
+  'The number, if it is in a range; whole is the number before rounding.';
 
 create or replace function tsql.read_decimal(value text) returns numeric
 language plpgsql immutable strict parallel safe
@@ -128,7 +127,7 @@ create or replace function tsql.read_guid(value text) returns uuid
 language plpgsql immutable strict parallel safe
 as $$
 begin
-  -- what follows is cut ("uniqueidentifier")
+  -- longer texts are cut ("uniqueidentifier")
   if value !~ '^ *(\{[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}\}|[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12})' then
     perform tsql.fail(8169, 'Conversion failed when converting from a character string to uniqueidentifier.');
   end if;
@@ -140,7 +139,7 @@ create or replace function tsql.padded(value character) returns text
 language sql immutable parallel safe
 return value::text || repeat(' ', octet_length(value) - octet_length(value::text)
   - (tsql.units(value::text) - length(value::text)));
-comment on function tsql.padded(character) is 'char(n) with its blanks, which PostgreSQL takes away.';
+comment on function tsql.padded(character) is 'A char(n) as text with its blanks, which PostgreSQL''s cast removes.';
 
 create or replace function tsql.read_bytes(value bytea) returns text
 language plpgsql immutable strict parallel safe
@@ -214,7 +213,7 @@ begin
 end
 $$;
 
--- shown as a text, of any length
+-- conversions to texts of any length
 create or replace function tsql.text_of(value text) returns text
 language sql immutable parallel safe return value;
 create or replace function tsql.text_of(value character) returns text
@@ -252,7 +251,7 @@ language sql immutable parallel safe return tsql.read_bytes(value);
 create or replace function tsql.text_of(value xml) returns text
 language sql immutable parallel safe return value::text;
 
--- columns of datetime2(n) and time(n), whose digits their declaration has (11_declarations.sql)
+-- the declared digits of columns of datetime2(n) and time(n) (11_declarations.sql)
 create or replace function tsql.digits_of(tables regclass[], named name) returns integer
 language sql stable parallel safe
 return (
@@ -276,7 +275,7 @@ comment on function tsql.digits_returned(text) is 'The digits of a function of T
 create or replace function tsql.is_national(tables regclass[], named name) returns boolean
 language sql stable parallel safe
 return coalesce((
-  -- what is declared as nchar and nvarchar PostgreSQL's types say
+  -- PostgreSQL's types have nchar and nvarchar
   select case when said like 'ntext%' then true when atttypid in ('varchar'::regtype, 'bpchar'::regtype) then said is null
     else atttypid = to_regtype('sys.sysname') end
   from unnest(tables) with ordinality as sources (source, place)
@@ -305,7 +304,7 @@ return (
     when atttypid in ('tsql.money'::regtype, 'tsql.smallmoney'::regtype) then true
     when atttypid <> 'bytea'::regtype then tsql.is_national(array[target], named)
     when said is not null then said = 'image'
-    -- a column of a view says nothing of its own
+    -- a column of a view has no declaration of its own
     when relkind <> 'v' then false
   end
   from pg_attribute
@@ -314,8 +313,8 @@ return (
   where attrelid = target and attname = named and attnum > 0 and not attisdropped
 );
 comment on function tsql.is_national_or_image(regclass, name) is
-  'Whether a column is a national text, of which bytes are UTF-16, an image, which takes a text as its bytes, or money, which '
-  'takes one with a currency symbol; null where that is not known.';
+  'Whether a column is a national text, which takes bytes as UTF-16, an image, which takes a text as its bytes, or money, which '
+  'takes a text with a currency symbol; null if that is not known.';
 create or replace function tsql.is_national_or_image(target regclass, place integer) returns boolean
 language sql stable parallel safe
 return (
@@ -343,7 +342,7 @@ language sql immutable parallel safe
 return case when length is null then value else tsql.cut(value, length) end;
 create or replace function tsql.within(value anyelement, length integer) returns anyelement
 language sql immutable parallel safe as $$ select value $$;
-comment on function tsql.within(text, integer) is 'A text cut to a length; null: it has none. Of another type: the value.';
+comment on function tsql.within(text, integer) is 'A text cut to a length, null: any. Values of other types are unchanged.';
 create or replace function tsql.is_long(tables regclass[], named name) returns boolean
 language sql stable parallel safe
 return coalesce((
@@ -358,7 +357,7 @@ comment on function tsql.is_long(regclass[], name) is
 create or replace function tsql.text_of_digits(value anyelement, style integer, digits integer) returns text
 language sql immutable parallel safe as $$ select null::text $$;
 comment on function tsql.text_of_digits(anyelement, integer, integer) is
-  'A datetime2 or time of so many digits in a style of CONVERT; null for any other value, and without digits.';
+  'A datetime2 or time with the given number of decimals in a style of CONVERT; null for other types, and without decimals.';
 create or replace function tsql.text_of_digits(value timestamp, style integer, digits integer) returns text
 language sql immutable strict parallel safe return tsql.datetime2_text(value, style, digits);
 create or replace function tsql.text_of_digits(value time, style integer, digits integer) returns text
@@ -396,7 +395,7 @@ begin
 end
 $$;
 
--- shown as a text of at most so many characters: texts and times are cut, whole numbers that do not fit are *
+-- conversions to texts of limited length: longer texts and times are cut, longer whole numbers become *
 do $$
 declare
   source text;
@@ -420,7 +419,7 @@ begin
       'create or replace function tsql.to_varchar(value %1$s, length integer) returns text'
       ' language sql immutable parallel safe return tsql.too_long(tsql.text_of(value), length, %1$L)', source);
   end loop;
-  -- a number that does not fit is no * in nvarchar ("CAST and CONVERT", "Truncating and rounding results")
+  -- in nvarchar a longer number is an error and not * ("CAST and CONVERT", "Truncating and rounding results")
   foreach source in array array['boolean', 'smallint', 'integer'] loop
     execute format(
       'create or replace function tsql.to_nvarchar(value %1$s, length integer) returns text'
@@ -429,7 +428,7 @@ begin
   -- with a style
   for source, body in select * from (values
     ('timestamp', 'tsql.datetime_text(value, style)'),
-    -- a time of ringlog's, which clients receive as a datetime2
+    -- a timestamp with time zone, which clients receive as a datetime2
     ('timestamptz', 'case when style in (21, 25, 121, 126, 127) then tsql.datetime2_text(value::timestamp, style, 6)'
       ' else tsql.datetime_text(tsql.moment(value), style) end'),
     ('date', 'tsql.date_text(value, style)'),
@@ -478,13 +477,13 @@ language sql immutable strict parallel safe
 return case when pg_catalog.abs(value) < 9223372036854775808::double precision
   then pg_catalog.trunc(value)::bigint::numeric else pg_catalog.trunc(value::text::numeric) end;
 comment on function tsql.whole(double precision) is
-  'The whole part with all its digits: PostgreSQL''s text of a float has 17 at most.';
+  'The integer part with all digits: PostgreSQL''s text of a float has at most 17.';
 
 create or replace function tsql.days(moment timestamp) returns numeric
 language sql immutable strict parallel safe
 -- with as many digits as a float has
 return pg_catalog.round(pg_catalog.round(extract(epoch from moment - timestamp '1900-01-01') * 300), 20) / 25920000;
-comment on function tsql.days(timestamp) is 'Days since 1900, as a datetime is a number: it counts 1/300 s.';
+comment on function tsql.days(timestamp) is 'Days since 1900, the number of a datetime, in steps of 1/300 s.';
 
 create or replace function tsql.read_big_endian(value bytea) returns numeric
 language plpgsql immutable strict parallel safe
@@ -492,7 +491,7 @@ as $$
 declare
   number numeric := 0;
 begin
-  -- the last eight bytes count, as a signed number when all eight are there
+  -- the last eight bytes count; eight bytes are a signed number
   for place in greatest(length(value) - 8, 0) .. length(value) - 1 loop
     number := number * 256 + get_byte(value, place);
   end loop;
@@ -528,9 +527,9 @@ create or replace function tsql.exact(value double precision) returns numeric
 language sql immutable strict parallel safe
 return case when abs(value) < 'infinity' then value::text::numeric else tsql.no_number(value) end;
 comment on function tsql.exact(double precision) is
-  'A float as a decimal; error 8023 for NaN and infinities, which PostgreSQL''s numeric has and T-SQL''s has not.';
+  'A float as a decimal; error 8023 for NaN and infinities, which T-SQL''s decimal does not have.';
 
--- numbers among each other, from texts and times
+-- conversions to numbers from other numbers, texts and times
 do $$
 declare
   source record;
@@ -559,7 +558,7 @@ begin
       ('numeric', 'value', 'numeric'),
       ('tsql.money', 'value::numeric', 'money'),
       ('tsql.smallmoney', 'value::numeric', 'money'),
-      -- exactly, and not by its shortest text
+      -- exactly, not by the shortest text
       ('real', 'value::double precision::text::numeric', 'float'),
       ('double precision', 'value::text::numeric', 'float'),
       ('text', '', 'varchar'),
@@ -615,7 +614,7 @@ begin
         format('Explicit conversion from data type %s to %s is not allowed.', source.type, target.shown));
     end loop;
   end loop;
-  -- bytes as a number: the last ones count
+  -- bytes to a number: the last ones count
   for target in select * from (values ('to_bit', 'boolean', 1), ('to_tinyint', 'smallint', 1),
     ('to_smallint', 'smallint', 2), ('to_int', 'integer', 4), ('to_bigint', 'bigint', 8)
   ) as targets (name, type, bytes)

@@ -3,20 +3,20 @@
 create or replace function tsql.quotient(dividend numeric, divisor numeric, scale integer) returns numeric
 language sql immutable strict parallel safe
 return pg_catalog.round(div(dividend * power(10::numeric, scale), divisor) * power(10::numeric, -scale), scale);
-comment on function tsql.quotient(numeric, numeric, integer) is 'To so many decimals, the rest cut off.';
+comment on function tsql.quotient(numeric, numeric, integer) is 'A quotient with the given number of decimals, truncated.';
 
 create or replace function tsql.truncated(value numeric, scale integer) returns numeric
 language sql immutable strict parallel safe return pg_catalog.trunc(value, scale);
 create or replace function tsql.truncated(value anyelement, scale integer) returns anyelement
 language sql immutable strict parallel safe as $$ select value $$;
-comment on function tsql.truncated(numeric, integer) is 'A decimal that is converted to another scale in ASE.';
-comment on function tsql.truncated(anyelement, integer) is 'The same of what is no decimal: its conversion says.';
+comment on function tsql.truncated(numeric, integer) is 'A decimal converted to another scale, truncated as in ASE.';
+comment on function tsql.truncated(anyelement, integer) is 'Values of other types are unchanged.';
 
 create or replace function tsql.lost_scale(value numeric, "precision" integer, scale integer, target text) returns numeric
 language plpgsql immutable parallel safe
 as $$
 begin
-  -- what does not fit at all is an overflow
+  -- a number outside the range is an overflow
   if abs(value) >= power(10::numeric, "precision" - scale) then
     return value;
   elsif current_setting('tsql.numeric_truncation', true) = 'off' then
@@ -27,7 +27,7 @@ begin
 end
 $$;
 comment on function tsql.lost_scale(numeric, integer, integer, text) is
-  'Error 241 of ASE, which is 251 here; under set arithabort numeric_truncation off the digits that remain.';
+  'Error 241 of ASE, here 251; with set arithabort numeric_truncation off the truncated number.';
 
 create or replace function tsql.scaled(value numeric, "precision" integer, scale integer, target text) returns numeric
 language sql immutable parallel safe
@@ -38,14 +38,14 @@ end;
 create or replace function tsql.scaled(value anyelement, "precision" integer, scale integer, target text) returns anyelement
 language sql immutable parallel safe as $$ select value $$;
 comment on function tsql.scaled(numeric, integer, integer, text) is
-  'A decimal that becomes one of so many digits, and of these behind the point, by itself, in ASE.';
-comment on function tsql.scaled(anyelement, integer, integer, text) is 'The same of what is no decimal: its conversion says.';
+  'A decimal after ASE''s implicit conversion to another precision and scale.';
+comment on function tsql.scaled(anyelement, integer, integer, text) is 'Values of other types are unchanged.';
 
 do $$
 declare
   type_ text;
 begin
-  -- else PostgreSQL cannot choose between numeric, which they become, and anyelement
+  -- otherwise PostgreSQL cannot choose between numeric and anyelement
   foreach type_ in array array['smallint', 'integer', 'bigint'] loop
     execute format('create or replace function tsql.truncated(value %1$s, scale integer) returns %1$s'
       ' language sql immutable strict parallel safe return value', type_);
@@ -59,16 +59,16 @@ create or replace function tsql.stored(value numeric, typmod integer, is_money b
 language sql immutable parallel safe
 return pg_catalog."numeric"(
   case
-    -- money and smallmoney have these digits, and round
+    -- money and smallmoney have these digits, and are rounded
     when typmod < 4 or coalesce(is_money, true) and typmod in ((19 << 16) + 4 + 4, (10 << 16) + 4 + 4) then value
     else tsql.scaled(value, (typmod - 4) >> 16, (typmod - 4) & 1023, 'NUMERIC')
   end,
   typmod
 );
 comment on function tsql.stored(numeric, integer, boolean) is
-  'A decimal on its way into a column, in ASE; null where it is not known whether that is money.';
+  'A decimal for a column in ASE; is_money is null if the type of the column is not known.';
 
--- volatile: what is immutable without arguments is called before it is known whether it will be needed
+-- volatile, because PostgreSQL evaluates an immutable function without arguments while planning, needed or not
 create or replace function tsql.no_domain() returns double precision
 language plpgsql volatile
 as $$
@@ -81,7 +81,7 @@ $$;
 create or replace function tsql.power(value double precision, exponent double precision) returns double precision
 language sql immutable strict parallel safe
 return case when value < 0 and exponent <> pg_catalog.trunc(exponent) then tsql.no_domain()
-  -- below the smallest float, which is an error of PostgreSQL's
+  -- a result below the smallest float is an error in PostgreSQL
   when value <> 0 and exponent * pg_catalog.ln(pg_catalog.abs(value)) < -745.2 then 0
   else pg_catalog.power(value, exponent) end;
 
@@ -213,7 +213,7 @@ begin
 end
 $$;
 comment on function tsql.rows_of(bigint, bigint, integer, text, integer, text) is
-  'The rows of OFFSET or FETCH, if they are not null and as many as there must be; otherwise the error that is given.';
+  'The number of rows of OFFSET or FETCH, if it is not null and large enough; otherwise the given error.';
 create or replace function tsql.top_percent(percent double precision, number bigint) returns bigint
 language plpgsql immutable parallel safe
 as $$
@@ -227,7 +227,7 @@ begin
 end
 $$;
 
--- Digits of decimals: "Precision, scale, and length". Of whole numbers they are known by their type.
+-- Digits of decimals: "Precision, scale, and length". The digits of whole numbers follow from their type.
 do $$
 declare
   of record;
@@ -283,7 +283,7 @@ return case
     38 - tsql.full_precision(sign, sybase, p1, s1, p2, s2) + tsql.full_scale(sign, sybase, p1, s1, p2, s2)))
 end;
 
--- the same as one number: 1802 for a decimal(18, 2), -1802 for what has these if it is a decimal
+-- precision and scale as one number: 1802 for a decimal(18, 2), -1802 for a value that may be such a decimal
 do $$
 declare
   of record;
@@ -307,7 +307,7 @@ language sql immutable strict parallel safe
 return case when l >= 0 and r >= 0 then
   least(38, greatest(l / 100 - l % 100, r / 100 - r % 100) + greatest(l % 100, r % 100)) * 100
   + greatest(l % 100, r % 100) end;
-comment on function tsql.widest_digits(integer, integer) is 'Of CASE, COALESCE and UNION.';
+comment on function tsql.widest_digits(integer, integer) is 'The digits of the result of CASE, COALESCE and UNION.';
 create or replace function tsql.sum_digits(digits integer) returns integer
 language sql immutable strict parallel safe
 return - (3800 + abs(digits) % 100);
@@ -317,7 +317,7 @@ return - (3800 + greatest(6, abs(digits) % 100));
 create or replace function tsql.whole_digits(digits integer) returns integer
 language sql immutable strict parallel safe
 return digits - digits % 100;
-comment on function tsql.whole_digits(integer) is 'Of CEILING and FLOOR.';
+comment on function tsql.whole_digits(integer) is 'The digits of the result of CEILING and FLOOR.';
 create or replace function tsql.power_digits(digits integer) returns integer
 language sql immutable strict parallel safe
 return sign(digits) * (3800 + abs(digits) % 100);
@@ -359,9 +359,9 @@ end
 $$;
 create or replace function tsql.deeper(depth integer) returns integer
 language sql immutable parallel safe return tsql.deeper(depth, 100);
-comment on function tsql.deeper(integer, integer) is 'One more than how often a row of a recursive query has come of another.';
+comment on function tsql.deeper(integer, integer) is 'The recursion level of a row of a recursive query, plus one.';
 
--- a smallint or tinyint becomes an int
+-- smallint and tinyint become int
 do $$
 declare
   of record;
@@ -377,7 +377,7 @@ begin
 end
 $$;
 
--- of money remains money, whose text has two decimals
+-- the result for money is money, whose text has two decimals
 do $$
 declare
   of text;

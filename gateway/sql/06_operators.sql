@@ -1,6 +1,5 @@
--- Operators by the types of both sides: the side of the lower precedence becomes of the other's type (SQL Server,
--- "Data type precedence"). They are written operator(tsql.+); PostgreSQL puts their bodies into the query, so that
--- indexes serve as ever.
+-- Operators by the types of both operands: the operand of lower precedence is converted to the other's type (SQL Server,
+-- "Data type precedence"). Queries use operator(tsql.+). PostgreSQL inlines the bodies, so that indexes can be used.
 
 create or replace procedure tsql.make_operator(
   sign text, function_ text, left_ text, right_ text, result text, body text, volatility text default 'immutable'
@@ -24,7 +23,8 @@ as $$
 declare
   own text := current_user;
 begin
-  -- only a superuser may say how a type is ordered, grouped and unique; without it these are refused
+  -- only a superuser may create operator classes, by which a type is ordered, grouped and unique; without them such
+-- queries are refused
   if (select rolsuper from pg_roles where rolname = session_user) and not exists (
     select from pg_opclass where opcintype = type_::regtype
   ) then
@@ -60,7 +60,7 @@ begin
 end
 $$;
 
--- minus a number is one of its type
+-- the negative of a number has its type
 do $$
 declare
   of record;
@@ -79,7 +79,7 @@ begin
 end
 $$;
 
--- money with money and with whole numbers is money
+-- operators between money, and between money and whole numbers, return money
 do $$
 declare
   op record;
@@ -100,7 +100,7 @@ begin
     call tsql.make_operator('/', 'divide', sides.l, sides.r, 'tsql.money',
       'tsql.to_money(tsql.quotient(l::numeric, r::numeric, 4))');
   end loop;
-  -- tinyints are one
+  -- operators between tinyints return tinyint
   for op in select * from (values ('+', 'add'), ('-', 'subtract'), ('*', 'multiply'), ('/', 'divide'), ('%', 'modulo'))
     as ops (sign, name)
   loop
@@ -123,7 +123,7 @@ declare
   l text;
   r text;
 begin
-  -- numbers with numbers
+  -- operators between numbers
   for i in 1 .. 6 loop
     for j in 1 .. 6 loop
       common := numbers[greatest(i, j)];
@@ -138,7 +138,7 @@ begin
             when common = 'numeric' and op.sign = '*' then format('tsql.exact_product(%s * %s)', l, r)
             else format('(%s %s %s)', l, op.plain, r) end);
       end loop;
-      -- a real is compared with a real, an int or a decimal as reals
+      -- comparisons of a real with a real, an int or a decimal compare reals
       if 5 in (i, j) and greatest(i, j) = 5 then
         null;
       else
@@ -166,12 +166,12 @@ begin
       ('/', 'divide', '/'), ('%', 'modulo', '%'), ('+|', 'sybase_add', '+')) as ops (sign, name, plain)
     loop
       continue when op.sign = '%' and i > 4;
-      -- a text with a number
+      -- operators between a text and a number
       call tsql.make_operator(op.sign, op.name, 'text', numbers[i], numbers[i],
         format('(tsql.%I(l) operator(tsql.%s) r)', readers[i], op.plain));
       call tsql.make_operator(op.sign, op.name, numbers[i], 'text', numbers[i],
         format('(l operator(tsql.%s) tsql.%I(r))', op.plain, readers[i]));
-      -- a bit with a number
+      -- operators between a bit and a number
       common := numbers[i];
       call tsql.make_operator(op.sign, op.name, 'boolean', numbers[i], common,
         format('(l::integer::%s operator(tsql.%s) r)', common, op.plain));
@@ -204,7 +204,7 @@ begin
     end loop;
   end loop;
 
-  -- everything else is compared
+  -- comparisons of the other types
   for op in select * from (values ('=', 'eq'), ('<>', 'ne'), ('<', 'lt'), ('<=', 'le'), ('>', 'gt'), ('>=', 'ge'))
     as ops (sign, name)
   loop
@@ -227,7 +227,7 @@ begin
       format('(tsql.read_bit(l) %s r)', op.sign));
     call tsql.make_operator(op.sign, op.name, 'bytea', 'bytea', 'boolean',
       format('(pg_catalog.rtrim(l, ''\x00''::bytea) %s pg_catalog.rtrim(r, ''\x00''::bytea))', op.sign));
-    -- bytes become a text, as what has the higher precedence
+    -- bytes become a text, which has the higher precedence
     call tsql.make_operator(op.sign, op.name, 'bytea', 'text', 'boolean',
       format('(tsql.text_of(l) operator(tsql.%s) r)', op.sign));
     call tsql.make_operator(op.sign, op.name, 'text', 'bytea', 'boolean',
@@ -281,7 +281,7 @@ begin
 end
 $$;
 
--- those that T-SQL does not have, where PostgreSQL would take a date for a timestamp
+-- operators that T-SQL does not have and for which PostgreSQL would convert a date to a timestamp
 do $$
 declare
   of record;
@@ -301,7 +301,7 @@ begin
 end
 $$;
 
--- what stands beside a datetime or smalldatetime column becomes one, rounded as these are
+-- the other operand of a datetime or smalldatetime column is converted to its type, and rounded
 do $$
 declare
   of record;
@@ -331,7 +331,7 @@ begin
 end
 $$;
 
--- a quotient, with the digits of both sides: null where they are not known; what older procedures call
+-- a quotient with the digits of both operands, null if they are not known; procedures compiled by earlier versions call it
 create or replace function tsql.divided(
   l numeric, r numeric, p1 integer, s1 integer, p2 integer, s2 integer, sybase boolean
 ) returns numeric
@@ -362,7 +362,7 @@ begin
 end
 $$;
 
--- texts and bytes one behind the other
+-- concatenation of texts and of bytes
 call tsql.make_operator('+', 'add', 'text', 'text', 'text', '(l || r)');
 call tsql.make_operator('+', 'add', 'character', 'text', 'text', '(tsql.padded(l) || r)');
 call tsql.make_operator('+', 'add', 'text', 'character', 'text', '(l || tsql.padded(r))');
@@ -376,7 +376,7 @@ call tsql.make_operator('+|', 'sybase_add', 'character', 'character', 'text',
   '(tsql.padded(l) operator(tsql.+|) tsql.padded(r))');
 call tsql.make_operator('+|', 'sybase_add', 'bytea', 'bytea', 'bytea', '(l || r)');
 
--- a datetime is days since 1900
+-- datetimes as days since 1900
 do $$
 declare
   number text;
@@ -408,7 +408,7 @@ call tsql.make_operator('-', 'subtract', 'timestamp', 'timestamptz', 'timestamp'
 call tsql.make_operator('-', 'subtract', 'timestamptz', 'timestamp', 'timestamp',
   '(timestamp ''1900-01-01'' + (l::timestamp - r))', 'stable');
 
--- a datetime column and days are a datetime, also in what SELECT INTO makes
+-- a datetime column plus days is a datetime, also in a table made by SELECT INTO
 do $$
 declare
   moment text;
@@ -441,7 +441,7 @@ begin
 end
 $$;
 
--- the value of the first that is not null, in the first's type (isnull) or in the higher one (coalesce)
+-- the first argument that is not null, in the type of the first (isnull) or in the type of higher precedence (coalesce)
 do $$
 declare
   types constant text[] := array['text', 'boolean', 'smallint', 'integer', 'bigint', 'numeric', 'real',
@@ -457,7 +457,7 @@ declare
 begin
   for i in 1 .. 10 loop
     for j in 1 .. 10 loop
-      -- a number becomes a datetime, and a datetime no number by itself
+      -- a number is converted to a datetime implicitly, a datetime to a number only explicitly
       continue when greatest(i, j) = 10 and least(i, j) between 2 and 8;
       if greatest(i, j) = 9 and least(i, j) between 2 and 8 then
         if i = 9 then
@@ -497,7 +497,7 @@ create or replace function tsql.isnull(l text, r text, length integer) returns t
 language sql immutable parallel safe return coalesce(l, tsql.within(r, length));
 create or replace function tsql.isnull(l anyelement, r text, length integer) returns anyelement
 language sql stable parallel safe as $$ select tsql.isnull(l, r) $$;
-comment on function tsql.isnull(anyelement, text, integer) is 'ISNULL of a column by a text, which has its length.';
+comment on function tsql.isnull(anyelement, text, integer) is 'ISNULL of a column with a text as its replacement, cut to the column''s length.';
 create or replace function tsql.either(l bpchar, r bpchar) returns bpchar
 language sql immutable parallel safe return coalesce(l, r);
 create or replace function tsql.either(l bpchar, r text) returns text
@@ -511,9 +511,9 @@ language sql immutable parallel safe return value;
 create or replace function tsql.with_blanks(value bpchar) returns text
 language sql immutable parallel safe return tsql.text_of(value);
 comment on function tsql.with_blanks(anyelement) is
-  'A value beside a text, where PostgreSQL would take the blanks from a char; any other value as it is.';
--- What PostgreSQL would take for what is behind its domain: NULL beside a value, and a whole number beside money. Only the
--- type of `other` counts.
+  'A char as text with its blanks, which PostgreSQL''s cast would remove; values of other types are unchanged.';
+-- A value with the domain of `other`, of which PostgreSQL would use the base type: NULL with a value, and a whole number
+-- with money. Only the type of `other` counts.
 create or replace function tsql.null_of(other anyelement) returns anyelement
 language sql immutable parallel safe as 'select case when false then other end';
 create or replace function tsql.beside(value anyelement, other anycompatible) returns anyelement
@@ -533,7 +533,7 @@ begin
   end loop;
 end
 $$;
--- money with whole numbers is money
+-- money and whole numbers give money
 do $$
 declare
   l text;
@@ -554,7 +554,7 @@ begin
   end loop;
 end
 $$;
--- a column of texts with a length, which a number becomes a text of ("ISNULL"); other columns have none
+-- the length of a text column, to which ISNULL converts a number; null for other columns
 do $$
 declare
   r text;
@@ -580,7 +580,7 @@ language sql immutable parallel safe return tsql.isnull(l, r::text, length);
 create or replace function tsql.isnull(l anyelement, r anycompatible, length integer, is_national boolean) returns anyelement
 language sql stable parallel safe as $$ select tsql.isnull(l, r) $$;
 comment on function tsql.isnull(anyelement, anycompatible, integer, boolean) is
-  'ISNULL of a column: its length, where it is a text that has one, and whether it is national.';
+  'ISNULL of a column, with the length of a text column (null: none) and whether it is national.';
 create or replace function tsql.isnull(l date, r date) returns date
 language sql immutable parallel safe return coalesce(l, r);
 create or replace function tsql.isnull(l date, r text) returns date
@@ -616,15 +616,15 @@ language sql immutable parallel safe return coalesce(l, r);
 create or replace function tsql.either(l time, r time) returns time
 language sql immutable parallel safe return coalesce(l, r);
 
--- a key of ORDER BY whose type the compiler does not know; PostgreSQL puts the bodies into the query, so that an index
--- on a column serves as ever
+-- a key of ORDER BY whose type the compiler does not know; PostgreSQL inlines the bodies, so that an index on a column can
+-- be used
 create or replace function tsql.ordered(value anyelement) returns anyelement
 language sql immutable parallel safe as 'select value';
 do $$
 declare
   type_ text;
 begin
-  -- bodies that PostgreSQL has read already, which saves time when it plans
+  -- bodies of standard SQL (return …) are parsed when they are created, which saves time in planning
   foreach type_ in array array['boolean', 'smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision', 'text',
     'date', 'time', 'timestamp', 'timestamptz']
   loop
@@ -642,7 +642,7 @@ create or replace function tsql.greater(l uuid, r uuid) returns uuid
 language sql immutable strict parallel safe return case when tsql.guid_key(r) > tsql.guid_key(l) then r else l end;
 create or replace aggregate tsql.min(uuid) (sfunc = tsql.lesser, stype = uuid);
 create or replace aggregate tsql.max(uuid) (sfunc = tsql.greater, stype = uuid);
--- the same names for every type, where the compiler does not know it; an index on a column serves them too
+-- the same names for every type, if the compiler does not know it; an index on a column can be used too
 do $$
 declare
   of record;

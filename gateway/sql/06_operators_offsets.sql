@@ -1,5 +1,5 @@
--- Comparisons of datetimeoffsets, by the instant: what has no offset beside one is that of UTC ("Data type
--- precedence"); an instant of PostgreSQL's is itself.
+-- Comparisons of datetimeoffsets, by the instant: a value without an offset is taken as UTC ("Data type precedence"), a
+-- timestamp with time zone as its instant.
 
 do $$
 declare

@@ -32,7 +32,7 @@ declare
   side record;
   function_ text;
 begin
-  -- a value of another type becomes one, where its type is known
+  -- a value of another known type becomes a sql_variant
   for side in
     select format_type(proargtypes[0], null) as type from pg_proc
     where pronamespace = 'tsql'::regnamespace and proname = 'to_sql_variant' and proargtypes[0] <> 'tsql.sql_variant'::regtype

@@ -1,4 +1,4 @@
--- Quotients, which have these digits if they are decimals: null where they are not known.
+-- Quotients with the digits of decimals, null if the digits are not known.
 
 create or replace function tsql.divided(l numeric, r numeric, digits integer) returns numeric
 language plpgsql immutable parallel safe
@@ -13,7 +13,7 @@ begin
 end
 $$;
 
--- of the operands of the operator
+-- by the types of the operands
 do $$
 declare
   of record;

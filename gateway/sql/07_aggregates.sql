@@ -6,7 +6,7 @@ create or replace function tsql.whole_average(state bigint[]) returns integer
 language sql immutable strict parallel safe
 return case when state[1] > 0 then (tsql.to_int(state[2]) / state[1])::integer end;
 comment on function tsql.whole_average(bigint[]) is
-  'Error 8115 where the sum is beyond the type of the average, as "AVG (Transact-SQL)" says.';
+  'The average; error 8115 if the sum exceeds the range of the average''s type ("AVG (Transact-SQL)").';
 
 create or replace aggregate tsql.sum(smallint) (
   sfunc = int2_sum, stype = bigint, finalfunc = tsql.narrow_sum, parallel = safe);
@@ -62,7 +62,7 @@ create or replace aggregate tsql.avg(tsql.smallmoney) (
   sfunc = tsql.count_and_add, stype = numeric[], finalfunc = tsql.money_average, initcond = '{0,0}',
   parallel = safe);
 
--- reals are added as floats
+-- sums of reals are computed as floats
 create or replace function tsql.add_real(state double precision, value real) returns double precision
 language sql immutable parallel safe return case when value is null then state else coalesce(state, 0) + value end;
 create or replace function tsql.average_real(state double precision[], value real) returns double precision[]
@@ -85,7 +85,7 @@ language sql immutable parallel safe return tsql.padded(part);
 create or replace function tsql.grown(state text[], start text, separator text, first text, part text) returns text[]
 language sql immutable
 return array[coalesce(case when state is null then start else state[1] end || separator, first) || part];
-comment on function tsql.grown(text[], text, text, text, text) is 'The text with one more part; start: before the first row.';
+comment on function tsql.grown(text[], text, text, text, text) is 'The text with another part; start is the value before the first row.';
 create or replace function tsql.grown_text(state text[]) returns text
 language sql immutable return state[1];
 create or replace aggregate tsql.grow(start text, separator text, first text, part text) (

@@ -1,18 +1,18 @@
--- Values on their way into columns. The compiler does not know the columns: a value is wrapped in a type of its own,
--- and PostgreSQL, which does, assigns it by a cast that converts as T-SQL does.
+-- Assignment of values to columns. The compiler does not know the columns' types: it wraps a value in a carrier type, and
+-- PostgreSQL assigns it by a cast that converts as T-SQL does.
 
 create or replace function tsql.fitted(moment timestamp, digits integer) returns timestamp
 language sql immutable parallel safe
 return case digits when 4 then tsql.to_datetime(moment) when 1 then tsql.to_smalldatetime(moment) else moment end;
 comment on function tsql.fitted(timestamp, integer) is
-  'Rounded as datetime and smalldatetime are, whose domains have 4 and 1 digits.';
+  'A time rounded for its column: datetime has 4 digits here, smalldatetime 1.';
 
 create or replace function tsql.stored(moment timestamp, digits integer) returns timestamp
 language sql immutable parallel safe
 return case when digits in (1, 4) then tsql.fitted(moment, digits)
   else pg_catalog."timestamp"(tsql.fitted_datetime2(moment, digits), digits) end;
 comment on function tsql.stored(timestamp, integer) is
-  'As columns of so many digits have it: those of datetime and smalldatetime have 4 and 1, all others are datetime2''s.';
+  'A time as stored in a column of the given digits: 4 for datetime, 1 for smalldatetime, others for datetime2.';
 
 create or replace function tsql.conversion_class(type_ regtype) returns text
 language sql immutable parallel safe
@@ -33,7 +33,7 @@ return case format_type(type_, null)
   when 'tsql.sql_variant' then 'sql_variant'
   else 'varchar'
 end;
-comment on function tsql.conversion_class(regtype) is 'As tsql.assignment_error names the classes of types.';
+comment on function tsql.conversion_class(regtype) is 'The class of a type, as tsql.assignment_error names it.';
 
 create or replace function tsql.assigned(value anyelement, target text, sybase boolean) returns anyelement
 language plpgsql immutable parallel safe
@@ -49,7 +49,7 @@ begin
 end
 $$;
 comment on function tsql.assigned(anyelement, text, boolean) is
-  'The value, where its type converts by itself to those of a class; error 206 or 257 otherwise.';
+  'The value, if its type converts implicitly to the types of a class; error 206 or 257 otherwise.';
 
 create or replace function tsql.fail_assignment(number integer, source text, target text, digits integer) returns timestamp
 language plpgsql immutable parallel safe
@@ -60,7 +60,7 @@ begin
 end
 $$;
 comment on function tsql.fail_assignment(integer, text, text, integer) is
-  'The same of one of two branches: by the digits, which PostgreSQL knows not before it runs a plan for all values.';
+  'The error for one of two branches. It depends on the digits, so that PostgreSQL does not raise it while planning.';
 
 create or replace function tsql.image_of(value bytea, is_image boolean) returns bytea
 language plpgsql immutable parallel safe
@@ -73,7 +73,7 @@ begin
 end
 $$;
 comment on function tsql.image_of(bytea, boolean) is
-  'The bytes of a text, for an image column; error 257 of a column that is none.';
+  'The bytes of a text for an image column; error 257 for any other column.';
 
 do $$
 declare
@@ -82,12 +82,12 @@ declare
   dialect record;
   carrier text;
   body text;
-  -- what a value says beside itself: the digits of a time, whether the column of bytes is national, that of a text an
-  -- image or money, in ASE that of a decimal money
+  -- properties of carrier types: the digits of a time; whether a column for bytes is national; whether a column for a text
+  -- is an image or money; in ASE whether a column for a decimal is money
   says text;
   says_type text;
   carry text;
-  -- the value, which loses the typmod of a column: else PostgreSQL does not see that it is the row's field
+  -- the value without the typmod of a column, with which PostgreSQL would not recognise the field of the row
   plain text;
   refused integer;
   refused_fine integer;
@@ -103,7 +103,7 @@ begin
     ('datetime2', 'timestamp', 'datetime2'), ('datetimeoffset', 'tsql.datetimeoffset', 'datetime2'), ('date', 'date', 'date'), ('time', 'time', 'time'),
     ('bytea', 'bytea', 'varbinary'), ('uuid', 'uuid', 'uniqueidentifier'), ('xml', 'xml', 'xml'),
     ('sql_variant', 'tsql.sql_variant', 'sql_variant'),
-    -- texts that are known to be national: they become no bytes
+    -- texts that are known to be national, which are not converted to bytes
     ('national', 'text', 'varchar'), ('national_char', 'character', 'varchar')
   ) as sources (name, type, class)
   loop
@@ -146,7 +146,7 @@ begin
         ' language sql immutable parallel safe return row(%4$s%5$s)::tsql.%3$s', carry, source.type, carrier,
         plain, ', null::' || says_type);
       if carry in ('carry', 'carry_sybase') or says is not null then
-        -- of a column of any type; `wide` is what is said of bytes, of texts and in ASE of decimals
+        -- of a column of any type; `wide` is the property of bytes, of texts and in ASE of decimals
         execute format('create or replace function tsql.%s(value %s, digits integer, wide boolean) returns tsql.%s'
           ' language sql immutable parallel safe return row(%4$s%5$s)::tsql.%3$s', carry, source.type, carrier, plain,
           case when says = 'digits' then ', digits' when says is not null then ', wide' end);
@@ -166,13 +166,13 @@ begin
         body := null;
         refused := tsql.assignment_error(source.class, target.class, dialect.sybase);
         if source.name like 'national%' and target.type = 'bytea' then
-          -- an nvarchar becomes a varbinary by CONVERT alone, and no image
+          -- an nvarchar becomes a varbinary only by CONVERT, and never an image
           body := 'tsql.fail_assignment(257, ''nvarchar'', ''varbinary'')::bytea';
         elsif says = 'image' and target.type = 'bytea' then
-          -- bytea is image too, which takes a text by itself ('' before a writetext), where varbinary wants CONVERT
+          -- bytea may be an image, to which a text converts implicitly ('' before a writetext), or varbinary, which needs CONVERT
           body := 'tsql.image_of(tsql.varbytes((carried).value), (carried).image)';
         elsif says = 'image' and target.type = 'numeric' then
-          -- numeric is money too, which has symbols and commas
+          -- numeric may be money, whose texts have symbols and commas
           body := 'case when (carried).image then tsql.to_money((carried).value) else tsql.to_numeric((carried).value) end';
         elsif refused is not null then
           body := format('tsql.fail_assignment(%s, %L, %L)::%s', refused, source.class, target.class, target.type);
@@ -199,7 +199,7 @@ begin
         elsif target.reader <> '' and exists (
           select from pg_proc
           where pronamespace = 'tsql'::regnamespace and proname = target.reader and pronargs = 1
-            -- char(n) goes as the text that it is without its blanks
+            -- a char(n) is assigned as a text without its blanks
             and (proargtypes[0] = to_regtype(source.type)
               or source.type = 'character' and proargtypes[0] = 'text'::regtype
               or source.name = 'tinyint' and proargtypes[0] = 'smallint'::regtype)
@@ -219,11 +219,11 @@ begin
             case target.type when 'integer' then 'INT' else upper(target.type) end));
         end if;
         if target.type = 'timestamp' then
-          -- any number of digits but those of datetime and smalldatetime is datetime2's
+          -- numbers of digits other than those of datetime and smalldatetime are datetime2's
           refused_fine := tsql.assignment_error(source.class, 'datetime2', dialect.sybase);
           execute format('create or replace function tsql.carried_to_timestamp(carried tsql.%s, digits integer)'
             ' returns timestamp language sql %s parallel safe return %s', carrier, volatility, case
-            -- what names the argument once becomes a part of the query
+            -- a body that uses its argument once is inlined
             when source.type = 'timestamp' then format('tsql.stored(%s, digits)', body)
             else format('case when digits in (1, 4) then %s else %s end',
               case
@@ -232,7 +232,7 @@ begin
                   ' else tsql.to_smalldatetime((carried).value) end'
                 else format('tsql.fitted(%s, digits)', body)
               end,
-              -- a cast that is told the digits rounds to them itself
+              -- a cast with a typmod rounds by itself
               case when refused_fine is null
                 then format('pg_catalog."timestamp"(tsql.fitted_datetime2(%s, digits), digits)', body)
                 else format('tsql.fail_assignment(%s, %L, ''datetime2'', digits)', refused_fine, source.class)
@@ -244,7 +244,7 @@ begin
             carrier, volatility, body);
           arguments := format('tsql.%s, integer', carrier);
         elsif target.type in ('varchar', 'bpchar') and source.class in ('varchar', 'varbinary', 'xml', 'sql_variant') then
-          -- these have characters of two units; a cast that is told the length cuts or refuses itself
+          -- these have characters of two units; a cast with a typmod cuts or refuses by itself
           execute format('create or replace function tsql.%I(carried tsql.%s, typmod integer) returns %s'
             ' language sql %s parallel safe return pg_catalog.%3$I(tsql.fitting(%5$s, typmod - 4)::%3$s, typmod, false)',
             'carried_to_' || target.type, carrier, target.type, volatility, body);
@@ -264,7 +264,7 @@ begin
           select from pg_cast
           where castsource = to_regtype('tsql.' || carrier) and casttarget = to_regtype(target.type)
         ) then
-          -- arguments of functions too
+          -- also for arguments of functions
           execute format('create cast (tsql.%s as %s) with function tsql.%I(%s) as implicit',
             carrier, target.type, 'carried_to_' || replace(target.type, ' ', '_'), arguments);
         end if;
@@ -298,7 +298,7 @@ begin
 end
 $$;
 comment on function tsql.same_columns(text, text[], text) is
-  'True when the columns of one table have the types of another''s, one by one; error 213 otherwise.';
+  'True if the columns of two tables have the same types in the same order; error 213 otherwise.';
 
 create or replace function tsql.takes(target text, number integer) returns boolean
 language plpgsql stable
@@ -322,8 +322,8 @@ begin
 end
 $$;
 comment on function tsql.takes(text, integer) is
-  'True when an insert that names no columns of a table gives it so many values; error 213 otherwise, '
-  '8101 where these are as many as with the identity column.';
+  'True if an INSERT without a column list into a table may give this number of values; error 213 otherwise, 8101 if the '
+  'number includes the identity column.';
 
 create or replace function tsql.takes_output(target regclass) returns boolean
 language plpgsql stable
@@ -337,7 +337,7 @@ begin
     perform tsql.fail(330, format('The target ''%s'' of the OUTPUT INTO clause cannot be a view or common table expression.',
       shown));
   end if;
-  -- those that keep what a type is are none of T-SQL's
+  -- constraints that implement a type are not T-SQL's
   if exists (
     select from pg_trigger
     where tgrelid = target and not tgisinternal and tgenabled <> 'D'
@@ -360,7 +360,7 @@ begin
 end
 $$;
 comment on function tsql.takes_output(regclass) is
-  'True for a table that OUTPUT INTO may fill; errors 330 to 333 of views and of tables with triggers, foreign keys and checks.';
+  'True for a table that OUTPUT INTO may fill; errors 330 to 333 for views and tables with triggers, foreign keys and checks.';
 
 create or replace function tsql.filled_columns(target text) returns table (name text, is_variant boolean)
 language sql stable
@@ -376,5 +376,5 @@ begin atomic
   order by attnum;
 end;
 comment on function tsql.filled_columns(text) is
-  'The columns that an insert without columns fills, of a table that has others too, identity or computed ones, or '
-  'sql_variants; nothing for any other table and for none.';
+  'The columns filled by an INSERT without a column list, for a table with identity or computed columns or sql_variants; no '
+  'rows for other tables and for a missing one.';

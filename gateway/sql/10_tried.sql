@@ -11,8 +11,8 @@ begin
 end
 $$;
 
--- A text of an nvarchar is that of a varchar but for numbers and bytes (03_conversions.sql, 03_conversions_bytes.sql);
--- one of ASE's varchar, but for whole numbers.
+-- Conversions to nvarchar equal those to varchar except for numbers and bytes (03_conversions.sql,
+-- 03_conversions_bytes.sql); those to ASE's varchar except for whole numbers.
 do $$
 declare
   source record;
@@ -40,7 +40,7 @@ begin
 end
 $$;
 
--- TRY_CAST and TRY_CONVERT: each conversion once more, which gives null where the other fails.
+-- TRY_CAST and TRY_CONVERT: a variant of each conversion that returns null where the original fails.
 
 do $$
 declare
@@ -60,7 +60,7 @@ begin
       array_to_string(conversion.takes, ', '), conversion.result,
       format(
         'begin return tsql.%I(%s); exception when others then '
-        -- what T-SQL says is wrong, and what PostgreSQL says is wrong with data
+        -- errors of T-SQL, and PostgreSQL's errors of data
         'if sqlstate like ''S%%'' or sqlstate like ''22%%'' then return null; end if; raise; end',
         conversion.proname,
         (select string_agg('$' || place, ', ' order by place)

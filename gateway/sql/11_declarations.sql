@@ -1,7 +1,7 @@
--- What T-SQL declares of columns and PostgreSQL does not keep: the name in its case and the type (varchar or nvarchar,
--- binary(n), time(n)). It stands in the column's comment, so it goes where the column goes: into dumps, to new
--- names, away: `T-SQL "ColB" varchar(20)`, where the type is left out when PostgreSQL's says as much. The names of tables and
--- constraints stand in their comments too.
+-- T-SQL's declarations of columns that PostgreSQL does not store: the name in its case and the type (varchar or nvarchar,
+-- binary(n), time(n)). They are in the column's comment, as `T-SQL "ColB" varchar(20)`, which dumps and renaming keep and
+-- dropping removes; the type is omitted if PostgreSQL's determines it. The names of tables and constraints are in their
+-- comments too.
 
 create or replace function tsql.with_properties(comment text, before text)
 returns text
@@ -30,7 +30,7 @@ begin
   loop
     said := declared.says;
     if said not like '"%' then
-      -- another type: the name as it was declared
+      -- another type keeps the declared name
       select concat_ws(' ',
         coalesce(substring(col_description(attrelid, attnum) from '^T-SQL ("(?:[^"]|"")+")'), format('"%s"', replace(attname, '"', '""'))),
         said) into said
@@ -42,8 +42,8 @@ begin
       from pg_attribute where attrelid = target::regclass and attname = declared.name
     ));
   end loop;
-  -- PostgreSQL tells nobody of a comment: other gateways would go on with what they know. A session's own tables concern
-  -- no other
+  -- PostgreSQL sends no notification of a comment, and other gateways would use outdated declarations. A session's own
+  -- tables concern no other session
   if exists (select from pg_class where oid = target::regclass and relpersistence <> 't') then
     notify ringlog_catalogue, 'columns';
   end if;
@@ -59,7 +59,7 @@ declare
   fills boolean;
   value bytea;
 begin
-  -- the column, its length, and whether shorter values are filled; and the next column
+  -- arguments for each column: the column, its length, whether shorter values are filled
   for place in 0 .. tg_nargs - 1 by 3 loop
     target := tg_argv[place];
     length := tg_argv[place + 1];
@@ -76,8 +76,8 @@ begin
 end
 $$;
 comment on function tsql.fit_binaries() is
-  'Of columns declared binary(n) and varbinary(n), which PostgreSQL keeps no length of: fills values with zeros, '
-  'refuses longer ones with error 8152.';
+  'Trigger for columns declared binary(n) and varbinary(n), whose length PostgreSQL does not store: fills values of '
+  'binary(n) with zeros, and refuses longer ones with error 8152.';
 
 create or replace procedure tsql.watch_binaries(target text)
 language plpgsql
@@ -99,7 +99,7 @@ begin
 end
 $$;
 comment on procedure tsql.watch_binaries(text) is
-  'Has the declared lengths of a table''s binary columns kept.';
+  'Creates the trigger for the declared lengths of a table''s binary columns.';
 
 create or replace procedure tsql.declare_names(target text, named text, constraints text[])
 language plpgsql
@@ -115,8 +115,8 @@ begin
 end
 $$;
 comment on procedure tsql.declare_names(text, text, text[]) is
-$$Keeps the case in which a table (null: it has no capitals) and constraints of it are named: of each constraint its name
-in PostgreSQL, and as it is shown.$$;
+$$Stores the declared case of the names of a table (null: without capitals) and of its constraints, each by its name in
+PostgreSQL and its declared name.$$;
 
 create or replace function tsql.demand_table(target text, number integer)
 returns regclass
@@ -134,7 +134,7 @@ begin
 end
 $$;
 comment on function tsql.demand_table(text, integer) is
-'The table that a statement changes; the error of this number where it is not there: each statement has its own.';
+'The table that a statement changes; the given error if it does not exist: each statement has its own.';
 
 create or replace function tsql.has_column(of regclass, name text)
 returns boolean
@@ -174,8 +174,8 @@ begin
 end
 $$;
 comment on procedure tsql.create_index(text, text, text, text[], integer) is
-$$Runs a CREATE INDEX. index_: its name in PostgreSQL; columns: those that it names. Errors: no such table (missing) or column
-(1911), a column twice (1909), the table has an index of this name (1913).$$;
+$$Runs a CREATE INDEX. index_: its name in PostgreSQL; columns: the columns of its list. Errors: no such table (missing) or
+column (1911), a column twice (1909), the table has an index of this name (1913).$$;
 
 create or replace procedure tsql.truncate_table(target text, missing integer)
 language plpgsql
@@ -203,7 +203,7 @@ begin
 end
 $$;
 comment on procedure tsql.demand_referenced(text[], text[]) is
-$$The tables that foreign keys refer to, and columns of them (null: the key's). Errors: no such table (1767) or column
+$$Checks the tables and columns (null: the primary key's) that foreign keys refer to. Errors: no such table (1767) or column
 (1770).$$;
 
 create or replace procedure tsql.create_table(
@@ -224,8 +224,8 @@ begin
 end
 $$;
 comment on procedure tsql.create_table(text, text, text[], text[], text, text[], text[], text[], text[]) is
-$$Runs a CREATE TABLE and keeps what is declared of its columns beyond what PostgreSQL keeps. stripped: the columns whose values
-lose the blanks at their ends; referenced and referenced_columns: what its foreign keys refer to in other tables.$$;
+$$Runs a CREATE TABLE and stores the declarations of its columns that PostgreSQL does not. stripped: columns whose values lose
+blanks at their ends; referenced and referenced_columns: the tables and columns of its foreign keys.$$;
 
 create or replace function tsql.view_digest(view oid)
 returns text
@@ -235,7 +235,7 @@ set search_path = pg_catalog, pg_temp
 set quote_all_identifiers = off
 as $$ select md5(pg_get_viewdef(view)) $$;
 comment on function tsql.view_digest(oid) is
-  'Of the query of a view as PostgreSQL has it, whatever the session has set.';
+  'A digest of a view''s query in PostgreSQL''s form, independent of the session''s settings.';
 
 create or replace function tsql.view_source(view oid)
 returns text
@@ -245,13 +245,12 @@ set search_path = pg_catalog, pg_temp
 as $$
   select regexp_replace(said[3], '\n-- extended properties: \{.*\}$', '')
   from regexp_match(obj_description(view, 'pg_class'), '^T-SQL view of PostgreSQL (\d+), ([0-9a-f]{32})\n(.*)$') as said
-  -- another version may write the same query in other words
+  -- another version of PostgreSQL may write the same query differently
   where said[1]::integer <> current_setting('server_version_num')::integer / 10000
     or said[2] = tsql.view_digest(view)
 $$;
 comment on function tsql.view_source(oid) is
-$$The T-SQL that a view was made of, which is its comment; null when it was not, or when somebody has changed the view or its
-comment since.$$;
+$$The T-SQL of a view, from its comment; null for a view of another origin, or if the view or its comment was changed since.$$;
 
 drop procedure if exists tsql.create_view(text, text, text[], text[]);
 
@@ -261,7 +260,7 @@ language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  -- the query that a view is lists its columns behind those of the queries inside
+  -- in the view's rule its own columns follow those of subqueries
   select distinct on (a.attnum) a.attnum, b.attrelid, b.attnum
   from pg_rewrite r
   cross join regexp_matches(r.ev_action::text,
@@ -275,7 +274,7 @@ as $$
   order by a.attnum, place desc
 $$;
 comment on function tsql.view_origins(regclass) is
-  'The columns of tables and other views that columns of a view are, by their places.';
+  'The columns of tables and other views from which the columns of a view come, by position.';
 
 create or replace procedure tsql.declare_view(target text, columns text[], declarations text[])
 language plpgsql
@@ -298,8 +297,8 @@ begin
 end
 $$;
 comment on procedure tsql.declare_view(text, text[], text[]) is
-$$Keeps what is declared of a view's columns: the names that it gives, and what is declared of the tables' columns that they
-are.$$;
+$$Stores the declarations of a view's columns: the names in its definition, and the declarations of the tables' columns from
+which they come.$$;
 
 create or replace procedure tsql.make_view_again(definition text, target text)
 language plpgsql
@@ -338,7 +337,7 @@ begin
   end;
   execute definition;
   for place in 1 .. cardinality(rights) loop
-    -- those of a column that has gone go too
+    -- rights on dropped columns are dropped too
     if columns[place] = '' or exists (
       select from pg_attribute where attrelid = target::regclass and attname = columns[place]
     ) then
@@ -348,8 +347,8 @@ begin
 end
 $$;
 comment on procedure tsql.make_view_again(text, text) is
-$$Gives a view another query whose columns are not those that it has with others behind them, which is all that PostgreSQL
-replaces. Its rights remain. Error: another view uses it (3729).$$;
+$$Replaces a view's query by one with other columns; PostgreSQL's own replacement can only append columns. Rights are kept.
+Error: another view uses it (3729).$$;
 
 create or replace procedure tsql.create_view(
   action text, definition text, target text, columns text[], declarations text[], source text
@@ -376,8 +375,8 @@ begin
 end
 $$;
 comment on procedure tsql.create_view(text, text, text, text[], text[], text) is
-$$Runs a CREATE VIEW, and keeps its T-SQL and the case in which its columns are named: action is create, alter or create or
-alter. Error: there is nothing to alter (208).$$;
+$$Runs a CREATE VIEW, and stores its T-SQL and the case of its columns' names. action: create, alter or create or alter.
+Error: there is nothing to alter (208).$$;
 
 create or replace function tsql.shown_constraint(of_constraint oid)
 returns text
@@ -395,7 +394,7 @@ comment on function tsql.shown_constraint(oid) is 'The name of a constraint in t
 create or replace function tsql.named_default(value anyelement, name text) returns anyelement
 language sql immutable parallel safe
 as $$ select value $$;
-comment on function tsql.named_default(anyelement, text) is 'A default and its name, which PostgreSQL keeps nowhere.';
+comment on function tsql.named_default(anyelement, text) is 'A default with its name, for which PostgreSQL has no place.';
 
 create or replace function tsql.defaults_of(target regclass)
 returns table (column_name name, name text, is_named boolean)
@@ -447,8 +446,8 @@ as $$
   order by 1, 2
 $$;
 comment on function tsql.dependents(regclass, name, text[]) is
-$$What a column cannot be dropped for, as SQL Server's error 5074 names it: constraints but for those in `without`, indexes,
-computed columns, views. holds_type: nor can PostgreSQL give the column another type.$$;
+$$The objects that prevent dropping a column, as SQL Server's error 5074 names them: constraints except those in `without`,
+indexes, computed columns, views. holds_type: the object also prevents another type in PostgreSQL.$$;
 
 create or replace function tsql.declared_name(of regclass, of_column name) returns text
 language sql
@@ -460,7 +459,7 @@ as $$
   where attrelid = of and attname = of_column
 $$;
 comment on function tsql.declared_name(regclass, name) is
-  'The type of a column as T-SQL declares it; empty where it follows from that of PostgreSQL.';
+  'The declared type of a column; empty if PostgreSQL''s type determines it.';
 
 create or replace function tsql.holding_alteration(
   of regclass, of_column name, new_type text, new_name text, nullable boolean
@@ -514,9 +513,10 @@ as $$
   order by 1 desc, 2
 $$;
 comment on function tsql.holding_alteration(regclass, name, text, text, boolean) is
-$$What SQL Server does not alter a column for, as its error 5074 names it ("ALTER TABLE", ALTER COLUMN): a default if the type
-is another; keys and foreign keys; checks, but for the length of a varchar, nvarchar or varbinary; unique constraints and
-indexes, but for the same, and a greater one. new_type is PostgreSQL's, new_name as T-SQL declares it where that is another.$$;
+$$The objects that prevent altering a column, as SQL Server's error 5074 names them ("ALTER TABLE", ALTER COLUMN): a default
+for another type; keys and foreign keys; checks, except for another length of a varchar, nvarchar or varbinary; unique
+constraints and indexes, except for a greater length of these. new_type is PostgreSQL's type, new_name the declared one if it
+differs.$$;
 
 create or replace procedure tsql.check_alteration(
   target text, altered text, dropped text[], if_exists boolean, without text[], key text[], with_defaults boolean,
@@ -548,7 +548,7 @@ begin
     loop
       perform tsql.fail(5074, format('The object ''%s'' is dependent on column ''%s''.', found.name, of_column));
     end loop;
-    -- PostgreSQL would drop constraints and indexes with the column; the type of a column is changed with them
+    -- PostgreSQL would drop constraints and indexes with the column, and convert them to another type
     for found in
       select * from tsql.dependents(of, of_column, without) as one
       where of_column = any (dropped) or one.holds_type
@@ -584,10 +584,10 @@ $$;
 comment on procedure tsql.check_alteration(
   text, text, text[], boolean, text[], text[], boolean, text[], text, text, boolean
 ) is
-$$Refuses what PostgreSQL would do and SQL Server does not: a column is not dropped or altered with what depends on it, and a column of a
-primary key takes no nulls before. Errors: no such table (4902) or column (4924), something depends on it (5074), a foreign
-key refers to a constraint (3725), a column of the key is nullable (8111), a column that shall refer to another table is not
-there (1769).$$;
+$$Refuses alterations that PostgreSQL allows and SQL Server does not: dropping or altering a column with dependent objects, and
+a primary key of nullable columns. Errors: no such table (4902) or column (4924), an object depends on the column (5074), a
+foreign key refers to a constraint (3725), a column of the key is nullable (8111), a column of a foreign key does not exist
+(1769).$$;
 
 drop procedure if exists tsql.alter_table(text, text, text[], text[], text, text[]);
 drop procedure if exists tsql.alter_table(text, text, text[], text[], text, text[], text, text[], boolean, text[], text[]);
@@ -621,7 +621,7 @@ begin
       format('drop constraint (if exists )?"%s"', regexp_replace(replace(lower(found.name), '"', '""'), '(\W)', '\\\1', 'g')),
       replace(format('alter column "%s" drop default', replace(found.column_name, '"', '""')), '\', '\\'));
   end loop;
-  -- a column that a trigger's condition names can be neither dropped nor changed
+  -- PostgreSQL neither drops nor changes a column in a trigger's condition
   if exists (select from pg_trigger where tgrelid = to_regclass(target) and tgname = 'T-SQL binaries') then
     execute format('drop trigger "T-SQL binaries" on %s', target);
   end if;
@@ -664,9 +664,9 @@ comment on procedure tsql.alter_table(
   text, text, text[], text[], text, text[], text, text[], boolean, text[], text[], boolean, text[], text[], text[], text[],
   boolean, text, boolean
 ) is
-$$Runs an ALTER TABLE and keeps what is declared of the columns that it adds or changes. altered: the column that gets another
-type; dropped (if_exists: where they are there) and without: the columns and constraints that are dropped; key: the columns
-of an added primary key; with_defaults: a column is dropped with its default; stripped: added columns whose values lose the
-blanks at their ends; referring: columns of added foreign keys; referenced and referenced_columns: what these refer to;
+$$Runs an ALTER TABLE and stores the declarations of the columns that it adds or changes. altered: the column that gets
+another type; dropped (if_exists: missing ones are no error) and without: the columns and constraints that are dropped; key:
+the columns of an added primary key; with_defaults: a column is dropped with its default; stripped: added columns whose values
+lose blanks at their ends; referring: columns of added foreign keys; referenced and referenced_columns: their targets;
 takes_nulls: the altered column does, but for an identity column; altered_type and altered_nullable: what SQL Server asks whether
 something holds the column.$$;

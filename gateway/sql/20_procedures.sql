@@ -1,4 +1,4 @@
--- How procedures compiled from T-SQL are found, made and dropped.
+-- Lookup, creation and dropping of procedures compiled from T-SQL.
 
 create or replace function tsql.procedures_named(database text, schema text, procedure text)
 returns table (oid oid)
@@ -29,8 +29,8 @@ as $$
 $$;
 
 comment on function tsql.procedures_named(text, text, text) is
-$$The procedures that a name means in a database: those of the schema it names ('' for none: the database's own),
-else ringlog's. No other database is looked into. #p is the session's own.$$;
+$$The procedures with a name in a database: those of the named schema ('' for the database's own), otherwise ringlog's.
+Other databases are not searched. #p is a procedure of the session.$$;
 
 
 create or replace function tsql.source(procedure oid)
@@ -47,8 +47,8 @@ as $$
 $$;
 
 comment on function tsql.source(oid) is
-$$The T-SQL that a procedure was compiled from, which is its comment; null when it was not, or when somebody has
-changed one of the two.$$;
+$$The T-SQL of a compiled procedure, from its comment; null for other procedures, and if the procedure or its comment was
+changed since.$$;
 
 
 create or replace function tsql.text_to_run(procedure oid, out source text, out tables oid[])
@@ -80,8 +80,8 @@ end
 $$;
 
 comment on function tsql.text_to_run(oid) is
-$$The T-SQL of a procedure that the gateway is about to run for the caller, and the temporary tables of the session.
-Errors: the caller may not execute it (42501), it is not there (42883), somebody has changed its comment (2812).$$;
+$$The T-SQL of a procedure that the gateway will run for the caller, and the temporary tables of the session. Errors: the
+caller may not execute it (42501), it does not exist (42883), its comment was changed (2812).$$;
 
 
 create or replace function tsql.refuse_call(procedure text)
@@ -97,7 +97,7 @@ end
 $$;
 
 comment on function tsql.refuse_call(text) is
-$$The body of a procedure whose T-SQL the gateway runs: an error for whoever calls it in PostgreSQL (2812).$$;
+$$The body of a procedure whose T-SQL the gateway runs: raises an error for a call inside PostgreSQL (2812).$$;
 
 
 create or replace function tsql.create_procedure(action text, schema text, name text, definition text, source text)
@@ -131,7 +131,7 @@ begin
       'There is already a function of PostgreSQL named ''%s'' in the database: drop it, or take another name.', name));
   end if;
   if old <> '{}' then
-    -- who may execute it, and whose it is, stays as it was
+    -- keeps rights and owner
     select pg_get_userbyid(p.proowner) into owner from pg_proc p where p.oid = any (old);
     statements := array(
       select format('grant execute on routine %I.%I to %s%s', schema, name,
@@ -193,7 +193,7 @@ end
 $$;
 
 comment on function tsql.drop_routine(text, text, oid[], boolean) is
-$$Drops the procedure or function that a name was found to mean. Errors: none or several of this name (3701).$$;
+$$Drops the procedure or function found for a name. Errors: none or several of this name (3701).$$;
 
 
 create or replace function tsql.drop_procedure(database text, schema text, name text, if_exists boolean)
@@ -202,7 +202,7 @@ language sql
 set search_path = pg_catalog, pg_temp
 as $$
   select tsql.drop_routine('procedure', name, array(
-    -- what is found everywhere is dropped only where it is
+    -- ringlog's procedures are found in every database, and dropped only in their own
     select p.oid
     from tsql.procedures_named(database, schema, name) as named
     join pg_proc p on p.oid = named.oid
@@ -212,5 +212,5 @@ as $$
 $$;
 
 comment on function tsql.drop_procedure(text, text, text, boolean) is
-$$Drops the procedure that a name means in a database. Runs with the caller's rights. Errors: none or several of
-this name (3701).$$;
+$$Drops the procedure with a name in a database. Runs with the caller's rights. Errors: none or several of this name
+(3701).$$;

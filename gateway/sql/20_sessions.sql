@@ -1,4 +1,4 @@
--- Who calls, and the identities that were given to rows.
+-- The calling login, and identity values.
 
 create or replace function tsql.caller()
 returns text
@@ -6,7 +6,7 @@ language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  -- a procedure runs as its owner, and on a connection shared with others the login is the gateway's
+  -- in a procedure current_user is its owner, and on a shared connection session_user is the gateway's
   select case session_user when 'ringlog_gateway' then current_setting('role') else session_user end
 $$;
 
@@ -24,7 +24,7 @@ exception when object_not_in_prerequisite_state then
 end
 $$;
 
-comment on function tsql.last_identity() is $$@@identity: the number an identity column was last given here.$$;
+comment on function tsql.last_identity() is $$@@identity: the last identity value of the session.$$;
 
 
 create or replace function tsql.identity_of(target text)
@@ -43,7 +43,7 @@ end
 $$;
 
 comment on function tsql.identity_of(text) is
-$$The number that the identity column of a table was last given here; null: none, or the table has no such column.$$;
+$$The last identity value of a table in this session; null without one, or without an identity column.$$;
 
 
 create or replace function tsql.identity_after(target text)
@@ -61,7 +61,7 @@ end
 $$;
 
 comment on function tsql.identity_after(text) is
-$$@@identity after an insert into a table, whose triggers may have inserted rows elsewhere.$$;
+$$@@identity after an insert into a table whose triggers may have inserted rows elsewhere.$$;
 
 
 create or replace function tsql.advance_identity(target text)
@@ -115,4 +115,4 @@ end
 $$;
 
 comment on function tsql.demand_identity(text) is
-$$Refuses SET IDENTITY_INSERT of what is no table (1088) and of one without an identity column (8106).$$;
+$$Refuses SET IDENTITY_INSERT for a missing table (1088) and for one without an identity column (8106).$$;

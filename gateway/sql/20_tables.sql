@@ -1,4 +1,4 @@
--- Temporary tables of procedures, how tables and views are dropped, and what is demanded of their columns.
+-- Temporary tables of procedures, dropping of tables and views, checks of their columns.
 
 create or replace function tsql.drop_temporary(names text[], if_exists boolean)
 returns void
@@ -37,8 +37,8 @@ end
 $$;
 
 comment on function tsql.drop_temporary(text[], boolean) is
-$$Drops temporary tables of a procedure, at its end or where it says so. One that a result set is still read from
-gets another name, and is dropped by the next call, or goes with the session. Error: there is none (3701).$$;
+$$Drops temporary tables of a procedure, at its end or by its DROP TABLE. A table that an open result set still reads is
+renamed, and dropped by the next call or with the session. Error: there is none (3701).$$;
 
 
 create or replace function tsql.temporary_tables()
@@ -70,7 +70,7 @@ as $$
 $$;
 
 comment on function tsql.forget_tables(oid[]) is
-$$Drops the temporary tables that a procedure or a text has left, which the session did not have before it.$$;
+$$Drops the temporary tables that a procedure or a batch has created and left.$$;
 
 
 create or replace function tsql.drop_relation(kind text, schema text, name text, if_exists boolean)
@@ -102,8 +102,8 @@ end
 $$;
 
 comment on function tsql.drop_relation(text, text, text, boolean) is
-$$Drops a table or view of one schema (pg_temp: a temporary table), with the caller's rights. Errors: it is not there
-or another's (3701).$$;
+$$Drops a table or view of one schema (pg_temp: a temporary table), with the caller's rights. Error: it does not exist or
+belongs to another login (3701).$$;
 
 create or replace function tsql.all_grouped(target text, keys text[]) returns boolean
 language plpgsql stable
@@ -125,4 +125,4 @@ begin
 end
 $$;
 comment on function tsql.all_grouped(text, text[]) is
-  'True when a table has no columns but these; error 8120 otherwise, of * beside GROUP BY.';
+  'True if a table has only these columns; error 8120 otherwise: * with GROUP BY.';

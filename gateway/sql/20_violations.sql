@@ -1,5 +1,5 @@
--- Violated constraints in T-SQL's words, which name what PostgreSQL's fields of an error do not: the kind of
--- the constraint and of the statement, the other table, the column.
+-- T-SQL's messages of violated constraints. They have parts that are not among PostgreSQL's error fields: the kind of the
+-- constraint and of the statement, the other table, the column.
 
 create or replace function tsql.changing(statement text)
 returns text
@@ -15,8 +15,7 @@ as $$
 $$;
 
 comment on function tsql.changing(text) is
-$$INSERT, UPDATE, DELETE or MERGE: which one a statement is; null where it is none, or several of these words
-stand in it.$$;
+$$The kind of a statement: INSERT, UPDATE, DELETE or MERGE; null if its text has none or several of these words.$$;
 
 
 create or replace function tsql.duplicate_values(detail text, index_ oid)
@@ -45,8 +44,7 @@ as $$
 $$;
 
 comment on function tsql.duplicate_values(text, oid) is
-$$The values of a duplicate key in brackets, from PostgreSQL's detail; null where T-SQL may write them in
-another way.$$;
+$$The values of a duplicate key in parentheses, from PostgreSQL's detail; null if T-SQL may write them differently.$$;
 
 
 create or replace function tsql.violation_in_ase(
@@ -81,8 +79,8 @@ as $$
 $$;
 
 comment on function tsql.violation_in_ase(text, text, text, text, text) is
-$$A violated constraint in ASE's words, which name the table that the statement changes (ASE: Troubleshooting,
-"Error messages").$$;
+$$ASE's message of a violated constraint, with the table that the statement changes (ASE: Troubleshooting, "Error
+messages").$$;
 
 
 create or replace function tsql.violation(
@@ -104,10 +102,10 @@ declare
   statement_ text := tsql.changing(
     coalesce(substring(context from 'SQL statement "(.*?)"\nPL/pgSQL function'), nullif(statement, '')));
   database text := case when schema_ like 'pg\_temp%' then 'tempdb' else schema_ end;
-  -- indexes that T-SQL has made are named by their table first
+  -- indexes made by T-SQL have the table's name first
   name text := case when starts_with(constraint_, table_ || '.') then substr(constraint_, length(table_) + 2)
     else constraint_ end;
-  -- a table variable is a temporary table, a procedure's with more behind its name
+  -- a table variable is a temporary table; in a procedure its name has a suffix
   object text := regexp_replace(table_, '^#(@.*?)(\.[0-9a-f]{8})?$', '\1');
 begin
   select pg_class.oid, relispartition into relation, is_partition from pg_class
@@ -178,7 +176,7 @@ $$;
 comment on function tsql.violation(text, text, text, text, text, text, text, text, boolean) is
 $$A violated constraint as SQL Server (Database Engine events and errors) or ASE (sybase) says it; null: it is
 none, or the words cannot be told for certain. sqlstate to context: PostgreSQL's fields of the error;
-statement: what was sent, where the context does not name it.$$;
+statement: the statement that was sent, if the context does not have it.$$;
 
 
 create or replace function tsql.missing_function(message text, missing integer)
@@ -215,9 +213,8 @@ as $$
 $$;
 
 comment on function tsql.missing_function(text, integer) is
-$$What SQL Server says where PostgreSQL says that there is no such function: there is none of the name (missing: a table in
-FROM, 208, or a function, 4121), or it takes more (313) or fewer arguments (8144), or others (8116). Null: a function of
-others, whose arguments are of other types.$$;
+$$SQL Server's error for PostgreSQL's undefined function: no function of the name (missing: 208 in FROM, 4121 elsewhere),
+more (313), fewer (8144) or other arguments (8116). Null: a function outside T-SQL with other argument types.$$;
 
 
 create or replace function tsql.caught(
@@ -250,4 +247,4 @@ end
 $$;
 
 comment on function tsql.caught(text, text, text, text, text, text, text, boolean, integer, text) is
-$$The T-SQL error for an error that PL/pgSQL has caught in this line of a procedure.$$;
+$$The T-SQL error for an error that PL/pgSQL has caught in a line of a procedure.$$;

@@ -1,5 +1,5 @@
--- FORMAT of numbers, as .NET writes them, which SQL Server asks (.NET documentation, "Standard numeric format strings" and
--- "Custom numeric format strings"), in the culture en-US. A format that .NET refuses gives null (SQL Server, "FORMAT").
+-- FORMAT of numbers, which SQL Server leaves to .NET (.NET documentation, "Standard numeric format strings" and "Custom
+-- numeric format strings"), in the culture en-US. A format that .NET refuses gives null (SQL Server, "FORMAT").
 
 create or replace function tsql.check_culture(culture text)
 returns void
@@ -14,7 +14,7 @@ begin
 end
 $$;
 
-comment on function tsql.check_culture(text) is 'Of FORMAT. Error: another culture than en-US (9818).';
+comment on function tsql.check_culture(text) is 'Checks the culture of FORMAT. Error: another one than en-US (9818).';
 
 
 create or replace function tsql.zero_padded(digits text, width integer)
@@ -25,7 +25,7 @@ strict
 set search_path = pg_catalog, pg_temp
 as $$ select lpad(digits, greatest(width, length(digits)), '0') $$;
 
-comment on function tsql.zero_padded(text, integer) is 'So many digits at least.';
+comment on function tsql.zero_padded(text, integer) is 'Digits with zeros before them, up to the given width.';
 
 
 create or replace function tsql.format_fixed(magnitude numeric, digits integer, grouped boolean)
@@ -44,7 +44,7 @@ as $$
 $$;
 
 comment on function tsql.format_fixed(numeric, integer, boolean) is
-'A number that is not negative, with so many decimals, and commas between thousands.';
+'A number of at least 0 with the given number of decimals, with commas between thousands on request.';
 
 
 create or replace function tsql.exponent_of(magnitude numeric)
@@ -61,7 +61,7 @@ as $$
   end
 $$;
 
-comment on function tsql.exponent_of(numeric) is 'Of a number that is not negative, written with one digit before the point.';
+comment on function tsql.exponent_of(numeric) is 'The decimal exponent of a number of at least 0, with one digit before the point.';
 
 
 create or replace function tsql.format_scientific(
@@ -89,7 +89,7 @@ end
 $$;
 
 comment on function tsql.format_scientific(numeric, integer, text, integer, boolean) is
-'A number that is not negative: decimals of its mantissa, E or e, and how many digits its exponent has at least.';
+'A number of at least 0 in scientific notation: decimals of the mantissa, E or e, least number of digits of the exponent.';
 
 
 create or replace function tsql.format_sections(format text)
@@ -126,7 +126,7 @@ end
 $$;
 
 comment on function tsql.format_sections(text) is
-'Of a custom numeric format: for positive numbers, for negative ones, for zero, as far as there are.';
+'The sections of a custom numeric format: for positive numbers, for negative ones, for zero; the last two are optional.';
 
 
 do $$
@@ -169,7 +169,7 @@ begin
     elsif letter = '.' then
       asked.point := coalesce(asked.point, asked.places);
     elsif letter = ',' and asked.places > 0 and asked.point is null then
-      -- those at the point divide by a thousand each, any other one separates thousands
+      -- commas before the point divide by a thousand each, any other comma separates thousands
       if comma_at = asked.places then
         commas := commas + 1;
       else
@@ -218,11 +218,11 @@ declare
   magnitude numeric := abs(value);
   section text;
   asked tsql.number_format;
-  -- the digits that are written, so many of them before the point
+  -- the digits of the number, and how many of them precede the point
   digits text := '';
   before integer := 0;
   exponent integer := 0;
-  -- the place that is written next, counted from the point, and digits beyond the places, or places beyond the digits
+  -- the next place, counted from the point; digits in excess of the places, or places in excess of the digits
   place integer;
   extra integer;
   written text := '';
@@ -248,7 +248,7 @@ begin
       exponent := exponent + length(digits) - asked.places + 1 + asked.shift - asked.point;
       exit;
     end if;
-    -- what is rounded to zero is zero
+    -- a number that rounds to zero uses the section of zero
     magnitude := 0;
     is_negative := false;
     digits := '';
@@ -402,7 +402,7 @@ create or replace function tsql.format(value bigint, format text, culture text) 
   language sql stable return tsql.format_number(value, format, culture, 'int8');
 create or replace function tsql.format(value numeric, format text, culture text) returns text
   language sql stable return tsql.format_number(value, format, culture, 'numeric');
--- to numeric PostgreSQL takes 15 digits of a float, as .NET does; of a real .NET takes 7
+-- PostgreSQL's cast of a float to numeric keeps 15 digits, as .NET does; of a real .NET keeps 7
 create or replace function tsql.format(value double precision, format text, culture text) returns text
   language sql stable return tsql.format_number(value::numeric, format, culture, 'float');
 create or replace function tsql.format(value real, format text, culture text) returns text

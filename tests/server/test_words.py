@@ -17,7 +17,6 @@ GOAL = 5.0
 """Clauses in 1,000 lines of comments or prose."""
 
 ABOVE: dict[str, float] = {
-    "gateway/sql": 44,
     "gateway/src": 14,
     "gateway/tsql": 32,
 }
