@@ -32,7 +32,7 @@ pub const NO_MEMORY: i32 = 701;
 /// grows with each such allocation, up to 32 MiB; freed values then stay between others on the heap.
 const MAPPED: libc::c_int = 1 << 20;
 
-/// Makes the allocator return what large values have used. For the whole process.
+/// Makes the allocator return the memory of large values to the system, in the whole process.
 #[allow(unsafe_code)]
 pub fn return_large_allocations() {
     // SAFETY: mallopt takes no pointers.

@@ -17,7 +17,6 @@ GOAL = 5.0
 """Clauses in 1,000 lines of comments or prose."""
 
 ABOVE: dict[str, float] = {
-    "gateway/src": 14,
     "gateway/tsql": 32,
 }
 """Folders above the goal, with their limits. Lower a limit after rewriting comments; never raise one."""

@@ -1,5 +1,5 @@
-//! Queries that PostgreSQL is sent before their turn, so that a text of several that only read waits for it once. The
-//! answers are taken one by one as each query's turn comes, as if it had been sent then.
+//! Queries sent ahead: a batch of several read-only queries waits for PostgreSQL once. Each answer is read when the
+//! query's turn comes.
 
 use super::connection::Backend;
 use super::parameters::{self, Parameter, Typing};
@@ -9,15 +9,15 @@ use crate::convert::SqlType;
 use crate::postgres::PgError;
 use crate::program::Sql;
 
-/// What PostgreSQL's socket takes while PostgreSQL, which waits for us to read, reads nothing itself; in bytes.
+/// Bytes that the socket buffers while PostgreSQL reads nothing because it waits for us to read its answers.
 const MOST_BYTES: usize = 16 << 10;
 impl Backend {
     pub(super) fn has_ahead(&self) -> bool {
         self.open.as_ref().is_some_and(|open| !open.ahead.is_empty())
     }
 
-    /// Whether queries that only read may be sent before their turn: each is a transaction of its own, and PostgreSQL
-    /// knows all that the client has set.
+    /// Whether read-only queries may be sent ahead: each is a transaction of its own, and PostgreSQL has the client's
+    /// settings.
     pub async fn may_send_ahead(&mut self, client: &Client) -> bool {
         let settings = client.settings();
         if self.has_ahead()
@@ -36,7 +36,7 @@ impl Backend {
         self.open.as_ref().is_some_and(|open| open.is_set(database, settings))
     }
 
-    /// Puts a query behind those that are to be sent ahead. False: it cannot be one of them.
+    /// Queues a query to be sent ahead. False: it cannot be sent ahead.
     pub fn put_ahead(
         &mut self,
         client: &Client,
@@ -62,7 +62,7 @@ impl Backend {
         Ok(true)
     }
 
-    /// Sends what was put.
+    /// Sends the queued queries.
     pub async fn send_ahead(&mut self) -> Result<(), PgError> {
         match &mut self.open {
             Some(open) => open.connection.flush().await,
@@ -70,7 +70,7 @@ impl Backend {
         }
     }
 
-    /// Lets go of what was sent ahead, if anything.
+    /// Discards the answers to queries sent ahead.
     pub async fn forget_ahead(&mut self) -> Result<(), PgError> {
         match &mut self.open {
             Some(open) => open.ahead.forget(&mut open.connection).await,

@@ -1,4 +1,4 @@
-//! Beginning, committing and undoing the client's transaction.
+//! Begin, commit and rollback of the client's transaction.
 
 use super::cancellable::heeding;
 use super::connection::Backend;
@@ -14,7 +14,7 @@ use crate::tds::tokens::message::ServerMessage;
 /// The client's savepoints have numbers in PostgreSQL, where a long name would be cut.
 const SAVEPOINT: &str = "client_savepoint_";
 
-/// The session's own one.
+/// The savepoint of the session's own.
 const OWN_SAVEPOINT: &str = "ringlog_own";
 
 impl Backend {
@@ -47,7 +47,7 @@ impl Backend {
         self.transaction.doomed
     }
 
-    /// From now on the transaction can only be read in, and rolled back as a whole (SQL Server: TRY...CATCH,
+    /// Makes the transaction uncommittable: it allows reads and a rollback as a whole only (SQL Server: TRY...CATCH,
     /// "Uncommittable transactions and XACT_STATE").
     pub async fn doom(&mut self, client: &mut Client) -> Result<(), ServerMessage> {
         if !self.transaction.is_open() || self.transaction.doomed {
@@ -56,7 +56,7 @@ impl Backend {
         self.transaction.doomed = true;
         self.transaction.has_effects = true;
         let begin = if self.transaction.started { "" } else { "begin; " };
-        // procedures ask PostgreSQL
+        // procedures read this setting
         self.run_text(client, &format!("{begin}set transaction read only; set local tsql.doomed = on"))
             .await?;
         self.transaction.started = true;
@@ -85,16 +85,16 @@ impl Backend {
         self.begin(client, name);
     }
 
-    /// A statement that touches tables begins a transaction when the client has asked for that.
+    /// Begins a transaction before a statement that uses tables, under SET IMPLICIT_TRANSACTIONS.
     pub(super) fn begin_implicitly(&mut self, client: &mut Client) {
         if client.settings().implicit_transactions && !self.transaction.is_open() {
             self.begin(client, "");
         }
     }
 
-    /// Ends PostgreSQL's part of a transaction in which nothing but rows has been read so far: a client that
-    /// has its rows and is idle must not keep others from changing their table. The next statement begins it
-    /// again, and reads what is committed then, as it would have anyway. Whether it has ended.
+    /// Ends PostgreSQL's transaction if the client's has only read so far, so that an idle client does not prevent
+    /// others from changing the table. The next statement begins another one and reads the rows committed by then, as
+    /// under READ COMMITTED anyway. Returns whether it has ended.
     pub(super) async fn end_reading(&mut self) -> Result<bool, PgError> {
         if self.transaction.has_effects || self.locking.isolation != Isolation::ReadCommitted {
             return Ok(false);
@@ -114,7 +114,7 @@ impl Backend {
         Ok(true)
     }
 
-    /// The client hears that its transaction has ended when PostgreSQL has said how.
+    /// Commits or rolls back; the client is informed after PostgreSQL's answer.
     pub async fn commit(&mut self, client: &mut Client) -> Result<(), Interrupt> {
         match self.transaction.depth {
             0 if client.dialect().is_tds7() && !client.settings().implicit_transactions => {
@@ -156,7 +156,7 @@ impl Backend {
             (Some(Ok(())), Err(error)) if !error.is_fatal() && !is_committed => Err(Interrupt::Cancelled),
             (attention, committed) => {
                 if attention.is_some() {
-                    // it came too late
+                    // the cancel came too late
                     client.answer_attention_later();
                 }
                 match committed {
@@ -173,7 +173,7 @@ impl Backend {
         }
     }
 
-    /// COMMIT on PostgreSQL, where deferred triggers may wait for a lock. The client may cancel it meanwhile.
+    /// COMMIT on PostgreSQL, where deferred triggers may wait for a lock. The client can cancel it.
     async fn commit_started(
         &mut self,
         client: &mut Client,
@@ -249,7 +249,7 @@ impl Backend {
         Ok(())
     }
 
-    /// A savepoint of the session's own in the client's transaction; `settle_own` ends it.
+    /// Sets a savepoint of the session's own in the client's transaction; `settle_own` ends it.
     pub async fn save_own(&mut self, client: &mut Client) -> Result<(), ServerMessage> {
         let begin = if self.transaction.started { "" } else { "begin; " };
         self.run_text(client, &format!("{begin}savepoint {OWN_SAVEPOINT}")).await?;
@@ -257,7 +257,7 @@ impl Backend {
         Ok(())
     }
 
-    /// Keeps or undoes what was done since `save_own`.
+    /// Releases or rolls back to the savepoint of `save_own`.
     pub async fn settle_own(&mut self, client: &mut Client, keep: bool) -> Result<(), ServerMessage> {
         let undo = match keep {
             true => String::new(),
@@ -274,11 +274,11 @@ impl Backend {
         done.map(|_| ()).map_err(|error| self.message_of(&error, client))
     }
 
-    /// Forgets the transaction, which PostgreSQL has ended or is to end.
+    /// Resets the state of the transaction, which has ended in PostgreSQL or is going to.
     pub(super) fn end_transaction(&mut self, client: &mut Client, state: TransactionState) {
         self.transaction.end();
         self.transaction_state = state;
-        // a connection to a node has no transaction of the client's
+        // a connection to a node has no part in the client's transaction
         if !self.is_there() {
             client.reply.in_transaction = false;
         }
@@ -293,7 +293,7 @@ impl Backend {
     }
 }
 
-/// What a transaction that can only be rolled back does not do.
+/// The error for other statements in an uncommittable transaction.
 pub fn uncommittable() -> ServerMessage {
     let text =
         "The current transaction cannot be committed and cannot support operations that write to the log \

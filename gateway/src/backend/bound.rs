@@ -1,5 +1,5 @@
-//! Queries that depend on the declarations of their tables: they are compared with what PostgreSQL has before they are
-//! prepared, and written again where that is another.
+//! Queries that depend on the declarations of their tables: before they are prepared the declarations are compared with
+//! the present ones, and the query is compiled again if they differ.
 
 use super::described::{Described, Prepared};
 use super::open::Open;
@@ -12,8 +12,8 @@ use std::sync::Arc;
 use tsql::quoting::quoted;
 
 impl Open {
-    /// A query that depends on declarations, prepared as its tables are now; None where it depends on none, and where it
-    /// cannot be written again.
+    /// A query that depends on declarations, prepared with the present ones; None if it depends on none, or cannot be
+    /// compiled again.
     pub(super) async fn prepare_bound(
         &mut self,
         sql: &Sql,
@@ -33,7 +33,7 @@ impl Open {
         Ok(None)
     }
 
-    /// `checks`: gets the names under which the queries of the columns are prepared.
+    /// `checks` receives the names of the prepared statements that check the columns.
     async fn prepare_checked(
         &mut self,
         bound: &Bound,
@@ -57,7 +57,7 @@ impl Open {
                 None => (sql, bound.uses(), &bound.items),
             };
             if !self.are_so(uses, is_kept, checks).await? {
-                // one of them was changed by others
+                // another session has changed one of the tables
                 self.close(&std::mem::take(checks))?;
                 self.forget_declarations();
                 continue;
@@ -70,7 +70,7 @@ impl Open {
         Ok(None)
     }
 
-    /// Whether PostgreSQL has the columns with these types; the session asks again whenever the query runs.
+    /// Whether the columns have these types in PostgreSQL; checked at each run of the query.
     async fn are_so(
         &mut self,
         uses: &Uses,
@@ -100,7 +100,7 @@ impl Open {
         Ok(true)
     }
 
-    /// A statement that PostgreSQL refused stands behind its savepoint, if there is a transaction.
+    /// Rolls back to the savepoint of a refused statement, if there is a transaction.
     pub(super) async fn undo_failure(&mut self) -> Result<(), PgError> {
         match self.connection.query_text("rollback to savepoint ringlog_statement").await {
             Err(error) if error.is_fatal() => Err(error),
@@ -109,7 +109,7 @@ impl Open {
     }
 }
 
-/// Sets the types of the columns that the items of a list are. `is_constant`: it names no variable.
+/// Sets the column types of the items of a select list. `is_constant`: it contains no variable.
 fn of_types(mut prepared: Prepared, items: &[ListItem], is_constant: bool) -> Prepared {
     let is_star = |item: &ListItem| *item == ListItem::Star;
     let star = items.iter().position(is_star);
@@ -122,7 +122,7 @@ fn of_types(mut prepared: Prepared, items: &[ListItem], is_constant: bool) -> Pr
             _ if place + behind >= number => items.get(items.len() + place - number),
             _ => None,
         };
-        // a list with a star has no titles, which say that a variable's text may have any characters
+        // a list with a star has no titles, by which the text of a variable is known to have any characters
         let known = item.and_then(|item| match item {
             ListItem::Value(Some(known)) if star.is_none() || is_constant || !known.of.is_text() => {
                 Some(*known)

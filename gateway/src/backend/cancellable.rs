@@ -1,5 +1,5 @@
-//! Work on PostgreSQL that sends the client nothing, as when a statement is prepared: it may wait for a lock, and the
-//! client may cancel meanwhile.
+//! Cancellable work on PostgreSQL that sends the client nothing, as the preparation of a statement, which may wait for
+//! a lock.
 
 use super::unfinished::Unfinished;
 use crate::client::{Client, SessionError};
@@ -7,7 +7,7 @@ use crate::postgres::{Canceller, Cancelling, PgError};
 use std::future::Future;
 use std::pin::pin;
 
-/// Does `work` on the connection of `canceller`. A cancel is its end, whatever has come of it.
+/// Does `work` on the connection of `canceller`. After a cancel the result is the interruption.
 pub async fn cancellable<T>(
     client: &mut Client,
     canceller: Canceller,
@@ -19,8 +19,8 @@ pub async fn cancellable<T>(
     }
 }
 
-/// Does `work` on the connection of `canceller`, and cancels it when the client cancels or goes away, which comes with the
-/// result.
+/// Does `work` on the connection of `canceller`, and cancels it when the client cancels or disconnects. Returns the
+/// result, and the interruption if there was one.
 pub async fn heeding<T>(
     client: &mut Client,
     canceller: Canceller,
@@ -38,7 +38,7 @@ pub async fn heeding<T>(
     (Some(attention), done)
 }
 
-/// The end of what the client has interrupted, after which nothing of it stays. `error`: what PostgreSQL has said.
+/// The interruption of a statement by the client, without effects. `error`: PostgreSQL's error.
 pub fn interrupted(
     client: &mut Client,
     attention: Result<(), SessionError>,

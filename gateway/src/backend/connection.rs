@@ -21,7 +21,7 @@ use crate::turns::Turn;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a statement waits for a connection when PostgreSQL has none left, and how often it asks.
+/// How long a statement waits for a connection when PostgreSQL has none left, and the time between two tries.
 const SCARCE_TIMEOUT: Duration = Duration::from_secs(10);
 const SCARCE_PAUSE: Duration = Duration::from_millis(50);
 /// How long the end of a session's global temporary tables may take.
@@ -37,7 +37,7 @@ pub struct Backend {
     user: Arc<str>,
     password: Password,
     application: String,
-    /// By what it takes a place among the connections; None during the login, and on a node.
+    /// Its place among the connections; None during the login, and on a node.
     claimant: Option<Claimant>,
     occupied: Occupied,
     /// The schema the client uses, which it calls a database.
@@ -46,21 +46,21 @@ pub struct Backend {
     pub(super) transaction: Transaction,
     /// @@transtate
     pub transaction_state: TransactionState,
-    /// A bulk copy whose rows come next.
+    /// A bulk copy that waits for its rows.
     pub(super) copy: Option<BulkCopy>,
-    /// It reads from a standby where there is one, until it writes.
+    /// Reads from a standby, if there is one, until the first write.
     reads_standby: bool,
     /// Its calls may share a transaction with those of others.
     pub may_share: bool,
-    /// The client's settings; sent to PostgreSQL when the connection is used next.
+    /// The client's settings; sent to PostgreSQL at the connection's next use.
     pub(super) locking: Locking,
     pub(super) calendar: Calendar,
     pub(super) arithabort: Arithabort,
-    /// The most rows that a statement may give to its client.
+    /// The most rows of one statement that this login may read.
     pub(super) most_rows: Option<u64>,
-    /// Something ran that may have left state on the connection.
+    /// A statement may have left state on the connection.
     pinned: bool,
-    /// A statement has named a global temporary table.
+    /// A statement has used a global temporary table.
     pub(super) uses_globals: bool,
 }
 
@@ -137,14 +137,14 @@ impl Backend {
         if role.reads_standby && !backend.reads_standby {
             backend.reads_standby = true;
             if gateway.readers_address.is_some() {
-                // the next statement opens one there
+                // the next statement opens a connection there
                 backend.close().await;
             }
         }
         Ok((backend, role))
     }
 
-    /// The same login's on a node, which is connected when it is used.
+    /// The session of the same login on a node, which connects at its first use.
     pub fn on_node(&self, node: Arc<Node>) -> Backend {
         Backend {
             gateway: self.gateway.clone(),
@@ -212,7 +212,7 @@ impl Backend {
             let opened = Connection::open(address, &self.user, &self.password.0, &self.application).await;
             drop(place);
             match opened {
-                // too_many_connections: those that idle sessions keep will do
+                // too_many_connections: the connections of idle sessions can be closed
                 Err(error) if error.sqlstate() == Some("53300") && Instant::now() < deadline => {
                     self.gateway.scarce.notify_waiters();
                     tokio::time::sleep(SCARCE_PAUSE).await;
@@ -225,8 +225,8 @@ impl Backend {
         Ok(self.open.insert(open))
     }
 
-    /// The connection, opened if need be, with the database in use first in its search path. What it was sent ahead is
-    /// given up.
+    /// The connection, opened if necessary, with the current database first in its search path. Queries sent ahead are
+    /// discarded.
     pub async fn open(&mut self) -> Result<&mut Open, PgError> {
         self.forget_ahead().await?;
         if self.open.is_none() {
@@ -234,7 +234,7 @@ impl Backend {
                 self.connect().await?.connection.query_text("select pg_catalog.current_schema()").await?;
             let default = default.into_iter().flatten().next().flatten().unwrap_or_default();
             if self.node.is_some() && self.database.is_empty() {
-                // what is called there is named with its schema
+                // calls there are qualified with the schema
                 self.database.clone_from(&default);
             }
             if let Some(open) = &mut self.open {
@@ -251,18 +251,18 @@ impl Backend {
         Ok(open)
     }
 
-    /// For a result set of this login.
+    /// The settings for a result set of this login.
     pub(super) fn turn(&self) -> Turn {
         self.gateway.turns.turn(&self.user)
     }
 
-    /// Moves to another database. SQLSTATE 3F000 when there is none.
+    /// Changes to another database. SQLSTATE 3F000 if it does not exist.
     pub async fn use_database(&mut self, name: &str) -> Result<(), PgError> {
         self.database = self.open().await?.use_schema(name).await?;
         Ok(())
     }
 
-    /// The zone that zoneless times of this session are in.
+    /// The zone of this session's times without a zone.
     pub async fn zone(&mut self) -> Result<Zone, PgError> {
         self.open().await?.zone()
     }
@@ -272,12 +272,12 @@ impl Backend {
         self.transaction.catalogue.clone().unwrap_or_else(|| self.gateway.catalogue())
     }
 
-    /// The session's temporary procedures, as far as they have been read.
+    /// The session's temporary procedures, if they have been read.
     pub fn temporary_catalogue(&self) -> Option<Arc<Catalogue>> {
         self.open.as_ref().and_then(|open| open.temporary.clone())
     }
 
-    /// Reads which temporary procedures the session has.
+    /// Reads the session's temporary procedures.
     pub async fn read_temporary(&mut self) -> Result<(), PgError> {
         let metrics = self.gateway.metrics.clone();
         let open = self.open().await?;
@@ -288,19 +288,19 @@ impl Backend {
         Ok(())
     }
 
-    /// A table may have other columns now.
+    /// Discards the known columns of tables.
     pub fn forget_declarations(&mut self) {
         if let Some(open) = &mut self.open {
             open.forget_declarations();
         }
     }
 
-    /// Forgets the queries that a definition may concern.
+    /// Closes prepared queries that a definition may affect.
     pub fn forget_queries_of(&mut self, definition: &Sql) -> Result<(), PgError> {
         self.open.as_mut().map_or(Ok(()), |open| open.forget_queries_of(definition))
     }
 
-    /// Forgets what was prepared before the latest definition, which another session may have made.
+    /// Closes statements prepared before the latest definition, perhaps of another session.
     pub(super) fn heed_definitions(&mut self) -> Result<(), PgError> {
         let definitions = self.gateway.definitions();
         match &mut self.open {
@@ -313,7 +313,8 @@ impl Backend {
         }
     }
 
-    /// This session has run a definition. Tables of its own concern no other session, and rows no description.
+    /// Records a definition by this session. Definitions of its own tables affect no other session, changes of rows no
+    /// description.
     pub fn has_defined(&mut self, definition: &Sql) {
         if definition.contains(OWN_TABLE) || definition.starts_with("call tsql.truncate_table") {
             return;
@@ -327,28 +328,28 @@ impl Backend {
         }
     }
 
-    /// Forgets what is prepared.
+    /// Closes all prepared statements.
     pub fn forget_prepared(&mut self) -> Result<(), PgError> {
         self.open.as_mut().map_or(Ok(()), Open::forget_prepared)
     }
 
-    /// A transaction or a part of it was rolled back, and the search path with it.
+    /// Called after a rollback, which also resets the search path.
     pub(super) fn rolled_back(&mut self) {
         if let Some(open) = &mut self.open {
             if std::mem::take(&mut open.has_defined) {
-                // what was prepared since then is undone with it
+                // definitions since then are rolled back, so the statements are prepared again
                 open.definitions = 0;
                 self.gateway.has_defined();
             }
             open.schema = None;
             open.temporary = None;
-            // some of them may be there no more
+            // the rollback may have dropped some of them
             open.forget_tables();
             open.forget_settings();
         }
     }
 
-    /// Something runs that may leave state on the connection.
+    /// Notes a statement that may leave state on the connection.
     pub fn pin(&mut self) {
         self.pinned = true;
     }
@@ -362,7 +363,7 @@ impl Backend {
         self.open.is_some()
     }
 
-    /// Gives the connection up unless it holds state that the client would miss. Whether it is gone.
+    /// Closes the connection unless it has state of the client. Returns whether it is closed.
     pub async fn release(&mut self) -> bool {
         if self.pinned {
             let held = match &mut self.open {
@@ -379,8 +380,7 @@ impl Backend {
         true
     }
 
-    /// The session writes, which happens on the primary: from now on it reads there too, so that it sees what it has
-    /// written.
+    /// Moves the session to the primary before a write; it reads there from now on and thus sees its own rows.
     pub async fn leave_standby(&mut self) -> Result<(), PgError> {
         if !self.reads_standby {
             return Ok(());
@@ -399,7 +399,7 @@ impl Backend {
         Ok(())
     }
 
-    /// Puts the connection back to how it was after login. One that cannot be put back is given up.
+    /// Resets the connection to its state after login, or closes it if that fails.
     pub async fn reset(&mut self, client: &mut Client, keep_transaction: bool) {
         if keep_transaction && self.transaction.is_open() {
             return;
@@ -419,8 +419,8 @@ impl Backend {
         }
     }
 
-    /// Forgets what is prepared, after the schema has changed. PL/pgSQL's own plans end only with the
-    /// connection, which is given up unless it holds something.
+    /// Closes prepared statements after a change of the schema. PL/pgSQL's plans end only with the connection, which is
+    /// closed unless it has state.
     pub async fn forget_plans(&mut self) -> Result<(), PgError> {
         if self.open.is_some() && !self.pinned && !self.transaction.is_open() {
             self.close().await;
@@ -434,14 +434,14 @@ impl Backend {
         self.pinned = false;
         if let Some(mut open) = self.open.take() {
             if self.uses_globals && self.copy.is_none() {
-                // what stays because the session has ended within a statement, the next access drops
+                // tables that remain because the session ended within a statement are dropped at the next access
                 let _ = tokio::time::timeout(CLOSING, open.end_globals()).await;
             }
             open.connection.close().await;
         }
     }
 
-    /// Lets go of a connection that holds nothing and that PostgreSQL has ended, as when it was started anew.
+    /// Closes a connection without state that PostgreSQL has ended, as after its restart.
     pub async fn let_go_if_ended(&mut self) {
         if self.pinned || self.transaction.is_open() {
             return;
@@ -453,13 +453,13 @@ impl Backend {
         }
     }
 
-    /// Lets go of a connection that has failed.
+    /// Closes a failed connection.
     fn forget(&mut self) {
         self.pinned = false;
         self.open = None;
     }
 
-    /// After an error of the connection: what a lost one held is gone.
+    /// Handles an error of the connection: the state of a lost one is gone.
     pub fn check(&mut self, error: &PgError, client: &mut Client) {
         if error.is_fatal() {
             self.lose(client);
@@ -472,7 +472,7 @@ impl Backend {
         self.end_transaction(client, TransactionState::RolledBack);
     }
 
-    /// An error of the session's own connection as the client gets it.
+    /// The client's message for an error of the session's connection.
     pub fn message_of(&mut self, error: &PgError, client: &mut Client) -> ServerMessage {
         self.check(error, client);
         error.to_message()

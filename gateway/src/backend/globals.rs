@@ -1,4 +1,4 @@
-//! Global temporary tables, `##t` (`gateway/sql/26_globals.sql`): those whose sessions have ended are dropped before a
+//! Global temporary tables, `##t` (`gateway/sql/26_globals.sql`): tables of ended sessions are dropped before a
 //! statement that names one.
 
 use super::connection::Backend;
@@ -8,17 +8,17 @@ use crate::postgres::PgError;
 use crate::program::Sql;
 use tsql::quoting::{array, literal};
 
-/// How the statements begin that make such tables.
+/// The first words of statements that create such tables.
 const MAKING: [&str; 2] = ["call tsql.create_global", "create unlogged table"];
 
 impl Backend {
-    /// Runs before a statement that names such tables, as far as it does. Error 208: one of them has ended and is
-    /// still used by another statement.
+    /// Runs before each statement, for the global temporary tables that it names. Error 208: the session of one has
+    /// ended while another statement still uses the table.
     pub(super) async fn look_after_globals(&mut self, sql: &Sql) -> Result<(), PgError> {
         if sql.globals().next().is_none() {
             return Ok(());
         }
-        // they are on the primary, and so is what is known of them
+        // the tables and their list are on the primary
         self.leave_standby().await?;
         self.uses_globals = true;
         let makes = MAKING.iter().any(|begin| sql.starts_with(begin));
@@ -26,8 +26,8 @@ impl Backend {
         self.ask(&format!("select tsql.end_globals({})", array(named, "text"))).await.map(|_| ())
     }
 
-    /// Begins a transaction for several statements that are one to the client, which learns nothing of it. False: the
-    /// client has one. `end_own` ends it.
+    /// Begins a transaction, invisible to the client, for several statements that are one to it. False: the client has
+    /// a transaction. `end_own` ends it.
     pub async fn begin_own(&mut self, client: &mut Client) -> bool {
         self.before_statement(client, true, true).await;
         if self.in_transaction() {
@@ -38,7 +38,7 @@ impl Backend {
         true
     }
 
-    /// Commits or undoes what was done since `begin_own`.
+    /// Commits or rolls back the transaction of `begin_own`.
     pub async fn end_own(&mut self, client: &mut Client, keep: bool) -> Result<(), PgError> {
         let started = self.transaction.started;
         self.transaction.end();

@@ -1,4 +1,4 @@
-//! An open connection of a session to PostgreSQL, and what is prepared on it.
+//! An open connection of a session to PostgreSQL, and its prepared statements.
 
 use super::declarations::{adds_nulls, nullable, Declarations, FIRST_OF_USERS};
 use super::described::{Described, Prepared};
@@ -21,20 +21,20 @@ use tsql::quoting::literal;
 
 /// Statements kept prepared on one connection.
 const MOST_PREPARED: usize = 500;
-/// PostgreSQL's rows of any type, as its max of a composite type gives them.
+/// OID of the pseudo-type record, the result of max() of a composite type.
 const RECORD: u32 = 2249;
 /// Bytes of the longest query kept prepared.
 const LONGEST_KEPT: usize = 16 * 1024;
 
-/// How the name of a session's own table begins in PostgreSQL's text.
+/// The first characters of the name of a session's own table in PostgreSQL's SQL.
 pub(super) const OWN_TABLE: &str = "\"#";
 
-/// What a query is prepared as.
+/// The key of a prepared query.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct QueryKey {
     sql: String,
     parameters: Vec<u32>,
-    /// Of what depends on declarations: texts of T-SQL that differ may be one to PostgreSQL.
+    /// A digest of the declarations that it depends on: different T-SQL may have the same SQL in PostgreSQL.
     digest: Option<u64>,
 }
 
@@ -48,35 +48,35 @@ impl QueryKey {
 
 pub struct Open {
     pub connection: Connection,
-    /// Among the connections of all sessions.
+    /// Its place among the connections of all sessions.
     pub(super) place: Option<Arc<Place>>,
     pub declarations: Declarations,
-    /// The declarations of tables that the session has asked for.
+    /// The declarations of tables that the session has read.
     pub(super) tables: Arc<Snapshot>,
-    /// What all sessions know of them.
+    /// The declarations known to all sessions.
     pub(super) shared: Arc<Shared>,
     /// Prepared statements: of calls by their statement's id, of queries by their text and types.
     calls: HashMap<u64, Arc<Described>>,
     queries: HashMap<QueryKey, Arc<Described>>,
-    /// Hashes of queries without parameters that have come once.
+    /// Hashes of queries without parameters that have run once.
     once: HashSet<u64>,
     zone: (String, Zone),
     /// The first schema of the search path; None when a rollback may have changed it.
     pub(super) schema: Option<String>,
-    /// The settings of locks that it has; None likewise.
+    /// Its settings of locks; None likewise.
     locking: Option<Locking>,
-    /// The settings of dates that it has; None likewise.
+    /// Its settings of dates; None likewise.
     calendar: Option<Calendar>,
-    /// The settings of errors in computing that it has; None likewise.
+    /// Its settings of arithmetic errors; None likewise.
     arithabort: Option<Arithabort>,
-    /// Whether any setting of locks, dates or errors was ever sent.
+    /// Whether a setting of locks, dates or errors was ever sent.
     is_set: bool,
-    /// The session's temporary procedures; None when they have to be read.
+    /// The session's temporary procedures; None if they must be read.
     pub(super) temporary: Option<Arc<Catalogue>>,
     pub(super) ahead: SentAhead,
-    /// The number of definitions that what is prepared has seen.
+    /// Schema version of the prepared statements.
     pub(super) definitions: u64,
-    /// The transaction has changed tables, which a rollback would undo.
+    /// The transaction contains definitions, which a rollback would undo.
     pub(super) has_defined: bool,
 }
 
@@ -104,7 +104,7 @@ impl Open {
         }
     }
 
-    /// Ends a statement behind its savepoint: keeps or undoes what it has done.
+    /// Ends a statement: releases its savepoint or rolls back to it.
     pub(super) async fn settle(&mut self, completed: bool) -> Result<(), PgError> {
         let sql = match completed {
             true => "release savepoint ringlog_statement",
@@ -113,7 +113,7 @@ impl Open {
         self.connection.query_text(sql).await.map(|_| ())
     }
 
-    /// Whether PostgreSQL keeps anything for this session that a new connection would not have.
+    /// Whether the connection has state that a new connection would not have.
     pub(super) async fn holds_state(&mut self) -> Result<bool, PgError> {
         let schema = literal(self.schema.as_deref().unwrap_or(""));
         let sql = include_str!("state.sql").replace(":'schema'", &schema);
@@ -145,7 +145,7 @@ impl Open {
         self.connection.query_text("select tsql.end_own_globals()").await.map(|_| ())
     }
 
-    /// Sets the isolation of transactions and how long they wait for locks.
+    /// Sets the isolation level and the lock timeout.
     pub(super) async fn lock_as(&mut self, locking: Locking) -> Result<(), PgError> {
         if self.locking == Some(locking) {
             return Ok(());
@@ -157,7 +157,7 @@ impl Open {
         };
         let timeout = match locking.timeout {
             None => String::from("reset lock_timeout"),
-            // to PostgreSQL 0 is no limit
+            // 0 means no limit in PostgreSQL
             Some(milliseconds) => format!("set lock_timeout = {}", milliseconds.max(1)),
         };
         self.connection.query_text(&format!("{isolation}; {timeout}")).await?;
@@ -166,7 +166,7 @@ impl Open {
         Ok(())
     }
 
-    /// Sets how dates are read and on which day weeks begin. Plans may have been made for another calendar.
+    /// Sets the order of dates and the first day of weeks, and discards plans, which depend on them.
     pub(super) async fn date_as(&mut self, calendar: Calendar) -> Result<(), PgError> {
         if self.calendar == Some(calendar) {
             return Ok(());
@@ -180,7 +180,7 @@ impl Open {
         Ok(())
     }
 
-    /// Sets what is an error in computing. Plans may have computed otherwise.
+    /// Sets which arithmetic results are errors, and discards plans, which depend on it.
     pub(super) async fn compute_as(&mut self, arithabort: Arithabort) -> Result<(), PgError> {
         if self.arithabort == Some(arithabort) {
             return Ok(());
@@ -204,8 +204,8 @@ impl Open {
         }
     }
 
-    /// Puts the schema of this name before the search path the role has by itself: the one that is called so, or
-    /// so in small letters, as T-SQL's names are stored. Returns its name. SQLSTATE 3F000 when there is none.
+    /// Puts a schema before the role's own search path: the one with exactly this name, or with it in lower case, as
+    /// T-SQL's names are stored. Returns its name. SQLSTATE 3F000 if there is none.
     pub async fn use_schema(&mut self, schema: &str) -> Result<String, PgError> {
         let found = if schema.contains('\0') {
             None
@@ -239,7 +239,7 @@ impl Open {
         Ok(found)
     }
 
-    /// The zone that zoneless times of this session are in.
+    /// The zone of this session's times without a zone.
     pub fn zone(&mut self) -> Result<Zone, PgError> {
         let name = self.connection.parameter("TimeZone").unwrap_or("UTC");
         if self.zone.0 != name {
@@ -253,7 +253,7 @@ impl Open {
         Ok(zone)
     }
 
-    /// `statement`, prepared on this connection if it was not yet.
+    /// `statement`, prepared on this connection.
     pub async fn prepare(&mut self, statement: &Statement) -> Result<Arc<Described>, PgError> {
         let known = self.calls.get(&statement.id);
         if let Some(described) = known {
@@ -264,8 +264,8 @@ impl Open {
         Ok(described)
     }
 
-    /// A query, prepared on this connection if it was not yet. One without parameters is kept when its text comes
-    /// again; a very long one is not.
+    /// A query, prepared on this connection. A query without parameters stays prepared from its second run on; very
+    /// long ones never do.
     pub async fn prepare_query(
         &mut self,
         sql: &Sql,
@@ -294,7 +294,7 @@ impl Open {
         Ok(described)
     }
 
-    /// Prepares a text of PostgreSQL's, under a name if it is kept.
+    /// Prepares SQL of PostgreSQL, with a name if it stays prepared.
     pub(super) async fn prepare_text(
         &mut self,
         sql: &str,
@@ -306,13 +306,13 @@ impl Open {
         }
         let (parameters, mut columns) = self.connection.prepare("", sql, parameters).await?;
         if self.declare(&mut columns, sql).await? {
-            // asking loses the statement without a name
+            // the query for declarations has replaced the unnamed statement
             self.connection.prepare("", sql, &parameters).await?;
         }
         Ok(Prepared { name: String::new(), parameters, columns, versions: 0, checks: Vec::new() })
     }
 
-    /// A query as PostgreSQL has it now: its tables may have changed since it was prepared.
+    /// The present description of a query, whose tables may have changed since it was prepared.
     pub(super) async fn describe_query(
         &mut self,
         sql: &Sql,
@@ -327,7 +327,7 @@ impl Open {
         self.prepare_query(sql, types, typing).await
     }
 
-    /// Forgets what is prepared if this error of PostgreSQL's says that it does not hold any more.
+    /// Closes prepared statements if PostgreSQL's error shows that they are outdated.
     pub(super) fn forget_outdated(&mut self, error: &PgError) -> Result<bool, PgError> {
         // feature_not_supported: cached plan must not change result type; invalid_sql_statement_name
         let is_outdated = matches!(error.sqlstate(), Some("0A000" | "26000"));
@@ -343,7 +343,7 @@ impl Open {
         self.queries.get(&QueryKey::new(sql, types, typing)).cloned()
     }
 
-    /// Whether a statement in this schema under these settings has nothing to tell PostgreSQL first.
+    /// Whether PostgreSQL already has this schema and these settings.
     pub(super) fn is_set(&self, schema: &str, settings: &Settings) -> bool {
         self.schema.as_deref() == Some(schema)
             && self.locking == Some(settings.locking)
@@ -351,7 +351,7 @@ impl Open {
             && self.arithabort == Some(settings.arithabort.unwrap_or_default())
     }
 
-    /// Whether a text has not come before, as far as that is remembered.
+    /// Whether a text runs for the first time, as far as the cache knows.
     fn is_new(&mut self, sql: &str) -> bool {
         if self.once.len() >= MOST_PREPARED {
             self.once.clear();
@@ -394,13 +394,13 @@ impl Open {
         Ok(!tables.is_empty())
     }
 
-    /// A table may have other columns now.
+    /// Discards the known columns of tables.
     pub fn forget_declarations(&mut self) {
         self.declarations = Declarations::default();
         self.forget_tables();
     }
 
-    /// Puts the word that prepared statements are not needed any more.
+    /// Queues messages that close prepared statements.
     pub(super) fn close(&mut self, statements: &[String]) -> Result<(), PgError> {
         for name in statements {
             frontend::close(b'S', name, self.connection.output())?;
@@ -408,7 +408,7 @@ impl Open {
         Ok(())
     }
 
-    /// Puts what is asked for before a statement runs: whether the types are still those that it was translated with.
+    /// Queues the checks before a statement: whether columns still have the types with which it was compiled.
     pub(super) fn put_checks(&mut self, described: &Described) -> Result<(), PgError> {
         for name in &described.checks {
             frontend::describe(b'S', name, self.connection.output())?;
@@ -416,8 +416,8 @@ impl Open {
         Ok(())
     }
 
-    /// Called after a definition. A table that was dropped and made again, or a view, may be declared otherwise though
-    /// PostgreSQL's types of its columns are the same. Definitions of a session's own tables concern no other queries.
+    /// Called after a definition. A view, or a table that was dropped and created again, may have other declarations
+    /// with the same types in PostgreSQL. Definitions of a session's own tables affect only queries that use these.
     pub fn forget_queries_of(&mut self, definition: &Sql) -> Result<(), PgError> {
         let is_own = definition.contains(OWN_TABLE);
         let concerned = |key: &QueryKey, described: &Described| {
@@ -450,7 +450,7 @@ impl Open {
     }
 }
 
-/// A cursor's name is given once: nothing that names it is of use to another.
+/// Whether SQL names a cursor. Names of cursors are unique, so no other statement can reuse it.
 fn names_a_cursor(sql: &str) -> bool {
     ["declare ", "fetch ", "move ", "close "].iter().any(|word| sql.starts_with(word))
 }

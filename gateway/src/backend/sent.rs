@@ -1,4 +1,4 @@
-//! The queries that PostgreSQL was sent before their turn, in order, and what becomes of their answers.
+//! The queries that were sent ahead, in order, and their answers.
 
 use super::described::Described;
 use crate::postgres::message::Message;
@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{timeout_at, Instant};
 
-/// How long answers that nobody wants may take before they are cancelled, and again.
+/// Time after which unwanted answers are cancelled, and cancelled again.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// A query that PostgreSQL was sent.
+/// A query that was sent ahead.
 pub struct Sent {
     pub prepared: Arc<Described>,
     pub values: Bytes,
@@ -31,7 +31,7 @@ impl SentAhead {
         self.0.push_back(sent);
     }
 
-    /// Whether this query is what was sent first, whose answer comes next. Another one: what was sent is given up.
+    /// Whether this query was sent first, so that its answer comes next. If not, all answers are discarded.
     pub async fn was_sent(
         &mut self,
         connection: &mut Connection,
@@ -50,7 +50,7 @@ impl SentAhead {
         Ok(is_first)
     }
 
-    /// Reads the answers to what was sent, which nobody wants.
+    /// Reads and discards the answers.
     pub async fn forget(&mut self, connection: &mut Connection) -> Result<(), PgError> {
         let mut left = std::mem::take(&mut self.0).len();
         let mut until = Instant::now() + PATIENCE;

@@ -1,5 +1,5 @@
-//! Runs one statement of the client on PostgreSQL. Inside a transaction it is preceded by a savepoint, so that a
-//! failing statement is undone and the transaction continues, as in T-SQL.
+//! Runs one statement of the client on PostgreSQL. Inside a transaction a savepoint precedes it, so that a failed
+//! statement is rolled back and the transaction continues, as in T-SQL.
 
 use super::cancellable::cancellable;
 use super::connection::Backend;
@@ -19,22 +19,22 @@ use std::sync::Arc;
 use tsql::facts::errors;
 use tsql::quoting::literal;
 
-/// What becomes of the errors of a procedure.
+/// Handling of a procedure's errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Errors {
-    /// The client gets them.
+    /// They are sent to the client.
     Sent,
     /// They are for a CATCH block of the batch.
     Caught,
-    /// SET XACT_ABORT is on: each ends the batch and undoes the procedure.
+    /// SET XACT_ABORT is on: each ends the batch and rolls the procedure back.
     Abort,
 }
 
 /// A statement or call to run.
 pub enum Source<'a> {
-    /// `repeated`: what the setting tsql.repeated is for this call. `errors`: what becomes of its errors.
+    /// `repeated`: the setting tsql.repeated for this call.
     Call { statement: &'a Statement, values: &'a Bytes, only_reads: bool, repeated: &'a str, errors: Errors },
-    /// `only_reads`: it selects, and makes nothing.
+    /// `only_reads`: a SELECT without effects.
     Query { sql: &'a Sql, parameters: &'a [Parameter<'a>], only_reads: bool },
 }
 
@@ -45,7 +45,7 @@ impl Source<'_> {
         }
     }
 
-    /// Whether it certainly changes nothing: a failure needs no rollback, and it needs no transaction.
+    /// Whether it is known to have no effects: it needs no transaction, and no rollback after a failure.
     fn is_pure(&self) -> bool {
         matches!(self, Source::Query { sql, only_reads: true, .. } if !sql.calls)
     }
@@ -58,7 +58,7 @@ impl Source<'_> {
         }
     }
 
-    /// Whether it begins a transaction where statements do.
+    /// Whether it begins a transaction under SET IMPLICIT_TRANSACTIONS.
     fn begins(&self) -> bool {
         match self {
             Source::Call { .. } => true,
@@ -70,7 +70,7 @@ impl Source<'_> {
     fn settings(&self) -> Vec<(String, &'static str)> {
         let mut settings = Vec::new();
         if let Source::Call { only_reads, repeated, errors, .. } = self {
-            // compiled procedures ask for it
+            // compiled procedures read this setting
             match errors {
                 Errors::Caught if !only_reads => {
                     settings.push(("set tsql.try = told".to_owned(), "set tsql.try = off"));
@@ -90,7 +90,8 @@ impl Source<'_> {
 }
 
 impl Backend {
-    /// Runs `work` by the way. When it fails in a transaction, what it has done is undone and the transaction goes on.
+    /// Runs `work` as a statement of the gateway's own. If it fails in a transaction it is rolled back, and the
+    /// transaction continues.
     pub async fn statement<T>(
         &mut self,
         work: impl AsyncFnOnce(&mut Open) -> Result<T, PgError>,
@@ -108,7 +109,7 @@ impl Backend {
         done
     }
 
-    /// The rows of a question to PostgreSQL, as text.
+    /// The rows of a query of the gateway's own, as text.
     pub async fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, PgError> {
         self.statement(async |open| open.connection.query_text(sql).await).await
     }
@@ -144,9 +145,9 @@ impl Backend {
         }
     }
 
-    /// Replaces the error of a statement by that one of its tables is on a node, if that is why.
+    /// Replaces the error of a statement if it is caused by a table on a node.
     fn look_for_node(&self, error: &mut PgError, sql: &Sql) {
-        // wrong_object_type: only the row type of such a table is here
+        // wrong_object_type: this server has only the row type of such a table
         if error.sqlstate() != Some("42809") || self.is_there() {
             return;
         }
@@ -161,7 +162,7 @@ impl Backend {
         }));
     }
 
-    /// Runs `source`, whose rows go where `rows` says.
+    /// Runs `source` and sends its rows to `rows`.
     pub async fn run(
         &mut self,
         client: &mut Client,
@@ -203,7 +204,7 @@ impl Backend {
         ran
     }
 
-    /// Puts an error of `statement` into T-SQL's words where the catalogue knows what PostgreSQL's fields of it do not tell.
+    /// Replaces the message of an error by T-SQL's if its missing parts can be found in the catalogue.
     pub async fn explain(
         &mut self,
         error: &mut PgError,
@@ -229,7 +230,7 @@ impl Backend {
         self.tell(notice, &question).await;
     }
 
-    /// The same for a function that is not there.
+    /// The same for a missing function.
     async fn explain_function(&mut self, error: &mut PgError, statement: impl FnOnce() -> String) {
         let PgError::Server(notice) = error else { return };
         if notice.sqlstate != errors::NO_FUNCTION {
@@ -241,7 +242,7 @@ impl Backend {
         self.tell(notice, &question).await;
     }
 
-    /// Notes what the catalogue answers. An error of the question leaves PostgreSQL's own words.
+    /// Sets the message from the catalogue's answer, or keeps PostgreSQL's if the query fails.
     async fn tell(&mut self, notice: &mut Notice, question: &str) {
         let question = format!("select number, severity, message from {question}");
         let answer = self.ask(&question).await.unwrap_or_default();
@@ -250,7 +251,7 @@ impl Backend {
         }
     }
 
-    /// Runs before every statement of the client. `begins`: it begins a transaction where statements do.
+    /// Runs before every statement of the client. `begins`: it begins a transaction under SET IMPLICIT_TRANSACTIONS.
     pub(super) async fn before_statement(&mut self, client: &mut Client, begins: bool, has_effects: bool) {
         self.locking = client.settings().locking;
         self.calendar = client.settings().calendar;
@@ -272,13 +273,13 @@ impl Backend {
         if !source.is_pure() {
             self.forget_ahead().await?;
         }
-        // what only reads needs no transaction that has done nothing yet
+        // a read needs no transaction if the client's has done nothing yet
         let may_wait = source.is_pure() && self.locking.isolation == Isolation::ReadCommitted;
         let in_transaction = self.transaction.is_open() && (self.transaction.started || !may_wait);
         if in_transaction {
             self.start_statement().await?;
         }
-        // what reads alone, in no transaction, keeps nobody waiting
+        // a read outside of a transaction needs no locks
         if !source.locks().is_empty() && (in_transaction || !source.only_reads()) {
             return self.run_locked(client, source, rows, in_transaction).await;
         }
@@ -301,7 +302,8 @@ impl Backend {
         ran
     }
 
-    /// Runs `source` when its tables are locked: its snapshot must not be older. Without a transaction it has one of its own.
+    /// Runs `source` after locking its tables, so that its snapshot is not older than the locks; without a client's
+    /// transaction in one of its own.
     async fn run_locked(
         &mut self,
         client: &mut Client,
@@ -332,7 +334,8 @@ impl Backend {
         ran
     }
 
-    /// Whoever writes to them waits for the end of the transaction, and who has written is waited for.
+    /// Locks tables: waits for the transactions that have written to them, and excludes writers until the end of the
+    /// transaction.
     async fn lock_tables(&mut self, client: &mut Client, tables: &[String]) -> Result<(), Unfinished> {
         let open = self.open().await?;
         let canceller = open.connection.canceller();
@@ -354,7 +357,7 @@ impl Backend {
             return Ok(());
         };
         let begin = if self.transaction.started { "" } else { "begin; " };
-        // what procedures compiled from T-SQL take for @@trancount
+        // compiled procedures read @@trancount from this setting
         let depth = match self.transaction.depth {
             depth if depth == self.transaction.reported_depth => String::new(),
             depth => format!("set local tsql.trancount = {depth}; "),
@@ -365,7 +368,7 @@ impl Backend {
         Ok(())
     }
 
-    /// Ends a statement of a transaction: keeps or undoes what it has done.
+    /// Ends a statement of a transaction: releases its savepoint or rolls back to it.
     pub(super) async fn settle_statement(&mut self, completed: bool) -> Result<(), PgError> {
         match &mut self.open {
             Some(open) => open.settle(completed).await,
@@ -373,7 +376,7 @@ impl Backend {
         }
     }
 
-    /// Runs `source`, and once more where other types for its parameters may do better.
+    /// Runs `source`, and again with other types of its parameters if these may succeed.
     async fn run_typed(
         &mut self,
         client: &mut Client,
@@ -389,15 +392,15 @@ impl Backend {
             return Err(Unfinished::Refused(error));
         }
         match self.run_once(client, source, typing, rows).await {
-            // the second try's refusal says less than the first's
+            // the first error is more specific than the second
             Err(Unfinished::Refused(second)) if !second.is_fatal() => Err(Unfinished::Refused(error)),
             Err(Unfinished::Unsendable(_)) => Err(Unfinished::Refused(error)),
             ran => ran,
         }
     }
 
-    /// Whether a refused query is to be tried once more: with other types for its parameters, or because
-    /// what was prepared is out of date.
+    /// Whether to run a refused query again: with other types of its parameters, or because prepared statements were
+    /// outdated.
     async fn may_run_again(
         &mut self,
         source: &Source<'_>,
@@ -475,7 +478,7 @@ impl Backend {
             }
         };
         let is_call = matches!(source, Source::Call { .. });
-        // cursors end with the transaction, which is the statement's own unless the client has begun one
+        // cursors end with the transaction, which is the statement's own outside of a client's transaction
         let may_open_cursors = is_call && !source.only_reads();
         if may_open_cursors {
             open.connection.put_flush();
@@ -495,7 +498,7 @@ impl Backend {
         match &ran {
             Ok(_) | Err(Unfinished::Session(_)) => {}
             Err(Unfinished::Failed(error) | Unfinished::Refused(error)) if error.is_fatal() => {}
-            // it may not be wanted any more, and a cancel may have met it
+            // the client may not want it any more, and a cancel may have hit it
             Err(_) => open.ahead.forget(&mut open.connection).await?,
         }
         ran

@@ -45,7 +45,7 @@ pub struct Given {
     pub value: Value<'static>,
 }
 
-/// What a session has compiled last: who sends one text again and again has it read once.
+/// The text that a session compiled last: a repeated text is compiled once.
 #[derive(Debug, Default)]
 pub struct Latest(Option<(String, Settings, bool, Compiled)>);
 

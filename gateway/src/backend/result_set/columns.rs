@@ -94,14 +94,14 @@ impl SentAs {
     }
 }
 
-/// How the result set of a query was described last: the next one is mostly the same.
+/// The last description of a query's result set, which the next one mostly repeats.
 #[derive(Debug, Default)]
 pub struct LastDescription(Mutex<Option<Description>>);
 
 #[derive(Debug)]
 struct Description {
     titles: Option<Box<[Title]>>,
-    /// All else of a session's dialect stays as it is.
+    /// The rest of a session's dialect never changes.
     text_size: u32,
     tokens: Box<[u8]>,
     sent_as: Arc<[SentAs]>,
@@ -204,8 +204,8 @@ pub fn put_browsed_columns(
     sent_as
 }
 
-/// The same of a server cursor. At 7.x its rows end with a hidden column that says what has become of the row
-/// (sp_cursorfetch, RPC Considerations).
+/// The same of a server cursor. At 7.x its rows end with a hidden column with the status of the row (sp_cursorfetch,
+/// RPC Considerations).
 pub fn put_cursor_columns(pg_columns: &[PgColumn], fetched: Fetched<'_>, reply: &mut Reply) -> Arc<[SentAs]> {
     let dialect = reply.dialect;
     let pg_columns = fetched.keyed.map_or(pg_columns, |keyed| &keyed.columns);
@@ -301,7 +301,7 @@ fn own_type(column: &PgColumn, title: Option<&Title>, dialect: &Dialect) -> Opti
 
 /// The type of an expression, where it is known.
 fn result_type(column: &PgColumn, title: Option<&Title>) -> Option<ResultType> {
-    // with the types of columns more is known than without
+    // the types of columns determine more expressions
     column.declared.result_type.or(title.and_then(|title| title.result_type))
 }
 
@@ -313,7 +313,7 @@ fn shown(column: &PgColumn, title: Option<&Title>) -> String {
         (Some(title), None) => title.text.clone(),
         (Some(title), Some(_)) if !title.is_own => title.text.clone(),
         (_, Some(shown)) => shown.to_string(),
-        // what PostgreSQL calls a column without a name has none in T-SQL
+        // PostgreSQL's name of an unnamed column is empty in T-SQL
         (None, None) if column.name == "?column?" => String::new(),
         (None, None) => column.name.clone(),
     }

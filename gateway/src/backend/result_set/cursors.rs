@@ -1,4 +1,4 @@
-//! The result sets of a procedure: cursors, which are fetched when it has returned and before its transaction ends.
+//! The result sets of a procedure: cursors, which are fetched after it has returned and before its transaction ends.
 
 use super::columns::{formats, put_columns, SentAs};
 use super::RowStream;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tsql::quoting::quoted;
 
 impl RowStream<'_> {
-    /// Sends what the function has beside what it returns, in its order.
+    /// Sends the function's additional result sets and messages, in their order.
     pub(super) async fn send_held(&mut self) -> Result<(), Unfinished> {
         for held in std::mem::take(&mut self.held) {
             let (count, counted) = match held {
@@ -36,9 +36,9 @@ impl RowStream<'_> {
                     self.client.reply.counted(counted);
                     continue;
                 }
-                // heard when they came
+                // handled on arrival
                 Said::LeftError(_) | Said::Doomed | Said::HandedOver | Said::Nothing => continue,
-                // its rows are not wanted any more
+                // the client does not want its rows any more
                 Said::ResultSet { .. } if self.end.is_some() => break,
                 Said::ResultSet { cursor, columns, counted } => {
                     (self.cursor(&cursor, columns.as_deref()).await?, counted)
@@ -67,7 +67,7 @@ impl RowStream<'_> {
                     let mut columns = read_columns(&body)?;
                     let unknown = self.declarations.lack(&columns);
                     if !unknown.is_empty() {
-                        // asked in the same transaction; then the cursor's turn comes again
+                        // queried in the same transaction, after which the cursor is fetched again
                         self.ask_declarations(&unknown).await?;
                         self.connection.put_parse(&fetch).await?;
                         continue;
@@ -81,7 +81,7 @@ impl RowStream<'_> {
                     self.connection.flush().await?;
                 }
                 Message::NoData => {
-                    // a rollback has taken the cursor with the rows it was to give: so is the whole call
+                    // a rollback has closed the cursor before its rows were sent: the whole call fails
                     is_gone = true;
                     self.connection.put_execute("", &[], &[], &[], 0);
                     self.connection.put_flush();
@@ -96,7 +96,7 @@ impl RowStream<'_> {
                 }
                 Message::CommandComplete(_) => {
                     self.report_wait();
-                    // it would stay open to the end of the client's transaction
+                    // otherwise it would stay open until the end of the client's transaction
                     self.connection.put_close_cursor(cursor)?;
                     return Ok(count);
                 }
@@ -109,7 +109,7 @@ impl RowStream<'_> {
         }
     }
 
-    /// Learns what T-SQL declares of the columns of `tables`, while the statement goes on.
+    /// Reads the T-SQL declarations of the columns of `tables` during the statement.
     async fn ask_declarations(&mut self, tables: &[u32]) -> Result<(), PgError> {
         self.connection.put_parse(&Declarations::question(tables)).await?;
         let mut rows = Vec::new();
@@ -134,7 +134,7 @@ impl RowStream<'_> {
     }
 }
 
-/// The error for rows that were selected in a transaction of a procedure, or in a procedure, that is rolled back.
+/// The error for rows of a procedure, or of a transaction in it, that is rolled back before they are sent.
 pub fn rows_are_lost() -> PgError {
     PgError::Server(Box::new(Notice {
         severity: "ERROR".into(),

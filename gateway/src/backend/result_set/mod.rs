@@ -26,27 +26,27 @@ use std::pin::pin;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// The status of a row that a server cursor has found (sp_cursorfetch, RPC Considerations).
+/// The status of a row that a server cursor has fetched (sp_cursorfetch, RPC Considerations).
 const FETCH_SUCCEEDED: u32 = 1;
-/// It is gone.
+/// The status of a deleted row.
 const FETCH_MISSING: u32 = 2;
-/// Bytes of what a procedure says after its first result set, whose rows come when it has returned.
+/// The most bytes of a procedure's messages after its first result set, whose rows follow its return.
 const MOST_HELD: usize = 4 << 20;
 
 /// The destination of a statement's rows.
 #[derive(Clone, Copy)]
 pub enum Rows<'a> {
-    /// They are a result set, whose columns may have other names than PostgreSQL's.
+    /// A result set, with other column names than PostgreSQL's if given.
     ToClient(Option<&'a [Title]>),
-    /// They are a result set with the columns by which the client finds the rows again.
+    /// A result set with the key columns by which the client finds the rows again.
     Browsed(Option<&'a [Title]>, &'a BrowsedColumns),
-    /// They are some of a server cursor's.
+    /// Rows of a server cursor.
     OfCursor(Fetched<'a>),
-    /// They are a result set, and the last one is kept; so many columns behind those of the client are not sent.
+    /// A result set whose last row is kept; the given number of last columns is not sent.
     AndPlaces(Option<&'a [Title]>, usize),
-    /// The last one is kept.
+    /// None: only the last row is kept.
     Kept,
-    /// The last one is assigned to variables: of those that SET ROWCOUNT allows.
+    /// Variables, to which the last row within SET ROWCOUNT is assigned.
     Assigned,
 }
 
@@ -60,7 +60,7 @@ pub struct RowStream<'a> {
     /// What runs.
     described: Arc<Described>,
     columns: Arc<[PgColumn]>,
-    /// How the columns go to the client, when they do.
+    /// The encoding of the columns for the client, if they are sent.
     sent_as: Option<Arc<[SentAs]>>,
     /// Each row ends with its status.
     has_status: bool,
@@ -72,12 +72,12 @@ pub struct RowStream<'a> {
     /// The number of rows sent in all result sets, and its limit.
     sent: u64,
     most_rows: Option<u64>,
-    /// Rows were sent, or something may have been written.
+    /// Rows were sent, or the statement may have written.
     has_effects: bool,
     only_reads: bool,
-    /// The Sync that ends the statement is sent.
+    /// The Sync at the end of the statement is sent.
     is_synced: bool,
-    /// What the function has announced since its first result set, whose rows come when it has returned.
+    /// The function's messages since its first result set, whose rows follow its return.
     held: Vec<Said>,
     held_bytes: usize,
     text_size: TextSize,
@@ -151,17 +151,17 @@ impl<'a> RowStream<'a> {
         self.most_rows = most;
     }
 
-    /// A function that leaves nothing behind.
+    /// A function without result sets.
     pub fn only_reads(&mut self, only_reads: bool) {
         self.only_reads = only_reads;
     }
 
-    /// A procedure whose cursors are fetched before its transaction ends: the Sync was not sent yet.
+    /// A procedure whose cursors are fetched before its transaction ends: the Sync is not sent yet.
     pub fn may_open_cursors(&mut self, may: bool) {
         self.is_synced = !may;
     }
 
-    /// Takes what PostgreSQL sends, up to the end of the statement.
+    /// Handles PostgreSQL's messages up to the end of the statement.
     pub async fn run(&mut self, rows: Rows<'_>) -> Result<Completed, Unfinished> {
         let mut error = None;
         let mut kept = 0;
@@ -274,7 +274,7 @@ impl<'a> RowStream<'a> {
         }
     }
 
-    /// Follows `run`. A cancel that is not what that has returned, since PostgreSQL was lost, is still to be answered.
+    /// Runs after `run`. A cancel must still be answered if `run` returned another result because PostgreSQL was lost.
     pub async fn finish_cancelling(&mut self) {
         if let Some(cancelling) = self.cancelling.take() {
             cancelling.finish().await;
@@ -284,7 +284,7 @@ impl<'a> RowStream<'a> {
         }
     }
 
-    /// The next message of PostgreSQL. Meanwhile the client may cancel.
+    /// PostgreSQL's next message. Handles the client's cancel meanwhile.
     async fn next_message(&mut self) -> Result<Message, Unfinished> {
         loop {
             if let Some(message) = self.connection.arrived()? {
@@ -301,12 +301,12 @@ impl<'a> RowStream<'a> {
         }
     }
 
-    /// Whether the client wants nothing more of this statement.
+    /// Whether the client wants no more rows of this statement.
     fn is_left(&self) -> bool {
         matches!(self.end, Some(Unfinished::Cancelled | Unfinished::Session(_)))
     }
 
-    /// Waits until rows may go on, or need not.
+    /// Waits until rows may be sent, or are not wanted any more.
     async fn wait_for_turn(&mut self) {
         tokio::select! {
             biased;
@@ -324,7 +324,7 @@ impl<'a> RowStream<'a> {
         });
     }
 
-    /// Ends the statement, if that has not been done.
+    /// Sends the Sync, unless it is sent.
     async fn sync(&mut self) -> Result<(), PgError> {
         if self.is_synced {
             return Ok(());
@@ -334,7 +334,7 @@ impl<'a> RowStream<'a> {
         self.connection.flush().await
     }
 
-    /// Notices are sent to the client at once, but not before a result set that they follow.
+    /// Sends notices at once, but after a result set that they follow.
     fn notice(&mut self, notice: &Notice) {
         let said = if self.is_synced { Said::outside_of_call(notice) } else { Some(Said::of(notice)) };
         let is_left = self.is_left();
@@ -358,7 +358,7 @@ impl<'a> RowStream<'a> {
         }
     }
 
-    /// Sends what has gathered when it is worth a system call. Rows that come to so much are sent in turns.
+    /// Sends the buffered rows when they are worth a system call. Large results take turns.
     async fn flush_gathered(&mut self) -> Result<(), Unfinished> {
         if !self.client.has_gathered() {
             return Ok(());
@@ -367,7 +367,7 @@ impl<'a> RowStream<'a> {
         if self.end.is_some() {
             return Ok(());
         }
-        // what the client has cannot be taken back
+        // rows that the client has received cannot be revoked
         self.has_effects = true;
         let mut sending = pin!(self.client.flush_gathered());
         let is_sent = tokio::select! {
@@ -378,7 +378,7 @@ impl<'a> RowStream<'a> {
         if is_sent {
             self.turn.give_way();
         } else {
-            // who reads slowly needs no place meanwhile
+            // a slow reader gives up its place meanwhile
             self.turn.give_back();
             sending.await?;
         }
