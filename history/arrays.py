@@ -76,7 +76,7 @@ def in_memory(content: Content, element: str) -> Numbers:
     return values, there
 
 
-def in_memory_apart(
+def in_memory_cut(
     heads: "pa.BinaryArray", values: "pa.BinaryArray", element: str
 ) -> tuple[NDArray[np.int32], np.ndarray]:
     """Decodes many arrays in the form of `in_memory`, each cut after HEAD bytes. Returns the offset of each

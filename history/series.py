@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from psycopg import sql
 
-from ringlog.history.arrays import HEAD, Numbers, Unpack, in_memory, in_memory_apart, sent
+from ringlog.history.arrays import HEAD, Numbers, Unpack, in_memory, in_memory_cut, sent
 from ringlog.history.connection import Connection, ReadError, records, rows
 from ringlog.history.copying import POSTGRES_EPOCH
 from ringlog.schema.column_type import ColumnType, Kind
@@ -221,8 +221,8 @@ def _waveforms(
 ) -> Iterator[pa.RecordBatch]:
     element, arrow = _element(column)
     # each array is cut behind its head, so that Arrow uses the received bytes without a copy
-    apart = column.unpack is in_memory
-    parts = "substr(packed, 1, {head}) as head, substr(packed, {head} + 1) as values" if apart else "packed"
+    is_cut = column.unpack is in_memory
+    parts = "substr(packed, 1, {head}) as head, substr(packed, {head} + 1) as values" if is_cut else "packed"
     query = sql.SQL(
         'select "time", {parts} from ('
         'select "time", {pack}(waveform) as packed from ('
@@ -240,16 +240,16 @@ def _waveforms(
     )
     schema = pa.schema([("time", TIME), (column.name, pa.list_(arrow))])
     for batch in rows(connection, query):
-        bounds, points = _apart(column, batch, element) if apart else _together(column, batch, element)
+        bounds, points = _cut(column, batch, element) if is_cut else _together(column, batch, element)
         lists = pa.ListArray.from_arrays(
             pa.array(bounds, pa.int32()), pa.array(points).cast(arrow), mask=batch.column(1).is_null()
         )
         yield pa.RecordBatch.from_arrays([batch.column(0), lists], schema=schema)
 
 
-def _apart(column: _Column, batch: pa.RecordBatch, element: str) -> tuple[np.ndarray, np.ndarray]:
+def _cut(column: _Column, batch: pa.RecordBatch, element: str) -> tuple[np.ndarray, np.ndarray]:
     try:
-        bounds, points = in_memory_apart(batch["head"], batch["values"], element)
+        bounds, points = in_memory_cut(batch["head"], batch["values"], element)
     except ValueError as error:
         raise ReadError(f"{column.name}: {error}", None) from error
     return bounds, np.require(points, requirements="A")

@@ -248,7 +248,7 @@ def _columns(table: "pa.Table") -> dict[str, Any]:
         elif pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type):
             columns[name] = _objects(["" if text is None else text for text in _json(column)])
         elif pa.types.is_list(column.type):
-            columns[name] = _objects([points for chunk in column.chunks for points in _apart(chunk)])
+            columns[name] = _objects([points for chunk in column.chunks for points in _split(chunk)])
         elif pa.types.is_boolean(column.type) and column.null_count:
             columns[name] = column.cast(pa.int8()).to_numpy()
         else:
@@ -256,7 +256,7 @@ def _columns(table: "pa.Table") -> dict[str, Any]:
     return columns
 
 
-def _apart(waveforms: "pa.Array") -> Any:
+def _split(waveforms: "pa.Array") -> Any:
     """The points of each waveform; none where there is none."""
     import numpy as np
 

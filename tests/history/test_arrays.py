@@ -8,7 +8,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from ringlog.history.arrays import HEAD, Unpack, in_memory, in_memory_apart, sent
+from ringlog.history.arrays import HEAD, Unpack, in_memory, in_memory_cut, sent
 
 FORMS = [("ringlog.array_bytes", in_memory), ("pg_catalog.array_send", sent)]
 TYPES = {
@@ -84,7 +84,7 @@ def test_many_arrays_at_once(every_type: psycopg.Connection, kind: str) -> None:
         for array in arrays
     ]
     for begin in (0, 1, 4):
-        bounds, values = in_memory_apart(*(column[begin:] for column in apart(contents)), TYPES[kind])
+        bounds, values = in_memory_cut(*(column[begin:] for column in cut(contents)), TYPES[kind])
         assert values.dtype == np.dtype(TYPES[kind])
         found = [values[at:end].tolist() for at, end in pairwise(bounds)]
         assert found == [array or [] for array in arrays[begin:]]
@@ -96,20 +96,20 @@ def test_of_many_arrays_each_is_looked_at(every_type: psycopg.Connection) -> Non
         for array in ("array[1, 2]", "array[1, null]", "array[[1, 2], [3, 4]]")
     )
     with pytest.raises(ValueError, match="nulls"):
-        in_memory_apart(*apart([good, nulls]), "i4")
+        in_memory_cut(*cut([good, nulls]), "i4")
     with pytest.raises(ValueError, match="more than one dimension"):
-        in_memory_apart(*apart([good, plane]), "i4")
+        in_memory_cut(*cut([good, plane]), "i4")
     with pytest.raises(ValueError, match="length"):
-        in_memory_apart(*apart([good, good[:-4]]), "i4")
+        in_memory_cut(*cut([good, good[:-4]]), "i4")
 
 
 def test_many_arrays_of_a_machine_of_the_other_byte_order() -> None:
     doubles = struct.pack(">iiIii2d", 1, 0, 701, 2, 1, 0.5, -3)
-    bounds, values = in_memory_apart(*apart([doubles, struct.pack(">iiI", 0, 0, 701), doubles]), "f8")
+    bounds, values = in_memory_cut(*cut([doubles, struct.pack(">iiI", 0, 0, 701), doubles]), "f8")
     assert (bounds.tolist(), values.tolist()) == ([0, 2, 2, 4], [0.5, -3, 0.5, -3])
 
 
-def apart(contents: list[bytes | None]) -> tuple[pa.BinaryArray, pa.BinaryArray]:
+def cut(contents: list[bytes | None]) -> tuple[pa.BinaryArray, pa.BinaryArray]:
     heads = [None if content is None else content[:HEAD] for content in contents]
     values = [None if content is None else content[HEAD:] for content in contents]
     return pa.array(heads, pa.binary()), pa.array(values, pa.binary())
