@@ -6,18 +6,21 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 import psycopg
+import pymssql
 import pytest
 import yaml
-from known_rows import ROWS
+from known_rows import BEGIN, ROWS, row
 
 import ringlog as package
+from client_compat import Clients, Conversation, Programs, go
 from ringlog.loader.metrics import Metrics
 from servers import free_port
 from waiting import PATIENCE, wait_until
@@ -102,6 +105,145 @@ def test_sql(web, query: Query) -> None:
         assert {("every_type/a_real",), ("every_type/an_int",)} <= {*trends}
 
 
+# as pkg/tsdb/mssql/macros.go of Grafana expands them: an argument ends at the first parenthesis
+def tsql_of(text: str) -> str:
+    begin, end = (f"'{moment:%Y-%m-%dT%H:%M:%SZ}'" for moment in (FROM, TO))
+    seconds = [int(moment.timestamp()) for moment in (FROM, TO)]
+
+    def expanded(found: re.Match[str]) -> str:
+        column, *others = (each.strip() for each in found[2].split(","))
+        group = f"FLOOR(DATEDIFF(second, '1970-01-01', {column})/60)*60"
+        assert not others or others == ["'1m'"]
+        return {
+            "time": f"{column} AS time",
+            "timeEpoch": f"DATEDIFF(second, '1970-01-01', {column}) AS time",
+            "timeFilter": f"{column} BETWEEN {begin} AND {end}",
+            "timeFrom": begin,
+            "timeTo": end,
+            "timeGroup": group,
+            "timeGroupAlias": f"{group} AS [time]",
+            "unixEpochFilter": f"{column} >= {seconds[0]} AND {column} <= {seconds[1]}",
+            "unixEpochGroup": f"FLOOR({column}/60)*60",
+            "unixEpochGroupAlias": f"FLOOR({column}/60)*60 AS [time]",
+        }[found[1]]
+
+    text = re.sub(r"\$__(\w+)\(([^)]*)\)", expanded, text)
+    text = text.replace("$signal", ",".join(f"'{name}'" for name in SIGNALS)).replace("$search", "")
+    text = text.replace("$table", "%")
+    assert "$" not in text
+    return text
+
+
+@pytest.fixture(scope="module")
+def grafana(web, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conversation]:
+    """A session of go-mssqldb, the driver of Grafana's source for SQL Server, with its default options."""
+    folder = tmp_path_factory.mktemp("grafana")
+    clients = Clients(web.server, Programs(folder / "programs"), folder / "clients")
+    session = go("encrypt=false&database=ringlog")(clients, web.server.reader)
+    session.login.good()
+    yield session
+    session.close()
+
+
+@pytest.mark.parametrize("query", [*queries("mssql")], ids=shown)
+def test_tsql(web, grafana: Conversation, query: Query) -> None:
+    """As a login that reads; a series has its time, its name and its value."""
+    _, target = query
+    text = tsql_of(target["rawSql"])
+    answer = grafana.query(text).good()
+    if target.get("format") == "time_series":
+        assert answer.columns == ["time", "metric", "value"]
+        assert {row[1].split()[0] for row in answer.rows} == set(SIGNALS)
+        # the instants are right, though the facility is not in UTC
+        reader = web.server.reader
+        with (
+            closing(
+                pymssql.connect(
+                    server=web.server.host,
+                    port=str(web.server.port),
+                    user=reader.user,
+                    password=reader.password,
+                    tds_version="7.4",
+                )
+            ) as connection,
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(text)
+            times = [time for time, *_ in cursor.fetchall()]
+        assert abs(times[0] - BEGIN) < timedelta(seconds=1)
+        assert len(times) == len(answer.rows)
+    elif "distinct found.table_name" in text:
+        assert ["every_type"] in answer.rows
+    elif "found.unit" in text:
+        assert [row[0] for row in answer.rows] == sorted(SIGNALS)
+    elif "top 500 found.signal" in text:
+        assert ["every_type/a_real"] in answer.rows
+
+
+LOGGED = """(
+  select moved.at, datediff(second, '1970-01-01', moved.at) as unix, moved.a_double
+  from (
+    select convert(datetime2, switchoffset(cast(time as datetimeoffset), '+00:00')) as at, a_double
+    from log.every_type
+    where time between cast($__timeFrom() as datetimeoffset) and cast($__timeTo() as datetimeoffset)
+  ) as moved
+) as logged"""
+MINUTES = [BEGIN.replace(second=0) + timedelta(minutes=number) for number in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        (f"select $__time(at), a_double from {LOGGED} where $__timeFilter(at) order by at", ROWS),
+        (f"select $__timeEpoch(at), a_double from {LOGGED} where $__unixEpochFilter(unix)", ROWS),
+        (
+            f"select $__timeGroupAlias(at, '1m'), avg(a_double) as value from {LOGGED}"
+            " group by $__timeGroup(at, '1m') order by 1",
+            len(MINUTES),
+        ),
+        (
+            f"select $__unixEpochGroupAlias(unix, '1m'), avg(a_double) as value from {LOGGED}"
+            " group by $__unixEpochGroup(unix, '1m') order by 1",
+            len(MINUTES),
+        ),
+    ],
+)
+def test_macros(grafana: Conversation, text: str, rows: int) -> None:
+    answer = grafana.query(tsql_of(text)).good()
+    assert answer.columns[0] == "time"
+    assert len(answer.rows) == rows
+    if rows == len(MINUTES):
+        means = []
+        for minute in MINUTES:
+            values = [
+                float(str(row(number)["a_double"]))
+                for number in range(ROWS)
+                if row(number)["a_double"] is not None
+                and minute <= BEGIN + timedelta(seconds=number) < minute + timedelta(minutes=1)
+            ]
+            means.append([int(minute.timestamp()), pytest.approx(sum(values) / len(values))])
+        assert [[int(float(time)), value] for time, value in answer.rows] == means
+
+
+# https://github.com/grafana/grafana, public/app/plugins/datasource/mssql/MSSqlMetaQuery.ts
+def test_the_query_builder_finds_tables(grafana: Conversation) -> None:
+    databases = (
+        "SELECT name FROM sys.databases WHERE name NOT IN ('master', 'tempdb', 'model', 'msdb');",
+        ["log"],
+    )
+    tables = (
+        "SELECT TABLE_SCHEMA + '.' + TABLE_NAME as schemaAndName FROM [log].INFORMATION_SCHEMA.TABLES",
+        ["dbo.every_type"],
+    )
+    columns = (
+        "\n   USE [log]\n   SELECT COLUMN_NAME as 'column',DATA_TYPE as 'type'\n"
+        "   FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME='every_type';",
+        ["a_real", "real"],
+    )
+    for text, wanted in (databases, tables, columns):
+        assert wanted in grafana.query(text).good().rows
+
+
 @pytest.fixture(scope="module")
 def prometheus(web, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A Prometheus that has read the server's counts."""
@@ -180,4 +322,4 @@ def test_every_source_is_provisioned() -> None:
     assert used == provisioned
     (provider,) = yaml.safe_load((FOLDER / "dashboards.yml").read_text())["providers"]
     assert provider["type"] == "file"
-    assert len({dashboard["uid"] for dashboard in DASHBOARDS.values()}) == len(DASHBOARDS) == 4
+    assert len({dashboard["uid"] for dashboard in DASHBOARDS.values()}) == len(DASHBOARDS) == 5
