@@ -1,6 +1,5 @@
 """Optional parts: which of setup.cfg's extras provides a missing package."""
 
-import importlib.metadata
 import importlib.util
 import re
 
@@ -22,6 +21,8 @@ def hint(error: ModuleNotFoundError) -> str | None:
     package = (error.name or "").partition(".")[0]
     if package == "ringlog_lab":
         return "ringlog-lab is not installed: run `make lab` in ringlog's sources"
+    import importlib.metadata
+
     requirements = importlib.metadata.requires("ringlog") or []
     found = [match for text in requirements if (match := _REQUIREMENT.match(text))]
     extras = [

@@ -5,7 +5,6 @@ import logging
 import os
 import re
 import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -126,6 +125,8 @@ def _copy(package: Path, folder: str, copy: Path) -> None:
         COPIES.mkdir(parents=True, exist_ok=True)
         # whatever the umask
         COPIES.chmod(0o755)
+        import tempfile
+
         with tempfile.TemporaryDirectory(prefix="unfinished-", dir=COPIES) as temporary:
             unfinished = Path(temporary, "copy")
             shutil.copytree(package / folder, unfinished / package.name / folder, ignore=unneeded)
