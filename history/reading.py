@@ -305,7 +305,7 @@ class _Tiers:
 
     weeks: Sequence[_ColdWeek]
     closed_until: datetime | None
-    """end of the last closed rows, None without the right to read them"""
+    """end of the last closed rows; None without any that the reader may read"""
 
     def are_worth(self, start: datetime | None, end: datetime | None) -> bool:
         """Whether closed rows can cover enough of this time to look for them."""
