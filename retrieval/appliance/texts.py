@@ -5,6 +5,7 @@ from itertools import chain
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ringlog.retrieval.appliance.events import Events
 from ringlog.retrieval.encoding import Piece, lines
@@ -43,15 +44,21 @@ def csv(stream: Iterator[Events]) -> Iterator[bytes]:
     """seconds since 1970, value, severity, status, nanoseconds; a missing reading is NaN, with severity 3."""
     for events in blocks(stream):
         time = events.nanoseconds
-        yield lines(("seconds", time), b",", *_csv_pieces(events, b","), ("below_second", time), b"\n")
+        pieces = _csv_pieces(events, events.values, b",")
+        yield lines(("seconds", time), b",", *pieces, ("below_second", time), b"\n")
 
 
 def txt(name: str, stream: Iterator[Events]) -> Iterator[bytes]:
-    """TXT: a line for the signal, then time in UTC, value, severity, status, nanoseconds, with tabs."""
+    """TXT: a line for the signal, then time in UTC, value (a text on one line), severity, status and
+    nanoseconds, with tabs."""
     yield f"Beginning data for {' '.join(name.splitlines())}\n".encode()
     for events in blocks(stream):
         time = events.nanoseconds
-        yield lines(("human", time), b" +00:00\t", *_csv_pieces(events, b"\t"), ("below_second", time), b"\n")
+        values = events.values
+        if pa.types.is_string(values.type):
+            values = pc.replace_substring_regex(pc.utf8_rtrim(values, "\r\n"), "\r\n?|\n", " ")
+        pieces = _csv_pieces(events, values, b"\t")
+        yield lines(("human", time), b" +00:00\t", *pieces, ("below_second", time), b"\n")
 
 
 def _json(
@@ -93,9 +100,9 @@ def _json_fields(events: Events) -> list[Piece]:
     return [*parts, b"}"] if parts else []
 
 
-def _csv_pieces(events: Events, after: bytes) -> list[Piece]:
+def _csv_pieces(events: Events, values: pa.Array, after: bytes) -> list[Piece]:
     """Value, severity and status."""
-    values: Piece = ("csv", events.values, b"NaN")
+    value: Piece = ("csv", values, b"NaN")
     if (alarms := events.alarms) is None:
-        return [values, after + b"0" + after + b"0" + after]
-    return [values, after, ("json", alarms[0]), after, ("json", alarms[1]), after]
+        return [value, after + b"0" + after + b"0" + after]
+    return [value, after, ("json", alarms[0]), after, ("json", alarms[1]), after]

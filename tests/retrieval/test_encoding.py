@@ -123,13 +123,11 @@ def _bits_as_numbers(value: Any) -> Any:
 
 
 def _in_csv(value: Any) -> Any:
-    """A value as it is read from CSV: texts are on one line, NaN is a text."""
+    """A value as it is read from CSV: NaN is a text."""
     if value is None:
         return "missing"
     if isinstance(value, list):
-        return orjson.loads(_on_one_line(orjson.dumps(_shown(value)).decode()))
-    if isinstance(value, str):
-        return _on_one_line(value)
+        return _shown(value)
     if isinstance(value, float) and not math.isfinite(value):
         return NOT_FINITE.get(value, "NaN")
     return _bits_as_numbers(value)
@@ -139,7 +137,3 @@ def _of_csv(text: str, value: Any) -> Any:
     if text == "missing" or isinstance(value, str) or text in ("NaN", *NOT_FINITE.values()):
         return text
     return orjson.loads(text)
-
-
-def _on_one_line(text: str) -> str:
-    return " ".join(text.splitlines())

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from known_rows import ROWS, row, time_of
+from known_rows import HELD, ROWS, row, time_of
 
 from ringlog.clients import read
 
@@ -62,6 +62,11 @@ def test_lines_between_samples(web) -> None:
     assert found[time_of(0) + 205 * SECOND] is None
 
 
+def test_a_held_value_is_not_interpolated(web, held: None) -> None:
+    table = read("bpm/x_set", HELD[0][0], HELD[-1][0] + SECOND, wide="linear", step="1s", server=web.url)
+    assert table["bpm/x_set"].to_pylist() == [1.5, 1.5, 1.5, 3.0, 3.0, 3.0, 3.0, 2.0]
+
+
 def test_means_of_a_step(web) -> None:
     name = "every_type/a_double"
     table = read([name, "every_type/a_smallint"], BEGIN, END, wide="mean", step=10, server=web.url)
@@ -104,10 +109,7 @@ def test_texts_and_numbers_in_one_file(anyone: httpx.Client) -> None:
     asked = {"signal": names, "from": BEGIN.isoformat(), "to": END.isoformat()}
     text = anyone.get("/api/v1/data", params=asked | {"format": "csv"}).text
     found = [line["value"] for line in csv.DictReader(io.StringIO(text, newline=""))]
-    # CSV has a text on one line
-    shown = [
-        "" if value is None else str(value).rstrip("\n") for value in column("an_int") + column("a_varchar")
-    ]
+    shown = ["" if value is None else str(value) for value in column("an_int") + column("a_varchar")]
     assert found == shown
     refused = anyone.get("/api/v1/data", params=asked | {"format": "arrow"})
     assert refused.status_code == 400

@@ -31,41 +31,18 @@ pub fn json(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
 }
 
-/// A text on one line, in quotes if it has a comma, a quote or a tab (RFC 4180).
+/// A text, in quotes if it has a comma, a quote, a tab or a line break (RFC 4180).
 pub fn csv(out: &mut Vec<u8>, text: &[u8]) {
-    let quoted = text.iter().any(|byte| matches!(byte, b',' | b'"' | b'\t'));
-    if quoted {
-        out.push(b'"');
+    if !text.iter().any(|byte| matches!(byte, b',' | b'"' | b'\t' | b'\n' | b'\r')) {
+        out.extend_from_slice(text);
+        return;
     }
-    let mut rest = text;
-    while let Some(&byte) = rest.first() {
-        let length = line_end(rest);
-        if length > 0 {
-            // one between lines, none at the end
-            if rest.len() > length {
-                out.push(b' ');
-            }
-            rest = &rest[length..];
-            continue;
-        }
+    out.push(b'"');
+    for &byte in text {
         if byte == b'"' {
             out.push(b'"');
         }
         out.push(byte);
-        rest = &rest[1..];
     }
-    if quoted {
-        out.push(b'"');
-    }
-}
-
-/// Bytes of the line end that a text begins with, 0 for none: those of Python's `str.splitlines`.
-fn line_end(text: &[u8]) -> usize {
-    match text {
-        [b'\r', b'\n', ..] => 2,
-        [b'\n' | b'\r' | 0x0b | 0x0c | 0x1c..=0x1e, ..] => 1,
-        [0xc2, 0x85, ..] => 2,
-        [0xe2, 0x80, 0xa8 | 0xa9, ..] => 3,
-        _ => 0,
-    }
+    out.push(b'"');
 }
