@@ -72,7 +72,7 @@ def _fill(administrator: psycopg.Connection, week: Week, rows: int) -> None:
     administrator.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
     administrator.execute(
         sql.SQL("create table {} partition of {} for values from ({}) to ({})").format(
-            sql.Identifier("log", week.partition(table)), sql.Identifier("log", table), week.start, week.end
+            sql.Identifier("log", week.partition(table)), sql.Identifier("weeks", table), week.start, week.end
         )
     )
     administrator.execute(
@@ -80,7 +80,7 @@ def _fill(administrator: psycopg.Connection, week: Week, rows: int) -> None:
             "insert into {} (seq_no, time, {}) select 1, {} + n * interval '1 s', {} from "
             "generate_series(0, {}) as n"
         ).format(
-            sql.Identifier("log", table),
+            sql.Identifier("weeks", table),
             sql.SQL(", ").join(map(sql.Identifier, columns)),
             week.start,
             sql.SQL(", ").join([sql.SQL("round(65536 * random()) / 64")] * len(columns)),

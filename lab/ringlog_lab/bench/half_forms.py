@@ -179,7 +179,7 @@ class Log(_Wide):
         super().__init__(load, server.administrator, server.postmaster)
 
     def table(self, number: int) -> sql.Identifier:
-        return sql.Identifier("log", half().names[number])
+        return sql.Identifier("weeks", half().names[number])
 
     def create(self) -> None:
         for table in self.tables:

@@ -72,7 +72,7 @@ def _fill(server: Server, table: str, columns: list[str], days: int) -> datetime
         administrator.execute(
             sql.SQL("create table {} partition of {} for values from ({}) to ({})").format(
                 sql.Identifier("log", week.partition(table)),
-                sql.Identifier("log", table),
+                sql.Identifier("weeks", table),
                 week.start,
                 week.end,
             )
@@ -80,7 +80,7 @@ def _fill(server: Server, table: str, columns: list[str], days: int) -> datetime
         week = Week(week.end)
     values = sql.SQL(", ").join([sql.SQL("extract(epoch from moment) % 100")] * len(columns))
     insert = sql.SQL("insert into {} (seq_no, time, {}) select 1, moment, {}").format(
-        sql.Identifier("log", table), sql.SQL(", ").join(map(sql.Identifier, columns)), values
+        sql.Identifier("weeks", table), sql.SQL(", ").join(map(sql.Identifier, columns)), values
     )
     weekly = sql.SQL("{} from generate_series({}, {}, interval '1 week') as moment")
     administrator.execute(weekly.format(insert, since, now - timedelta(seconds=1)))
@@ -164,7 +164,7 @@ def _summarising(server: Server, table: str, columns: list[str], end: datetime) 
         "insert into {} (seq_no, time, {}) select 1, moment, {}"
         " from generate_series({}, {}, interval '1 second') as moment on conflict do nothing"
     ).format(
-        sql.Identifier("log", table),
+        sql.Identifier("weeks", table),
         sql.SQL(", ").join(map(sql.Identifier, columns)),
         sql.SQL(", ").join([sql.SQL("extract(epoch from moment) % 100")] * len(columns)),
         end,

@@ -91,7 +91,7 @@ def fill(server: Server, every: float) -> int:
     own = 0
     for number in range(_TABLES):
         table = f"beam_{number}"
-        log = sql.Identifier("log", table)
+        log = sql.Identifier("weeks", table)
         _make_weeks(server, table, now - _YEAR, now)
         administrator.execute(
             sql.SQL(f"insert into {{}} (seq_no, time, {{}}) select 1, moment, {{}} from {moments}").format(
@@ -119,7 +119,7 @@ def _make_weeks(server: Server, table: str, since: datetime, until: datetime) ->
         server.administrator.execute(
             sql.SQL("create table if not exists {} partition of {} for values from ({}) to ({})").format(
                 sql.Identifier("log", week.partition(table)),
-                sql.Identifier("log", table),
+                sql.Identifier("weeks", table),
                 week.start,
                 week.end,
             )

@@ -151,7 +151,7 @@ def _timed(
     ring: str = "sample",
 ) -> Wrote:
     """Writes for so long into a table of CSS or, without one, one of ringlog's; its rows are counted."""
-    where = sql.Identifier("css", table) if table else sql.Identifier("log", ring)
+    where = sql.Identifier("css", table) if table else sql.Identifier("weeks", ring)
     if not table or table != "keys":
         server.administrator.execute(sql.SQL("truncate {}").format(where))
     count = sql.SQL("select count(*) from {}").format(where)
