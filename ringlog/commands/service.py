@@ -20,6 +20,8 @@ _FOLDERS = {
     "load": ("--spool", "spool", "/var/lib/ringlog-spool"),
 }
 """The folder in which each command keeps its files: option, parameter, and where it is otherwise."""
+_PATHS = ("path", "file", "directory")
+"""names of the types of parameters that are paths"""
 _NAMES = {"serve": "ringlog", "load": "ringlog-load"}
 
 _Name = Annotated[
@@ -100,6 +102,10 @@ def _parsed(command: str, words: list[str]) -> dict[str, Any]:
     group: Any = get_command(app)
     found = group.get_command(None, command)
     parameters: dict[str, Any] = found.make_context(command, [*words], parent=None).params
+    # typer makes paths of texts only when it calls the command
+    for parameter in found.params:
+        if parameter.type.name in _PATHS and parameters.get(parameter.name):
+            parameters[parameter.name] = Path(parameters[parameter.name])
     return parameters
 
 
