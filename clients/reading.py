@@ -12,11 +12,15 @@ pyarrow is needed (the extra `history` or `parquet` brings it), pandas for to_pa
 import base64
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlencode, urlsplit
+
+from ringlog.clients.answers import Answers
+from ringlog.clients.progress import Counted, Progress, line
 
 if TYPE_CHECKING:
     from urllib.error import HTTPError
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
 SERVER = "RINGLOG_HTTP"
 """environment variable with the server's URL"""
 _PASSWORD = "RINGLOG_PASSWORD"
+_IN_MEMORY = Answers()
 
 
 class ReadRefused(Exception):
@@ -47,6 +52,8 @@ def read(
     server: str | None = None,
     password: str | None = None,
     certificate: str | Path | None = None,
+    cache: str | Path | None = None,
+    progress: Progress | None = None,
 ) -> "pa.Table":
     """Samples of signals from `start` on and before `end`, oldest first, as a table of Arrow.
 
@@ -62,12 +69,31 @@ def read(
 
     `server` is http[s]://[user@]host:port, by default the environment variable RINGLOG_HTTP; the password of
     its user is `password` or RINGLOG_PASSWORD. `certificate` is a file of trusted certificates for https.
-    Raises ReadRefused; ValueError for a time without a zone or an invalid URL.
+
+    Answers of closed time are kept, in the folder `cache` or in memory (256 MiB at most), and returned when
+    the server confirms that they have not changed. `progress` is called with the number of bytes of each
+    part; without it a line on standard error counts them, if that is a terminal or a notebook and the answer
+    takes more than a second.
+
+    Raises ReadRefused; ValueError for a time without a zone or an invalid URL; OSError of the folder.
     """
     names = [signals] if isinstance(signals, str) else list(signals)
     path, asked = request_of(names, start, end, "arrow", points, wide, step)
-    with opened(path, asked, server, password, certificate) as answer:
-        return table_of(answer)
+    kept = _IN_MEMORY if cache is None else Answers(Path(cache))
+    key = repr((server or os.environ.get(SERVER), path, asked))
+    known = kept.find(key)
+    headers = {} if known is None else {"If-None-Match": known[0]}
+    try:
+        with ExitStack() as stack:
+            answer = stack.enter_context(opened(path, asked, server, password, certificate, headers))
+            table = table_of(Counted(answer, progress or stack.enter_context(line())))
+    except ReadRefused as error:
+        if known is None or error.status != 304:
+            raise
+        return known[1]
+    if (tag := answer.headers["ETag"]) is not None:
+        kept.keep(key, tag, table)
+    return table
 
 
 def request_of(
@@ -107,8 +133,10 @@ def opened(
     server: str | None,
     password: str | None,
     certificate: str | Path | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> Any:
-    """The open answer to a request of the plain API. Raises ReadRefused and ValueError like `read`."""
+    """The open answer to a request of the plain API. Raises ReadRefused (304 for an answer that If-None-Match
+    names) and ValueError like `read`."""
     # a third of the start of commands that read nothing over HTTP
     import ssl
     import urllib.error
@@ -121,7 +149,9 @@ def opened(
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"{parts.scheme}://{parts.hostname or ''} is not a server: write http://host:port")
     where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
-    request = urllib.request.Request(f"{where}/api/v1/{path}?{urlencode(parameters)}")
+    request = urllib.request.Request(
+        f"{where}/api/v1/{path}?{urlencode(parameters)}", headers={**(headers or {})}
+    )
     if parts.username:
         secret = password or (unquote(parts.password) if parts.password else os.environ.get(_PASSWORD))
         if secret is None:
