@@ -94,7 +94,8 @@ def test_an_answer_is_kept_until_a_row_comes_late(closed: Closed, tmp_path: Path
         read(SIGNAL, time_of(ROWS - 3), "now", server=closed.url, password="read-Ω-2")
     assert closed.statuses == [200] * 3
     with psycopg.connect(closed.dsn) as connection:
-        put = "insert into log.every_type (seq_no, time, a_double) values (1, %s, 7)"
+        row = "jsonb_build_object('seq_no', 1, 'time', %s::timestamptz, 'a_double', 7)"
+        put = f"select ringlog.put_every_type(jsonb_populate_record(null::online.every_type, {row}))"
         connection.execute(put, [START + timedelta(seconds=1.5)])
     assert closed.read()["value"].to_pylist().count(7) == 1
 
