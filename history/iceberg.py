@@ -52,8 +52,8 @@ class NotPublished(Exception):
 
 
 def publish(engine: sa.Engine, conninfo: str) -> Iterator[str]:
-    """Makes the Iceberg tables what the manifest says; yields a line for each change and for each log that
-    cannot be one. Raises NotPublished without pyiceberg, and NotOurs."""
+    """Brings the Iceberg tables in line with the manifest; yields a line for each change and for each log
+    that cannot be one. Raises NotPublished without pyiceberg, and NotOurs."""
     with alone(engine):
         with engine.begin() as connection:
             chosen = settings(connection)
@@ -145,7 +145,7 @@ def _storage(archive: str) -> dict[str, str]:
 def _published(
     tables: "SqlCatalog", archive: str, table: str, types: Mapping[str, str], weeks: Mapping[str, ColdWeek]
 ) -> str:
-    """Brings a table up to date, as one snapshot. Returns what has changed; empty for nothing."""
+    """Brings a table up to date, as one snapshot. Returns a line about the changes; empty without any."""
     schema = _schema(types)
     name = (NAMESPACE, table)
     there = _known(tables, table)

@@ -114,7 +114,7 @@ class Cells:
 
 
 def clock_words(name: str, distance: int) -> str:
-    """The words of an event about a time stamp so many seconds ahead."""
+    """The message of an event: a time stamp is `distance` seconds ahead of this machine's clock."""
     return f"{name}: its time stamp is {distance} s ahead: its readings get the present time"
 
 

@@ -27,7 +27,7 @@ begin
   ) then
     perform ringlog.view_archive(table_name, table_name);
   end if;
-  -- queries that have begun have the locks of what they read; the others see the new list
+  -- waits for queries that have begun, which hold locks on their tables; later ones see the new list
   execute format('lock table only weeks.%I in access exclusive mode', table_name);
   select
     json_build_object(

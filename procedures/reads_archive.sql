@@ -3,6 +3,8 @@ returns boolean
 language plpgsql
 stable
 set search_path = pg_catalog, pg_temp
+-- as demand_online: planning would take longer than the query
+set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_variable
 begin

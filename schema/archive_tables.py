@@ -75,15 +75,12 @@ def create_missing(connection: sa.Connection, tables: Collection[str]) -> list[s
             continue
         if table in there and not _continues(connection, table, columns):
             run(connection, sql.SQL("drop view {}").format(sql.Identifier(ARCHIVE, table)))
+        for statement in statements:
+            run(connection, statement)
         if usable:
-            for statement in statements:
-                run(connection, statement)
             if logs.has_archive(connection, table):
                 logs.view_archive(connection, table, _NEW.format(table))
             _replace(connection, table)
-        else:
-            for statement in statements:
-                run(connection, statement)
         for statement in _described(table, comment):
             run(connection, statement)
         run(connection, sql.SQL("select ringlog.list_archived({})").format(sql.Literal(table)))

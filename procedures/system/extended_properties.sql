@@ -108,7 +108,7 @@ from sys.every_property_owner as owners
 cross join lateral sys.properties(owners.comment, owners.is_text) as said
 where said.name <> 'MS_Description' or owners.kind1 not in ('TABLE', 'VIEW') or owners.kind2 <> 'COLUMN'
 union all
--- what the facility file says of tables and columns too
+-- also descriptions of tables and columns in the facility file
 select
   1, 'OBJECT_OR_COLUMN', relations.oid::integer, descriptions.number, 'MS_Description', descriptions.description
 from sys.every_relation as relations

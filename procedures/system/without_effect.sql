@@ -2,9 +2,9 @@
 do $$
 declare
   keys constant text := 'PostgreSQL''s keys are those of create table and alter table';
-  told record;
+  each record;
 begin
-  for told in
+  for each in
     select * from (values
       ('sp_procxmode', 'procname tranmode', 'a procedure runs in chained and in unchained transactions'),
       ('sp_configure', 'configname configvalue', 'the operator sets the options of ringlog serve'),
@@ -18,12 +18,12 @@ begin
     ) as listed (name, parameters, reason)
   loop
     execute format(
-      'create function sys.%I(%s) returns integer language plpgsql as %L', told.name,
-      (select string_agg(format('%I text default null', parameter), ', ') from unnest(string_to_array(told.parameters, ' ')) as parameter),
+      'create function sys.%I(%s) returns integer language plpgsql as %L', each.name,
+      (select string_agg(format('%I text default null', parameter), ', ') from unnest(string_to_array(each.parameters, ' ')) as parameter),
       format('begin raise notice using message = %L; return 0; end',
-        format('%s: %s. Nothing has changed.', told.name, told.reason))
+        format('%s: %s. Nothing has changed.', each.name, each.reason))
     );
-    execute format('comment on function sys.%I is %L', told.name, 'SQL Server and ASE. Changes nothing, and says so.');
+    execute format('comment on function sys.%I is %L', each.name, 'SQL Server and ASE. Changes nothing, and says so.');
   end loop;
 end
 $$;

@@ -407,7 +407,7 @@ def test_a_server_that_ends_while_it_answers(server: ArchiveServers, archived: s
 
 
 def test_a_log_without_an_archive_server(archived: sa.URL) -> None:
-    """Who needs no archived week needs none; everyone else is told."""
+    """Queries of recent weeks run without the archive server; others fail with an error that names it."""
     recent = "select count(*) from log.every_type where time >= "
     with psycopg.connect(conninfo_of(archived)) as connection:
         connection.execute("alter server \"archive server (see ringlog status)\" options (set port '1')")

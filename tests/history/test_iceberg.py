@@ -134,7 +134,7 @@ def same(conninfo: str, sql: psycopg.Connection, where: str) -> None:
     ]
     # one snapshot, after files have left
     assert len(table.snapshots()) == 1
-    # files' bounds leave out what a condition excludes
+    # files outside of the condition are left out by their bounds
     day = table.scan(row_filter=f"time >= '{(BEGIN + timedelta(days=15)).isoformat()}'")
     assert len([*day.plan_files()]) == 2
 

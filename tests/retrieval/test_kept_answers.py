@@ -131,9 +131,10 @@ def test_progress(web, monkeypatch: pytest.MonkeyPatch) -> None:
         terminal = kind == "terminal"
         if kind == "notebook":
             monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
-        monkeypatch.setattr(sys, "stderr", Terminal())
+        stderr = Terminal()
+        monkeypatch.setattr(sys, "stderr", stderr)
         read(SIGNAL, BEGIN, END, server=web.url)
-        shown[kind] = sys.stderr.getvalue()  # type: ignore[attr-defined]
+        shown[kind] = stderr.getvalue()
     assert shown["file"] == ""
     for kind in ("terminal", "notebook"):
         first, *_, last, end = shown[kind].split("\r")[1:]

@@ -15,7 +15,7 @@ pub use crate::libca::Value;
 
 const SECOND: i64 = 1_000_000;
 
-/// What a column has of each update.
+/// The part of an update that a column stores.
 #[derive(Clone, Copy, Debug)]
 pub enum Part {
     Double,
