@@ -1,6 +1,7 @@
 //! Queries that depend on the declarations of their tables: before they are prepared the declarations are compared with
 //! the present ones, and the query is compiled again if they differ.
 
+use super::declarations::nullable;
 use super::described::{Described, Prepared};
 use super::open::Open;
 use super::parameters::{self, Typing};
@@ -63,7 +64,10 @@ impl Open {
                 continue;
             }
             let (text, oids) = parameters::statement(sql, types, typing);
-            let prepared = self.prepare_text(&text, &oids, is_kept).await?;
+            let mut prepared = self.prepare_text(&text, &oids, is_kept).await?;
+            if sql.facts.adds_nulls {
+                nullable(&mut prepared.columns);
+            }
             let prepared = of_types(prepared, items, sql.variables.is_empty());
             return self.with_pointers(prepared, sql, types, typing, is_kept).await.map(Some);
         }

@@ -2,7 +2,7 @@
 //! statement needs it, and closed after a long idle time.
 
 use super::bulk_copy::BulkCopy;
-use super::open::{Open, OWN_TABLE};
+use super::open::Open;
 use super::role::Role;
 use super::transaction::Transaction;
 use super::transaction_state::TransactionState;
@@ -313,10 +313,9 @@ impl Backend {
         }
     }
 
-    /// Records a definition by this session. Definitions of its own tables affect no other session, changes of rows no
-    /// description.
+    /// This session has run a definition. Tables of its own concern no other session.
     pub fn has_defined(&mut self, definition: &Sql) {
-        if definition.contains(OWN_TABLE) || definition.starts_with("call tsql.truncate_table") {
+        if definition.facts.defines_temporary() {
             return;
         }
         let definitions = self.gateway.has_defined();

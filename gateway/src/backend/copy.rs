@@ -12,7 +12,7 @@ use crate::convert::{client_type, PgType, Value};
 use crate::interrupt::Interrupt;
 use crate::postgres::message::PgColumn;
 use crate::postgres::{Cancelling, PgError};
-use crate::program::{InsertBulk, Sql};
+use crate::program::InsertBulk;
 use crate::tds::bulk::{Column, Row, Rows};
 use crate::tds::dialect::Dialect;
 use crate::tds::packet::{self, MessageKind};
@@ -22,6 +22,7 @@ use crate::tds::tokens::message::ServerMessage;
 use crate::tds::wire::WireError;
 use bytes::BufMut;
 use std::convert::Infallible;
+use tsql::fragments::Facts;
 use tsql::quoting::{literal, quoted};
 
 /// Bytes of converted rows gathered before they are sent.
@@ -39,8 +40,8 @@ impl Backend {
         self.before_statement(client, true, true).await;
         // a trigger may leave anything
         self.pin();
-        let named = Sql::plain(bulk.table.as_str());
-        let looked_after = self.look_after_globals(&named).await;
+        let facts = Facts { tables: vec![bulk.table.clone()], ..Facts::default() };
+        let looked_after = self.look_after_globals(&facts).await;
         if let Err(error) = match looked_after {
             Ok(()) => self.start_statement().await,
             Err(error) => Err(error),
@@ -307,7 +308,7 @@ async fn open_copy(
     };
     let select = format!("select {names} from {table}");
     let (_, mut columns) = connection.prepare("", &select, &[]).await?;
-    open.declare(&mut columns, &select).await?;
+    open.declare(&mut columns).await?;
     let connection = &mut open.connection;
     if let Some(column) = columns.iter().find(|column| PgType::from_oid(column.oid).wants_text()) {
         return Ok(Err(ServerMessage::error(

@@ -91,12 +91,3 @@ pub fn nullable(columns: &mut [PgColumn]) {
         column.declared.traits.not_null = false;
     }
 }
-
-/// Whether a query may give nulls for columns that take none: the other side of an outer join, or a total.
-pub fn adds_nulls(sql: &str) -> bool {
-    let sql = sql.to_ascii_lowercase();
-    !sql.starts_with("select ")
-        || ["left ", "right ", "full ", "rollup", "cube", "grouping sets"]
-            .iter()
-            .any(|word| sql.contains(word))
-}

@@ -5,24 +5,20 @@ use super::connection::Backend;
 use super::transaction_state::TransactionState;
 use crate::client::Client;
 use crate::postgres::PgError;
-use crate::program::Sql;
+use tsql::fragments::Facts;
 use tsql::quoting::{array, literal};
 
-/// The first words of statements that create such tables.
-const MAKING: [&str; 2] = ["call tsql.create_global", "create unlogged table"];
-
 impl Backend {
-    /// Runs before each statement, for the global temporary tables that it names. Error 208: the session of one has
-    /// ended while another statement still uses the table.
-    pub(super) async fn look_after_globals(&mut self, sql: &Sql) -> Result<(), PgError> {
-        if sql.globals().next().is_none() {
+    /// Runs before a statement that names such tables, as far as it does. Error 208: one of them has ended and is
+    /// still used by another statement.
+    pub(super) async fn look_after_globals(&mut self, facts: &Facts) -> Result<(), PgError> {
+        if !facts.names_global() {
             return Ok(());
         }
         // the tables and their list are on the primary
         self.leave_standby().await?;
         self.uses_globals = true;
-        let makes = MAKING.iter().any(|begin| sql.starts_with(begin));
-        let named = sql.globals().filter(|_| !makes).map(|name| literal(&format!("##{name}")));
+        let named = facts.globals().map(literal);
         self.ask(&format!("select tsql.end_globals({})", array(named, "text"))).await.map(|_| ())
     }
 

@@ -1,6 +1,6 @@
 //! An open connection of a session to PostgreSQL, and its prepared statements.
 
-use super::declarations::{adds_nulls, nullable, Declarations, FIRST_OF_USERS};
+use super::declarations::{nullable, Declarations, FIRST_OF_USERS};
 use super::described::{Described, Prepared};
 use super::parameters::{self, Typing};
 use super::sent::SentAhead;
@@ -26,23 +26,22 @@ const RECORD: u32 = 2249;
 /// Bytes of the longest query kept prepared.
 const LONGEST_KEPT: usize = 16 * 1024;
 
-/// The first characters of the name of a session's own table in PostgreSQL's SQL.
-pub(super) const OWN_TABLE: &str = "\"#";
-
-/// The key of a prepared query.
+/// What a query is prepared as.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct QueryKey {
     sql: String,
     parameters: Vec<u32>,
     /// A digest of the declarations that it depends on: different T-SQL may have the same SQL in PostgreSQL.
     digest: Option<u64>,
+    names_temporary: bool,
 }
 
 impl QueryKey {
     fn new(sql: &Sql, types: &[SqlType], typing: Typing) -> QueryKey {
         let digest = sql.bound.as_ref().map(|bound| bound.digest());
+        let names_temporary = sql.facts.names_temporary();
         let (sql, parameters) = parameters::statement(sql, types, typing);
-        QueryKey { sql, parameters, digest }
+        QueryKey { sql, parameters, digest, names_temporary }
     }
 }
 
@@ -278,13 +277,16 @@ impl Open {
         }
         self.ahead.forget(&mut self.connection).await?;
         // another session may make a table of the same name, and of other types
-        let may_change = sql.globals().next().is_some();
-        let comes_again = key.sql.len() <= LONGEST_KEPT && !names_a_cursor(&key.sql) && !may_change;
+        let may_change = sql.facts.names_global();
+        let comes_again = key.sql.len() <= LONGEST_KEPT && !sql.facts.once && !may_change;
         let is_kept = comes_again && (!key.parameters.is_empty() || !self.is_new(&key.sql));
         let described = match self.prepare_bound(sql, types, typing, is_kept).await? {
             Some(described) => described,
             None => {
-                let prepared = self.prepare_text(&key.sql, &key.parameters, is_kept).await?;
+                let mut prepared = self.prepare_text(&key.sql, &key.parameters, is_kept).await?;
+                if sql.facts.adds_nulls {
+                    nullable(&mut prepared.columns);
+                }
                 Described::new(self.with_pointers(prepared, sql, types, typing, is_kept).await?)
             }
         };
@@ -305,8 +307,8 @@ impl Open {
             return self.describe(sql, parameters).await;
         }
         let (parameters, mut columns) = self.connection.prepare("", sql, parameters).await?;
-        if self.declare(&mut columns, sql).await? {
-            // the query for declarations has replaced the unnamed statement
+        if self.declare(&mut columns).await? {
+            // asking loses the statement without a name
             self.connection.prepare("", sql, &parameters).await?;
         }
         Ok(Prepared { name: String::new(), parameters, columns, versions: 0, checks: Vec::new() })
@@ -367,12 +369,12 @@ impl Open {
         }
         let name = self.connection.statement_name();
         let (parameters, mut columns) = self.connection.prepare(&name, sql, types).await?;
-        self.declare(&mut columns, sql).await?;
+        self.declare(&mut columns).await?;
         Ok(Prepared { name, parameters, columns, versions: 0, checks: Vec::new() })
     }
 
     /// Sets the T-SQL declarations of a query's columns. Returns whether PostgreSQL had to be asked.
-    pub async fn declare(&mut self, columns: &mut [PgColumn], sql: &str) -> Result<bool, PgError> {
+    pub async fn declare(&mut self, columns: &mut [PgColumn]) -> Result<bool, PgError> {
         let tables = self.declarations.lack(columns);
         if !tables.is_empty() {
             let rows = self.connection.query_text(&Declarations::question(&tables)).await?;
@@ -387,9 +389,6 @@ impl Open {
                     .into(),
                 ..Default::default()
             })));
-        }
-        if adds_nulls(sql) {
-            nullable(columns);
         }
         Ok(!tables.is_empty())
     }
@@ -419,10 +418,10 @@ impl Open {
     /// Called after a definition. A view, or a table that was dropped and created again, may have other declarations
     /// with the same types in PostgreSQL. Definitions of a session's own tables affect only queries that use these.
     pub fn forget_queries_of(&mut self, definition: &Sql) -> Result<(), PgError> {
-        let is_own = definition.contains(OWN_TABLE);
+        let is_own = definition.facts.defines_temporary();
         let concerned = |key: &QueryKey, described: &Described| {
             if is_own {
-                key.sql.contains(OWN_TABLE)
+                key.names_temporary
             } else {
                 described.columns.iter().any(|column| column.origin.0 >= FIRST_OF_USERS)
             }
@@ -448,9 +447,4 @@ impl Open {
         }
         Ok(())
     }
-}
-
-/// Whether SQL names a cursor. Names of cursors are unique, so no other statement can reuse it.
-fn names_a_cursor(sql: &str) -> bool {
-    ["declare ", "fetch ", "move ", "close "].iter().any(|word| sql.starts_with(word))
 }

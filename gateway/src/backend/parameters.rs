@@ -132,6 +132,7 @@ fn fits(parameter: &Parameter<'_>) -> Result<(), ConvertError> {
 mod tests {
     use super::*;
     use crate::postgres::Notice;
+    use tsql::fragments::variable;
 
     fn refused(sqlstate: &str) -> PgError {
         PgError::Server(Box::new(Notice { sqlstate: sqlstate.into(), ..Notice::default() }))
@@ -139,8 +140,8 @@ mod tests {
 
     #[test]
     fn texts_are_left_to_postgresql_and_numerics_keep_their_digits() {
-        let read = Sql::read("select a from t where b = $1 and c = $2", vec!["@a".into(), "@b".into()]);
-        let query = read.unwrap();
+        let text = format!("select a from t where b = {} and c = {}", variable(0), variable(1));
+        let query = Sql::written(&text, vec!["@a".into(), "@b".into()]);
         let types = [SqlType::varchar(Some(40)), SqlType::numeric(10, 2)];
         let (sql, oids) = statement(&query, &types, Typing::Declared);
         assert_eq!(sql, "select a from t where b = $1 and c = $2::numeric(10,2)");

@@ -5,10 +5,11 @@ use super::connection::Backend;
 use super::open::Open;
 use crate::convert::{declared, SqlType};
 use crate::postgres::PgError;
-use crate::program::{is_global, Snapshot};
+use crate::program::Snapshot;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use tsql::facts::types::{self, Type};
+use tsql::fragments::is_global;
 use tsql::quoting::{array, literal};
 use tsql::schema::{Column, Table};
 

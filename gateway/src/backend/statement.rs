@@ -47,14 +47,14 @@ impl Source<'_> {
 
     /// Whether it is known to have no effects: it needs no transaction, and no rollback after a failure.
     fn is_pure(&self) -> bool {
-        matches!(self, Source::Query { sql, only_reads: true, .. } if !sql.calls)
+        matches!(self, Source::Query { sql, only_reads: true, .. } if !sql.facts.calls)
     }
 
     /// The tables that are locked before it.
     fn locks(&self) -> &[String] {
         match self {
             Source::Call { .. } => &[],
-            Source::Query { sql, .. } => &sql.locks,
+            Source::Query { sql, .. } => &sql.facts.locks,
         }
     }
 
@@ -62,7 +62,7 @@ impl Source<'_> {
     fn begins(&self) -> bool {
         match self {
             Source::Call { .. } => true,
-            Source::Query { sql, only_reads, .. } => !only_reads || sql.reads_tables(),
+            Source::Query { sql, only_reads, .. } => !only_reads || sql.facts.reads,
         }
     }
 
@@ -116,7 +116,7 @@ impl Backend {
 
     /// Describes a query without running it: the types of its parameters and its columns.
     pub async fn describe(&mut self, sql: &Sql, types: &[SqlType]) -> Result<Arc<Described>, PgError> {
-        self.look_after_globals(sql).await?;
+        self.look_after_globals(&sql.facts).await?;
         let mut typing = Typing::Declared;
         let (mut refusal, mut is_new) = (None, false);
         self.heed_definitions()?;
@@ -152,7 +152,7 @@ impl Backend {
             return;
         }
         let catalogue = self.catalogue();
-        let found = sql.tables.iter().find_map(|table| Some((table, catalogue.node_of_table(table)?)));
+        let found = sql.facts.tables.iter().find_map(|table| Some((table, catalogue.node_of_table(table)?)));
         let Some((table, node)) = found else { return };
         *error = PgError::Server(Box::new(Notice {
             severity: "ERROR".into(),
@@ -172,7 +172,7 @@ impl Backend {
         self.before_statement(client, source.begins(), !source.only_reads()).await;
         self.heed_definitions()?;
         if let Source::Query { sql, .. } = &source {
-            if let Err(error) = self.look_after_globals(sql).await {
+            if let Err(error) = self.look_after_globals(&sql.facts).await {
                 self.check(&error, client);
                 return Err(Unfinished::Failed(error));
             }

@@ -56,7 +56,7 @@ impl Interpreter {
 fn reading(statement: &Statement) -> Option<&Query> {
     let Action::Query(query) = &statement.action else { return None };
     let sql = &query.sql;
-    (query.only_reads() && query.assigns.is_empty() && sql.keeps && !sql.calls).then_some(query)
+    (query.only_reads() && query.assigns.is_empty() && sql.facts.keeps()).then_some(query)
 }
 
 /// What stands for the variables of `sql`; None where one of them depends on the statements before.

@@ -19,7 +19,7 @@ impl Interpreter {
         sql: &Sql,
         parameters: &[Parameter<'_>],
     ) -> Result<Option<(Sql, BrowsedColumns)>, Interrupt> {
-        let sources = sql.row_sources();
+        let sources = &sql.row_sources;
         if sources.is_empty() || client.reply.gathering.is_some() {
             return Ok(None);
         }
@@ -40,7 +40,7 @@ impl Interpreter {
                 }
             }
         }
-        let Some(with_keys) = sql.with_items(&items) else { return Ok(None) };
+        let Some(with_keys) = sql.with_items(items) else { return Ok(None) };
         let described = match self.described(client, &with_keys, parameters).await {
             Ok(described) => described,
             // its rows are no single rows of the tables

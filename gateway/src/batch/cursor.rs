@@ -128,7 +128,7 @@ impl Interpreter {
             }
             _ => (query, Vec::new()),
         };
-        let sql = query.following(&format!("declare {own} {scroll} cursor with hold for "));
+        let sql = query.following(&format!("declare {own} {scroll} cursor with hold for ")).once();
         let parameters: Vec<_> = values
             .iter()
             .map(|(name, sql_type, value)| Parameter {
@@ -176,7 +176,7 @@ impl Interpreter {
 
     /// Moves in a cursor of PostgreSQL's, past so many rows.
     async fn move_in(&mut self, client: &mut Client, open: &str, how: &str) -> Result<u64, Interrupt> {
-        let sql = Sql::plain(format!("move {how} in {open}"));
+        let sql = Sql::plain(format!("move {how} in {open}")).once();
         let source = Source::Query { sql: &sql, parameters: &[], only_reads: true };
         let moved = self.procedures.backend.run(client, source, Rows::Kept).await?;
         Ok(moved.outcome.count.unwrap_or(0))
@@ -212,7 +212,7 @@ impl Interpreter {
             return Err(ServerMessage::error(16911, 16, text).into());
         }
         let Some(open) = &cursor.open else { return Err(not_open().into()) };
-        let sql = Sql::plain(format!("fetch {direction} from {open}"));
+        let sql = Sql::plain(format!("fetch {direction} from {open}")).once();
         let (columns, places) = (cursor.columns.clone(), cursor.tables.len());
         let rows = match (into.is_empty(), places) {
             (true, 0) => Rows::ToClient(columns.as_deref()),
@@ -294,7 +294,7 @@ impl Interpreter {
         if self.cursors.last.as_ref().is_some_and(|(last, _)| last == open) {
             self.cursors.last = None;
         }
-        let sql = Sql::plain(format!("close {open}"));
+        let sql = Sql::plain(format!("close {open}")).once();
         let source = Source::Query { sql: &sql, parameters: &[], only_reads: false };
         let ran = self.procedures.backend.run(client, source, Rows::Kept).await;
         match ran.map_err(Interrupt::from) {

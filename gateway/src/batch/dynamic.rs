@@ -149,7 +149,7 @@ impl Interpreter {
         Ok(Arc::new(Prepared {
             declarations: Vec::new(),
             program,
-            literals: Vec::new(),
+            literals: Arc::default(),
             text: text.into_owned(),
         }))
     }

@@ -44,7 +44,7 @@ impl Interpreter {
         let parameters = self.parameters(client, sql, variables).await?;
         let source = Source::Query { sql, parameters: &parameters, only_reads: true };
         let backend = self.procedures.backend_of(client, sql).await?;
-        if sql.calls {
+        if sql.facts.calls {
             backend.pin();
         }
         let Completed { outcome, columns } = backend.run(client, source, Rows::Kept).await?;
@@ -91,7 +91,7 @@ impl Interpreter {
     async fn clocks(&mut self, client: &mut Client) -> Result<Vec<Value<'static>>, Interrupt> {
         let asked = "select tsql.sysdatetime(), tsql.sysutcdatetime()";
         let mut sql = Sql::plain(asked);
-        sql.calls = false;
+        (sql.facts.calls, sql.facts.reads) = (false, false);
         self.evaluate(client, &sql, &Variables::default()).await
     }
 

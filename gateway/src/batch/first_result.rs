@@ -106,7 +106,7 @@ fn first(statements: &[Statement]) -> Result<Option<&Query>, ServerMessage> {
     for statement in statements {
         match &statement.action {
             Action::Query(query) if query.only_reads() && query.assigns.is_empty() => return Ok(Some(query)),
-            Action::Query(query) if query.columns.is_none() || query.made.is_some() => {}
+            Action::Query(query) if query.columns.is_none() || query.makes_a_table() => {}
             Action::Query(query) if !query.assigns.is_empty() => {}
             Action::Declare(_) | Action::Assign(..) | Action::Set(_) | Action::Print(_) => {}
             _ => {

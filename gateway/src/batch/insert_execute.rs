@@ -8,7 +8,7 @@ use super::variables::Variables;
 use crate::backend::{uncommittable, Completed, Parameter, Rows, Source};
 use crate::client::{Client, GatheredSet, Gathering};
 use crate::interrupt::{Failure, Interrupt};
-use crate::program::{Executed, Filled, InsertExecute, Sql};
+use crate::program::{Executed, Filled, InsertExecute};
 use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;
 use std::borrow::Cow;
@@ -161,9 +161,7 @@ impl Interpreter {
                 let fits = |rows: &&usize| **rows <= rest.len() && **rows * width <= MOST_PARAMETERS;
                 let (rows, tail) = rest.split_at(ROWS.iter().find(fits).copied().unwrap_or(1));
                 rest = tail;
-                let text = tsql::insert_of_rows(target, width, rows.len(), sybase);
-                let names = (1..=rows.len() * width).map(|place| format!("@{place}")).collect();
-                let sql = Sql::read(&text, names).map_err(|error| ServerMessage::error(102, 15, error))?;
+                let sql = tsql::insert_of_rows(target, width, rows.len(), sybase);
                 let values = rows.iter().flat_map(|row| row.iter().zip(&set.types));
                 let parameters: Vec<Parameter<'_>> = values
                     .zip(&sql.variables)

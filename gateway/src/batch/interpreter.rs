@@ -228,7 +228,7 @@ impl Interpreter {
     /// The guards of `sql` that are not known to hold.
     pub(super) fn guards_of<'s>(&mut self, sql: &'s Sql) -> Vec<&'s String> {
         self.heed_definitions();
-        sql.guards.iter().filter(|guard| !self.held.contains(*guard)).collect()
+        sql.facts.guards.iter().filter(|guard| !self.held.contains(*guard)).collect()
     }
 
     pub(super) fn note_held(&mut self, guards: Vec<&String>) {

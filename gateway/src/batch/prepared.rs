@@ -19,7 +19,7 @@ pub struct Prepared {
     pub declarations: Vec<Declaration>,
     pub program: Arc<Program>,
     /// The values of its text's literals, for the variables that replace them.
-    pub literals: Vec<Given>,
+    pub literals: Arc<[Given]>,
     pub text: String,
 }
 
@@ -118,7 +118,7 @@ mod tests {
         Arc::new(Prepared {
             declarations: Vec::new(),
             program: Arc::default(),
-            literals: Vec::new(),
+            literals: Arc::default(),
             text: text.to_owned(),
         })
     }

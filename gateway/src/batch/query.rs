@@ -9,15 +9,15 @@ use crate::convert::{client_type, declared, from_pg, PgType};
 use crate::interrupt::{Ends, Failure, Interrupt};
 use crate::postgres::commit::Outcome;
 use crate::postgres::message::{row_values, PgColumn};
-use crate::program::{command, Made, Query, QueryKind, Sql, Title};
+use crate::program::{command, Definition, Query, QueryKind, Sql, Title};
 use crate::tds::tokens::columns::{Column, Traits};
 use crate::tds::tokens::done::{Command, Status};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
+use tsql::fragments::is_global;
 use tsql::quoting::literal;
-use tsql::resolve::names::GLOBALS;
 
 /// How often a query is repeated whose table moves to another server meanwhile.
 const MOST_MOVES: usize = 2;
@@ -29,7 +29,7 @@ impl Interpreter {
         query: &Query,
         variables: &mut Variables<'_>,
     ) -> Result<(), Interrupt> {
-        if !query.made.as_ref().is_some_and(|made| made.table.starts_with(GLOBALS)) {
+        if !query.made().is_some_and(is_global) {
             return self.run_plain(client, query, variables).await;
         }
         // made and noted at once: another session would drop a table that is not noted
@@ -74,7 +74,7 @@ impl Interpreter {
         query: &Query,
         variables: &mut Variables<'_>,
     ) -> Result<(), Interrupt> {
-        if client.settings().row_limit > 0 && (query.kind == QueryKind::Change || query.makes_a_table()) {
+        if client.settings().row_limit > 0 && (query.kind.is_change() || query.makes_a_table()) {
             self.check_limited(client, query).await?;
         }
         if client.settings().cuts_padding {
@@ -94,7 +94,7 @@ impl Interpreter {
             if client.settings().only_formats {
                 return self.describe_query(client, query, &parameters).await;
             }
-            if let Some(made) = &query.made {
+            if let Some(made) = query.made() {
                 declaring = Some(self.declaring(client, query, made, &parameters, titles.as_deref()).await?);
             }
             let only_reads = query.only_reads();
@@ -118,14 +118,14 @@ impl Interpreter {
                     true => self.procedures.backend_of(client, &query.sql).await?,
                     false => &mut self.procedures.backend,
                 };
-                if !only_reads || query.sql.calls {
+                if !only_reads || query.sql.facts.calls {
                     backend.pin();
                 }
                 let unfinished = match backend.run(client, source, rows).await {
                     Ok(completed) => break completed,
                     Err(unfinished) => unfinished,
                 };
-                let repeats = only_reads && !query.sql.calls && moved < MOST_MOVES;
+                let repeats = only_reads && !query.sql.facts.calls && moved < MOST_MOVES;
                 if repeats && self.procedures.may_have_moved(&unfinished).await {
                     moved += 1;
                     continue;
@@ -156,29 +156,33 @@ impl Interpreter {
             self.forget_columns();
             return Ok(());
         }
+        let is_definition = matches!(query.kind, QueryKind::Definition(_));
         if query.kind == QueryKind::Select && !query.assigns.is_empty() {
             client.reply.assigned(outcome.count);
         } else {
             client.reply.command = command(query);
-            client.reply.end(Status::empty(), outcome.count.filter(|_| query.kind != QueryKind::Definition));
+            client.reply.end(Status::empty(), outcome.count.filter(|_| !is_definition));
         }
-        if query.kind == QueryKind::Definition {
+        if let QueryKind::Definition(definition) = query.kind {
             let backend = &mut self.procedures.backend;
             backend.forget_declarations();
-            if query.sql.starts_with("call tsql.alter_table") {
+            if definition == Definition::AlterTable {
                 // a column may be described otherwise though PostgreSQL's type of it is the same
                 backend.forget_prepared().map_err(|error| Interrupt::from(&error))?;
             } else {
                 backend.forget_queries_of(&query.sql).map_err(|error| Interrupt::from(&error))?;
             }
-            backend.has_defined(&query.sql);
+            // rows are no description
+            if definition != Definition::Truncate {
+                backend.has_defined(&query.sql);
+            }
             self.forget_columns();
         }
-        if query.kind == QueryKind::Change {
+        if query.kind.is_change() {
             self.identities.changed(query.into.as_deref(), outcome.count.unwrap_or(0));
         }
         let count = outcome.count.and_then(|count| i64::try_from(count).ok());
-        client.reply.passed(Some(count.filter(|_| query.kind != QueryKind::Definition).unwrap_or(0)));
+        client.reply.passed(Some(count.filter(|_| !is_definition).unwrap_or(0)));
         Ok(())
     }
 
@@ -192,7 +196,8 @@ impl Interpreter {
         parameters: &[Parameter<'_>],
         titles: Option<&[Title]>,
     ) {
-        let counts = matches!(query.kind, QueryKind::Select | QueryKind::Change) && query.assigns.is_empty();
+        let gives_count = query.kind == QueryKind::Select || query.kind.is_change();
+        let counts = gives_count && query.assigns.is_empty();
         if !counts || client.reply.gathering.is_some() {
             return;
         }
@@ -250,13 +255,13 @@ impl Interpreter {
         &mut self,
         client: &mut Client,
         query: &Query,
-        made: &Made,
+        made: &str,
         parameters: &[Parameter<'_>],
         titles: Option<&[Title]>,
     ) -> Result<String, Interrupt> {
-        let sql = query.sql.behind(made.head);
+        let sql = query.sql.query();
         let columns = self.described(client, &sql, parameters).await?;
-        Ok(declaring(&made.table, &columns, titles, &client.dialect()))
+        Ok(declaring(made, &columns, titles, &client.dialect()))
     }
 
     /// The columns of a query, as PostgreSQL has it without running it.
@@ -377,7 +382,7 @@ impl Interpreter {
 
 /// Refuses what makes columns that would keep no blanks or zeros at the end of their values.
 fn refuse_cut_columns(query: &Query) -> Result<(), ServerMessage> {
-    let what = match (&query.padded, &query.made) {
+    let what = match (&query.padded, query.made()) {
         (Some(column), _) => format!("The column '{column}'"),
         (None, Some(_)) => String::from("'select … into'"),
         (None, None) => return Ok(()),

@@ -103,7 +103,7 @@ impl Procedures {
             let text = format!("Node {} has the tables of this query: {why}.", node.name);
             ServerMessage::error(NO_REFERENCE, 16, text)
         };
-        if sql.calls {
+        if sql.facts.calls {
             return Err(cannot("it cannot call functions of a site there"));
         }
         if !as_usual(client) {
@@ -134,10 +134,10 @@ impl Procedures {
         sql: &Sql,
     ) -> Result<Option<Arc<Node>>, ServerMessage> {
         let catalogue = self.catalogue();
-        if !sql.tables.iter().any(|table| catalogue.node_of_table(table).is_some()) {
+        if !sql.facts.tables.iter().any(|table| catalogue.node_of_table(table).is_some()) {
             return Ok(None);
         }
-        let names: Vec<_> = sql.tables.iter().map(|table| literal(table)).collect();
+        let names: Vec<_> = sql.facts.tables.iter().map(|table| literal(table)).collect();
         let asked = format!("select ringlog.node_of_tables(array[{}])", names.join(", "));
         let found = match self.backend.ask(&asked).await {
             Ok(rows) => rows.into_iter().flatten().next().flatten(),

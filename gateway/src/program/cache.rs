@@ -34,7 +34,7 @@ const MOST_VARIANTS: usize = 32;
 pub struct Compiled {
     pub program: Arc<Program>,
     /// The variables that stand for literals, with what this text writes there.
-    pub literals: Vec<Given>,
+    pub literals: Arc<[Given]>,
 }
 
 /// The value of one of a program's variables in a text.

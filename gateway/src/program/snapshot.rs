@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
-use tsql::resolve::names::GLOBALS;
+use tsql::fragments::is_global;
 use tsql::schema::{Schema, Table};
 
 /// Names kept of one session.
@@ -61,6 +61,7 @@ impl Schema for Snapshot {
 
 impl Schema for Asking {
     fn table(&self, name: &str) -> Option<Arc<Table>> {
+        // other sessions may make it again
         if is_global(name) {
             return None;
         }
@@ -92,9 +93,4 @@ impl Asking {
     pub fn is_used(&self) -> bool {
         self.is_used.load(Ordering::Relaxed)
     }
-}
-
-/// Global temporary tables are other sessions' to make again.
-pub fn is_global(name: &str) -> bool {
-    name.starts_with(GLOBALS)
 }

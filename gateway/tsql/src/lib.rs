@@ -5,6 +5,7 @@
 mod compile;
 pub mod error;
 pub mod facts;
+pub mod fragments;
 mod keywords;
 pub mod lexer;
 mod lift;
@@ -21,9 +22,8 @@ pub mod translate;
 pub mod tree;
 pub mod units;
 
-pub use compile::{keyed, text_for, undeclared, Keyed, Undeclared};
+pub use compile::{insert_of_rows, keyed, text_for, undeclared, Keyed, Undeclared};
 pub use error::Error;
 pub use lexer::Syntax;
 pub use parser::{parse, parse_parameters, Batch};
 pub use reading::{compile, declarations, Reading};
-pub use translate::insert_of_rows;

@@ -110,3 +110,8 @@ fn substitutes(
     }
     Ok(names::array(numbers.into_iter().map(str::to_owned), "boolean"))
 }
+
+/// 10704: a bare THROW outside of a CATCH block.
+pub fn no_rethrow(line: u32) -> Error {
+    Error::new(10704, "To rethrow an error, a THROW statement must be used inside a CATCH block.", line)
+}

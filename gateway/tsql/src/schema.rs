@@ -53,3 +53,14 @@ impl Table {
         self.places.get(name).map(|place| &self.columns[*place])
     }
 }
+
+/// A table some of whose rows lie elsewhere, by their times.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Partial {
+    pub time: String,
+    /// The function that raises an error or a message, as SQL names it: of the table's name and the bounds of `time`,
+    /// the lower inclusive and the upper exclusive, which are null where they are not known.
+    pub demand: String,
+    /// Some lie elsewhere now.
+    pub is_now: bool,
+}

@@ -11,8 +11,8 @@ use bytes::BytesMut;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use tsql::facts::types::Type;
+use tsql::fragments::is_global;
 use tsql::quoting::{literal, quoted};
-use tsql::resolve::names::GLOBALS;
 
 /// Bytes of a text pointer that name the table and the column.
 const POINTER_HEAD: usize = 6;
@@ -330,7 +330,7 @@ pub fn declaring(table: &str, columns: &[PgColumn], names: Option<&[Title]>, dia
         named.push(literal(&column.name));
         said.push(literal(&format!("{} {of}", quoted(&name))));
     }
-    let is_global = table.starts_with(GLOBALS);
+    let is_global = is_global(table);
     let (table, named, said) = (literal(table), named.join(", "), said.join(", "));
     let share = if is_global { format!("; call tsql.share_global({table})") } else { String::new() };
     format!(

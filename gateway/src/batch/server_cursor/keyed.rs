@@ -20,6 +20,7 @@ use crate::tds::tokens::columns::{Origin, Origins};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
 use std::collections::HashMap;
+use tsql::fragments;
 use tsql::quoting::quoted;
 
 /// Rows that one cursor inserts, and rows whose key it changes.
@@ -270,7 +271,7 @@ impl Interpreter {
         names: Vec<String>,
         variables: &Variables<'_>,
     ) -> Result<(Key, u64), Interrupt> {
-        let sql = Sql::read(text, names).map_err(|problem| ServerMessage::error(8623, 16, problem))?;
+        let sql = Sql::written(text, names);
         let parameters = self.parameters(client, &sql, variables).await?;
         let source = Source::Query { sql: &sql, parameters: &parameters, only_reads: false };
         let backend = &mut self.procedures.backend;
@@ -319,9 +320,10 @@ fn written<'v>(
             None => continue,
             Some(found) if matches!(found.value, Value::Null) => String::from("null"),
             Some(found) => {
+                let place = fragments::variable(names.len());
                 names.push(variable);
                 let cast = if PgType::from_oid(found.sql_type.oid) == PgType::Text { "::text" } else { "" };
-                format!("tsql.carry(${}{cast})", names.len())
+                format!("tsql.carry({place}{cast})")
             }
         };
         set.push((quoted(&name), value));

@@ -19,6 +19,7 @@ use options::Given;
 use position::Position;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tsql::fragments::variable;
 
 /// Cursors of one session at a time.
 const MOST: usize = 1000;
@@ -143,9 +144,9 @@ impl Selection {
                 Some(Selection { sql: query.clone(), titles: columns.clone() })
             }
             Action::Variables(names) => {
-                let places: Vec<_> = (1..=names.len()).map(|place| format!("${place}")).collect();
+                let places: Vec<_> = (0..names.len()).map(variable).collect();
                 let variables = names.iter().map(|(variable, _)| variable.clone()).collect();
-                let sql = Sql::read(&format!("select {}", places.join(", ")), variables).ok()?;
+                let sql = Sql::written(&format!("select {}", places.join(", ")), variables);
                 let titles = names.iter().map(|(_, title)| Title::given(title)).collect();
                 Some(Selection { sql, titles: Some(titles) })
             }

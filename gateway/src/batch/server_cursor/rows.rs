@@ -20,7 +20,7 @@ impl Interpreter {
     ) -> Result<HeldRows, Interrupt> {
         let name = new_name();
         let scroll = if scrolls { "scroll" } else { "no scroll" };
-        let sql = selection.sql.following(&format!("declare {name} {scroll} cursor with hold for "));
+        let sql = selection.sql.following(&format!("declare {name} {scroll} cursor with hold for ")).once();
         let parameters = self.parameters(client, &sql, variables).await?;
         let source = Source::Query { sql: &sql, parameters: &parameters, only_reads: false };
         let backend = &mut self.procedures.backend;
@@ -52,7 +52,7 @@ impl Interpreter {
         if let Some(first) = first {
             self.stand_before(client, rows, first).await?;
         }
-        let sql = Sql::plain(format!("fetch forward {count} from {}", rows.name));
+        let sql = Sql::plain(format!("fetch forward {count} from {}", rows.name)).once();
         let source = Source::Query { sql: &sql, parameters: &[], only_reads: true };
         let fetched = Rows::OfCursor(Fetched { titles: rows.titles.as_deref(), described, keyed: None });
         let Completed { outcome, .. } = self.procedures.backend.run(client, source, fetched).await?;
@@ -83,7 +83,7 @@ impl Interpreter {
         rows: &HeldRows,
         to: &str,
     ) -> Result<i64, Interrupt> {
-        let sql = Sql::plain(format!("move {to} in {}", rows.name));
+        let sql = Sql::plain(format!("move {to} in {}", rows.name)).once();
         let source = Source::Query { sql: &sql, parameters: &[], only_reads: true };
         let Completed { outcome, .. } = self.procedures.backend.run(client, source, Rows::Kept).await?;
         Ok(outcome.count.and_then(|count| i64::try_from(count).ok()).unwrap_or(0))

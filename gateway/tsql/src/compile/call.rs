@@ -1,9 +1,10 @@
 //! Procedure calls of a batch.
 
-use super::compiler::{numbered_sql, Compiler};
+use super::compiler::{selected, Compiler};
 use crate::error::Error;
 use crate::facts::types::{Family, Type};
-use crate::program::{Action, Argument, Execute, Executed, Expression, InsertExecute, Sql};
+use crate::fragments;
+use crate::program::{Action, Argument, Execute, Executed, Expression, Filled, InsertExecute, Sql};
 use crate::resolve::names;
 use crate::translate::{self, Numbered, Value};
 use crate::tree::{self, ArgumentValue};
@@ -91,8 +92,14 @@ impl Compiler<'_> {
 /// The text of a parameter of type `target` for a value of another type, which is the variable `#taken_1`.
 pub fn text_for(source: Type, target: Type, sybase: bool) -> Result<Sql, Error> {
     let own = if source.family == Family::Money { format!("::tsql.{}", source.name) } else { String::new() };
-    let value = Value::new(format!("$1{own}"), source);
+    let value = Value::new(format!("{}{own}", fragments::variable(0)), source);
     let text = translate::assigned(value, target, 1, sybase)?.sql;
     let names = vec![String::from("#taken_1")];
-    numbered_sql(&format!("select {text}"), Numbered { names, ..Numbered::default() })
+    Ok(selected(&text, Numbered { names, ..Numbered::default() }))
+}
+
+/// The insert of so many rows of values, which have the types of their parameters: the first `width` are the first row.
+pub fn insert_of_rows(filled: &Filled, width: usize, rows: usize, sybase: bool) -> Sql {
+    let names = (1..=rows * width).map(|place| format!("@{place}"));
+    Sql::written(&translate::insert_of_rows(filled, width, rows, sybase), names.collect())
 }

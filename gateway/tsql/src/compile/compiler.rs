@@ -1,7 +1,6 @@
 //! The state of the compilation of a batch, and SQL with its variables.
 
-use crate::error::Error;
-use crate::program::{keeps, Bound, ListItem, Settings, Sql, Tree, Uses};
+use crate::program::{Bound, ListItem, Settings, Sql, Tree, Uses};
 use crate::resolve::Scope;
 use crate::translate::Numbered;
 use crate::tree::{self, Position};
@@ -36,26 +35,19 @@ impl Compiler<'_> {
         mut numbered: Numbered,
         (at, items): (Position, Vec<ListItem>),
         tree: impl FnOnce() -> Tree,
-    ) -> Result<Sql, Error> {
+    ) -> Sql {
         let uses = Uses::new(std::mem::take(&mut numbered.uses), &self.scope);
         let of = (self.text, at);
         let bound = (!uses.is_empty()).then(|| Bound::new(tree(), of, &self.scope, &numbered, uses, items));
-        let mut sql = numbered_sql(sql, numbered)?;
-        sql.bound = bound.map(Arc::new);
-        Ok(sql)
+        Sql { bound: bound.map(Arc::new), ..numbered_sql(sql, numbered) }
     }
 }
 
 /// `select …` of the variables that have been written.
-pub fn selected(sql: &str, numbered: Numbered) -> Result<Sql, Error> {
+pub fn selected(sql: &str, numbered: Numbered) -> Sql {
     numbered_sql(&format!("select {sql}"), numbered)
 }
 
-pub fn numbered_sql(sql: &str, numbered: Numbered) -> Result<Sql, Error> {
-    let Numbered { names, calls, tables, guards, locks, .. } = numbered;
-    let mut read =
-        Sql::read(sql, names).map_err(|problem| Error::new(8623, problem, 1u32).with_severity(16))?;
-    (read.calls, read.tables, read.guards, read.locks) = (calls, tables, guards, locks);
-    read.keeps = keeps(sql);
-    Ok(read)
+pub fn numbered_sql(sql: &str, numbered: Numbered) -> Sql {
+    Sql { facts: Box::new(numbered.facts), ..Sql::written(sql, numbered.names) }
 }

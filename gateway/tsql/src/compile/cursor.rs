@@ -3,6 +3,7 @@
 use super::compiler::{numbered_sql, Compiler};
 use crate::error::Error;
 use crate::facts::types::{Type, INT};
+use crate::fragments;
 use crate::program::{Action, Changes, CursorAction, Expression, FetchFrom, Sql};
 use crate::translate::{self, Numbered, Value, Verb};
 use crate::tree::{CursorOption, DeclareCursor, Direction, Fetch, StatementKind as Tree};
@@ -22,10 +23,8 @@ impl Compiler<'_> {
         use CursorOption::{Dynamic, FastForward, ForwardOnly, Insensitive, Keyset, Scroll, Static};
         let scrolls =
             has(&[Scroll, Static, Insensitive, Keyset, Dynamic]) && !has(&[ForwardOnly, FastForward]);
-        let mut query = numbered_sql(&translated.sql, numbered)?;
-        if let Some((end, sources)) = translated.row_sources {
-            query.note_sources(end, sources);
-        }
+        let sql = numbered_sql(&translated.sql, numbered);
+        let query = Sql { row_sources: translated.row_sources, ..sql };
         Ok(Action::Cursor(CursorAction::Declare {
             name,
             query,
@@ -58,15 +57,16 @@ impl Compiler<'_> {
     /// Values of any types as those of `types`.
     pub(super) fn taken(&self, types: &[Option<Type>], line: u32) -> Result<Sql, Error> {
         let mut values = Vec::with_capacity(types.len());
-        for (place, of) in (1..).zip(types) {
-            let value = Value::unknown(format!("${place}"));
+        for (place, of) in types.iter().enumerate() {
+            let value = Value::unknown(fragments::variable(place));
             values.push(match of {
                 Some(of) => translate::assigned(value, *of, line, self.scope.sybase)?.sql,
                 None => value.sql,
             });
         }
         let names = (1..=types.len()).map(|place| format!("#taken_{place}")).collect();
-        numbered_sql(&format!("select {}", values.join(", ")), Numbered { names, ..Numbered::default() })
+        let numbered = Numbered { names, ..Numbered::default() };
+        Ok(numbered_sql(&format!("select {}", values.join(", ")), numbered))
     }
 
     fn row(&mut self, row: &crate::tree::Expression) -> Result<Expression, Error> {

@@ -1,6 +1,7 @@
 //! Compiles a batch: its tree becomes the program that the session runs. Everything is compiled or refused before
 //! anything runs.
 
+mod again;
 mod call;
 mod compiler;
 mod cursor;
@@ -12,7 +13,7 @@ mod session;
 mod undeclared;
 mod value;
 
-pub use call::text_for;
+pub use call::{insert_of_rows, text_for};
 pub use keyed::{keyed, Keyed};
 pub use undeclared::{undeclared, Undeclared};
 pub(crate) use value::{literal, of_number};
@@ -23,12 +24,12 @@ use crate::lexer;
 use crate::message;
 use crate::procedure::Created;
 use crate::program::{
-    demanded, Action, Condition, CursorAction, Declaration, Executed, Lifted, Program, Query, QueryKind,
-    Settings, Sql, Statement, Tree as Bindable, Uses, LONGEST_TRANSACTION_NAME,
+    demanded, Action, Condition, CursorAction, Declaration, Definition, Executed, Lifted, Program, Query,
+    QueryKind, Settings, Sql, Statement, Tree as Bindable, Uses, LONGEST_TRANSACTION_NAME,
 };
 use crate::resolve::{names, Scope};
 use crate::schema::{Schema, Unknown};
-use crate::translate::{self, Clock, Numbered};
+use crate::translate::{self, Clock, Numbered, Verb};
 use crate::tree::{
     self, Assign, CreateProcedure, Declared, Raise, StatementKind as Tree, TableVariable, TransactionName,
 };
@@ -253,12 +254,12 @@ impl Compiler<'_> {
             Tree::WaitforTime(time) => self.wait("until", time)?,
             Tree::Print { text, arguments } => self.print(text, arguments)?,
             Tree::Raise(raise) => self.raise(raise, line)?,
-            Tree::Throw(None) if self.catches == 0 => return Err(no_rethrow(line)),
+            Tree::Throw(None) if self.catches == 0 => return Err(message::no_rethrow(line)),
             Tree::Throw(None) => Action::Throw(None),
             Tree::Throw(Some(throw)) => {
                 let mut numbered = Numbered::default();
                 let sql = message::thrown(throw, &self.scope, &mut numbered)?;
-                Action::Throw(Some(selected(&sql, numbered)?))
+                Action::Throw(Some(selected(&sql, numbered)))
             }
             Tree::Execute(execute) => Action::Execute(self.execute(execute)?),
             Tree::ExecuteText(text) => Action::ExecuteText(self.value(&text.text, Some(VARCHAR))?),
@@ -324,7 +325,7 @@ impl Compiler<'_> {
                 // it is not written again when a table is declared otherwise
                 let scope = Scope { schema: None, ..self.scope.clone() };
                 let sql = translate::create_view(create, lexer::as_created(self.text)?.trim(), &scope)?;
-                defined(sql, QueryKind::Definition)
+                defined(sql, QueryKind::Definition(Definition::Other), changed(&statement.kind)?)
             }
             Tree::CreateTable(create) => {
                 self.makes_temporary |= create.table.is_temporary();
@@ -342,7 +343,7 @@ impl Compiler<'_> {
         let Some(mut translated) = translate::statement(tree, &self.scope, &mut numbered)? else {
             return self.definition(tree);
         };
-        if numbered.clock == Clock::Compared && translated.made.is_none() {
+        if numbered.clock == Clock::Compared && numbered.facts.created.is_none() {
             let mut clocked = Numbered::clocked();
             let again = translate::statement(tree, &self.scope, &mut clocked)?;
             // one statement has one time
@@ -351,26 +352,25 @@ impl Compiler<'_> {
             }
         }
         self.unlisted.extend(translated.unlisted);
-        self.makes_temporary |=
-            translated.made.as_ref().is_some_and(|made| made.table.starts_with("pg_temp."));
+        self.makes_temporary |= numbered.facts.defines_temporary() && !numbered.facts.names_global();
         let browses = numbered.browses;
         let of = (statement.at, std::mem::take(&mut translated.items));
-        let mut sql = self.bound(&translated.sql, numbered, of, || Bindable::Statement(tree.clone()))?;
-        if let Some((end, sources)) = translated.row_sources {
-            sql.note_sources(end, sources);
-        }
+        let sql = self.bound(&translated.sql, numbered, of, || Bindable::Statement(tree.clone()));
+        let sql = Sql { row_sources: translated.row_sources, ..sql };
         Ok(Action::Query(Query {
             sql,
             kind: match translated.kind {
-                translate::Verb::Select | translate::Verb::SelectInto => QueryKind::Select,
-                _ => QueryKind::Change,
+                Verb::Select | Verb::SelectInto => QueryKind::Select,
+                Verb::Insert => QueryKind::Insert,
+                Verb::Update => QueryKind::Update,
+                Verb::Delete => QueryKind::Delete,
+                Verb::Merge => QueryKind::Merge,
             },
             assigns: translated.assigns,
             current: translated.current,
             columns: translated.columns,
             into: translated.into,
             limited: translated.limited,
-            made: translated.made,
             padded: None,
             filled: translated.filled,
             browses,
@@ -378,9 +378,20 @@ impl Compiler<'_> {
     }
 
     fn definition(&mut self, statement: &Tree) -> Result<Action, Error> {
-        let mut action = defined(defined_sql(statement, &self.scope)?, QueryKind::Definition);
+        let kind = match statement {
+            Tree::CreateTable(_) | Tree::CreateIndex(_) => Definition::Create,
+            Tree::AlterTable { .. } => Definition::AlterTable,
+            Tree::Truncate(_) => Definition::Truncate,
+            Tree::Drop(_) | Tree::DropIndexes(_) => Definition::Drop,
+            _ => Definition::Other,
+        };
+        let sql = translate::defined(statement, &self.scope)?;
+        let mut action = defined(sql, QueryKind::Definition(kind), changed(statement)?);
         if let Action::Query(query) = &mut action {
             query.padded = padding::padded(statement);
+            if let Tree::CreateTable(create) = statement {
+                query.sql.facts.created = Some(names::table(&create.table)?);
+            }
         }
         Ok(action)
     }
@@ -449,14 +460,14 @@ impl Compiler<'_> {
         let sql = translate::condition(condition, &self.scope, &mut numbered)?;
         let (sql, of) = (format!("select {sql}"), (condition.at(), Vec::new()));
         let tree = || Bindable::Condition(condition.clone());
-        self.bound(&sql, numbered, of, tree).map(Condition::Sql)
+        Ok(Condition::Sql(self.bound(&sql, numbered, of, tree)))
     }
 
     /// `function`: what says how many seconds a value means.
     fn wait(&mut self, function: &str, value: &tree::Expression) -> Result<Action, Error> {
         let mut numbered = Numbered::default();
         let value = translate::value(value, &self.scope, &mut numbered, None)?.sql;
-        let sql = selected(&format!("tsql.{function}({value})"), numbered)?;
+        let sql = selected(&format!("tsql.{function}({value})"), numbered);
         Ok(Action::Wait(crate::program::Expression::Sql(sql)))
     }
 
@@ -469,7 +480,7 @@ impl Compiler<'_> {
         }
         let mut numbered = Numbered::default();
         let sql = message::printed(text, arguments, &self.scope, &mut numbered)?;
-        Ok(Action::Print(crate::program::Expression::Sql(selected(&sql, numbered)?)))
+        Ok(Action::Print(crate::program::Expression::Sql(selected(&sql, numbered))))
     }
 
     fn raise(&mut self, raise: &Raise, line: u32) -> Result<Action, Error> {
@@ -479,7 +490,7 @@ impl Compiler<'_> {
             Raise::Severity { set_error, nowait, .. } => (*set_error, *nowait),
             Raise::Number { .. } => (false, false),
         };
-        Ok(Action::Raise { message: selected(&sql, numbered)?, sets_error, at_once })
+        Ok(Action::Raise { message: selected(&sql, numbered), sets_error, at_once })
     }
 
     fn created(&mut self, created: Created) -> Action {
@@ -511,19 +522,24 @@ impl Compiler<'_> {
     }
 }
 
-/// A definition in PostgreSQL's SQL.
-pub(crate) fn defined_sql(statement: &Tree, scope: &Scope) -> Result<String, Error> {
-    let no_definition = || Error::new(8623, "This statement is not understood.", 1_u32).with_severity(16);
-    translate::definition(statement, scope)?.ok_or_else(no_definition)
+/// The tables and views that a definition changes, as SQL names them.
+fn changed(definition: &Tree) -> Result<Vec<String>, Error> {
+    let named: Vec<_> = match definition {
+        Tree::AlterTable { table, .. } | Tree::Truncate(table) => vec![table],
+        Tree::CreateIndex(index) => vec![&index.table],
+        Tree::CreateView(view) => vec![&view.name],
+        Tree::Drop(dropped) => dropped.names.iter().collect(),
+        Tree::DropIndexes(indexes) => indexes.iter().map(|index| &index.table).collect(),
+        Tree::Grant(grant) => vec![&grant.object],
+        _ => Vec::new(),
+    };
+    named.into_iter().map(names::table).collect()
 }
 
-/// 10704: a bare THROW outside of a CATCH block.
-pub(crate) fn no_rethrow(line: u32) -> Error {
-    Error::new(10704, "To rethrow an error, a THROW statement must be used inside a CATCH block.", line)
-}
-
-fn defined(sql: String, kind: QueryKind) -> Action {
-    let sql = Sql::plain(sql);
+/// `changed`: see `Facts`.
+fn defined(sql: String, kind: QueryKind, changed: Vec<String>) -> Action {
+    let mut sql = Sql::plain(sql);
+    sql.facts.changed = changed;
     Action::Query(Query {
         sql,
         kind,
@@ -532,7 +548,6 @@ fn defined(sql: String, kind: QueryKind) -> Action {
         columns: None,
         into: None,
         limited: None,
-        made: None,
         padded: None,
         filled: None,
         browses: false,
@@ -542,7 +557,7 @@ fn defined(sql: String, kind: QueryKind) -> Action {
 /// Drops the table of a variable if it is there.
 fn forgotten(table: &TableVariable, line: u32) -> Result<Statement, Error> {
     let sql = translate::forgotten(&names::table_variable(&table.variable, ""))?;
-    Ok(Statement { line, action: defined(sql, QueryKind::Unsaid) })
+    Ok(Statement { line, action: defined(sql, QueryKind::Unsaid, Vec::new()) })
 }
 
 /// The tables and views that a batch creates anywhere, and those that it changes or drops too, as SQL names them.

@@ -35,8 +35,8 @@ impl Compiler<'_> {
         let mut numbered = Numbered::default();
         let sql = translate::text_change(statement, &self.scope, &mut numbered)?;
         let sql = sql.ok_or_else(|| Error::nested_too_deeply(line))?;
-        numbered.calls = true;
-        Ok(Action::ChangeText(numbered_sql(&sql, numbered)?))
+        numbered.facts.calls = true;
+        Ok(Action::ChangeText(numbered_sql(&sql, numbered)))
     }
 }
 
@@ -50,11 +50,11 @@ impl Compiler<'_> {
         let (mut checking, mut writing) = (Numbered::default(), Numbered::default());
         let check = translate::check_of_text(text, &self.scope, &mut checking)?;
         let (column, change) = translate::change_of_text(text, &self.scope, &mut writing)?;
-        writing.calls = true;
+        writing.facts.calls = true;
         Ok(Action::SendText(Box::new(SentText {
-            check: numbered_sql(&check, checking)?,
+            check: numbered_sql(&check, checking),
             column: Sql::plain(column),
-            change: numbered_sql(&change, writing)?,
+            change: numbered_sql(&change, writing),
         })))
     }
 }

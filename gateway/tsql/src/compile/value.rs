@@ -27,7 +27,7 @@ impl Compiler<'_> {
         let sql = translate::value(value, &self.scope, &mut numbered, target)?.sql;
         let of = (value.at(), Vec::new());
         let sql =
-            self.bound(&format!("select {sql}"), numbered, of, || Bindable::Value(value.clone(), target))?;
+            self.bound(&format!("select {sql}"), numbered, of, || Bindable::Value(value.clone(), target));
         Ok(match sql.as_variable() {
             Some(name) => Expression::Variable(name.to_owned()),
             None => Expression::Sql(sql),

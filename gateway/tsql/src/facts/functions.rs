@@ -366,6 +366,11 @@ impl Rule {
         matches!(self, Rule::Count | Rule::Sum | Rule::Extreme | Rule::Spread(_) | Rule::StringAgg)
     }
 
+    /// Whether it depends on the time or the session's state.
+    pub fn varies(self) -> bool {
+        matches!(self, Rule::Now { .. } | Rule::Rand | Rule::NewId | Rule::TextPointer | Rule::TextValid)
+    }
+
     /// Whether it has a meaning with OVER only.
     pub fn is_ranking(self) -> bool {
         matches!(self, Rule::Ranking | Rule::NTile | Rule::Neighbour | Rule::Edge | Rule::Share)

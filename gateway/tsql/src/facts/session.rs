@@ -45,6 +45,15 @@ pub const VARIABLES: &[(&str, Type)] = &[
 /// What the session fills with the number of `set rowcount`; no text can name it.
 pub const ROW_LIMIT: &str = "@@row limit";
 
+/// Variables that are given the time of the statement, by the database's clock and by UTC's. Their type is timestamp.
+pub const CLOCKS: [&str; 2] = ["#clock", "#utc_clock"];
+
+/// What begins the name of the variable that holds the place of a cursor's row; the cursor's name follows.
+pub const CURRENT: &str = "@@current ";
+
+/// The variable that has the text behind a writetext.
+pub const SENT_TEXT: &str = "#text";
+
 /// Functions without arguments, the variable that the session fills for each, and its type.
 pub const FUNCTIONS: &[(&str, &str, Type)] = &[
     ("app_name", "@@app_name", NAME),

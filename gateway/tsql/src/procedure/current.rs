@@ -3,6 +3,7 @@
 use super::declared::{missing, place_in};
 use super::writer::BodyWriter;
 use crate::error::Error;
+use crate::fragments::LIST_END;
 use crate::resolve::names::literal;
 use crate::translate::{place_of, Changes, Current, Translated};
 
@@ -13,17 +14,17 @@ impl BodyWriter<'_> {
         name: &str,
         translated: Translated,
     ) -> (String, Vec<(String, String)>) {
-        let mut sql = translated.sql;
+        let (sql, sources) = (translated.sql, translated.row_sources);
         let cursor = self.cursors.get(name);
         let variable =
             cursor.filter(|cursor| matches!(&cursor.changes, Some(changes) if *changes != Changes::None));
-        let (Some(cursor), Some((end, sources))) = (variable, translated.row_sources) else {
-            return (sql, Vec::new());
+        let Some(cursor) = variable.filter(|_| !sources.is_empty()) else {
+            return (sql.replace(LIST_END, ""), Vec::new());
         };
         let variable = cursor.variable.clone();
         let columns: String =
             sources.iter().map(|source| format!(", {}", place_of(&source.qualifier))).collect();
-        sql.insert_str(end, &columns);
+        let sql = sql.replace(LIST_END, &columns);
         let at = |number| format!("{variable} place {number}");
         let places: Vec<_> = (1..).zip(sources).map(|(number, source)| (source.table, at(number))).collect();
         for (_, at) in &places {

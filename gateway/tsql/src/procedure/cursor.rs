@@ -79,6 +79,7 @@ impl<'t> BodyWriter<'t> {
         let copies = cursor.copies.clone();
         let before = std::mem::replace(&mut self.copies, copies);
         let (scope, mut named) = self.named();
+        named.marks_lists = true;
         let translated = select(query, scope, &mut named);
         self.copies = before;
         let translated = translated?;

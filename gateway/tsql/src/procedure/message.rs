@@ -4,7 +4,6 @@ use super::place::Place;
 use super::run::Run;
 use super::variable::{caught_name, DOOMED, MESSAGE};
 use super::writer::{quoted, BodyWriter, Purpose};
-use crate::compile::no_rethrow;
 use crate::error::Error;
 use crate::message;
 use crate::resolve::names::literal;
@@ -77,7 +76,7 @@ impl<'t> BodyWriter<'t> {
     pub(super) fn throw(&mut self, throw: Option<&Throw>, line: u32, place: &Place<'t>) -> Result<(), Error> {
         let name = literal(&self.name);
         let raise = match (throw, place.caught) {
-            (None, None) => return Err(no_rethrow(line).with_severity(16)),
+            (None, None) => return Err(message::no_rethrow(line).with_severity(16)),
             (None, Some(number)) => {
                 let caught = quoted(&caught_name(number));
                 let fields = ["number", "severity", "state", "message", "line", "procedure"];

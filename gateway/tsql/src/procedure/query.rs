@@ -4,10 +4,8 @@ use super::place::Place;
 use super::run::Run;
 use super::variable::{BEGAN, CURSOR, MADE, N, ROW, SCOPE_IDENTITY, SILENT, TRY_SETTING};
 use super::writer::{quoted, BodyWriter, Purpose, Rows, COUNTED, SENT};
-use crate::compile::defined_sql;
 use crate::error::Error;
 use crate::facts::notices::{RESULT_SET, ROW_COUNT};
-use crate::program::keeps;
 use crate::resolve::names::{array, literal, table, table_variable};
 use crate::translate::{self, ResultType, Title, Translated, Verb};
 use crate::tree::{self, QueryBody, Select, SelectItem, StatementKind as Tree, TableVariable};
@@ -27,7 +25,7 @@ impl<'t> BodyWriter<'t> {
         let (scope, mut named) = self.named();
         named.has_time = true;
         let translated = translate::statement(statement, scope, &mut named)?;
-        let uses_time = named.uses_time;
+        let (uses_time, keeps) = (named.uses_time, named.facts.keeps());
         let Some(query) = translated else { return self.define(statement, line, place) };
         if uses_time {
             // one for all of its functions
@@ -50,7 +48,7 @@ impl<'t> BodyWriter<'t> {
             let run = self.select_into(&query);
             self.run(place, line, run);
         } else if query.kind == Verb::Select {
-            return self.rows(&query, line, place);
+            return self.rows(&query, keeps, line, place);
         } else if gives_rows(statement) {
             return Err(Error::refused("output", "not inside a procedure", line));
         } else {
@@ -136,8 +134,8 @@ impl<'t> BodyWriter<'t> {
         Run::leaving(lines, rows)
     }
 
-    /// A result set: a cursor, from which the caller fetches.
-    fn rows(&mut self, query: &Translated, line: u32, place: &Place<'t>) -> Result<(), Error> {
+    /// A result set: a cursor, from which the caller fetches. `keeps`: see `Facts`.
+    fn rows(&mut self, query: &Translated, keeps: bool, line: u32, place: &Place<'t>) -> Result<(), Error> {
         if self.purpose != Purpose::Procedure {
             let text =
                 "Select statements included within a function or trigger cannot return data to a client.";
@@ -152,7 +150,7 @@ impl<'t> BodyWriter<'t> {
         let cursor = quoted(CURSOR);
         self.declare(CURSOR, "refcursor");
         // its errors and number of rows are known only when it has run, and so are values of the clock
-        let runs = !place.handler.is_none() || self.rows == Rows::Asked || !keeps(&query.sql);
+        let runs = !place.handler.is_none() || self.rows == Rows::Asked || !keeps;
         self.declare(N, "bigint");
         let mut lines = vec![format!("{cursor} := null;")];
         let run = [
@@ -216,7 +214,7 @@ impl<'t> BodyWriter<'t> {
                 return Ok(());
             }
         }
-        let sql = defined_sql(statement, &self.scope)?;
+        let sql = translate::defined(statement, &self.scope)?;
         self.run_told(place, line, Run::new(vec![format!("{sql};")]));
         Ok(())
     }
@@ -238,7 +236,7 @@ impl<'t> BodyWriter<'t> {
         self.end_with(&name.name);
         let create = tree::CreateTable { table: name.clone(), elements: declared.elements.clone() };
         translate::note_columns(&mut self.scope, table(&name)?, &create);
-        let sql = defined_sql(&Tree::CreateTable(Box::new(create)), &self.scope)?;
+        let sql = translate::defined(&Tree::CreateTable(Box::new(create)), &self.scope)?;
         // a loop comes here again: the variable keeps its rows
         let made = format!("{MADE} {}", declared.variable.name);
         self.declare(made.as_str(), "boolean := false");

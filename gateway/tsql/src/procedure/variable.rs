@@ -4,6 +4,7 @@ use super::declared::{place_in, Cursor};
 use super::names::TEMPORARY;
 use crate::error::Error;
 use crate::facts::session;
+use crate::fragments::Facts;
 use crate::resolve::names::{literal, quoted};
 use crate::translate::Variables;
 use std::collections::HashMap;
@@ -78,14 +79,29 @@ pub struct Named<'w> {
     pub fetches: bool,
     /// The time is in a variable for functions of the clock.
     pub has_time: bool,
+    /// The end of the select list is marked.
+    pub marks_lists: bool,
     /// One of them uses it.
     pub uses_time: bool,
+    pub facts: Facts,
 }
 
 impl Variables for Named<'_> {
+    fn facts(&mut self) -> Option<&mut Facts> {
+        Some(&mut self.facts)
+    }
+
     fn began(&mut self) -> Option<String> {
         self.uses_time |= self.has_time;
         self.has_time.then(|| quoted(BEGAN))
+    }
+
+    fn mark(&self, mark: &'static str) -> &'static str {
+        if self.marks_lists {
+            mark
+        } else {
+            ""
+        }
     }
 
     fn current_row(&mut self, cursor: &str, table: &str, line: u32) -> Result<String, Error> {
@@ -120,6 +136,7 @@ impl Variables for Named<'_> {
             _ => {}
         }
         if let Some((_, sql)) = ANSWERS.iter().find(|(known, _)| *known == name) {
+            self.facts.varies = true;
             return Ok((*sql).to_owned());
         }
         let function = session::FUNCTIONS.iter().rev().find(|(_, variable, _)| *variable == name);

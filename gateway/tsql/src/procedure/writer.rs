@@ -18,6 +18,7 @@ use super::variable::{
 use crate::error::Error;
 use crate::facts::notices::LEFT_ROWS;
 use crate::facts::types::{Type, INT};
+use crate::fragments::Facts;
 use crate::resolve::names::{array, literal};
 use crate::resolve::Scope;
 use crate::translate;
@@ -381,7 +382,9 @@ impl<'t> BodyWriter<'t> {
             calls: self.calls,
             fetches,
             has_time: false,
+            marks_lists: false,
             uses_time: false,
+            facts: Facts::default(),
         };
         (&self.scope, named)
     }

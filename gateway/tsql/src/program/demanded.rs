@@ -1,8 +1,9 @@
 //! What T-SQL finds in a batch before it runs anything of it: SQL Server and ASE compile a batch as a whole (ASE:
 //! Transact-SQL Users Guide, "Rules Associated with Batches"; SQL Server: "Batches").
 
-use super::{Action, Declaration, Program, Sql, Statement};
+use super::{Action, Declaration, Program, Sql, Statement, Uses};
 use crate::resolve::names::own_name;
+use crate::resolve::Scope;
 
 /// A table or view that has to be there before a batch of ASE runs.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,12 +14,29 @@ pub struct Demanded {
     pub table: String,
 }
 
+impl Uses {
+    /// What the statements of a text depend on, but for tables that the text makes or changes, and for those of another
+    /// database.
+    pub(crate) fn of_all(statements: &[Statement], scope: &Scope) -> Uses {
+        let (mut all, mut is_elsewhere) = (Uses::default(), false);
+        each(statements, &mut |statement| {
+            is_elsewhere |= matches!(statement.action, Action::Use(_));
+            statement.action.own_sql(&mut |sql| {
+                let bound = sql.bound.as_ref().filter(|_| !is_elsewhere);
+                let uses = bound.into_iter().flat_map(|bound| bound.uses().iter());
+                uses.filter(|one| !scope.changing.contains(own_name(&one.name))).for_each(|one| all.add(one));
+            });
+        });
+        all
+    }
+}
+
 /// What is named behind the first effect of a batch. `made`: the tables and views that the batch creates elsewhere than by
 /// `select … into`.
 pub fn demanded(statements: &[Statement], made: &[String]) -> Vec<Demanded> {
     let mut demanded: Vec<Demanded> = Vec::new();
     behind_effect(statements, &mut |line, sql| {
-        for table in sql.tables.iter().filter(|table| is_looked_for(table)) {
+        for table in sql.facts.tables.iter().filter(|table| is_looked_for(table)) {
             if demanded.iter().all(|known| known.table != *table) {
                 demanded.push(Demanded { line, table: table.clone() });
             }
@@ -44,9 +62,9 @@ impl Program {
         let mut redefined = selected_into(&self.statements);
         redefined.extend(self.redefined.iter().map(|table| own_name(table)));
         found.retain(|(_, sql)| {
-            let mut tables = sql.tables.iter().filter(|table| !table.ends_with("()"));
+            let mut tables = sql.facts.tables.iter().filter(|table| !table.ends_with("()"));
             tables.all(|table| is_looked_for(table) && !redefined.contains(&own_name(table)))
-                && sql.globals().next().is_none()
+                && !sql.facts.names_global()
         });
         found
     }
@@ -81,14 +99,14 @@ fn selected_into(statements: &[Statement]) -> Vec<&str> {
     let mut made = Vec::new();
     each(statements, &mut |statement| {
         if let Action::Query(query) = &statement.action {
-            made.extend(query.made.iter().map(|made| own_name(&made.table)));
+            made.extend(query.made().map(own_name));
         }
     });
     made
 }
 
 /// Every statement of the list and of its blocks, in the order of the text.
-pub(super) fn each<'s>(statements: &'s [Statement], found: &mut dyn FnMut(&'s Statement)) {
+pub(crate) fn each<'s>(statements: &'s [Statement], found: &mut dyn FnMut(&'s Statement)) {
     for statement in statements {
         found(statement);
         for body in statement.action.bodies() {

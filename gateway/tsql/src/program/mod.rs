@@ -2,21 +2,22 @@
 
 mod bound;
 mod demanded;
-mod filled;
-mod keeping;
 mod sql;
 
 pub(crate) use bound::Tree;
-pub use bound::{Bound, Typed, Use, Uses};
+pub use bound::{Bound, Use, Uses};
 pub(crate) use demanded::demanded;
+#[cfg(test)]
+pub(crate) use demanded::each;
 pub use demanded::Demanded;
-pub use filled::FilledBy;
-pub use keeping::keeps;
-pub use sql::{RowSource, Sql};
+pub use sql::Sql;
 
+pub use crate::facts::session::{CLOCKS, CURRENT, SENT_TEXT};
 use crate::facts::types::Type;
+pub use crate::fragments::RowSource;
 use crate::lexer::Syntax;
-pub use crate::translate::{Changes, Current, ListItem, Made, ResultType, Title};
+pub use crate::schema::Partial;
+pub use crate::translate::{Changes, Current, Filled, FilledBy, ListItem, ResultType, Title};
 use std::collections::BTreeMap;
 use std::mem::size_of;
 
@@ -47,17 +48,6 @@ pub struct Settings {
     pub identity_insert: Option<String>,
     /// The text makes a procedure, whose body is the program.
     pub procedure: bool,
-}
-
-/// A table some of whose rows lie elsewhere, by their times.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Partial {
-    pub time: String,
-    /// The function that raises an error or a message, as SQL names it: of the table's name and the bounds of `time`,
-    /// the lower inclusive and the upper exclusive, which are null where they are not known.
-    pub demand: String,
-    /// Some lie elsewhere now.
-    pub is_now: bool,
 }
 
 impl Settings {
@@ -253,12 +243,31 @@ pub enum Condition {
 pub enum QueryKind {
     /// Gives rows or, as `select into`, their number.
     Select,
-    /// Changes rows.
-    Change,
+    Insert,
+    Update,
+    Delete,
+    Merge,
     /// Counts nothing.
-    Definition,
+    Definition(Definition),
     /// A definition that is not in the text: nothing is sent for it, and @@rowcount is not changed.
     Unsaid,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Definition {
+    /// Of a table or an index.
+    Create,
+    AlterTable,
+    Truncate,
+    Drop,
+    Other,
+}
+
+impl QueryKind {
+    /// Whether it changes rows.
+    pub fn is_change(self) -> bool {
+        matches!(self, QueryKind::Insert | QueryKind::Update | QueryKind::Delete | QueryKind::Merge)
+    }
 }
 
 /// SQL for PostgreSQL as a statement of its own.
@@ -275,8 +284,6 @@ pub struct Query {
     pub into: Option<String>,
     /// The table of which it changes, or makes, no more rows than `set rowcount` says. None: all rows, whatever it says.
     pub limited: Option<String>,
-    /// `select … into t`
-    pub made: Option<Made>,
     /// A column that it makes, whose values `set ansi_padding off` would cut.
     pub padded: Option<String>,
     /// Of a dynamic statement: the columns that placeholders alone fill.
@@ -286,9 +293,13 @@ pub struct Query {
 }
 
 impl Query {
-    /// `select … into t`
+    /// The table of `select … into`.
+    pub fn made(&self) -> Option<&str> {
+        self.sql.facts.created.as_deref().filter(|_| self.kind == QueryKind::Select)
+    }
+
     pub fn makes_a_table(&self) -> bool {
-        self.made.is_some()
+        self.made().is_some()
     }
 
     /// It selects, and makes nothing.
@@ -326,17 +337,6 @@ pub struct Execute {
 pub struct InsertExecute {
     pub target: Filled,
     pub source: Executed,
-}
-
-/// A table and the columns of it that take values.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Filled {
-    /// As SQL names it.
-    pub table: String,
-    /// As SQL names them; None: all of it, or those that a definition leaves.
-    pub columns: Option<Vec<String>>,
-    /// Identity columns take values too.
-    pub with_identity: bool,
 }
 
 #[derive(Debug, PartialEq)]
@@ -380,9 +380,6 @@ pub struct SentText {
     /// Writes the variable SENT_TEXT, and gives the column's new timestamp.
     pub change: Sql,
 }
-
-/// The variable that has it.
-pub const SENT_TEXT: &str = "#text";
 
 /// Where the rows of a bulk copy go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -431,7 +428,7 @@ impl Action {
     }
 
     /// The SQL of it, without that of the statements that it is made of.
-    fn own_sql<'s>(&'s self, found: &mut dyn FnMut(&'s Sql)) {
+    pub(crate) fn own_sql<'s>(&'s self, found: &mut dyn FnMut(&'s Sql)) {
         let mut value = |value: &'s Expression| {
             if let Expression::Sql(sql) = value {
                 found(sql);
@@ -526,12 +523,6 @@ impl Condition {
         }
     }
 }
-
-/// Variables that are given the time of the statement, by the database's clock and by UTC's. Their type is timestamp.
-pub const CLOCKS: [&str; 2] = ["#clock", "#utc_clock"];
-
-/// What begins the name of the variable that holds the place of a cursor's row; the cursor's name follows.
-pub const CURRENT: &str = "@@current ";
 
 /// Characters of the name of a transaction or savepoint that count.
 pub const LONGEST_TRANSACTION_NAME: usize = 32;

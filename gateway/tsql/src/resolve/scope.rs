@@ -4,8 +4,7 @@ use super::names;
 use crate::error::Error;
 use crate::facts::session;
 use crate::facts::types::Type;
-use crate::program::Partial;
-use crate::schema::{Schema, Table};
+use crate::schema::{Partial, Schema, Table};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 

@@ -65,7 +65,7 @@ fn frame_sql(frame: &Frame) -> String {
 impl CallTranslation<'_, '_, '_> {
     /// An aggregate, with the window that it is taken over.
     fn aggregate(&mut self, sql: &str, cast: &str, of: Option<Type>) -> Value {
-        self.translation.aggregates += 1;
+        self.translation.around.aggregates += 1;
         if cast.is_empty() && self.over.is_empty() {
             return Value::of(sql, of);
         }

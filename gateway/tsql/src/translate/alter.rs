@@ -1,9 +1,9 @@
 //! ALTER TABLE.
 
-use super::blanks::{declared as declared_type, stored, stripped, typed};
+use super::blanks::{declared as declared_type, stored, stripped, typed, DEFAULT_LENGTH};
 use super::constraints::{carried_constant, named_default, ForeignColumns};
 use super::declaring::{declaration, shown_constraints, with_declarations, Declaration, Shown};
-use super::tables::{column_type, elements, is_the_databases, DEFAULT_LENGTH};
+use super::tables::{column_type, elements, is_the_databases};
 use super::value::implicit;
 use crate::error::Error;
 use crate::facts::types::{self, Type};

@@ -8,6 +8,7 @@ use crate::facts::types::{
     decimal, varchar, Family, Type, BINARY, BIT, CHAR, DATETIME, FLOAT, INT, LONGEST_VARCHAR, MONEY, REAL,
     SMALLDATETIME, SMALLMONEY, TINYINT, VARBINARY,
 };
+use crate::tree::BinaryOperator;
 
 /// `left operator right`
 pub fn arithmetic(
@@ -227,5 +228,20 @@ fn texts(operator: &str, sql: String, of: [Type; 2], line: u32) -> Result<Value,
     Ok(match length {
         None => Value::new(sql, result),
         Some(_) => Value::new(format!("{sql}::{}", result.sql()), result),
+    })
+}
+
+/// The sign of an operator between values; None for a comparison.
+pub fn sign(operator: BinaryOperator) -> Option<&'static str> {
+    Some(match operator {
+        BinaryOperator::Multiply => "*",
+        BinaryOperator::Divide => "/",
+        BinaryOperator::Modulo => "%",
+        BinaryOperator::Add | BinaryOperator::Concatenate => "+",
+        BinaryOperator::Subtract => "-",
+        BinaryOperator::BitAnd => "&",
+        BinaryOperator::BitOr => "|",
+        BinaryOperator::BitXor => "^",
+        _ => return None,
     })
 }

@@ -1,11 +1,13 @@
 //! Blanks and zero bytes at the ends of a column's values, which ASE does not store.
 
-use super::tables::DEFAULT_LENGTH;
 use crate::error::Error;
 use crate::facts::types::{self, Type, BINARY, CHAR, VARBINARY, VARCHAR};
 use crate::resolve::names::{self, folded};
 use crate::resolve::Scope;
 use crate::tree::{ColumnDefinition, ColumnKind, Name, TableElement, TypeName};
+
+/// Characters and bytes of a column that says no length.
+pub const DEFAULT_LENGTH: u32 = 1;
 
 /// The argument that names those of the columns whose values lose the blanks or zeros at their ends: "Data in variable-length
 /// columns is stripped of trailing blanks" (ASE Reference Manual: Building Blocks, "Length and storage size"), "Trailing zeros

@@ -1,7 +1,7 @@
 //! The types of columns: a column is looked for among the sources of the selects around it, and the declaration of its
 //! table says its type.
 
-use super::declared::Named;
+use super::named::Named;
 use super::translation::Translation;
 use super::variables::Variables;
 use crate::error::Error;
@@ -22,7 +22,7 @@ enum Found {
 impl Translation<'_> {
     /// The type of a column; None where it is not known. The tables are noted: the statement depends on them.
     pub fn type_of_column(&mut self, column: &ColumnName) -> Result<Option<Type>, Error> {
-        if self.without_types {
+        if self.around.without_types {
             return Ok(None);
         }
         let own = folded(&column.column, column.at.line)?;
@@ -36,7 +36,7 @@ impl Translation<'_> {
             _ => true,
         };
         // an inner select sees the sources of those around it
-        for level in self.named.iter().rev() {
+        for level in self.names.sources.iter().rev() {
             let mut may_be_here = false;
             for source in level.iter().rev().filter(is_meant) {
                 match found(source, &own, self.scope, &mut *self.variables) {

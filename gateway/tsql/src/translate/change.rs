@@ -1,16 +1,14 @@
 //! Updates and deletes.
 
-use super::arithmetic::arithmetic;
-use super::current::{place_of, refuse_beside_current};
-use super::declared::Named;
-use super::expressions::sign;
+use super::arithmetic::{arithmetic, sign};
+use super::current::{place_of, refuse_beside_current, Current};
+use super::filled::FilledBy;
 use super::insert::Targets;
-use super::sources::source_name;
+use super::named::{source_name, Named};
 use super::translation::Translation;
 use super::value::{assigned, carried_into, Value};
 use super::walk;
 use crate::error::Error;
-use crate::program::FilledBy;
 use crate::resolve::names::{self, folded, identifier, qualifier, shown, table};
 use crate::tree::{
     ColumnName, CommonTable, Delete, Expression, JoinKind, ObjectName, SetItem, TableSource, Top, Update,
@@ -32,6 +30,17 @@ pub(super) struct Changed {
 const BESIDE: &str = "\"@changed\"";
 
 impl Translation<'_> {
+    /// The condition that the row is the cursor's.
+    fn current(&mut self, cursor: &str, changed: &Changed, line: u32) -> Result<(String, Current), Error> {
+        let (of, table) = (&changed.qualifier, changed.target.clone());
+        let place = self.variables.current_row(cursor, &table, line)?;
+        let condition = format!(
+            "{of}.ctid = pg_catalog.split_part({place}, ' ', 1)::tid and \
+             {of}.xmin = pg_catalog.split_part({place}, ' ', 2)::xid"
+        );
+        Ok((condition, Current { cursor: cursor.to_owned(), table, columns: Vec::new() }))
+    }
+
     pub fn update(&mut self, update: &Update) -> Result<String, Error> {
         if let Some(sql) = self.update_through(update)? {
             return Ok(sql);
@@ -44,7 +53,7 @@ impl Translation<'_> {
         let with = self.with(&update.with, None)?;
         self.lock_sources(&update.from, &target)?;
         let named = self.named_of_change(&target, &update.from)?;
-        self.named.push(named);
+        self.names.sources.push(named);
         let changed_table = self.changed_table(&target)?;
         let mut changed = self.changed(&target, &update.from)?;
         self.chosen(&target, &update.from, update.condition.as_ref(), update.top.as_ref(), &mut changed)?;
@@ -68,7 +77,7 @@ impl Translation<'_> {
                 returned.push(self.returned(variable, item, update, &changed.qualifier)?);
             }
         }
-        if let Some(current) = &mut self.current {
+        if let Some(current) = &mut self.result.current {
             refuse_beside_current(!returned.is_empty(), update.output.is_some(), target.at.line)?;
             current.columns.clone_from(&columns);
             returned.push(place_of(&changed.qualifier));
@@ -76,7 +85,7 @@ impl Translation<'_> {
         if assignments.is_empty() {
             return Err(Error::refused("update … set @variable", "select the value", target.at));
         }
-        self.filled = FilledBy::new(&changed.target, Some(&columns), values.into_iter());
+        self.result.filled = FilledBy::new(&changed.target, Some(&columns), values.into_iter());
         let line = target.at.line;
         let mut sql = format!("update {} set {}", changed.target, assignments.join(", "));
         if !changed.sources.is_empty() {
@@ -88,7 +97,7 @@ impl Translation<'_> {
         Ok(if returned.is_empty() {
             format!("{with}{sql}")
         } else {
-            self.columns = Some(Vec::new());
+            self.result.columns = Some(Vec::new());
             format!("{with}{sql} returning {}", returned.join(", "))
         })
     }
@@ -105,7 +114,7 @@ impl Translation<'_> {
         let with = self.with(&delete.with, None)?;
         self.lock_sources(&delete.from, &target)?;
         let named = self.named_of_change(&target, &delete.from)?;
-        self.named.push(named);
+        self.names.sources.push(named);
         let mut changed = self.changed(&target, &delete.from)?;
         self.chosen(&target, &delete.from, delete.condition.as_ref(), delete.top.as_ref(), &mut changed)?;
         let mut sql = format!("delete from {}", changed.target);
@@ -113,10 +122,10 @@ impl Translation<'_> {
             sql.push_str(&format!(" using {}", changed.sources));
         }
         sql.push_str(&changed.where_sql());
-        if self.current.is_some() {
+        if self.result.current.is_some() {
             refuse_beside_current(false, delete.output.is_some(), target.at.line)?;
             sql.push_str(" returning null::text");
-            self.columns = Some(Vec::new());
+            self.result.columns = Some(Vec::new());
         }
         let sql =
             self.with_output(sql, delete.output.as_ref(), target.at.line, None, Some(changed.qualifier))?;
@@ -143,7 +152,7 @@ impl Translation<'_> {
     /// The table that a change names, which FROM may call otherwise.
     fn changed_table(&self, target: &ObjectName) -> Result<String, Error> {
         let (own, whole) = (target.name.to_lowercase(), table(target)?);
-        let named = self.named.last().into_iter().flatten();
+        let named = self.names.sources.last().into_iter().flatten();
         let is_meant = |one: &&Named| target.is_bare() && one.name == own;
         Ok(named.filter(is_meant).find_map(|one| one.tables.first().cloned()).unwrap_or(whole))
     }
@@ -197,7 +206,7 @@ impl Translation<'_> {
             }
         };
         let target = self.scope.type_of(name, line)?;
-        self.assigns.push(name.clone());
+        self.result.assigns.push(name.clone());
         match target {
             None => Ok(value.sql),
             Some(target) => Ok(assigned(value, target, line, self.sybase())?.sql),
@@ -223,7 +232,7 @@ impl Translation<'_> {
                 }
                 let (condition, current) = self.current(&cursor.known(), changed, target.at.line)?;
                 changed.conditions.push(condition);
-                self.current = Some(current);
+                self.result.current = Some(current);
             }
         }
         let one = table(target)?;
@@ -231,8 +240,8 @@ impl Translation<'_> {
             let why = "rows of one table are what can be chosen";
             return top.map_or(Ok(()), |top| Err(Error::refused("top beside from", why, top.at)));
         }
-        if self.current.is_some() {
-            self.limited = self.scope.limits_rows.then_some(one);
+        if self.result.current.is_some() {
+            self.result.limited = self.scope.limits_rows.then_some(one);
             return Ok(());
         }
         let (of, table) = (&changed.qualifier, &changed.target);
@@ -250,7 +259,7 @@ impl Translation<'_> {
         let groups: Vec<Group> = from.iter().map(Group::of).collect();
         let Some((at, place)) = self.found(target, &groups)? else {
             let changed = plain(self.from(from)?)?;
-            self.variables.note_table(&changed.target);
+            self.note_table(&changed.target);
             return Ok(changed);
         };
         let group = &groups[at];

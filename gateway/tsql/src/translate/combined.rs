@@ -1,9 +1,9 @@
 //! UNION, INTERSECT and EXCEPT.
 
-use super::item::{numbered, Item};
+use super::item::{numbered, Item, Stands, Written};
 use super::locks::{holding_tables, locks_rows};
 use super::precision::widest;
-use super::select::{first_select, Stands, Written};
+use super::select::first_select;
 use super::title::ResultType;
 use super::translation::Translation;
 use super::value::{implicit, Value};
@@ -22,7 +22,7 @@ impl Translation<'_> {
         let mut written = self.combined(first, others, stands)?;
         if !order_by.is_empty() {
             let by: Vec<Ordering> = order_by.iter().map(of_result).collect();
-            written.sql = self.order_of_columns(&written.sql, &by, &written.items)?;
+            written.sql = self.order_of_columns(&written.sql, &by, &written.items)?.0;
         }
         Ok(written)
     }
@@ -34,7 +34,7 @@ impl Translation<'_> {
         stands: Stands,
     ) -> Result<Written, Error> {
         let stands = if stands == Stands::Inside { Stands::Inside } else { Stands::First };
-        self.combining |= self.depth == 0;
+        self.around.combining |= self.around.selects == 0;
         let mut parts = vec![self.operand(first, stands)?];
         for (_, other) in others {
             parts.push(self.operand(other, Stands::Inside)?);

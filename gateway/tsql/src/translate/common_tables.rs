@@ -1,10 +1,9 @@
 //! WITH: named queries, also recursive ones.
 
-use super::declared::Named;
-use super::item::{refuse_nameless, refuse_names, Item};
+use super::item::{refuse_nameless, refuse_names, Item, Stands};
 use super::locks::locks_rows;
+use super::named::Named;
 use super::order::refuse_order;
-use super::select::Stands;
 use super::translation::Translation;
 use super::walk;
 use crate::error::Error;
@@ -21,19 +20,19 @@ impl Translation<'_> {
         }
         let is_recursive = |common: &CommonTable| walk::names_table(&common.query, &common.name.text);
         let mut parts = Vec::with_capacity(tables.len());
-        self.common_names.extend(tables.iter().map(|common| common.name.text.to_lowercase()));
-        self.depth += 1;
+        self.names.common.extend(tables.iter().map(|common| common.name.text.to_lowercase()));
+        self.around.selects += 1;
         for common in tables {
             parts.push(if is_recursive(common) {
-                let around = std::mem::replace(&mut self.without_types, true);
+                let around = std::mem::replace(&mut self.around.without_types, true);
                 let recursive = self.recursive(common, max_recursion);
-                self.without_types = around;
+                self.around.without_types = around;
                 recursive?
             } else {
                 self.common(common)?
             });
         }
-        self.depth -= 1;
+        self.around.selects -= 1;
         let word = if tables.iter().any(is_recursive) { "with recursive" } else { "with" };
         Ok(format!("{word} {} ", parts.join(", ")))
     }
@@ -49,7 +48,7 @@ impl Translation<'_> {
 
     fn know_common(&mut self, common: &CommonTable, items: &[Item]) {
         let name = common.name.text.to_lowercase();
-        self.common_columns.insert(name.clone(), Named::of_query(name, items, &common.columns));
+        self.names.written.insert(name.clone(), Named::of_query(name, items, &common.columns));
     }
 
     /// `first rows union all rows of rows`: the rows count how deep they are, in a table of another name.

@@ -2,11 +2,11 @@
 
 use super::arithmetic::refuse;
 use super::expressions::{as_text, refuse_collation};
+use super::named::Width;
 use super::nulls::Nulls;
 use super::translation::Translation;
 use super::value::Value;
 use super::walk::{any, has_query};
-use super::width::Width;
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
 use crate::facts::functions::{date_part, rule, Rule};
@@ -36,9 +36,9 @@ impl Translation<'_> {
             Expression::And(operands) => self.connected(" and ", operands)?,
             Expression::Or(operands) => self.connected(" or ", operands)?,
             Expression::Not(operand) => {
-                let outer = std::mem::replace(&mut self.under_not, true);
+                let outer = std::mem::replace(&mut self.around.under_not, true);
                 let condition = self.condition(operand);
-                self.under_not = outer;
+                self.around.under_not = outer;
                 format!("(not {})", condition?)
             }
             Expression::IsNull { operand, negated } => {

@@ -1,9 +1,8 @@
 //! Constraints of tables and defaults of columns.
 
-use super::tables::NO_VARIABLES;
 use super::translation::Translation;
 use super::value::carried;
-use super::variables::{NoVariables, Variables};
+use super::variables::{NoVariables, Variables, NO_VARIABLES};
 use crate::error::Error;
 use crate::facts::types::{Family, Type};
 use crate::resolve::names::{self, folded, in_parentheses, schema_of, table};

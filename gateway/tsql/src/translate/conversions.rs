@@ -1,8 +1,8 @@
 //! CAST, CONVERT, TRY_CAST and TRY_CONVERT.
 
+use super::named::Width;
 use super::translation::Translation;
 use super::value::{converted, declared_text, float_to_text, styled_text, tried, Value};
-use super::width::Width;
 use crate::error::Error;
 use crate::facts::functions::{is_disputed_style, is_style};
 use crate::facts::types::{self, Family, Type, DATETIME2, DATETIMEOFFSET, SQL_VARIANT, VARBINARY};

@@ -1,8 +1,6 @@
 //! `where current of`: changes of the row at which a cursor stands. The row is found by its place in the table and by
 //! the transaction that wrote it, so one that has changed since the cursor's query read it is not found.
 
-use super::change::Changed;
-use super::translation::Translation;
 use crate::error::Error;
 use crate::resolve::names::identifier;
 use crate::tree::{Access, CursorOption, DeclareCursor};
@@ -61,24 +59,6 @@ impl Changes {
             )),
             _ => Ok(()),
         }
-    }
-}
-
-impl Translation<'_> {
-    /// The condition that the row is the cursor's.
-    pub(super) fn current(
-        &mut self,
-        cursor: &str,
-        changed: &Changed,
-        line: u32,
-    ) -> Result<(String, Current), Error> {
-        let (of, table) = (&changed.qualifier, changed.target.clone());
-        let place = self.variables.current_row(cursor, &table, line)?;
-        let condition = format!(
-            "{of}.ctid = pg_catalog.split_part({place}, ' ', 1)::tid and \
-             {of}.xmin = pg_catalog.split_part({place}, ' ', 2)::xid"
-        );
-        Ok((condition, Current { cursor: cursor.to_owned(), table, columns: Vec::new() }))
     }
 }
 

@@ -2,94 +2,14 @@
 //! text is national (`width`), whether it has no greatest length. A table may be altered after a procedure has been made: it is asked
 //! for when the statement runs, once.
 
-use super::item::Item;
-use super::sources::source_name;
+use super::named::{source_name, Named, Origin};
 use super::translation::Translation;
-use super::width::Width;
 use crate::error::Error;
-use crate::facts::types::Type;
 use crate::resolve::names::{array, folded, literal, table};
-use crate::tree::{ColumnName, Name, ObjectName, TableSource};
-use std::collections::HashMap;
+use crate::tree::{ColumnName, ObjectName, TableSource};
 
 /// The table of a trigger, whatever its name is when the trigger runs.
 const CHANGED: &str = "tg_relid::regclass";
-
-/// The declaration of a column of a query.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Declared {
-    /// Its type, where it is known.
-    pub of: Option<Type>,
-    pub width: Width,
-    /// What gives the digits of a datetime2 or time.
-    pub digits: Option<String>,
-    /// What gives precision and scale, if it is a decimal.
-    pub decimal: Option<String>,
-}
-
-impl Declared {
-    fn of(item: &Item) -> Declared {
-        let (digits, decimal) = (item.digits.clone(), item.decimal.clone());
-        Declared { of: item.of, width: item.width.clone(), digits, decimal }
-    }
-}
-
-/// What columns are of.
-#[derive(Clone, Debug, Default)]
-pub struct Named {
-    /// What qualifies them, in lower case.
-    pub name: String,
-    /// The tables and views that have them, as SQL names them: of a query those whose columns it has all.
-    pub tables: Vec<String>,
-    /// Of a query the columns that it names, in lower case.
-    pub columns: HashMap<String, Declared>,
-    /// It may have other columns.
-    pub is_open: bool,
-    /// Rows of other tables are among those of these.
-    pub is_combined: bool,
-}
-
-/// Where a column is from.
-pub enum Origin {
-    /// A query has it.
-    Query(Declared),
-    /// One of these tables has it; none where it is not known.
-    Tables(Vec<String>),
-}
-
-impl Named {
-    fn unknown(name: String) -> Named {
-        Named { name, is_open: true, ..Named::default() }
-    }
-
-    /// The source of a query: `columns` are the names given behind its own.
-    pub fn of_query(name: String, items: &[Item], columns: &[Name]) -> Named {
-        let mut named = Named { name, ..Named::default() };
-        if columns.is_empty() {
-            for item in items {
-                match &item.name {
-                    Some(name) => {
-                        named.columns.insert(name.to_lowercase(), Declared::of(item));
-                    }
-                    None => item.all_of.iter().for_each(|one| named.add(one)),
-                }
-            }
-        } else if columns.len() == items.len() && items.iter().all(|item| item.name.is_some()) {
-            let both = columns.iter().zip(items);
-            named.columns = both.map(|(name, item)| (name.text.to_lowercase(), Declared::of(item))).collect();
-        } else {
-            named.is_open = true;
-        }
-        named
-    }
-
-    fn add(&mut self, other: &Named) {
-        self.tables.extend(other.tables.iter().cloned());
-        self.columns.extend(other.columns.iter().map(|(name, of)| (name.clone(), of.clone())));
-        self.is_open |= other.is_open;
-        self.is_combined |= other.is_combined;
-    }
-}
 
 impl Translation<'_> {
     /// The sources of FROM; queries among them are known when they have been written (`know`).
@@ -118,10 +38,10 @@ impl Translation<'_> {
     fn relation(&self, of: &ObjectName, name: String) -> Result<Named, Error> {
         let own = of.name.to_lowercase();
         if of.is_bare() {
-            if let Some(common) = self.common_columns.get(&own) {
+            if let Some(common) = self.names.written.get(&own) {
                 return Ok(Named { name, ..common.clone() });
             }
-            if self.common_names.contains(&own) {
+            if self.names.common.contains(&own) {
                 return Ok(Named::unknown(name));
             }
             if matches!(own.as_str(), "inserted" | "deleted") {
@@ -141,7 +61,7 @@ impl Translation<'_> {
 
     /// Of a source that has been written.
     pub fn know(&mut self, of: Named) {
-        let sources = self.named.last_mut().into_iter().flatten();
+        let sources = self.names.sources.last_mut().into_iter().flatten();
         for source in sources.filter(|source| source.is_open && source.name == of.name) {
             *source = of.clone();
         }
@@ -149,7 +69,7 @@ impl Translation<'_> {
 
     /// What the columns of `*` and `t.*` are of.
     pub fn all_of(&self, qualifier: Option<&ObjectName>) -> Vec<Named> {
-        let sources = self.named.last().into_iter().flatten();
+        let sources = self.names.sources.last().into_iter().flatten();
         let is_meant = |one: &&Named| qualifier.is_none_or(|of| of.name.to_lowercase() == one.name);
         sources.filter(is_meant).cloned().collect()
     }
@@ -157,7 +77,7 @@ impl Translation<'_> {
     pub fn origin(&self, column: &ColumnName) -> Result<Origin, Error> {
         let own = column.column.to_lowercase();
         let mut tables = Vec::new();
-        for named in self.named.iter().rev() {
+        for named in self.names.sources.iter().rev() {
             match &column.table {
                 None => {
                     if let Some(of) = named.iter().find_map(|one| one.columns.get(&own)) {
@@ -204,7 +124,7 @@ impl Translation<'_> {
     pub fn declared_decimal(&self, column: &ColumnName) -> Result<Option<String>, Error> {
         let qualifier = column.table.as_ref().map(|table| table.name.to_lowercase());
         let is_meant = |one: &Named| qualifier.as_ref().is_none_or(|name| *name == one.name);
-        if self.named.iter().flatten().any(|one| one.is_combined && is_meant(one)) {
+        if self.names.sources.iter().flatten().any(|one| one.is_combined && is_meant(one)) {
             return Ok(None);
         }
         match self.origin(column)? {

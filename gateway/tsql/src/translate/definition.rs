@@ -18,8 +18,14 @@ use crate::tree::{
 };
 use std::iter::repeat;
 
-/// The SQL that does what a statement says; None for one that defines nothing of these.
-pub fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>, Error> {
+/// The SQL of a definition.
+pub fn defined(statement: &StatementKind, scope: &Scope) -> Result<String, Error> {
+    let no_definition = || Error::new(8623, "This statement is not understood.", 1_u32).with_severity(16);
+    definition(statement, scope)?.ok_or_else(no_definition)
+}
+
+/// None for a statement that defines nothing of these.
+fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>, Error> {
     Ok(Some(match statement {
         StatementKind::CreateTable(create) => tables::create(create, scope)?,
         StatementKind::AlterTable { table, action } => {
@@ -158,10 +164,10 @@ pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<S
     let mut translation = Translation::new(scope, &mut none);
     refuse_order(&create.query, scope.sybase)?;
     let (kind, sql) = translation.outermost(&create.query)?;
-    if kind != Verb::Select || !translation.assigns.is_empty() {
+    if kind != Verb::Select || !translation.result.assigns.is_empty() {
         return Err(Error::refused("create view", "a view is a select", create.name.at));
     }
-    let names = translation.columns.iter().flatten();
+    let names = translation.result.columns.iter().flatten();
     if let Some(place) = names.into_iter().position(|name| name.text.is_empty() && create.columns.is_empty())
     {
         let text = format!(
@@ -170,10 +176,10 @@ pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<S
         );
         return Err(Error::new(4511, text, create.name.at).with_severity(16));
     }
-    if let (Some(titles), false) = (&translation.columns, create.columns.is_empty()) {
+    if let (Some(titles), false) = (&translation.result.columns, create.columns.is_empty()) {
         refuse_number(titles.len(), create.columns.len(), &create.name.name, create.name.at)?;
     }
-    refuse_twice(create, translation.columns.iter().flatten())?;
+    refuse_twice(create, translation.result.columns.iter().flatten())?;
     let verb = match create.mode {
         Mode::Create => "create view",
         Mode::Alter | Mode::CreateOrAlter => "create or replace view",
@@ -181,7 +187,7 @@ pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<S
     let columns = in_parentheses(&create.columns)?;
     let check = if create.check_option { " with check option" } else { "" };
     let whole = table(&create.name)?;
-    let titles = translation.columns.as_deref().unwrap_or_default();
+    let titles = translation.result.columns.as_deref().unwrap_or_default();
     let types = titles.iter().map(|title| title.result_type.map(|known| known.of));
     let given: Vec<_> = match &create.columns[..] {
         [] => titles.iter().map(given).zip(types).collect(),

@@ -1,9 +1,9 @@
 //! Values.
 
-use super::arithmetic::arithmetic;
+use super::arithmetic::{arithmetic, sign};
 use super::digits::widest_decimal;
+use super::item::Written;
 use super::precision::Digits;
-use super::select::Written;
 use super::translation::Translation;
 use super::value::{self, implicit, widest_digits, Constant, Value};
 use crate::error::Error;
@@ -16,21 +16,6 @@ use crate::tree::{
     Arguments, BinaryOperator, Case, ColumnName, Expression, Literal, LiteralValue, Query, UnaryOperator,
     Variable,
 };
-
-/// The sign of an operator between values; None for a comparison.
-pub fn sign(operator: BinaryOperator) -> Option<&'static str> {
-    Some(match operator {
-        BinaryOperator::Multiply => "*",
-        BinaryOperator::Divide => "/",
-        BinaryOperator::Modulo => "%",
-        BinaryOperator::Add | BinaryOperator::Concatenate => "+",
-        BinaryOperator::Subtract => "-",
-        BinaryOperator::BitAnd => "&",
-        BinaryOperator::BitOr => "|",
-        BinaryOperator::BitXor => "^",
-        _ => return None,
-    })
-}
 
 impl Translation<'_> {
     pub fn value(&mut self, expression: &Expression) -> Result<Value, Error> {

@@ -59,6 +59,7 @@ impl Translation<'_> {
             let apart = if call.name.is_bare() || self.sybase() { "" } else { OWNED };
             return self.passed_on(&call.name, arguments, apart);
         };
+        self.note(|facts| facts.varies |= rule.varies());
         let call = CallTranslation { translation: self, name: &name, of: call, arguments, over, line };
         let value = call.written(rule)?;
         Ok(match self.sybase() && MAY_BE_EMPTY.contains(&&*name) {
@@ -96,9 +97,8 @@ impl Translation<'_> {
         are_rows: bool,
     ) -> Result<(String, Vec<Option<Type>>), Error> {
         let line = name.at.line;
-        if name.owner != SYSTEM {
-            self.variables.note_call();
-        }
+        let is_system = name.owner == SYSTEM;
+        self.note(|facts| *if is_system { &mut facts.varies } else { &mut facts.calls } = true);
         let mut parts = Vec::new();
         for part in [&name.database, &name.owner, &name.name] {
             if !part.is_empty() && !part.eq_ignore_ascii_case("dbo") {
@@ -407,7 +407,7 @@ impl CallTranslation<'_, '_, '_> {
         };
         let value = self.translation.passed_on(&name, self.arguments, OWNED)?;
         // it looks into the catalogue of the server, as a view of the system does
-        self.translation.variables.note_table(&format!("{SYSTEM}.{}()", self.name));
+        self.translation.note_table(&format!("{SYSTEM}.{}()", self.name));
         if self.arguments.iter().any(walk::has_column) {
             return Ok(value);
         }

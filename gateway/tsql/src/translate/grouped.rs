@@ -1,8 +1,8 @@
 //! Columns beside GROUP BY that are no keys of it: errors 8120, 8121 and 8127. PostgreSQL accepts them where the keys include
 //! the table's primary key.
 
-use super::select::Stands;
-use super::sources::source_name;
+use super::item::Stands;
+use super::named::source_name;
 use super::translation::Translation;
 use crate::error::Error;
 use crate::facts::functions::rule;
@@ -58,7 +58,7 @@ impl Translation<'_> {
             let is_own = |named: Option<&ObjectName>| {
                 named.is_none_or(|named| named.name.eq_ignore_ascii_case(&called))
             };
-            let is_query = name.is_bare() && self.common_names.contains(&name.name.to_lowercase());
+            let is_query = name.is_bare() && self.names.common.contains(&name.name.to_lowercase());
             if is_query || !stars().any(is_own) {
                 continue;
             }

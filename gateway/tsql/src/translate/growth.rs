@@ -46,9 +46,9 @@ impl Translation<'_> {
         let target = self.scope.type_of(&variable.name, line)?;
         let Some(target) = target.filter(|target| target.name == "varchar") else { return Ok(None) };
         // it is read as a text, and PostgreSQL refuses any other
-        let around = std::mem::replace(&mut self.without_types, true);
+        let around = std::mem::replace(&mut self.around.without_types, true);
         let part = self.value(&growth.part);
-        self.without_types = around;
+        self.around.without_types = around;
         let part = part?;
         if part.is_null() || part.of.is_some_and(|of| !of.is_text()) {
             return Ok(None);

@@ -1,12 +1,12 @@
 //! Inserts.
 
-use super::item::{numbered, Item};
-use super::select::{Stands, Written};
+use super::filled::{Filled, FilledBy};
+use super::item::{numbered, Item, Stands, Written};
 use super::translation::Translation;
 use super::value::{carried, carried_into, implicit, is_finer_than_money, Value};
 use crate::error::Error;
 use crate::facts::types::{unified, Family, Type, SQL_VARIANT};
-use crate::program::{Filled, FilledBy};
+use crate::fragments::variable;
 use crate::resolve::names::{self, identifier, literal, table};
 use crate::tree::{
     Expression, Insert, InsertSource, Name, ObjectName, Query, QueryBody, TableSource, Target,
@@ -51,11 +51,11 @@ impl Translation<'_> {
         };
         let rows = match &insert.source {
             InsertSource::Values(rows) if top.is_none() && !may_be_cut(rows) => {
-                self.limited = (self.scope.limits_rows && rows.len() == 1).then(|| into.clone());
+                self.result.limited = (self.scope.limits_rows && rows.len() == 1).then(|| into.clone());
                 None
             }
             InsertSource::DefaultValues if top.is_none() => {
-                self.limited = self.scope.limits_rows.then(|| into.clone());
+                self.result.limited = self.scope.limits_rows.then(|| into.clone());
                 None
             }
             _ => self.rows_within(top, &into, line)?,
@@ -75,7 +75,7 @@ impl Translation<'_> {
             }
             InsertSource::Values(rows) => {
                 if let [row] = rows.as_slice() {
-                    self.filled = FilledBy::new(&into, columns.as_deref(), row.iter());
+                    self.result.filled = FilledBy::new(&into, columns.as_deref(), row.iter());
                 }
                 let are_variants = self.variant_columns(&into, columns.as_deref());
                 let of_columns = (are_variants.as_slice(), &targets);
@@ -104,9 +104,9 @@ impl Translation<'_> {
         };
         let is_known = columns.is_some() && !says_types || self.scope.filled.contains_key(&into);
         if !is_known && insert.source != InsertSource::DefaultValues {
-            self.unlisted = Some(into.clone());
+            self.result.unlisted = Some(into.clone());
         }
-        self.into = Some(into);
+        self.result.into = Some(into);
         let sql = self.with_output(sql, insert.output.as_ref(), line, Some(new), None)?;
         Ok(format!("{with}{sql}"))
     }
@@ -128,7 +128,7 @@ impl Translation<'_> {
         }
         let columns = self.inserted_columns(&into, &insert.columns, target.at.line)?;
         if columns.is_none() && !self.scope.filled.contains_key(&into) {
-            self.unlisted = Some(into.clone());
+            self.result.unlisted = Some(into.clone());
         }
         let with_identity = self.scope.identity_insert.as_ref() == Some(&into) && !insert.columns.is_empty();
         Ok(Filled { table: into, columns, with_identity })
@@ -190,7 +190,7 @@ impl Translation<'_> {
         let Some(guard) = guard(given) else {
             return Ok(format!("values {}", rows_sql(&rows, targets, self.sybase(), |_, _, sql| sql)));
         };
-        self.variables.note_guard(&guard);
+        self.note(|facts| facts.guards.push(guard.clone()));
         let all = || rows.iter().flatten();
         if all().all(|value| value.as_ref().is_some_and(Value::is_null)) {
             let nulls = vec!["null"; given].join(", ");
@@ -212,7 +212,7 @@ impl Translation<'_> {
     /// Rows for an insert that names no columns and has not the values of a table's own: PostgreSQL says what is wrong.
     fn unfit(&mut self, into: &str, width: usize, given: usize) -> String {
         let guard = takes(into, given);
-        self.variables.note_guard(&guard);
+        self.note(|facts| facts.guards.push(guard.clone()));
         format!("select {} where {guard}", vec!["null"; width].join(", "))
     }
 
@@ -267,7 +267,7 @@ impl Translation<'_> {
         let line = target.at.line;
         if items.iter().any(|item| item.name.is_none()) {
             let guard = self.same_columns(query, target, columns)?;
-            self.variables.note_guard(&guard);
+            self.note(|facts| facts.guards.push(guard.clone()));
             return Ok(format!("select * from ({sql}) as \"source\" where {guard}"));
         }
         if let Some(width) = width.filter(|width| *width != items.len()) {
@@ -291,7 +291,7 @@ impl Translation<'_> {
             });
         }
         let guard = guard(items.len());
-        guard.iter().for_each(|guard| self.variables.note_guard(guard));
+        self.note(|facts| facts.guards.extend(guard.clone()));
         let condition = guard.map_or_else(String::new, |guard| format!(" where {guard}"));
         let (values, names) = (values.join(", "), names.join(", "));
         Ok(format!("select {values} from ({sql}) as \"source\" ({names}){condition}"))
@@ -373,8 +373,8 @@ fn says_more(of: &Type) -> bool {
     of.is_national() || matches!(of.name, "datetime2" | "time" | "tinyint")
 }
 
-/// The insert of so many rows of values, which have the types of their parameters: `$1` to `$width` are the first row.
-pub fn insert_of_rows(filled: &Filled, width: usize, rows: usize, sybase: bool) -> String {
+/// The insert of so many rows of values, which have the types of their parameters: the first `width` are the first row.
+pub fn insert_of_rows(filled: &Filled, width: usize, number: usize, sybase: bool) -> String {
     let columns =
         filled.columns.as_ref().map_or_else(String::new, |columns| format!(" ({})", columns.join(", ")));
     let overriding = if filled.with_identity { " overriding system value" } else { "" };
@@ -385,10 +385,10 @@ pub fn insert_of_rows(filled: &Filled, width: usize, rows: usize, sybase: bool) 
     };
     let values: Vec<String> = names.iter().enumerate().map(carry).collect();
     let row = |row: usize| {
-        let places: Vec<String> = (1..=width).map(|place| format!("${}", row * width + place)).collect();
+        let places: Vec<String> = (0..width).map(|place| variable(row * width + place)).collect();
         format!("({})", places.join(", "))
     };
-    let rows: Vec<String> = (0..rows).map(row).collect();
+    let rows: Vec<String> = (0..number).map(row).collect();
     format!(
         "insert into {}{columns}{overriding} select {} from (values {}) as \"source\" ({})",
         filled.table,

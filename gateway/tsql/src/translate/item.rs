@@ -1,9 +1,8 @@
 //! The items of a select list, and their names.
 
-use super::declared::Named;
 use super::kind::Kind;
+use super::named::{Declared, Named, Width};
 use super::title::{ResultType, Title};
-use super::width::Width;
 use crate::error::Error;
 use crate::facts::types::Type;
 use crate::resolve::names::identifier;
@@ -71,6 +70,53 @@ impl Item {
             Some(name) => identifier(name, line),
         }
     }
+}
+
+impl Declared {
+    fn of(item: &Item) -> Declared {
+        let (digits, decimal) = (item.digits.clone(), item.decimal.clone());
+        Declared { of: item.of, width: item.width.clone(), digits, decimal }
+    }
+}
+
+impl Named {
+    /// The source of a query: `columns` are the names given behind its own.
+    pub fn of_query(name: String, items: &[Item], columns: &[Name]) -> Named {
+        let mut named = Named { name, ..Named::default() };
+        if columns.is_empty() {
+            for item in items {
+                match &item.name {
+                    Some(name) => {
+                        named.columns.insert(name.to_lowercase(), Declared::of(item));
+                    }
+                    None => item.all_of.iter().for_each(|one| named.add(one)),
+                }
+            }
+        } else if columns.len() == items.len() && items.iter().all(|item| item.name.is_some()) {
+            let both = columns.iter().zip(items);
+            named.columns = both.map(|(name, item)| (name.text.to_lowercase(), Declared::of(item))).collect();
+        } else {
+            named.is_open = true;
+        }
+        named
+    }
+}
+
+/// A query and the items of its list, which is the first of several selects'.
+#[derive(Debug)]
+pub struct Written {
+    pub sql: String,
+    pub items: Vec<Item>,
+}
+
+/// Where a select stands.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Stands {
+    /// It may assign to variables and fill a table; a bare NULL is an int.
+    Outermost,
+    /// The first of several that are combined: it may fill a table.
+    First,
+    Inside,
 }
 
 /// The names over the columns; None where a star has PostgreSQL's.

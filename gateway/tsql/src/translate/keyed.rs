@@ -1,7 +1,6 @@
 //! Selects whose rows are those of one table: a cursor can find each again by its key, and change it.
 
-use super::item::Item;
-use super::select::Stands;
+use super::item::{Item, Stands};
 use super::translation::Translation;
 use super::variables::Variables;
 use super::walk;

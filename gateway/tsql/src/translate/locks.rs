@@ -9,17 +9,17 @@ use crate::tree::{Expression, JoinKind, Locks, Name, ObjectName, Select, SelectI
 impl Translation<'_> {
     /// What follows a select whose tables are locked; "" where none is.
     pub fn locks(&mut self, select: &Select) -> Result<String, Error> {
-        let locked = locked(&select.from, self.holds);
+        let locked = locked(&select.from, self.around.holds);
         let Some(first) = locked.first() else { return Ok(String::new()) };
         let refusal = |why| Error::refused("with (updlock)", why, first.name.at);
-        let of_several = self.aggregates > 0
+        let of_several = self.around.aggregates > 0
             || select.distinct
             || !select.group_by.is_empty()
             || select.having.is_some()
             || select.items.iter().any(has_window);
         let mut clauses = String::new();
         for Locked { name, alias, locks, is_outer } in &locked {
-            if name.is_bare() && self.common_names.contains(&name.name.to_lowercase()) {
+            if name.is_bare() && self.names.common.contains(&name.name.to_lowercase()) {
                 return Err(refusal("a query of the WITH is no table: lock inside of it"));
             }
             // PostgreSQL locks no rows that stand for several ones or may be missing, and none of a view with UNION
@@ -47,7 +47,7 @@ impl Translation<'_> {
             clauses.push_str(&format!(" for update of {qualifier}{otherwise}"));
         }
         // it has an effect, and waits for others
-        self.variables.note_call();
+        self.note(|facts| facts.calls = true);
         Ok(clauses)
     }
 
@@ -65,7 +65,7 @@ impl Translation<'_> {
             if !locks.table && is_target {
                 continue;
             }
-            if name.is_bare() && self.common_names.contains(&name.name.to_lowercase()) {
+            if name.is_bare() && self.names.common.contains(&name.name.to_lowercase()) {
                 return Err(Error::refused(
                     "with (updlock)",
                     "lock inside of the query of the WITH",
@@ -92,7 +92,7 @@ impl Translation<'_> {
             return Ok(());
         }
         let sql = names::table(name)?;
-        self.variables.note_call();
+        self.note(|facts| facts.calls = true);
         self.variables.lock_table(&sql, name.at.line)
     }
 }

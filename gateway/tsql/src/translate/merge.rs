@@ -1,8 +1,8 @@
 //! MERGE, by PostgreSQL's own: `when not matched by source` needs PostgreSQL 17, OUTPUT needs 18.
 
 use super::change::refuse_common;
-use super::declared::Named;
 use super::insert::{mismatch, Targets};
+use super::named::Named;
 use super::translation::{ChangedRows, Translation};
 use super::value::carried_into;
 use crate::error::Error;
@@ -32,7 +32,7 @@ impl Translation<'_> {
         };
         let mut named = self.named_sources(std::slice::from_ref(&merge.source))?;
         named.push(Named { name: own.name.to_lowercase(), tables: vec![into.clone()], ..Named::default() });
-        self.named.push(named);
+        self.names.sources.push(named);
         let source = match &merge.source {
             TableSource::Join { .. } => format!("({})", self.source(&merge.source)?),
             source => self.source(source)?,
@@ -54,7 +54,7 @@ impl Translation<'_> {
                     let takes = format!("tsql.takes({}, {})", names::literal(&into), values.len());
                     sql.push_str(&format!(" and {takes}"));
                     if !self.scope.filled.contains_key(&into) {
-                        self.unlisted = Some(into.clone());
+                        self.result.unlisted = Some(into.clone());
                     }
                 }
             }
@@ -63,7 +63,7 @@ impl Translation<'_> {
                 MergeAction::Delete => String::from("delete"),
                 MergeAction::Insert { columns, values } => {
                     let sql = self.merge_insert(&into, columns, values.as_deref(), line)?;
-                    self.into = Some(into.clone());
+                    self.result.into = Some(into.clone());
                     sql
                 }
             };

@@ -21,6 +21,7 @@ mod declaring;
 mod definition;
 mod digits;
 mod expressions;
+mod filled;
 mod functions;
 mod grouped;
 mod growth;
@@ -30,6 +31,7 @@ mod keyed;
 mod kind;
 mod locks;
 mod merge;
+mod named;
 mod nulls;
 mod numbers;
 mod order;
@@ -59,38 +61,9 @@ pub use variables::{Clock, NoVariables, Numbered, Variables};
 
 use crate::error::Error;
 use crate::facts::types::Type;
-use crate::program::{Filled, FilledBy, RowSource};
 use crate::resolve::Scope;
 use crate::tree::{Expression, Insert, StatementKind};
 use translation::Translation;
-
-/// A query or change.
-#[derive(Clone, Debug)]
-pub struct Translated {
-    pub sql: String,
-    pub kind: Verb,
-    /// The names to be shown, "" for a nameless one; None where PostgreSQL's names are to be shown ("?column?" is
-    /// nameless).
-    pub columns: Option<Vec<Title>>,
-    /// `select @a = …`: the variables, by name, that take the last row's values, in the order of the columns,
-    /// which have the variables' types.
-    pub assigns: Vec<String>,
-    /// `where current of`: its SQL returns the place of the row as it is then.
-    pub current: Option<Current>,
-    /// The table that an insert fills, in SQL.
-    pub into: Option<String>,
-    /// The table of which it changes, or makes, no more rows than `set rowcount` says.
-    pub limited: Option<String>,
-    /// The table that `select … into` makes.
-    pub made: Option<Made>,
-    /// That table again, when the insert names no columns and the scope does not know which take values.
-    pub unlisted: Option<String>,
-    /// Of a select that gives rows.
-    pub items: Vec<ListItem>,
-    pub filled: Option<FilledBy>,
-    /// Of a select whose rows are each one of some tables: where its list ends, in bytes, and these.
-    pub row_sources: Option<(usize, Vec<RowSource>)>,
-}
 
 /// A select, insert, update or delete; None for any other statement.
 pub fn statement(
@@ -106,38 +79,15 @@ pub fn statement(
         StatementKind::Delete(delete) => (Verb::Delete, translation.delete(delete)?),
         StatementKind::Merge(merge) => (Verb::Merge, translation.merge(merge)?),
         StatementKind::Readtext(read) => {
-            translation.columns = Some(vec![Title::given(&read.column.column)]);
+            translation.result.columns = Some(vec![Title::given(&read.column.column)]);
             (Verb::Select, translation.readtext(read)?)
         }
         _ => return Ok(None),
     };
-    let Translation {
-        columns,
-        assigns,
-        current,
-        into,
-        limited,
-        made,
-        unlisted,
-        items,
-        filled,
-        row_sources,
-        ..
-    } = translation;
-    Ok(Some(Translated {
-        sql,
-        kind,
-        columns,
-        assigns,
-        current,
-        into,
-        limited,
-        made,
-        unlisted,
-        items,
-        filled,
-        row_sources,
-    }))
+    if !matches!(kind, Verb::Select | Verb::SelectInto) {
+        translation.note(|facts| facts.adds_nulls = true);
+    }
+    Ok(Some(Translated { sql, kind, ..translation.result }))
 }
 
 /// A value. `target`: it is converted to this type as T-SQL assigns a value to a variable of it.
@@ -179,11 +129,12 @@ pub fn filled(insert: &Insert, scope: &Scope) -> Result<(Filled, Option<String>)
     let mut variables = NoVariables("the target of an insert");
     let mut translation = Translation::new(scope, &mut variables);
     let filled = translation.filled(insert)?;
-    Ok((filled, translation.unlisted))
+    Ok((filled, translation.result.unlisted))
 }
 
 pub use current::{place_of, Changes, Current};
-pub use definition::{create_view, definition};
+pub use definition::{create_view, defined};
+pub use filled::{Filled, FilledBy};
 pub use insert::{insert_of_rows, mismatch};
 pub use keyed::{of_table, OfTable};
 pub use order::refuse_order;
@@ -191,5 +142,5 @@ pub use pointers::{change_of_text, check_of_text, text_change};
 pub(crate) use select::first_select;
 pub use tables::{column_type, forgotten, note_columns};
 pub use title::{ListItem, ResultType, Title};
-pub use translation::{Made, Verb};
+pub use translation::{Translated, Verb};
 pub(crate) use walk::any;

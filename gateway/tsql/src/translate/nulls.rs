@@ -45,9 +45,9 @@ impl Translation<'_> {
         let (side, other) = (sides[place], &values[place]);
         if is_literal(side, other) {
             // false and unknown make a difference only under NOT
-            return (!is_equal || self.under_not).then(|| Nulls::Else(format!("{}", !is_equal)));
+            return (!is_equal || self.around.under_not).then(|| Nulls::Else(format!("{}", !is_equal)));
         }
-        if is_equal && !self.under_not && matches!(side, Expression::Column(_)) {
+        if is_equal && !self.around.under_not && matches!(side, Expression::Column(_)) {
             // of which an index can be used
             return Some(Nulls::Or(format!("({variable} is null and {} is null)", other.sql)));
         }

@@ -57,19 +57,19 @@ impl Translation<'_> {
     }
 
     /// A query with its ORDER BY, which is by its own columns only: a UNION, a SELECT DISTINCT, or one with a star that is
-    /// ordered by the numbers of columns.
+    /// ordered by the numbers of columns. False: it stands inside another select.
     pub fn order_of_columns(
         &mut self,
         sql: &str,
         order_by: &[Ordering],
         items: &[Item],
-    ) -> Result<String, Error> {
+    ) -> Result<(String, bool), Error> {
         let keys = self.keys(order_by, items, true)?;
         let has_star = items.iter().any(|item| item.name.is_none());
         let is_plain = |key: &Key| key.kind == Kind::Other || key.column == KeyColumn::Unlisted && !has_star;
         if keys.iter().all(is_plain) {
             let by: Vec<String> = keys.iter().map(|key| ordered(&key.sql, key.descending)).collect();
-            return Ok(format!("{sql} order by {}", by.join(", ")));
+            return Ok((format!("{sql} order by {}", by.join(", ")), true));
         }
         // an expression over a column is no column of the result: the result is a query inside
         let most = keys.iter().filter_map(|key| match key.column {
@@ -92,7 +92,7 @@ impl Translation<'_> {
         let by = keys.iter().map(written).collect::<Vec<_>>().join(", ");
         if !has_star {
             let (shown, columns) = renamed(items)?;
-            return Ok(format!("select {shown} from ({sql}) as \"rows\" ({columns}) order by {by}"));
+            return Ok((format!("select {shown} from ({sql}) as \"rows\" ({columns}) order by {by}"), false));
         }
         // names for as many of the columns as are needed
         let numbered = most.map(|most| {
@@ -100,7 +100,7 @@ impl Translation<'_> {
             format!(" cross join lateral (select \"rows\".*) as \"keys\" ({})", names.join(", "))
         });
         let numbered = numbered.unwrap_or_default();
-        Ok(format!("select \"rows\".* from ({sql}) as \"rows\"{numbered} order by {by}"))
+        Ok((format!("select \"rows\".* from ({sql}) as \"rows\"{numbered} order by {by}"), false))
     }
 
     fn keys(&mut self, order_by: &[Ordering], items: &[Item], in_list: bool) -> Result<Vec<Key>, Error> {

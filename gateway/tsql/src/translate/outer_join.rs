@@ -1,7 +1,8 @@
 //! `a.x *= b.y`, the old outer join: all rows of a. Conditions on b are part of the join, those on a restrict the
 //! result.
 
-use super::sources::{conjuncts, source_name, Sources};
+use super::named::source_name;
+use super::sources::{conjuncts, Sources};
 use super::translation::Translation;
 use super::walk;
 use crate::error::Error;
@@ -68,6 +69,7 @@ impl Translation<'_> {
         }
         let (preserved, joined) = if outer.contains(&first_name) { (first, second) } else { (second, first) };
         let (preserved, joined) = (self.source(preserved)?, self.source(joined)?);
+        self.note(|facts| facts.adds_nulls = true);
         Ok(Some(Sources {
             from: format!("{preserved} left join {joined} on {}", on.join(" and ")),
             condition: conditions.join(" and "),

@@ -1,7 +1,7 @@
 //! OUTPUT: the rows before and after a change.
 
 use super::insert::Targets;
-use super::item::{numbered, titles, Item};
+use super::item::{numbered, titles, Item, Stands};
 use super::translation::{ChangedRows, Translation};
 use crate::error::Error;
 use crate::resolve::names::{self, literal, table};
@@ -44,7 +44,7 @@ impl Translation<'_> {
         rows: ChangedRows,
     ) -> Result<String, Error> {
         let Some(output) = output else { return Ok(sql) };
-        if !self.assigns.is_empty() {
+        if !self.result.assigns.is_empty() {
             return Err(Error::refused("output beside set @variable", "select what is wanted", line));
         }
         let select = Select {
@@ -64,13 +64,13 @@ impl Translation<'_> {
             if let SelectItem::Star { table: None, at } = item {
                 return Err(Error::syntax("*", *at));
             }
-            items.push(self.item(item, &select, super::select::Stands::Inside)?);
+            items.push(self.item(item, &select, Stands::Inside)?);
         }
         self.output = None;
         let listed: Vec<&str> = items.iter().map(|item| item.sql.as_str()).collect();
         let returning = format!("{sql} returning {}", listed.join(", "));
         let Some((target, columns)) = &output.into else {
-            self.columns = titles(items);
+            self.result.columns = titles(items);
             return Ok(returning);
         };
         let target = self.target(target)?;

@@ -7,9 +7,9 @@ use super::value::assigned;
 use super::walk::{any, has_query};
 use crate::error::Error;
 use crate::facts::types::{DATETIME2, DATETIMEOFFSET};
-use crate::program::Partial;
 use crate::quoting::{literal, quoted};
 use crate::resolve::names::table;
+use crate::schema::Partial;
 use crate::tree::{BinaryOperator, ColumnName, Expression, JoinKind, Name, ObjectName, Select, TableSource};
 
 /// The bounds of a column that conditions name, as SQL: the lower ones and the upper ones.
@@ -44,6 +44,7 @@ impl Translation<'_> {
                 [] => String::from("null"),
                 bounds => format!("{function}({})", bounds.join(", ")),
             };
+            self.note(|facts| facts.varies = true);
             demands.push(format!(
                 "(select {}({}, {}, {}))",
                 partial.demand,

@@ -6,8 +6,8 @@ use super::insert::Targets;
 use super::translation::Translation;
 use super::value::{carried_into, converted, Value};
 use crate::error::Error;
+use crate::facts::session::SENT_TEXT;
 use crate::facts::types::{Family, Type, INT, VARBINARY};
-use crate::program::SENT_TEXT;
 use crate::resolve::names::{folded, literal, quoted};
 use crate::resolve::Scope;
 use crate::translate::Variables;
@@ -80,6 +80,7 @@ pub fn change_of_text(
 
 impl Translation<'_> {
     pub fn readtext(&mut self, read: &Readtext) -> Result<String, Error> {
+        self.note(|facts| facts.reads = true);
         let place = self.place(&read.column, &read.pointer, READ)?;
         let (offset, size) = (self.number(&read.offset)?, self.number(&read.size)?);
         let counts_bytes = self.sybase() && !read.by_characters;
@@ -154,7 +155,7 @@ impl Translation<'_> {
         if let Some(table) = &column.table {
             return Ok(of_row(&self.qualifier(table)?));
         }
-        let named = self.named.last().into_iter().flatten();
+        let named = self.names.sources.last().into_iter().flatten();
         let rows: Vec<_> =
             named.filter(|one| !one.tables.is_empty()).map(|one| of_row(&quoted(&one.name))).collect();
         match rows.as_slice() {

@@ -1,19 +1,19 @@
 //! Selects: the list and the clauses.
 
-use super::arithmetic::arithmetic;
+use super::arithmetic::{arithmetic, sign};
 use super::digits::apart;
-use super::expressions::sign;
-use super::item::{named_twice, titles, Item, NAMELESS};
+use super::item::{named_twice, titles, Item, Stands, Written, NAMELESS};
 use super::kind::Kind;
+use super::named::Width;
 use super::order::refuse_order;
 use super::tables::column_type;
 use super::title::{ListItem, ResultType};
-use super::translation::{Made, Translation, Verb};
+use super::translation::{Translation, Verb};
 use super::value::{assigned, Value};
-use super::width::Width;
 use super::{stars, walk};
 use crate::error::Error;
 use crate::facts::types::{unified, Type, GUID, INT, MOST_FRACTION};
+use crate::fragments::{LIST_END, QUERY};
 use crate::resolve::names::{self, identifier, table};
 use crate::tree::{
     Arguments, AssignOperator, ColumnName, Expression, Grouping, LiteralValue, ObjectName, Ordering, Query,
@@ -21,28 +21,14 @@ use crate::tree::{
 };
 use std::mem::replace;
 
-/// A query and the items of its list, which is the first of several selects'.
-#[derive(Debug)]
-pub struct Written {
-    pub sql: String,
-    pub items: Vec<Item>,
-}
-
-/// Where a select stands.
-#[derive(Clone, Copy, PartialEq)]
-pub enum Stands {
-    /// It may assign to variables and fill a table; a bare NULL is an int.
-    Outermost,
-    /// The first of several that are combined: it may fill a table.
-    First,
-    Inside,
-}
-
 impl Translation<'_> {
     /// A statement: it returns rows, assigns to variables or fills tables.
     pub fn outermost(&mut self, query: &Query) -> Result<(Verb, String), Error> {
         let Written { sql, items } = self.query(query, Stands::Outermost)?;
         let line = query.at.line;
+        if !query.with.is_empty() || !matches!(query.body, QueryBody::Select(_)) {
+            self.note(|facts| facts.adds_nulls = true);
+        }
         if query.for_browse {
             self.browse(query, &items)?;
         }
@@ -56,8 +42,8 @@ impl Translation<'_> {
                             data-retrieval operations.";
                 return Err(Error::new(141, text, line));
             }
-            self.assigns = assigns;
-            self.columns = Some(Vec::new());
+            self.result.assigns = assigns;
+            self.result.columns = Some(Vec::new());
             return Ok((Verb::Select, sql));
         }
         let Some(into) = first_select(&query.body).and_then(|select| select.into.as_ref()) else {
@@ -65,8 +51,8 @@ impl Translation<'_> {
                 None => ListItem::Star,
                 Some(_) => ListItem::Value(item.result_type),
             };
-            self.items = items.iter().map(listed).collect();
-            self.columns = titles(items).or_else(|| stars::titles(query, &[]));
+            self.result.items = items.iter().map(listed).collect();
+            self.result.columns = titles(items).or_else(|| stars::titles(query, &[]));
             return Ok((Verb::Select, sql));
         };
         if items.iter().any(|item| item.name.as_deref() == Some("")) {
@@ -90,8 +76,8 @@ impl Translation<'_> {
         } else {
             ("table", table(into)?)
         };
-        self.columns = titles(items).or_else(|| stars::titles(query, &[]));
-        let made = format!("create {created} {name} as ");
+        self.result.columns = titles(items).or_else(|| stars::titles(query, &[]));
+        let made = format!("create {created} {name} as {}", self.variables.mark(QUERY));
         let has_limit = match &query.body {
             QueryBody::Select(select) => select.top.is_some() || query.offset.is_some(),
             QueryBody::Combined { .. } => query.offset.is_some(),
@@ -100,7 +86,7 @@ impl Translation<'_> {
         let limit = if has_limit { None } else { self.rows_within(None, &name, line)? };
         let limit = limit.map_or_else(String::new, |rows| format!(" limit {rows}"));
         let sql = format!("{made}{sql}{limit}");
-        self.made = Some(Made { table: name, head: made.len() });
+        self.note(|facts| facts.created = Some(name));
         Ok((Verb::SelectInto, sql))
     }
 
@@ -126,9 +112,9 @@ impl Translation<'_> {
     /// The same with its items.
     pub fn subquery(&mut self, query: &Query, columns: Option<usize>) -> Result<Written, Error> {
         refuse_order(query, self.sybase())?;
-        let aggregates = self.aggregates;
+        let aggregates = self.around.aggregates;
         let written = self.query(query, Stands::Inside)?;
-        self.aggregates = aggregates;
+        self.around.aggregates = aggregates;
         if columns.is_some_and(|columns| columns != written.items.len()) {
             let text = "Only one expression can be specified in the select list when the subquery is not \
                         introduced with EXISTS.";
@@ -138,7 +124,7 @@ impl Translation<'_> {
     }
 
     pub fn query(&mut self, query: &Query, stands: Stands) -> Result<Written, Error> {
-        self.holds |= query.is_held;
+        self.around.holds |= query.is_held;
         if query.for_browse && stands != Stands::Outermost {
             return Err(Error::refused(
                 "for browse",
@@ -166,9 +152,6 @@ impl Translation<'_> {
             return Err(Error::syntax("=", query.at));
         }
         written.sql.insert_str(0, &with);
-        if let (Some((end, _)), Stands::Outermost) = (&mut self.row_sources, stands) {
-            *end += with.len();
-        }
         Ok(written)
     }
 
@@ -199,24 +182,25 @@ impl Translation<'_> {
         if let (Some(into), Stands::Inside) = (&select.into, stands) {
             return Err(Error::keyword("into", into.at));
         }
-        self.depth += 1;
+        self.around.selects += 1;
         let named = self.named_sources(&select.from)?;
-        self.named.push(named);
+        self.names.sources.push(named);
         let sources = self.sources_of(select)?;
-        self.aggregates = 0;
-        let around = replace(&mut self.is_ordered, select.distinct || !order_by.is_empty());
+        self.around.aggregates = 0;
+        let around = replace(&mut self.around.is_ordered, select.distinct || !order_by.is_empty());
         let items = match self.grown(select, order_by)? {
             Some(item) => vec![item],
             None => self.items(select, stands)?,
         };
-        self.is_ordered = around;
+        self.around.is_ordered = around;
         let listed: Vec<&str> = items.iter().map(|item| item.sql.as_str()).collect();
         let mut sql =
             format!("select {}{}", if select.distinct { "distinct " } else { "" }, listed.join(", "));
-        let is_of_rows = stands == Stands::Outermost && is_of_rows(select) && self.aggregates == 0;
+        let is_of_rows = stands == Stands::Outermost && is_of_rows(select) && self.around.aggregates == 0;
         let row_sources = if is_of_rows { self.row_sources(&select.from)? } else { Vec::new() };
-        let head = if row_sources.is_empty() { String::new() } else { sql.clone() };
+        let list_end = sql.len();
         if !sources.from.is_empty() {
+            self.note(|facts| facts.reads = true);
             sql.push_str(&format!(" from {}", sources.from));
         }
         if !sources.condition.is_empty() {
@@ -233,28 +217,34 @@ impl Translation<'_> {
         if !conditions.is_empty() {
             sql.push_str(&format!(" having {}", conditions.join(" and ")));
         }
+        // no other select stands around it
+        let mut is_whole = true;
         if !order_by.is_empty() {
             let clause = if select.distinct { None } else { self.order_by(order_by, &items)? };
             match clause {
                 Some(clause) => sql.push_str(&clause),
-                None => sql = self.order_of_columns(&sql, order_by, &items)?,
+                None => (sql, is_whole) = self.order_of_columns(&sql, order_by, &items)?,
             }
         }
-        let sql = match &select.top {
+        let mut sql = match &select.top {
             None => sql,
             Some(top) if has_offset => {
                 let text = "A TOP can not be used in the same query or sub-query as a OFFSET.";
                 return Err(Error::new(10741, text, top.at));
             }
-            Some(top) => self.top(top, select, order_by, &items, &sources, sql)?,
+            Some(top) => {
+                let (first, is_still_whole) = self.top(top, select, order_by, &items, &sources, sql)?;
+                is_whole &= is_still_whole;
+                first
+            }
         };
-        let locks = self.locks(select)?;
-        let sql = format!("{sql}{locks}");
-        if !row_sources.is_empty() && sql.starts_with(&head) {
-            self.row_sources = Some((head.len(), row_sources));
+        sql.push_str(&self.locks(select)?);
+        if !row_sources.is_empty() && is_whole {
+            sql.insert_str(list_end, self.variables.mark(LIST_END));
+            self.result.row_sources = row_sources;
         }
-        self.named.pop();
-        self.depth -= 1;
+        self.names.sources.pop();
+        self.around.selects -= 1;
         Ok(Written { sql, items })
     }
 
@@ -275,7 +265,8 @@ impl Translation<'_> {
                 Ok(Item { all_of: self.all_of(Some(table)), ..Item::star(sql) })
             }
             SelectItem::Value { value, alias } => {
-                let is_plain = stands == Stands::Outermost && !self.combining && !self.is_ordered;
+                let is_plain =
+                    stands == Stands::Outermost && !self.around.combining && !self.around.is_ordered;
                 let written = if is_plain { self.plain(value)? } else { self.value(value)? };
                 let is_int = written.is_null() && stands == Stands::Outermost;
                 let kind = Kind::of(value.without_collation(), &written);
@@ -300,7 +291,8 @@ impl Translation<'_> {
                 };
                 // a column by itself is sent as it was declared
                 let is_column = matches!(value.without_collation(), Expression::Column(_));
-                let result_type = result_type.filter(|_| !is_column || self.combining && self.depth == 1);
+                let result_type =
+                    result_type.filter(|_| !is_column || self.around.combining && self.around.selects == 1);
                 let titled = match alias {
                     Some(alias) => format!("{sql} as {}", names::name(alias)?),
                     None if is_own => sql.clone(),
@@ -322,7 +314,7 @@ impl Translation<'_> {
                     ..Item::new(sql, Some(name), kind)
                 })
             }
-            SelectItem::Assign { variable, .. } if stands == Stands::Inside && self.combining => {
+            SelectItem::Assign { variable, .. } if stands == Stands::Inside && self.around.combining => {
                 Err(assigns_in_union(variable.at.line))
             }
             SelectItem::Assign { variable, operator, value } => {
@@ -387,6 +379,8 @@ impl Translation<'_> {
     }
 
     fn grouping(&mut self, grouping: &Grouping, titles: &Titles) -> Result<String, Error> {
+        let has_totals = matches!(grouping, Grouping::Rollup(_) | Grouping::Cube(_) | Grouping::Sets(_));
+        self.note(|facts| facts.adds_nulls |= has_totals);
         Ok(match grouping {
             Grouping::Value(value) => self.grouped(value, titles)?,
             Grouping::Values(values) => {

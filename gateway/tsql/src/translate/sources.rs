@@ -1,17 +1,16 @@
 //! FROM and WHERE of a select.
 
 use super::calls::CallTranslation;
-use super::declared::Named;
-use super::item::refuse_names;
+use super::item::{refuse_names, Stands};
+use super::named::Named;
 use super::order::refuse_order;
-use super::select::Stands;
 use super::translation::Translation;
 use super::value::{Constant, Value};
 use crate::error::Error;
 use crate::facts::errors::OF_ROWS;
 use crate::facts::functions::{rule, Rule};
 use crate::facts::types::Type;
-use crate::program::RowSource;
+use crate::fragments::RowSource;
 use crate::resolve::names::{self, in_parentheses, table, table_variable};
 use crate::tree::{
     Arguments, Expression, FunctionCall, JoinKind, Name, ObjectName, Query, Select, TableSource, Variable,
@@ -75,9 +74,9 @@ impl Translation<'_> {
     /// A table or view as SQL names it, which is noted unless it is a query of the WITH.
     pub fn table(&mut self, name: &ObjectName) -> Result<String, Error> {
         let sql = table(name)?;
-        let is_common = name.is_bare() && self.common_columns.contains_key(&name.name.to_lowercase());
+        let is_common = name.is_bare() && self.names.written.contains_key(&name.name.to_lowercase());
         if !is_common {
-            self.variables.note_table(&sql);
+            self.note_table(&sql);
         }
         Ok(sql)
     }
@@ -150,9 +149,9 @@ impl Translation<'_> {
     fn derived(&mut self, query: &Query, alias: &Option<Name>, columns: &[Name]) -> Result<String, Error> {
         let Some(name) = alias else { return Err(Error::syntax(")", query.at)) };
         refuse_order(query, self.sybase())?;
-        let aggregates = self.aggregates;
+        let aggregates = self.around.aggregates;
         let written = self.query(query, Stands::Inside)?;
-        self.aggregates = aggregates;
+        self.around.aggregates = aggregates;
         refuse_names(&written.items, columns, name, self.sybase())?;
         self.know(Named::of_query(name.text.to_lowercase(), &written.items, columns));
         Ok(format!("({}){}", written.sql, self.alias(alias, columns)?))
@@ -186,6 +185,8 @@ impl Translation<'_> {
                 JoinKind::CrossApply => "cross join lateral",
                 JoinKind::OuterApply => "left join lateral",
             };
+            let is_outer = !matches!(kind, JoinKind::Inner | JoinKind::Cross | JoinKind::CrossApply);
+            self.note(|facts| facts.adds_nulls |= is_outer);
             sql.push_str(&format!(" {join} {right_sql}"));
             match condition {
                 Some(condition) => sql.push_str(&format!(" on {}", self.condition(condition)?)),
@@ -205,7 +206,7 @@ impl Translation<'_> {
                 TableSource::Join { left, right, .. } => rest.extend([&**right, &**left]),
                 TableSource::Table { name, alias, .. } => {
                     let own = name.name.to_lowercase();
-                    let is_query = name.is_bare() && self.common_names.contains(&own);
+                    let is_query = name.is_bare() && self.names.common.contains(&own);
                     if is_query || self.empty(name).is_some() || table(name)?.starts_with("sys.") {
                         return Ok(Vec::new());
                     }
@@ -227,18 +228,6 @@ impl Translation<'_> {
             Some(rows) => Ok(rows.to_owned()),
             None => names::qualifier(table),
         }
-    }
-}
-
-/// What a source is called where its columns are named; None for a query without a name and for joins.
-pub fn source_name(source: &TableSource) -> Option<String> {
-    match source {
-        TableSource::Table { alias: Some(alias), .. }
-        | TableSource::Variable { alias: Some(alias), .. }
-        | TableSource::Function { alias: Some(alias), .. }
-        | TableSource::Query { alias: Some(alias), .. } => Some(alias.text.to_lowercase()),
-        TableSource::Table { name, .. } => Some(name.name.to_lowercase()),
-        _ => None,
     }
 }
 

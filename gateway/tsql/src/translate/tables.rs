@@ -1,10 +1,10 @@
 //! Tables and their columns.
 
-use super::blanks::{stored, stripped, typed};
+use super::blanks::{stored, stripped, typed, DEFAULT_LENGTH};
 use super::constraints::{constant, constraint, foreign_key, named_default, nullable_key, ForeignColumns};
 use super::declaring::{declaration, has_capitals, shown_constraints, with_declarations, Declaration, Shown};
 use super::translation::Translation;
-use super::variables::NoVariables;
+use super::variables::{NoVariables, NO_VARIABLES};
 use crate::error::Error;
 use crate::facts::collations::{self, Collation};
 use crate::facts::types::{self, Type, BIT, DATETIME2};
@@ -16,11 +16,8 @@ use crate::tree::{
 };
 use std::collections::{HashMap, HashSet};
 
-pub const NO_VARIABLES: &str = "a definition names no variables";
 /// Digits that a bigint holds.
 const WIDEST_IDENTITY: u8 = 18;
-/// Characters and bytes of a column that says no length.
-pub const DEFAULT_LENGTH: u32 = 1;
 
 pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
     let name = &create.table;

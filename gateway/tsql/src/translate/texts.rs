@@ -2,8 +2,8 @@
 
 use super::calls::CallTranslation;
 use super::conversions::wide_bytes;
+use super::named::Width;
 use super::value::Value;
-use super::width::Width;
 use crate::error::Error;
 use crate::facts::functions::{HASH_RESULT, NONE_SUCH};
 use crate::facts::types::{

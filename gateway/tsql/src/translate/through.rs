@@ -3,8 +3,7 @@
 //! SQL Server changes the rows of the table that the rows of the query are of ("WITH common_table_expression", "UPDATE",
 //! "DELETE"). Here the query has two columns more, the place of each row.
 
-use super::declared::Named;
-use super::sources::source_name;
+use super::named::{source_name, Named};
 use super::translation::Translation;
 use super::walk;
 use crate::error::Error;
@@ -101,11 +100,11 @@ impl Translation<'_> {
         top: Option<&Top>,
     ) -> Result<(Rows, Vec<String>), Error> {
         let (line, base) = (through.target.at.line, table(&through.base)?);
-        self.variables.note_table(&base);
+        self.note_table(&base);
         let with = self.with(&through.with, None)?;
         self.lock_sources(&through.from, &through.target)?;
         let named = self.named_sources(&through.from)?;
-        self.named.push(named);
+        self.names.sources.push(named);
         let sources = self.from(&through.from)?;
         let condition = match condition {
             None => String::new(),
@@ -132,8 +131,12 @@ impl Translation<'_> {
         if let Some(most) = self.changed_of(top, &select, &base, line)? {
             select.push_str(&format!(" limit {most}"));
         }
-        self.named.pop();
-        self.named.push(vec![Named { name: base.clone(), tables: vec![base.clone()], ..Named::default() }]);
+        self.names.sources.pop();
+        self.names.sources.push(vec![Named {
+            name: base.clone(),
+            tables: vec![base.clone()],
+            ..Named::default()
+        }]);
         Ok((Rows { with, select, base }, values))
     }
 

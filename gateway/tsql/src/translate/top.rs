@@ -39,7 +39,7 @@ const FETCH: Clause = Clause {
 };
 
 impl Translation<'_> {
-    /// `sql` with its first rows only.
+    /// `sql` with its first rows only; false: otherwise than with a clause behind it.
     pub fn top(
         &mut self,
         top: &Top,
@@ -48,14 +48,14 @@ impl Translation<'_> {
         items: &[Item],
         sources: &Sources,
         sql: String,
-    ) -> Result<String, Error> {
+    ) -> Result<(String, bool), Error> {
         let is_ordered = !order_by.is_empty();
         if top.percent {
             if top.with_ties {
                 return Err(Error::refused("top … percent with ties", "one of them goes", top.at));
             }
             let limit = self.percent_of(top, &sql)?;
-            return Ok(format!("{sql} limit {limit}"));
+            return Ok((format!("{sql} limit {limit}"), true));
         }
         let rows = self.row_count(&top.count, top.at.line)?;
         if top.with_ties {
@@ -64,14 +64,14 @@ impl Translation<'_> {
                     "The TOP N WITH TIES clause is not allowed without a corresponding ORDER BY clause.";
                 return Err(Error::new(1062, text, top.at));
             }
-            return Ok(format!("{sql} fetch first ({rows}) rows with ties"));
+            return Ok((format!("{sql} fetch first ({rows}) rows with ties"), true));
         }
         if is_ordered {
             if let Some(sql) = self.top_by_index(select, order_by, items, sources, &rows)? {
-                return Ok(sql);
+                return Ok((sql, false));
             }
         }
-        Ok(format!("{sql} limit {rows}"))
+        Ok((format!("{sql} limit {rows}"), true))
     }
 
     /// So many percent of the rows of a query.
@@ -142,7 +142,7 @@ impl Translation<'_> {
         if !self.scope.limits_rows {
             return Ok(top);
         }
-        self.limited = Some(table.to_owned());
+        self.result.limited = Some(table.to_owned());
         let set = format!("nullif({}, 0)", self.variables.write(ROW_LIMIT, line)?);
         Ok(Some(top.map_or(set.clone(), |top| format!("least({top}, {set})"))))
     }
@@ -199,7 +199,7 @@ impl Translation<'_> {
             && !locks_rows(select)
             && select.group_by.is_empty()
             && select.having.is_none()
-            && self.aggregates == 0
+            && self.around.aggregates == 0
             && matches!(select.from.as_slice(), [source] if !matches!(source, TableSource::Join { .. }));
         if !is_plain {
             return Ok(None);

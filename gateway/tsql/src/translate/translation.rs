@@ -1,18 +1,20 @@
 //! The state of the translation of a statement or expression.
 
 use super::current::Current;
-use super::declared::Named;
+use super::filled::FilledBy;
+use super::named::Named;
 use super::title::{ListItem, Title};
 use super::value::Value;
 use super::variables::Variables;
 use crate::error::Error;
 use crate::facts::types::Type;
-use crate::program::{FilledBy, RowSource};
+use crate::fragments::{Facts, RowSource};
 use crate::resolve::Scope;
 use std::collections::{HashMap, HashSet};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verb {
+    #[default]
     Select,
     /// `create table … as …`
     SelectInto,
@@ -31,65 +33,83 @@ pub struct ChangedRows {
     pub action: Option<&'static str>,
 }
 
-/// The table that a `create table … as` makes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Made {
-    /// As SQL names it.
-    pub table: String,
-    /// Bytes before its query.
-    pub head: usize,
-}
-
 /// Bytes of SQL of one statement: some constructs repeat their operands.
 const LONGEST: usize = 8 << 20;
+
+/// A query or change.
+#[derive(Clone, Debug, Default)]
+pub struct Translated {
+    pub sql: String,
+    pub kind: Verb,
+    /// The names to be shown, "" for a nameless one; None where PostgreSQL's names are to be shown ("?column?" is
+    /// nameless).
+    pub columns: Option<Vec<Title>>,
+    /// `select @a = …`: the variables, by name, that take the last row's values, in the order of the columns,
+    /// which have the variables' types.
+    pub assigns: Vec<String>,
+    /// `where current of`: its SQL returns the place of the row as it is then.
+    pub current: Option<Current>,
+    /// The table that an insert fills, in SQL.
+    pub into: Option<String>,
+    /// The table of which it changes, or makes, no more rows than `set rowcount` says.
+    pub limited: Option<String>,
+    /// That table again, when the insert names no columns and the scope does not know which take values.
+    pub unlisted: Option<String>,
+    /// Of a select that gives rows.
+    pub items: Vec<ListItem>,
+    pub filled: Option<FilledBy>,
+    /// Of a select whose rows are each one of some tables: these.
+    pub row_sources: Vec<RowSource>,
+}
+
+/// What the names of columns can mean.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// What the columns are of, of each select that stands around, the innermost last.
+    pub sources: Vec<Vec<Named>>,
+    /// The names of the queries of WITH, in lower case.
+    pub common: HashSet<String>,
+    /// Those of them that have been written.
+    pub written: HashMap<String, Named>,
+}
+
+/// Where what is being written stands.
+#[derive(Debug, Default)]
+pub struct Around {
+    /// How many selects stand around.
+    pub selects: usize,
+    /// How many aggregates the select list has so far.
+    pub aggregates: usize,
+    /// The select has an order of its own, or returns each row once.
+    pub is_ordered: bool,
+    /// The outermost selects are combined: the types of plain columns count.
+    pub combining: bool,
+    /// A NOT stands around: it makes a difference whether a condition is false or unknown.
+    pub under_not: bool,
+    /// Types of columns are not looked for: to PostgreSQL the columns of a recursive query are of its first rows' types.
+    pub without_types: bool,
+    /// Nobody else may write to the tables that are read until the transaction ends.
+    pub holds: bool,
+}
 
 /// One statement or expression: what it uses and assigns is gathered on the way.
 pub struct Translation<'a> {
     pub scope: &'a Scope,
     pub variables: &'a mut dyn Variables,
-    pub columns: Option<Vec<Title>>,
-    pub assigns: Vec<String>,
-    pub current: Option<Current>,
-    pub into: Option<String>,
-    /// The table of which no more rows are changed, or made, than `set rowcount` says.
-    pub limited: Option<String>,
-    pub made: Option<Made>,
-    pub unlisted: Option<String>,
-    pub filled: Option<FilledBy>,
+    /// What is said of the statement beside its SQL.
+    pub result: Translated,
+    pub names: Names,
+    pub around: Around,
     /// Variables that a select without FROM has assigned so far, and their values.
     pub assigned: HashMap<String, Value>,
-    /// How many aggregates the select list being written has.
-    pub aggregates: usize,
-    /// Bytes written so far.
-    written: usize,
     /// The types of columns, where they are known: in the definition of a table.
     pub column_types: HashMap<String, Type>,
     /// The rows of OUTPUT, while it is written.
     pub output: Option<ChangedRows>,
     /// The table that an UPDATE changes, while its rows are those before it.
     pub unchanged: Option<String>,
-    /// Nobody else may write to the tables that it reads until the transaction ends.
-    pub holds: bool,
-    /// How many selects stand around what is being written.
-    pub depth: usize,
-    /// The items of the outermost select list, if it gives rows.
-    pub items: Vec<ListItem>,
-    /// The select that is written has an order of its own, or returns each row once.
-    pub is_ordered: bool,
-    /// Types of columns are not looked for: to PostgreSQL the columns of a recursive query are of its first rows' types.
-    pub without_types: bool,
-    /// The outermost selects are combined: the types of plain columns count.
-    pub combining: bool,
-    /// A NOT stands around what is being written: it makes a difference whether a condition is false or unknown.
-    pub under_not: bool,
-    /// The names of the queries of WITH, in lower case.
-    pub common_names: HashSet<String>,
-    /// Those of them that have been written.
-    pub common_columns: HashMap<String, Named>,
-    /// What the columns are of, of each select that stands around, the innermost last.
-    pub named: Vec<Vec<Named>>,
-    /// Of a select whose rows are each one of some tables: where its list ends, in bytes, and these.
-    pub row_sources: Option<(usize, Vec<RowSource>)>,
+    /// Bytes written so far.
+    written: usize,
 }
 
 impl<'a> Translation<'a> {
@@ -97,36 +117,35 @@ impl<'a> Translation<'a> {
         Translation {
             scope,
             variables,
-            columns: None,
-            assigns: Vec::new(),
-            current: None,
-            into: None,
-            limited: None,
-            made: None,
-            unlisted: None,
-            filled: None,
+            result: Translated::default(),
+            names: Names::default(),
+            around: Around::default(),
             assigned: HashMap::new(),
-            holds: false,
-            aggregates: 0,
-            written: 0,
             column_types: HashMap::new(),
             output: None,
             unchanged: None,
-            depth: 0,
-            items: Vec::new(),
-            is_ordered: false,
-            without_types: false,
-            combining: false,
-            under_not: false,
-            common_names: HashSet::new(),
-            common_columns: HashMap::new(),
-            named: Vec::new(),
-            row_sources: None,
+            written: 0,
         }
     }
 
     pub fn sybase(&self) -> bool {
         self.scope.sybase
+    }
+
+    /// Notes a fact of the SQL.
+    pub fn note(&mut self, note: impl FnOnce(&mut Facts)) {
+        if let Some(facts) = self.variables.facts() {
+            note(facts);
+        }
+    }
+
+    /// The SQL names a table so.
+    pub fn note_table(&mut self, table: &str) {
+        self.note(|facts| {
+            if !facts.tables.iter().any(|known| known == table) {
+                facts.tables.push(table.to_owned());
+            }
+        });
     }
 
     /// Counts what has been written. Error 191 when it is too much.

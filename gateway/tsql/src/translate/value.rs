@@ -7,6 +7,7 @@ use crate::facts::types::{
     self, varchar, Family, Type, BIT, LONGEST_VARCHAR, MONEY, MOST_DIGITS, MOST_FRACTION, SQL_VARIANT,
     VARBINARY, XML,
 };
+use crate::fragments::begins_with_variable;
 use crate::resolve::names::literal;
 use crate::units::units;
 
@@ -536,7 +537,7 @@ fn typed_parameter(value: &Value) -> String {
     match of {
         // a sql_variant keeps it
         Some(of) if of == types::TINYINT => format!("({})::smallint::tsql.tinyint", value.sql),
-        Some(of) if value.sql.starts_with('$') => {
+        Some(of) if begins_with_variable(&value.sql) => {
             let plain = Type { precision: None, scale: None, fraction: None, ..of };
             format!("{}::{}", value.sql, plain.sql())
         }

@@ -1,24 +1,26 @@
 //! How variables are written in the SQL.
 
 use crate::error::Error;
-use crate::program::{CLOCKS, CURRENT};
+use crate::facts::session::{CLOCKS, CURRENT};
+use crate::fragments::{self, Facts};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Writes a variable, by its name with @, into SQL: `$1`, or the name of a PL/pgSQL variable.
+/// Writes a variable, by its name with @, into SQL: its mark, or the name of a PL/pgSQL variable.
 pub trait Variables {
     fn write(&mut self, name: &str, line: u32) -> Result<String, Error>;
 
-    /// The SQL calls a function that is none of T-SQL's, and may change something.
-    fn note_call(&mut self) {}
+    /// What is noted of the SQL; None: nobody wants to know.
+    fn facts(&mut self) -> Option<&mut Facts> {
+        None
+    }
 
-    /// The SQL names a table so.
-    fn note_table(&mut self, _table: &str) {}
+    /// A mark of `fragments`, where the SQL is split at marks.
+    fn mark(&self, _mark: &'static str) -> &'static str {
+        ""
+    }
 
     /// It depends on the declaration of this table, and of this column of it.
     fn note_use(&mut self, _table: &str, _column: Option<&str>) {}
-
-    /// The SQL has this condition, which names no variable and fails where the statement does not fit its tables.
-    fn note_guard(&mut self, _guard: &str) {}
 
     /// The table, as SQL names it, is locked before the statement runs.
     fn lock_table(&mut self, _table: &str, line: u32) -> Result<(), Error> {
@@ -54,20 +56,13 @@ pub trait Variables {
     }
 }
 
-/// Variables as $1, $2, …, in the order in which they are first used: for the statements of a batch.
+/// Variables as marks, numbered in the order in which they are first used: for the statements of a batch.
 #[derive(Clone, Debug, Default)]
 pub struct Numbered {
     pub names: Vec<String>,
-    /// See `Variables::note_call`.
-    pub calls: bool,
-    /// See `Variables::note_table`.
-    pub tables: Vec<String>,
+    pub facts: Facts,
     /// See `Variables::note_use`.
     pub uses: BTreeMap<String, BTreeSet<String>>,
-    /// See `Variables::note_guard`.
-    pub guards: Vec<String>,
-    /// See `Variables::lock_table`.
-    pub locks: Vec<String>,
     /// See `Variables::browse`.
     pub browses: bool,
     pub clock: Clock,
@@ -100,21 +95,19 @@ impl Variables for Numbered {
             self.names.push(name.to_owned());
             self.names.len() - 1
         });
-        Ok(format!("${}", place + 1))
+        Ok(fragments::variable(place))
     }
 
     fn current_row(&mut self, cursor: &str, _table: &str, line: u32) -> Result<String, Error> {
         self.write(&format!("{CURRENT}{cursor}"), line)
     }
 
-    fn note_call(&mut self) {
-        self.calls = true;
+    fn facts(&mut self) -> Option<&mut Facts> {
+        Some(&mut self.facts)
     }
 
-    fn note_table(&mut self, table: &str) {
-        if !self.tables.iter().any(|known| known == table) {
-            self.tables.push(table.to_owned());
-        }
+    fn mark(&self, mark: &'static str) -> &'static str {
+        mark
     }
 
     fn note_use(&mut self, table: &str, column: Option<&str>) {
@@ -128,13 +121,9 @@ impl Variables for Numbered {
         }
     }
 
-    fn note_guard(&mut self, guard: &str) {
-        self.guards.push(guard.to_owned());
-    }
-
     fn lock_table(&mut self, table: &str, _line: u32) -> Result<(), Error> {
-        if !self.locks.iter().any(|known| known == table) {
-            self.locks.push(table.to_owned());
+        if !self.facts.locks.iter().any(|known| known == table) {
+            self.facts.locks.push(table.to_owned());
         }
         Ok(())
     }
@@ -177,6 +166,8 @@ impl Variables for Numbered {
         Some(format!("{rounds}({variable}){cast}"))
     }
 }
+
+pub const NO_VARIABLES: &str = "a definition names no variables";
 
 /// Where no variable may stand: in definitions.
 pub struct NoVariables(pub &'static str);

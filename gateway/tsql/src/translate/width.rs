@@ -1,7 +1,7 @@
 //! Whether a text is a national one (nchar, nvarchar), which has two bytes for each unit of UTF-16 in SQL Server: its length in
 //! bytes, its bytes, and the blanks at its end in LIKE follow from that.
 
-use super::declared::Origin;
+use super::named::{Origin, Width};
 use super::translation::Translation;
 use crate::error::Error;
 use crate::facts::functions::{rule, Rule};
@@ -10,44 +10,6 @@ use crate::tree::{
     Arguments, BinaryOperator, ColumnName, Expression, LiteralValue, Query, QueryBody, SelectItem,
 };
 use crate::units;
-
-/// Whether a text is national, or has no greatest length.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Width {
-    Narrow,
-    Wide,
-    /// A column's declaration says it: this boolean of SQL's.
-    Asked(String),
-}
-
-impl Width {
-    pub fn of(is_wide: bool) -> Width {
-        if is_wide {
-            Width::Wide
-        } else {
-            Width::Narrow
-        }
-    }
-
-    /// A boolean of SQL's.
-    pub fn sql(&self) -> &str {
-        match self {
-            Width::Narrow => "false",
-            Width::Wide => "true",
-            Width::Asked(sql) => sql,
-        }
-    }
-
-    /// Of what is put together of both.
-    pub fn or(self, other: Width) -> Width {
-        match (self, other) {
-            (Width::Wide, _) | (_, Width::Wide) => Width::Wide,
-            (Width::Narrow, one) | (one, Width::Narrow) => one,
-            (Width::Asked(one), Width::Asked(other)) if one == other => Width::Asked(one),
-            (Width::Asked(one), Width::Asked(other)) => Width::Asked(format!("({one} or {other})")),
-        }
-    }
-}
 
 /// What is asked of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,9 +128,9 @@ impl Translation<'_> {
         let QueryBody::Select(select) = &query.body else { return Ok(Width::Narrow) };
         let [SelectItem::Value { value, .. }] = select.items.as_slice() else { return Ok(Width::Narrow) };
         let named = self.named_sources(&select.from)?;
-        self.named.push(named);
+        self.names.sources.push(named);
         let width = self.answer(question, value);
-        self.named.pop();
+        self.names.sources.pop();
         width
     }
 }

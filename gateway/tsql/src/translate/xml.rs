@@ -1,7 +1,7 @@
 //! `for xml path ('')` of columns without names: the texts of all rows in one (SQL Server: "Use PATH mode with FOR XML",
 //! "Columns without a name"; "FOR XML", on characters that XML writes otherwise).
 
-use super::select::{Stands, Written};
+use super::item::{Stands, Written};
 use super::translation::Translation;
 use super::value::Value;
 use crate::error::Error;
@@ -17,9 +17,9 @@ impl Translation<'_> {
         if self.sybase() {
             return Err(Error::refused("for xml", "a result is rows and columns", line));
         }
-        let aggregates = self.aggregates;
+        let aggregates = self.around.aggregates;
         let Written { sql, items } = self.query(&xml.query, Stands::Inside)?;
-        self.aggregates = aggregates;
+        self.around.aggregates = aggregates;
         if let Some(named) = items.iter().find(|item| !matches!(item.name.as_deref(), Some("" | TEXT))) {
             let what = format!("for xml path ('') of column {}", named.name.as_deref().unwrap_or("*"));
             return Err(Error::refused(

@@ -1,6 +1,17 @@
-//! The columns that the placeholders of a dynamic statement fill.
+//! The columns that a change fills.
 
 use crate::tree::Expression;
+
+/// A table and the columns of it that take values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filled {
+    /// As SQL names it.
+    pub table: String,
+    /// As SQL names them; None: all of it, or those that a definition leaves.
+    pub columns: Option<Vec<String>>,
+    /// Identity columns take values too.
+    pub with_identity: bool,
+}
 
 /// Columns that an insert or update fills, and what fills them.
 #[derive(Clone, Debug, PartialEq, Eq)]

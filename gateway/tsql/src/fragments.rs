@@ -1,0 +1,118 @@
+//! Written SQL: text and marks, and facts that are noted while it is written. Nobody reads it again.
+//!
+//! Marks stand between NULs, which neither T-SQL nor PostgreSQL's SQL contains.
+
+use crate::resolve::names::{own_name, GLOBALS};
+
+/// Stands behind the select list of rows of tables.
+pub const LIST_END: &str = "\0list\0";
+/// Stands before the query of `create table … as`.
+pub const QUERY: &str = "\0query\0";
+
+/// A part of written SQL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fragment {
+    Text(String),
+    /// By its place among those of the statement, from 0.
+    Variable(usize),
+    ListEnd,
+    Query,
+}
+
+/// What is noted of SQL while it is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// It calls functions that are none of T-SQL's, and may change something.
+    pub calls: bool,
+    /// It has a FROM.
+    pub reads: bool,
+    /// Its rows depend on the time or the session's state.
+    pub varies: bool,
+    /// It may give nulls for columns that take none: the other side of an outer join, or a total.
+    pub adds_nulls: bool,
+    /// No other SQL has its text: it names a cursor.
+    pub once: bool,
+    /// The tables and views that it names, as it names them; functions that look into the catalogue, with ().
+    pub tables: Vec<String>,
+    /// The table that it makes.
+    pub created: Option<String>,
+    /// The tables and views that it defines otherwise.
+    pub changed: Vec<String>,
+    /// Conditions in it that name no variables, and fail where it does not fit its tables.
+    pub guards: Vec<String>,
+    /// The tables that are locked before it runs, so that others do not write to them.
+    pub locks: Vec<String>,
+}
+
+impl Facts {
+    /// Whether a query gives the same rows whenever it runs on the same tables. A global temporary table may end.
+    pub fn keeps(&self) -> bool {
+        let is_one = |table: &String| !table.ends_with("()") && !is_global(table);
+        !self.calls && !self.varies && self.tables.iter().all(is_one)
+    }
+
+    fn named(&self) -> impl Iterator<Item = &String> {
+        self.tables.iter().chain(&self.created).chain(&self.changed)
+    }
+
+    /// Whether it names a temporary table.
+    pub fn names_temporary(&self) -> bool {
+        self.named().any(|table| is_temporary(table))
+    }
+
+    /// Whether it defines temporary tables alone.
+    pub fn defines_temporary(&self) -> bool {
+        let mut defined = self.created.iter().chain(&self.changed).peekable();
+        defined.peek().is_some() && defined.all(|table| is_temporary(table))
+    }
+
+    pub fn names_global(&self) -> bool {
+        self.named().any(|table| is_global(table))
+    }
+
+    /// The global temporary tables that have to be there, with ##.
+    pub fn globals(&self) -> impl Iterator<Item = &str> {
+        let globals = self.tables.iter().chain(&self.changed).filter(|table| is_global(table));
+        globals.map(|table| own_name(table))
+    }
+}
+
+/// Whether SQL's name of a table is that of a temporary one.
+fn is_temporary(table: &str) -> bool {
+    own_name(table).starts_with('#')
+}
+
+pub fn is_global(table: &str) -> bool {
+    table.starts_with(GLOBALS)
+}
+
+/// A table whose rows a query selects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowSource {
+    /// What its columns are qualified by.
+    pub qualifier: String,
+    /// In SQL.
+    pub table: String,
+    /// As the query names it.
+    pub shown: String,
+}
+
+/// The mark of a variable.
+pub fn variable(place: usize) -> String {
+    format!("\0{place}\0")
+}
+
+pub fn begins_with_variable(written: &str) -> bool {
+    written.starts_with('\0')
+}
+
+/// The parts of written SQL.
+pub fn split(written: &str) -> Vec<Fragment> {
+    let part = |(number, part): (usize, &str)| match part {
+        _ if number % 2 == 0 => (!part.is_empty()).then(|| Fragment::Text(part.to_owned())),
+        "list" => Some(Fragment::ListEnd),
+        "query" => Some(Fragment::Query),
+        place => place.parse().ok().map(Fragment::Variable),
+    };
+    written.split('\0').enumerate().filter_map(part).collect()
+}
