@@ -74,7 +74,8 @@ mod tests {
             of: Some(*of),
             sent: (of.oid, of.typmod()),
         };
-        let mut table = Table { has_own_rows: true, ..Table::default() };
+        let mut table = Table::default();
+        table.has_own_rows = true;
         columns.iter().map(column).for_each(|column| table.add(column));
         Arc::new(One(Arc::new(table)))
     }
