@@ -172,6 +172,8 @@ def _refusal(text: str, sybase: bool) -> str:
     """Why the front end does not take a text; empty when it does."""
     if re.search(r"(?i)\btsql\s*\.", text):
         return "ringlog as the old server reports it in PostgreSQL's words"
+    if re.search(r"(?i)\bnext\s+value\s+for\b", text):
+        return "sequences are not migrated"
     try:
         translate(text, database="dbo", sybase=sybase)
     except TsqlError as error:

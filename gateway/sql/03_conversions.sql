@@ -258,7 +258,7 @@ return (
   select case when declared is not null then coalesce(declared[1]::integer, 7) end
   from unnest(tables) with ordinality as sources (source, place)
   join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped,
-    regexp_match(col_description(attrelid, attnum), '^T-SQL "(?:[^"]|"")+" (?:datetime2|time)(?:\((\d)\))?(?:\n|$)') as declared
+    regexp_match(col_description(attrelid, attnum), '^T-SQL "(?:[^"]|"")+" (?:datetime2|time)(?:\((\d)\))?(?: as "|\n|$)') as declared
   order by place
   limit 1
 );
@@ -280,7 +280,7 @@ return coalesce((
     else atttypid = to_regtype('sys.sysname') end
   from unnest(tables) with ordinality as sources (source, place)
   join pg_attribute on attrelid = source and attname = named and attnum > 0 and not attisdropped,
-    substring(col_description(attrelid, attnum) from '^T-SQL "(?:[^"]|"")+" ([^\n]+)') as said
+    substring(col_description(attrelid, attnum) from '^T-SQL "(?:[^"]|"")+" ((?:(?! ?as ")[^\n])+)') as said
   order by place
   limit 1
 ), false);
@@ -309,7 +309,7 @@ return (
   end
   from pg_attribute
   join pg_class on pg_class.oid = attrelid,
-    substring(col_description(attrelid, attnum) from '^T-SQL "(?:[^"]|"")+" ([^\n]+)') as said
+    substring(col_description(attrelid, attnum) from '^T-SQL "(?:[^"]|"")+" ((?:(?! ?as ")[^\n])+)') as said
   where attrelid = target and attname = named and attnum > 0 and not attisdropped
 );
 comment on function tsql.is_national_or_image(regclass, name) is

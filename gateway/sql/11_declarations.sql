@@ -1,7 +1,7 @@
 -- T-SQL's declarations of columns that PostgreSQL does not store: the name in its case and the type (varchar or nvarchar,
 -- binary(n), time(n)). They are in the column's comment, as `T-SQL "ColB" varchar(20)`, which dumps and renaming keep and
--- dropping removes; the type is omitted if PostgreSQL's determines it. The names of tables and constraints are in their
--- comments too.
+-- dropping removes; the type is omitted if PostgreSQL's determines it; `as "tid"` behind it names a user type. The names of
+-- tables and constraints are in their comments too.
 
 create or replace function tsql.with_properties(comment text, before text)
 returns text
@@ -90,7 +90,7 @@ begin
       ' or ' order by attnum) as condition
   into watched
   from pg_attribute,
-    regexp_match(col_description(attrelid, attnum), '^T-SQL "(?:[^"]|"")+" (binary|varbinary)\((\d+)\)(?:\n|$)') as of
+    regexp_match(col_description(attrelid, attnum), '^T-SQL "(?:[^"]|"")+" (binary|varbinary)\((\d+)\)(?: as "|\n|$)') as of
   where attrelid = target::regclass and attnum > 0 and not attisdropped and of is not null;
   if watched.arguments is not null then
     execute format('create trigger "T-SQL binaries" before insert or update on %s for each row when (%s)'
@@ -206,6 +206,45 @@ comment on procedure tsql.demand_referenced(text[], text[]) is
 $$Checks the tables and columns (null: the primary key's) that foreign keys refer to. Errors: no such table (1767) or column
 (1770).$$;
 
+create or replace procedure tsql.define_referring(definition text, target text)
+language plpgsql
+as $$
+declare
+  because text;
+  referring text;
+  changed text;
+begin
+  loop
+    begin
+      execute definition;
+      return;
+    exception when datatype_mismatch then
+      get stacked diagnostics because = pg_exception_detail;
+      referring := substring(because from '^Key columns "(.*)" of the referencing table and ".*" of the referenced table are of '
+        'incompatible types: numeric and bigint\.$');
+      if referring is null then
+        raise;
+      end if;
+      if exists (
+        select from pg_attribute where attrelid = to_regclass(target) and attname = referring and (atttypmod - 4) & 2047 = 0
+      ) then
+        execute format('alter table %s alter column %I type bigint', target, referring);
+        continue;
+      end if;
+      changed := regexp_replace(definition,
+        format('([(,] ?"%s") numeric\(\d+, ?0\)', regexp_replace(replace(referring, '"', '""'), '(\W)', '\\\1', 'g')), '\1 bigint');
+      if changed = definition then
+        raise;
+      end if;
+      definition := changed;
+    end;
+  end loop;
+end
+$$;
+comment on procedure tsql.define_referring(text, text) is
+$$Runs the definition of a table or of a change of one. A numeric(p, 0) that refers to a numeric(p, 0) identity column becomes a
+bigint, as that is: PostgreSQL has no foreign keys between the two.$$;
+
 create or replace procedure tsql.create_table(
   definition text, target text, columns text[], declarations text[], named text default null,
   constraints text[] default '{}', stripped text[] default '{}',
@@ -215,8 +254,9 @@ language plpgsql
 as $$
 begin
   call tsql.demand_referenced(referenced, referenced_columns);
-  execute definition;
+  call tsql.define_referring(definition, target);
   call tsql.declare_columns(target, columns, declarations);
+  call tsql.bind_new_columns(target, columns, declarations);
   call tsql.declare_names(target, named, constraints);
   call tsql.watch_binaries(target);
   call tsql.watch_rowversions(target);
@@ -454,7 +494,7 @@ language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(substring(col_description(of, attnum) from '^T-SQL "(?:[^"]|"")+" ?([^\n]*)'), '')
+  select coalesce(substring(col_description(of, attnum) from '^T-SQL "(?:[^"]|"")+" ?((?:(?! ?as ")[^\n])*)'), '')
   from pg_attribute
   where attrelid = of and attname = of_column
 $$;
@@ -630,7 +670,7 @@ begin
     execute format('drop trigger "T-SQL blanks" on %s', target);
   end if;
   begin
-    execute definition;
+    call tsql.define_referring(definition, target);
   exception when not_null_violation then
     get stacked diagnostics without_value = column_name;
     if altered is not null then
@@ -654,6 +694,7 @@ begin
       (select relname from pg_class where oid = target::regclass)));
   end if;
   call tsql.declare_columns(target, columns, declarations);
+  call tsql.bind_new_columns(target, columns, declarations);
   call tsql.declare_names(target, named, constraints);
   call tsql.watch_binaries(target);
   call tsql.watch_rowversions(target);
@@ -670,3 +711,49 @@ the columns of an added primary key; with_defaults: a column is dropped with its
 lose blanks at their ends; referring: columns of added foreign keys; referenced and referenced_columns: their targets;
 takes_nulls: the altered column does, but for an identity column; altered_type and altered_nullable: what SQL Server asks whether
 something holds the column.$$;
+
+create or replace procedure tsql.switch_constraints(target text, names text[], enabled boolean, check_existing boolean)
+language plpgsql
+as $$
+declare
+  of constant regclass := tsql.demand_table(target, 4902);
+  missing text;
+  one record;
+  definition text;
+  comment_ text;
+begin
+  select listed into missing from unnest(names) as listed
+  where not exists (
+    select from pg_constraint where conrelid = of and conname = listed and contype in ('c', 'f') and conname not like 'T-SQL rule %'
+  );
+  if missing is not null then
+    perform tsql.fail(4917, format('Constraint ''%s'' does not exist.', missing));
+  end if;
+  for one in
+    select oid, conname, contype, convalidated, coalesce((to_jsonb(held) ->> 'conenforced')::boolean, true) as is_enforced
+    from pg_constraint as held
+    where conrelid = of and contype in ('c', 'f') and conname not like 'T-SQL rule %'
+      and (names = '{}' or conname = any (names))
+    order by conname
+  loop
+    if not enabled and current_setting('server_version_num')::integer < 180000 then
+      perform tsql.fail(102, '''nocheck constraint'' is not supported: PostgreSQL 18 is the first that has it.');
+    end if;
+    continue when one.is_enforced = enabled and (not enabled or not check_existing or one.convalidated);
+    if enabled and one.is_enforced then
+      execute format('alter table %s validate constraint %I', of, one.conname);
+      continue;
+    end if;
+    -- PostgreSQL has neither a check that stops nor a constraint that begins without a look at the rows
+    definition := regexp_replace(pg_get_constraintdef(one.oid), '(?: NOT (?:VALID|ENFORCED))+$', '');
+    comment_ := obj_description(one.oid, 'pg_constraint');
+    execute format('alter table %s drop constraint %I', of, one.conname);
+    execute format('alter table %s add constraint %I %s%s', of, one.conname, definition,
+      case when not enabled then ' not enforced' when not check_existing then ' not valid' else '' end);
+    execute format('comment on constraint %I on %s is %L', one.conname, of, comment_);
+  end loop;
+end
+$$;
+comment on procedure tsql.switch_constraints(text, text[], boolean, boolean) is
+$$Enables or disables checks and foreign keys of a table, those of these names or all ('{}'). check_existing: the rows that are
+there are checked when one is enabled. Errors: no such table (4902) or constraint (4917).$$;

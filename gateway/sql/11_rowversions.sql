@@ -71,7 +71,7 @@ as $$
   select attnum, attname
   from pg_attribute
   where attrelid = target and attnum > 0 and not attisdropped
-    and col_description(attrelid, attnum) ~ '^T-SQL "([^"]|"")+" timestamp(\n|$)'
+    and col_description(attrelid, attnum) ~ '^T-SQL "([^"]|"")+" timestamp(?: as "|\n|$)'
   order by attnum
 $$;
 comment on function tsql.rowversions_of(regclass) is 'The columns of a table that are declared timestamp.';

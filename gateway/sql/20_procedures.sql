@@ -100,6 +100,26 @@ comment on function tsql.refuse_call(text) is
 $$The body of a procedure whose T-SQL the gateway runs: raises an error for a call inside PostgreSQL (2812).$$;
 
 
+create or replace function tsql.procedure_group(procedure oid)
+returns oid[]
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select array(
+    select member.oid
+    from pg_proc first
+    join pg_proc member on member.pronamespace = first.pronamespace
+      and (member.oid = first.oid or member.proname ~ ';\d+$' and starts_with(lower(member.proname), lower(first.proname) || ';'))
+    where first.oid = procedure and member.prokind in ('f', 'p')
+    order by length(member.proname), member.proname
+  )
+$$;
+
+comment on function tsql.procedure_group(oid) is
+$$A procedure and those of its group, by number: p;2 is a procedure of this name, p;1 is p.$$;
+
+
 create or replace function tsql.create_procedure(action text, schema text, name text, definition text, source text)
 returns void
 language plpgsql
@@ -108,6 +128,10 @@ as $$
 declare
   place constant oid := case schema when 'pg_temp' then pg_my_temp_schema() else to_regnamespace(quote_ident(schema)) end;
   old oid[];
+  -- the group's name, and the number in it
+  base constant text := regexp_replace(name, ';\d+$', '');
+  number constant text := coalesce(substring(name from ';(\d+)$'), '1');
+  first oid;
   owner name;
   statement text;
   statements text[] := '{}';
@@ -118,6 +142,20 @@ begin
       'Database ''%s'' does not exist. Make sure that the name is entered correctly.', schema));
   end if;
   old := array(select p.oid from pg_proc p where p.pronamespace = place and lower(p.proname) = lower(name));
+  if base <> name then
+    first := (select min(p.oid) from pg_proc p where p.pronamespace = place and lower(p.proname) = lower(base));
+    if first is null then
+      perform tsql.raise(2730, 11, 1, format('Cannot create procedure ''%s'' with a group number of %s because a procedure '
+        'with the same name and a group number of 1 does not currently exist in the database. Must execute CREATE PROCEDURE '
+        '''%s'';1 first.', base, number, base));
+    elsif not pg_has_role((select p.proowner from pg_proc p where p.oid = first), 'usage') then
+      raise exception using errcode = 'insufficient_privilege', message = format('must be owner of procedure %s', base);
+    end if;
+  end if;
+  if action = 'create' and old <> '{}' and (base <> name or cardinality(tsql.procedure_group(old[1])) > 1) then
+    perform tsql.raise(2729, 16, 1, format('Procedure ''%s'' group number %s already exists in the database. '
+      'Choose another procedure name.', base, number));
+  end if;
   if action = 'create' and old <> '{}' then
     perform tsql.raise(2714, 16, 3, format('There is already an object named ''%s'' in the database.', name));
   end if;
@@ -130,19 +168,22 @@ begin
     perform tsql.raise(2714, 16, 3, format(
       'There is already a function of PostgreSQL named ''%s'' in the database: drop it, or take another name.', name));
   end if;
-  if old <> '{}' then
-    -- keeps rights and owner
-    select pg_get_userbyid(p.proowner) into owner from pg_proc p where p.oid = any (old);
+  first := coalesce(old[1], first);
+  if first is not null then
+    -- keeps rights and owner; a group has those of its first procedure
+    select pg_get_userbyid(p.proowner) into owner from pg_proc p where p.oid = first;
     statements := array(
       select format('grant execute on routine %I.%I to %s%s', schema, name,
         case held.grantee when 0 then 'public' else quote_ident(pg_get_userbyid(held.grantee)) end,
         case when held.is_grantable then ' with grant option' else '' end)
       from pg_proc p cross join lateral aclexplode(p.proacl) as held
-      where p.oid = any (old) and held.grantee <> p.proowner
+      where p.oid = first and held.grantee <> p.proowner
     );
     if owner <> current_user then
       statements := statements || format('alter routine %I.%I owner to %I', schema, name, owner);
     end if;
+  end if;
+  if old <> '{}' then
     properties := substring(obj_description(old[1], 'pg_proc') from '\n-- extended properties: \{.*\}$');
     execute format('drop routine %s', old[1]::regprocedure);
   end if;
@@ -162,7 +203,7 @@ comment on function tsql.create_procedure(text, text, text, text, text) is
 $$Makes a compiled procedure: action is create, alter or create or alter, definition the PostgreSQL statement,
 source the T-SQL, kept as its comment. Nobody but its owner may execute a new one; one that is altered keeps its
 owner and rights. Runs with the caller's rights.
-Errors: no such schema (911), the name is taken (2714), there is nothing to alter (208).$$;
+Errors: no such schema (911), the name is taken (2714, 2729), there is nothing to alter (208), p;2 without p (2730).$$;
 
 
 create or replace function tsql.drop_routine(kind text, name text, routines oid[], if_exists boolean)
@@ -185,7 +226,8 @@ begin
       'Cannot drop the %s ''%s'': there are several of this name.', kind, name));
   end if;
   is_temporary := (select pronamespace = pg_my_temp_schema() from pg_proc where oid = routines[1]);
-  execute format('drop routine %s', routines[1]::regprocedure);
+  execute 'drop routine ' || (
+    select string_agg(member::regprocedure::text, ', ') from unnest(tsql.procedure_group(routines[1])) as member);
   if not is_temporary then
     notify ringlog_catalogue;
   end if;
@@ -193,7 +235,7 @@ end
 $$;
 
 comment on function tsql.drop_routine(text, text, oid[], boolean) is
-$$Drops the procedure or function found for a name. Errors: none or several of this name (3701).$$;
+$$Drops the procedure, with its group, or function found for a name. Errors: none or several of this name (3701).$$;
 
 
 create or replace function tsql.drop_procedure(database text, schema text, name text, if_exists boolean)

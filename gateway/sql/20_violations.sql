@@ -74,7 +74,12 @@ as $$
         '^update or delete on table "(.*?)" violates '),
       (548, '23514', 'Check constraint violation occurred,', '^new row for relation "(.*?)" violates ')
     ) as other (number, state, begins, pattern)
-    where other.state = sqlstate and message ~ other.pattern
+    where other.state = sqlstate and message ~ other.pattern and constraint_ not like 'T-SQL rule %'
+    union all
+    select 552, 16, format('A column insert or update conflicts with a rule bound to the column. The command is aborted. The '
+      'conflict occurred in database ''%s'', table ''%s'', column ''%s''.', database, table_,
+      substr(constraint_, length('T-SQL rule _')))
+    where sqlstate = '23514' and constraint_ like 'T-SQL rule %'
   ) as found (number, severity, said)
 $$;
 
@@ -136,7 +141,11 @@ begin
     return (2627, 14, 1, text_, 0, '')::tsql.error;
   end if;
 
-  if statement_ is null then
+  if sqlstate = '23514' and constraint_ like 'T-SQL rule %' then
+    return (513, 16, 0, format('A column insert or update conflicts with a rule imposed by a previous CREATE RULE statement. The '
+      'statement was terminated. The conflict occurred in database ''%s'', table ''dbo.%s'', column ''%s''.', database, object,
+      substr(constraint_, length('T-SQL rule _'))), 0, '')::tsql.error;
+  elsif statement_ is null then
     return null;
   elsif sqlstate = '23502' then
     column_ := substring(message from '^null value in column "(.*)" of relation ".*" violates not-null');

@@ -49,7 +49,9 @@ begin
   end if;
   execute format('%s %s on %s %s %s %s', action, array_to_string(wanted, ', '),
     case when is_table then 'table' else 'routine' end,
-    case when is_table then relation::text else routine::text end,
+    case when is_table then relation::text else (
+      select string_agg(member::regprocedure::text, ', ') from unnest(tsql.procedure_group(routine)) as member
+    ) end,
     case action when 'grant' then 'to' else 'from' end,
     (select string_agg(case named when 'public' then named else quote_ident(named) end, ', ') from unnest(roles) as named));
 end

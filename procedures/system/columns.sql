@@ -13,6 +13,7 @@ select
   columns.atttypmod as typmod,
   -- the declared T-SQL type, where PostgreSQL's has less information
   coalesce(said.type, domains.typname::text) as declared,
+  said.user_type,
   not (
     columns.attnotnull
     or columns.attname in ('seq_no', 'time') and sys.stored_in(relations.oid) <> relations.oid
@@ -45,7 +46,9 @@ select
   columns.name::sys.sysname as name,
   columns.number::integer as column_id,
   types.system_type_id::smallint as system_type_id,
-  types.user_type_id,
+  case when columns.user_type is null then types.user_type_id else (
+    select users.oid::integer from sys.every_user_type as users where lower(users.name) = lower(columns.user_type)
+  ) end as user_type_id,
   types.bytes::smallint as max_length,
   types.digits::smallint as precision,
   types.scale::smallint as scale,
@@ -131,6 +134,7 @@ create view sys.every_parameter as
 select
   procedures.oid as procedure,
   procedures.name as procedure_name,
+  procedures.number as procedure_number,
   row_number() over (partition by procedures.oid order by arguments.place, coalesce(fields.attnum, 0))::integer
     as place,
   coalesce(fields.attname::text, ltrim(procedures.names[arguments.place], '@'), '') as name,
@@ -143,7 +147,7 @@ select
     and count(*) filter (where coalesce(procedures.modes[arguments.place], 'i') <> 'o' and coalesce(fields.attnum, 1) = 1)
       over (partition by procedures.oid order by arguments.place) > procedures.required
     or fields.attnum is not null as is_optional
-from sys.every_procedure as procedures
+from sys.every_numbered_procedure as procedures
 cross join lateral unnest(procedures.types) with ordinality as arguments (type, place)
 join pg_catalog.pg_type as types on types.oid = arguments.type
 left join pg_catalog.pg_attribute as fields
@@ -173,7 +177,8 @@ select
   false as is_readonly,
   true as is_nullable
 from sys.every_parameter as parameters
-cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types;
+cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types
+where parameters.procedure_number = 1;
 
 comment on view sys.parameters is 'SQL Server: Catalog Views, sys.parameters';
 
@@ -187,7 +192,9 @@ select
   columns.relation::integer as id,
   types.system_type_id::smallint as xtype,
   0::smallint as typestat,
-  types.user_type_id::smallint as xusertype,
+  case when columns.user_type is null then types.user_type_id else (
+    select users.usertype from sys.every_user_type as users where lower(users.name) = lower(columns.user_type)
+  ) end::smallint as xusertype,
   types.bytes::smallint as length,
   types.digits::smallint as xprec,
   types.scale::smallint as xscale,
@@ -207,7 +214,9 @@ select
   case when columns.is_nullable then 8 else 0 end + case when columns.is_identity then 128 else 0 end::smallint
     as status,
   types.storage::smallint as type,
-  types.usertype::smallint as usertype,
+  case when columns.user_type is null then types.usertype else (
+    select users.usertype from sys.every_user_type as users where lower(users.name) = lower(columns.user_type)
+  ) end::smallint as usertype,
   null::sys.line as printfmt,
   case when types.characters is not null then types.characters
     when types.digits > 0 then types.digits end::smallint as prec,
@@ -246,7 +255,8 @@ select
   1,
   null::sys.sysname
 from sys.every_parameter as parameters
-cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types;
+cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types
+where parameters.procedure_number = 1;
 
 comment on view sys.syscolumns is
 'SQL Server: System Compatibility Views, sys.syscolumns, with the parameters of procedures; status as in syscolumns of ASE';

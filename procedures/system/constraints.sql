@@ -18,7 +18,7 @@ comment on view sys.key_constraints is 'SQL Server: Catalog Views, sys.key_const
 create view sys.check_constraints as
 select
   objects.*,
-  false as is_disabled,
+  not coalesce((pg_catalog.to_jsonb(checks) ->> 'conenforced')::boolean, true) as is_disabled,
   false as is_not_for_replication,
   not checks.convalidated as is_not_trusted,
   0 as parent_column_id,
@@ -39,7 +39,7 @@ select
     select indexes.number from sys.every_index as indexes
     where indexes.relation = constraints.confrelid and indexes.oid = constraints.conindid
   ) as key_index_id,
-  false as is_disabled,
+  not coalesce((pg_catalog.to_jsonb(constraints) ->> 'conenforced')::boolean, true) as is_disabled,
   false as is_not_for_replication,
   not constraints.convalidated as is_not_trusted,
   deleting.action::smallint as delete_referential_action,

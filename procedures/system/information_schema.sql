@@ -43,9 +43,9 @@ select
   null::sys.sysname as collation_catalog,
   null::sys.sysname as collation_schema,
   sys.collation_of(types.system_type_id) as collation_name,
-  null::sys.sysname as domain_catalog,
-  null::sys.sysname as domain_schema,
-  null::sys.sysname as domain_name
+  case when columns.user_type is not null then sys.db_name() end as domain_catalog,
+  case when columns.user_type is not null then 'dbo' end::sys.sysname as domain_schema,
+  columns.user_type::sys.sysname as domain_name
 from sys.every_column as columns
 cross join lateral sys.described_type(columns.type, columns.typmod, columns.declared) as types;
 
@@ -178,7 +178,8 @@ select
   case when types.radix = 10 then types.scale end as numeric_scale,
   case when types.sub is not null then types.scale end::smallint as datetime_precision
 from sys.every_parameter as parameters
-cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types;
+cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types
+where parameters.procedure_number = 1;
 
 create view tsql_information_schema.table_privileges as
 select

@@ -155,6 +155,21 @@ begin
     order by constraints.conname <> object, constraints.oid
     limit 1;
   end if;
+  if id is null and coalesce(kind, 'R') in ('R', 'D') then
+    select functions.oid into id
+    from pg_catalog.pg_proc as functions
+    where functions.proname = any (spellings) and functions.pronamespace = schema
+      and functions.prosrc ~ case kind when 'R' then '-- rule of T-SQL$' when 'D' then '-- default of T-SQL$'
+        else '-- (rule|default) of T-SQL$' end
+    limit 1;
+  end if;
+  if id is null and coalesce(kind, 'SO') = 'SO' then
+    select sequences.oid into id
+    from pg_catalog.pg_class as sequences
+    where sequences.relname = any (spellings) and sequences.relnamespace = schema and sequences.relkind = 'S'
+      and sys.may_see(sequences.oid)
+    limit 1;
+  end if;
   return id::integer;
 end
 $$;
@@ -216,6 +231,8 @@ language sql
 stable
 as $$
   select types.name from sys.every_system_type as types where types.user_type_id = id
+  union all
+  select users.name from sys.every_user_type as users where users.oid = id::oid
 $$;
 
 create function sys.type_id(name text)
@@ -224,6 +241,8 @@ language sql
 stable
 as $$
   select types.user_type_id from sys.every_system_type as types where types.name = lower(sys.parsename(type_id.name, 1))
+  union all
+  select users.oid::integer from sys.every_user_type as users where sys.is_same_name(users.name, sys.parsename(type_id.name, 1))
 $$;
 
 create function sys.schema_name(id integer default 1)

@@ -170,10 +170,12 @@ join pg_catalog.pg_attribute as columns
 where relations.relnamespace in ('online'::regnamespace, 'log'::regnamespace, 'weeks'::regnamespace);
 
 -- A T-SQL procedure may be a function in PostgreSQL; its text determines its kind.
-create view sys.every_procedure as
+create view sys.every_numbered_procedure as
 select
   procedures.oid,
-  procedures.proname as name,
+  pg_catalog.regexp_replace(procedures.proname, ';\d+$', '')::name as name,
+  -- in its group
+  coalesce(substring(procedures.proname from ';(\d+)$')::smallint, 1::smallint) as number,
   schemas.nspname as schema,
   procedures.prokind as kind,
   procedures.proretset as returns_set,
@@ -201,6 +203,7 @@ where procedures.prokind in ('f', 'p')
   and procedures.prorettype not in ('pg_catalog.trigger'::regtype, 'pg_catalog.event_trigger'::regtype)
   and schemas.nspname not in ('pg_catalog', 'information_schema', 'sys', 'sybsystemprocs', 'tsql', 'tsql_global',
     'tsql_information_schema')
+  and procedures.prosrc !~ '-- (rule|default) of T-SQL$'
   and pg_catalog.has_function_privilege(procedures.oid, 'execute')
   and pg_catalog.has_schema_privilege(schemas.oid, 'usage')
   -- objects of extensions count as PostgreSQL's own
@@ -209,6 +212,19 @@ where procedures.prokind in ('f', 'p')
     where depending.classid = 'pg_catalog.pg_proc'::regclass
       and depending.objid = procedures.oid and depending.deptype = 'e'
   );
+
+-- A group counts as its first procedure.
+create view sys.every_procedure as
+select * from sys.every_numbered_procedure where number = 1;
+
+create view sys.every_bindable as
+select
+  functions.oid,
+  functions.proname as name,
+  case when functions.prosrc like '%-- rule of T-SQL' then 'R' else 'D' end as type
+from pg_catalog.pg_proc as functions
+where functions.pronamespace = (select oid from pg_catalog.pg_namespace where nspname = pg_catalog.current_schema())
+  and functions.prosrc ~ '-- (rule|default) of T-SQL$';
 
 create view sys.every_constraint as
 select
@@ -225,7 +241,9 @@ select
   constraints.convalidated as is_validated
 from pg_catalog.pg_constraint as constraints
 join sys.every_relation as relations on sys.stored_in(relations.oid) = constraints.conrelid
-where constraints.contype in ('p', 'u', 'f', 'c');
+where constraints.contype in ('p', 'u', 'f', 'c')
+  -- a bound rule
+  and constraints.conname not like 'T-SQL rule %';
 
 -- An expression in PostgreSQL's SQL as T-SQL: operators and functions without their schema, convert for the functions that
 -- convert, and no casts, which say the types that the values have in T-SQL anyway. Literals stay as they are.
@@ -310,6 +328,30 @@ where not triggers.tgisinternal
         = sys.comment_base(pg_catalog.obj_description(functions.oid, 'pg_proc'))
   );
 
+-- Sequences, but for those of identity columns.
+create view sys.every_sequence as
+select
+  classes.oid,
+  classes.relname as name,
+  classes.relowner as owner,
+  held.seqtypid as type,
+  held.seqstart as start,
+  held.seqincrement as increment,
+  held.seqmin as least,
+  held.seqmax as most,
+  held.seqcycle as cycles,
+  case when classes.relkind = 'S' and pg_catalog.has_sequence_privilege(classes.oid, 'select, usage')
+    then pg_catalog.pg_sequence_last_value(classes.oid) end as last
+from pg_catalog.pg_class as classes
+join pg_catalog.pg_sequence as held on held.seqrelid = classes.oid
+where classes.relnamespace = (select oid from pg_catalog.pg_namespace where nspname = pg_catalog.current_schema())
+  -- the function fails for other relations, and is asked before the join
+  and case when classes.relkind = 'S' then pg_catalog.has_sequence_privilege(classes.oid, 'select, usage, update') end
+  and not exists (
+    select from pg_catalog.pg_depend as depending
+    where depending.classid = 'pg_catalog.pg_class'::regclass and depending.objid = classes.oid and depending.deptype in ('a', 'i')
+  );
+
 create view sys.every_object as
 select listed.oid, listed.name, listed.parent, listed.type, kinds.description
 from (
@@ -325,6 +367,10 @@ from (
   select oid, name, relation, 'D' from sys.every_default where generated = ''
   union all
   select oid, name, relation, 'TR' from sys.every_trigger
+  union all
+  select oid, name, 0, type from sys.every_bindable
+  union all
+  select oid, name, 0, 'SO' from sys.every_sequence
 ) as listed
 join (values
   ('U', 'USER_TABLE'),
@@ -338,7 +384,9 @@ join (values
   ('UQ', 'UNIQUE_CONSTRAINT'),
   ('F', 'FOREIGN_KEY_CONSTRAINT'),
   ('C', 'CHECK_CONSTRAINT'),
-  ('D', 'DEFAULT_CONSTRAINT')
+  ('D', 'DEFAULT_CONSTRAINT'),
+  ('R', 'RULE'),
+  ('SO', 'SEQUENCE_OBJECT')
 ) as kinds (type, description) on kinds.type = listed.type;
 
 create view sys.objects as
@@ -430,12 +478,33 @@ where objects.type = 'TR';
 
 comment on view sys.triggers is 'SQL Server: Catalog Views, sys.triggers';
 
--- Empty views for kinds of objects that do not exist here.
+-- An empty view of a kind of objects that does not exist here.
 create view sys.synonyms as
 select objects.*, null::text as base_object_name from sys.objects as objects where false;
 
 create view sys.sequences as
-select objects.*, null::bigint as start_value, null::bigint as increment from sys.objects as objects where false;
+select
+  objects.*,
+  sequences.start::bigint as start_value,
+  sequences.increment::bigint as increment,
+  sequences.least::bigint as minimum_value,
+  sequences.most::bigint as maximum_value,
+  sequences.cycles as is_cycling,
+  false as is_cached,
+  null::integer as cache_size,
+  types.system_type_id::smallint as system_type_id,
+  types.user_type_id,
+  types.digits::smallint as precision,
+  0::smallint as scale,
+  coalesce(sequences.last, sequences.start)::bigint as current_value,
+  sequences.last is not distinct from case when sequences.increment > 0 then sequences.most else sequences.least end
+    and not sequences.cycles as is_exhausted
+from sys.objects as objects
+join sys.every_sequence as sequences on sequences.oid = objects.object_id::oid
+cross join lateral sys.described_type(sequences.type, -1) as types
+where objects.type = 'SO';
+
+comment on view sys.sequences is 'SQL Server: Catalog Views, sys.sequences';
 
 create view sys.system_views as
 select

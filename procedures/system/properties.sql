@@ -71,9 +71,16 @@ as $$
     when 'isuniquecnst' then (objects.type = 'UQ')::integer
     when 'isforeignkey' then (objects.type = 'F')::integer
     when 'ischeckcnst' then (objects.type = 'C')::integer
+    when 'cnstisdisabled' then (
+      select (not coalesce((pg_catalog.to_jsonb(held) ->> 'conenforced')::boolean, true))::integer
+      from pg_catalog.pg_constraint as held where held.oid = objects.oid
+    )
+    when 'cnstisnottrusted' then (
+      select (not held.convalidated)::integer from pg_catalog.pg_constraint as held where held.oid = objects.oid
+    )
     when 'isdefaultcnst' then (objects.type = 'D')::integer
-    when 'isdefault' then 0
-    when 'isrule' then 0
+    when 'isdefault' then (objects.type = 'D' and objects.parent = 0)::integer
+    when 'isrule' then (objects.type = 'R')::integer
     when 'istrigger' then 0
     when 'isscalarfunction' then (objects.type = 'FN')::integer
     when 'istablefunction' then (objects.type in ('IF', 'TF'))::integer

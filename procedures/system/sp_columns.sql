@@ -55,7 +55,7 @@ begin
     columns.name::sys.sysname,
     sys.odbc_type(types.odbc, odbcver)::smallint,
     -- clients recognize an identity column by it
-    (types.name || case when columns.is_identity then ' identity' else '' end)::sys.sysname,
+    (coalesce(columns.user_type, types.name) || case when columns.is_identity then ' identity' else '' end)::sys.sysname,
     types.odbc_precision,
     types.odbc_length,
     types.odbc_scale::smallint,

@@ -39,7 +39,14 @@ begin
       case when types.precision > 0 then types.scale end as "Scale",
       'yes'::sys.sysname as "Nullable"
     from sys.every_system_type as types
-    where types.user_type_id = sys.type_id(objname);
+    where types.user_type_id = sys.type_id(objname)
+    union all
+    select
+      users.name, types.name, types.bytes::smallint, nullif(types.digits, 0),
+      case when types.digits > 0 then types.scale end, case when users.is_nullable then 'yes' else 'no' end::sys.sysname
+    from sys.every_user_type as users
+    cross join lateral sys.described_type('pg_catalog.text'::regtype, -1, users.declared) as types
+    where users.oid::integer = sys.type_id(objname);
     perform sys.announce(rows, false);
     return 0;
   end if;
@@ -60,7 +67,7 @@ begin
     perform sys.announce_fitted($query$
     select
       columns.name::varchar(%s) as "Column_name",
-      case when $1::boolean then types.ase_name else types.name end::varchar(%s) as "Type",
+      coalesce(columns.user_type, case when $1::boolean then types.ase_name else types.name end)::varchar(%s) as "Type",
       case when columns.is_computed then 'yes' else 'no' end::varchar(3) as "Computed",
       case when $1::boolean then sys.ase_bytes(types.characters, types.bytes, types.ase_length) else types.bytes end as "Length",
       case when types.characters is null then nullif(types.digits, 0) end as "Prec",

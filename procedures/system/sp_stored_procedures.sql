@@ -25,15 +25,16 @@ begin
   select
     current_schema()::sys.sysname,
     'dbo'::sys.sysname,
-    (procedures.name || ';1')::sys.line,
+    (procedures.name || ';' || procedures.number)::sys.line,
     -1,
     -1,
     -1,
     sys.remark(pg_catalog.obj_description(procedures.oid, 'pg_proc')),
     2::smallint
-  from sys.every_procedure as procedures
+  from sys.every_numbered_procedure as procedures
   where procedures.schema in (current_schema(), 'ringlog')
-    and sys.matches(procedures.name, regexp_replace(nullif(sp_name, ''), ';1$', ''), fusepattern)
+    and sys.matches(procedures.name, regexp_replace(nullif(sp_name, ''), ';\d+$', ''), fusepattern)
+    and procedures.number = coalesce(substring(sp_name from ';(\d+)$')::smallint, procedures.number)
     and sys.is_dbo(nullif(sp_owner, ''))
   order by 1, 2, 3;
   perform sys.leave(before);
@@ -85,7 +86,7 @@ begin
   select
     current_schema()::sys.sysname,
     'dbo'::sys.sysname,
-    (procedures.name || ';1')::sys.line,
+    (procedures.name || ';' || procedures.number)::sys.line,
     parameters.name::sys.sysname,
     parameters.kind::smallint,
     sys.odbc_type(types.odbc, odbcver)::smallint,
@@ -103,7 +104,7 @@ begin
     parameters.place,
     case when parameters.place > 0 then 'YES' else 'NO' end::sys.remarks,
     types.ss_nullable::smallint
-  from sys.every_procedure as procedures
+  from sys.every_numbered_procedure as procedures
   cross join lateral (
     -- ODBC: 1 input, 2 input and output, 5 return value
     select '@RETURN_VALUE' as name, 5 as kind, 'integer'::regtype::oid as type, -1 as typmod, null as declared,
@@ -116,7 +117,8 @@ begin
   ) as parameters
   cross join lateral sys.described_type(parameters.type, parameters.typmod, parameters.declared) as types
   where procedures.schema in (current_schema(), 'ringlog')
-    and sys.matches(procedures.name, regexp_replace(nullif(procedure_name, ''), ';1$', ''), fusepattern)
+    and sys.matches(procedures.name, regexp_replace(nullif(procedure_name, ''), ';\d+$', ''), fusepattern)
+    and procedures.number = coalesce(substring(procedure_name from ';(\d+)$')::smallint, procedures.number)
     and sys.is_dbo(nullif(procedure_owner, ''))
     and sys.matches(parameters.name, nullif(column_name, ''), fusepattern)
   order by 1, 2, 3, 18;

@@ -39,14 +39,15 @@ create domain sys.list as character varying(2078);
 -- `T-SQL "ColB" varchar(20)`: what create table of T-SQL says in the comments of columns, tables and constraints (schema
 -- tsql, declare_columns and declare_names).
 create function sys.declaration(comment text)
-returns table (shown text, type text)
+returns table (shown text, type text, user_type text)
 language sql
 immutable
 as $$
   -- expressions alone, which become part of a query: for each of thousands of columns a function would be called
   select
     replace(substring(comment from '^T-SQL "((?:[^"]|"")+)" ?.*$'), '""', '"'),
-    nullif(substring(comment from '^T-SQL "(?:[^"]|"")+" ?([^\n]*)'), '')
+    nullif(substring(comment from '^T-SQL "(?:[^"]|"")+" ?((?:(?! ?as ")[^\n])*)'), ''),
+    replace(substring(comment from '^T-SQL "(?:[^"]|"")+"[^"\n]* as "((?:[^"]|"")+)"'), '""', '"')
 $$;
 
 -- A comment without the extended properties in its last line, and these: see extended_properties.sql.
@@ -359,6 +360,22 @@ as $$
 $$;
 
 
+-- The user types of the database. usertype and xusertype are too short for the number of an object.
+create view sys.every_user_type as
+select
+  domains.oid,
+  replace(said.found[1], '""', '"')::sys.sysname as name,
+  said.found[2] as declared,
+  said.found[3] = 'null' as is_nullable,
+  (100 + domains.oid::bigint % 32000)::smallint as usertype,
+  domains.typowner as owner
+from pg_catalog.pg_type as domains
+cross join lateral regexp_match(
+  pg_catalog.obj_description(domains.oid, 'pg_type'), '^T-SQL "((?:[^"]|"")+)" ([a-z0-9_]+(?:\([^)]*\))?) (null|not null|identity)'
+) as said (found)
+where domains.typtype = 'd' and said.found is not null
+  and domains.typnamespace = (select oid from pg_catalog.pg_namespace where nspname = pg_catalog.current_schema());
+
 create view sys.types as
 select
   name,
@@ -376,7 +393,13 @@ select
   0 as default_object_id,
   0 as rule_object_id,
   false as is_table_type
-from sys.every_system_type;
+from sys.every_system_type
+union all
+select
+  users.name, types.system_type_id::smallint, users.oid::integer, 1, null, types.bytes::smallint, coalesce(types.digits, 0)::smallint,
+  coalesce(types.scale, 0)::smallint, sys.collation_of(types.system_type_id), users.is_nullable, true, false, 0, 0, false
+from sys.every_user_type as users
+cross join lateral sys.described_type('pg_catalog.text'::regtype, -1, users.declared) as types;
 
 comment on view sys.types is 'SQL Server: Catalog Views, sys.types';
 
@@ -403,7 +426,16 @@ select
     as prec,
   case when radix = 10 then scale end::smallint as scale,
   null::sys.sysname as collation
-from sys.every_system_type;
+from sys.every_system_type
+union all
+select
+  users.name, types.system_type_id::smallint, 0::smallint, users.usertype, types.bytes::smallint, coalesce(types.digits, 0)::smallint,
+  coalesce(types.scale, 0)::smallint, 0, 0, 1::smallint, 0::smallint, null, users.usertype,
+  types.name in ('char', 'varchar', 'nchar', 'nvarchar', 'sysname', 'binary', 'varbinary'), users.is_nullable,
+  types.storage::smallint, null, coalesce(types.characters, types.digits, types.bytes)::smallint,
+  case when types.radix = 10 then types.scale end::smallint, null
+from sys.every_user_type as users
+cross join lateral sys.described_type('pg_catalog.text'::regtype, -1, users.declared) as types;
 
 comment on view sys.systypes is
 'SQL Server: System Compatibility Views, sys.systypes; usertype and type as in systypes of ASE, each type its own';

@@ -240,7 +240,7 @@ def test_at_7(at_7: Sessions[pymssql.Connection], case: Case) -> None:
     # after an error pymssql reads the rest only to discard it
     first = next((at for at, one in enumerate(case.expect) if "error" in one), len(case.expect))
     wanted = [one["rows"] for one in case.expect[:first] if "rows" in one]
-    assert error is not None or first == len(case.expect)
+    assert (error is None) == (first == len(case.expect)), error
     if error is not None:
         assert error.number == case.expect[first]["error"], error
         assert case.expect[first].get("says", "") in error.text

@@ -7,7 +7,7 @@ select a.attrelid, a.attnum, pg_catalog.replace(said.found[1], '""', '"'), coale
   left join (pg_catalog.pg_type t join pg_catalog.pg_namespace n on n.oid = t.typnamespace and n.nspname = 'tsql')
     on t.oid = a.atttypid and t.typtype = 'd'
   left join lateral pg_catalog.regexp_match(
-    pg_catalog.col_description(a.attrelid, a.attnum), '^T-SQL "((?:[^"]|"")+)" ?([^\n]*)') said (found) on true
+    pg_catalog.col_description(a.attrelid, a.attnum), '^T-SQL "((?:[^"]|"")+)" ?((?:(?! ?as ")[^\n])*)') said (found) on true
  where a.attrelid = any (array[:tables]::oid[])
    and a.attnum > 0
    and (said.found is not null or t.oid is not null or a.attnotnull or a.attidentity <> '' or a.attgenerated <> '')

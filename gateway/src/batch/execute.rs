@@ -169,7 +169,7 @@ impl Interpreter {
         described: bool,
         for_value: bool,
     ) -> Result<Returned, Interrupt> {
-        if let Some(system) = SystemProcedure::named(split_name(name).1) {
+        if let Some(system) = SystemProcedure::named(&split_name(name).1) {
             if client.reply.gathering.is_some() && system != SystemProcedure::ExecuteSql {
                 let text = format!("'insert … execute' of {name} is not supported.");
                 return Err(Failure::of_statement(ServerMessage::error(102, 15, text)).into());

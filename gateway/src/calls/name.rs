@@ -1,9 +1,28 @@
 //! The name of a procedure as written by its caller.
 
-/// `procedure`, `schema.procedure`, `schema..procedure`, `schema.owner.procedure`: schema and name.
-pub fn split_name(name: &str) -> (Option<&str>, &str) {
-    // Sybase's `;number` groups procedures; only the first of a group exists here
-    let name = name.strip_suffix(";1").unwrap_or(name);
+use std::borrow::Cow;
+
+/// `procedure`, `schema.procedure`, `schema..procedure`, `schema.owner.procedure`: schema and name. A number in its group
+/// (`procedure;2`) is part of the name, but 1.
+pub fn split_name(name: &str) -> (Option<&str>, Cow<'_, str>) {
+    let is_number = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    match name.rsplit_once(';').filter(|(_, number)| is_number(number)) {
+        Some((group, "1")) => {
+            let (schema, group) = split_group(group);
+            (schema, group.into())
+        }
+        Some((group, number)) => {
+            let (schema, group) = split_group(group);
+            (schema, format!("{group};{number}").into())
+        }
+        None => {
+            let (schema, name) = split_group(name);
+            (schema, name.into())
+        }
+    }
+}
+
+fn split_group(name: &str) -> (Option<&str>, &str) {
     match name.split_once('.') {
         None => (None, strip(name)),
         Some((first, rest)) => {
@@ -31,10 +50,15 @@ mod tests {
 
     #[test]
     fn names_with_and_without_qualifiers() {
-        assert_eq!(split_name("put_a"), (None, "put_a"));
-        assert_eq!(split_name("[put_a];1"), (None, "put_a"));
-        assert_eq!(split_name("online..put_a"), (Some("online"), "put_a"));
-        assert_eq!(split_name("log.dbo.[put_a]"), (Some("log"), "put_a"));
-        assert_eq!(split_name("dbo.put_a"), (None, "put_a"));
+        for (name, schema, bare) in [
+            ("put_a", None, "put_a"),
+            ("[put_a];1", None, "put_a"),
+            ("log.[put_a];12", Some("log"), "put_a;12"),
+            ("online..put_a", Some("online"), "put_a"),
+            ("log.dbo.[put_a]", Some("log"), "put_a"),
+            ("dbo.put_a", None, "put_a"),
+        ] {
+            assert_eq!(split_name(name), (schema, bare.into()), "{name}");
+        }
     }
 }

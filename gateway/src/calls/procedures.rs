@@ -110,7 +110,7 @@ impl Procedures {
         name: &str,
         params: &[Param<'_>],
     ) -> Result<Arc<Function>, Interrupt> {
-        if is_temporary(split_name(name).1) {
+        if is_temporary(&split_name(name).1) {
             self.backend.read_temporary().await.map_err(|error| Failure::of_call(&error))?;
         }
         Ok(self.resolve(client, name, params).await.map_err(Failure::of_statement)?)
@@ -124,8 +124,8 @@ impl Procedures {
         params: &[Param<'_>],
     ) -> Result<Arc<Function>, ServerMessage> {
         let (schema, bare) = split_name(name);
-        let mut found = self.find(client, schema, bare, params);
-        let may_be_new = matches!(found, Err(Unresolved::Missing)) && !is_temporary(bare);
+        let mut found = self.find(client, schema, &bare, params);
+        let may_be_new = matches!(found, Err(Unresolved::Missing)) && !is_temporary(&bare);
         if may_be_new {
             if !self.gateway.reload_catalogue(Because::Unknown).await {
                 let text = format!(
@@ -134,7 +134,7 @@ impl Procedures {
                 );
                 return Err(not_written(text).to_message());
             }
-            found = self.find(client, schema, bare, params);
+            found = self.find(client, schema, &bare, params);
         }
         found.map_err(|unresolved| match unresolved {
             Unresolved::Missing => {

@@ -119,7 +119,7 @@ impl Procedures {
         }
         let dialect = client.dialect();
         let (schema, bare) = split_name(name);
-        let Ok(function) = self.find(client, schema, bare, params) else {
+        let Ok(function) = self.find(client, schema, &bare, params) else {
             return;
         };
         if !self.shares(client, &function) {

@@ -37,6 +37,10 @@ impl Procedures {
         } else {
             self.call_function(client, function.clone(), params, in_try).await
         };
+        if !function.only_reads {
+            // it may have made or dropped a user type
+            self.backend.forget_tables();
+        }
         if let Some(outside) = outside {
             self.backend.database = outside;
         }

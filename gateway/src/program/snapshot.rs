@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use tsql::fragments::is_global;
-use tsql::schema::{Schema, Table};
+use tsql::schema::{is_type, Schema, Table};
 
 /// Names kept of one session.
 const MOST_NAMES: usize = 2000;
@@ -69,7 +69,8 @@ impl Schema for Asking {
             self.lacked.lock().insert(name.to_owned());
             return None;
         };
-        self.is_used.fetch_or(known.is_some(), Ordering::Relaxed);
+        // a type that is missing may have been made since
+        self.is_used.fetch_or(known.is_some() || is_type(name), Ordering::Relaxed);
         known.clone()
     }
 }

@@ -6,7 +6,7 @@ use crate::lexer::{self, Token};
 use crate::lift;
 use crate::parser;
 use crate::program::{Declaration, Expression, Lifted, Literal, Program, Settings};
-use crate::resolve::Scope;
+use crate::resolve::{user_types, Scope};
 use crate::schema::{Schema, Unknown};
 use std::sync::Arc;
 
@@ -74,6 +74,7 @@ impl<'t> Reading<'t> {
             return Err(Error::refused(&token.value, why, token.at));
         }
         let mut batch = parser::parse_tokens(&self.tokens, settings.syntax())?;
+        let types = user_types::bind(&mut batch.statements, &**schema, settings.sybase)?;
         let lifted = if lifts && self.literals.len() <= MOST_LIFTED {
             let starts: Vec<u32> = self.literals.iter().map(|at| self.tokens[*at].at.start).collect();
             lift::lift(&mut batch.statements, &starts)
@@ -81,7 +82,9 @@ impl<'t> Reading<'t> {
             Vec::new()
         };
         let placeholders = batch.placeholders as usize;
-        program(&batch.statements, self.text, settings, schema, placeholders, lifted)
+        let mut program = program(&batch.statements, self.text, settings, schema, placeholders, lifted)?;
+        program.uses.note(types, &**schema);
+        Ok(program)
     }
 
     /// The values that this text gives the lifted literals of its program.

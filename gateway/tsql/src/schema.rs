@@ -11,6 +11,19 @@ pub trait Schema: Debug + Send + Sync {
     fn table(&self, name: &str) -> Option<Arc<Table>>;
 }
 
+/// The name under which a schema has a user type, by its name in small letters: no table has one with a blank outside of
+/// quotes.
+pub fn type_key(name: &str) -> String {
+    format!("{TYPE}{name}")
+}
+
+/// Whether a name is that of a user type.
+pub fn is_type(name: &str) -> bool {
+    name.starts_with(TYPE)
+}
+
+const TYPE: &str = "type ";
+
 /// A schema of which nothing is known.
 #[derive(Debug)]
 pub struct Unknown;
@@ -46,6 +59,11 @@ impl Table {
     pub fn add(&mut self, column: Column) {
         self.places.insert(column.name.clone(), self.columns.len());
         self.columns.push(column);
+    }
+
+    /// Of a user type: its declaration, which is the name of its only column.
+    pub fn declared(&self) -> Option<&str> {
+        self.columns.first().map(|column| column.name.as_str())
     }
 
     /// The column of this name, in lower case.

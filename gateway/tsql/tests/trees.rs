@@ -87,7 +87,7 @@ fn value() -> impl Strategy<Value = Expression> {
             }),
             (value.clone(), 1..9_i64).prop_map(|(operand, length)| {
                 let arguments = vec![TypeArgument::Number(length)];
-                let target = TypeName { name: String::from("varchar"), arguments, at: AT };
+                let target = TypeName { name: String::from("varchar"), arguments, alias: None, at: AT };
                 let kind = CastKind::Cast;
                 Expression::Cast(Box::new(Cast { kind, operand, target, style: None, at: AT }))
             }),

@@ -327,6 +327,11 @@ impl Compiler<'_> {
                 let sql = translate::create_view(create, lexer::as_created(self.text)?.trim(), &scope)?;
                 defined(sql, QueryKind::Definition(Definition::Other), changed(&statement.kind)?)
             }
+            Tree::CreateBindable(create) => {
+                let source = lexer::as_created(self.text)?;
+                let sql = translate::create_bindable(create, source.trim(), &self.scope)?;
+                defined(sql, QueryKind::Definition(Definition::Other), changed(&statement.kind)?)
+            }
             Tree::CreateTable(create) => {
                 self.makes_temporary |= create.table.is_temporary();
                 self.note_columns(create)?;

@@ -57,6 +57,7 @@ pub fn check(statement: &Tree, line: u32) -> Result<(), Error> {
         Tree::CreateProcedure(_)
         | Tree::CreateFunction(_)
         | Tree::CreateTrigger(_)
+        | Tree::CreateBindable(_)
         | Tree::CreateView(_)
         | Tree::InsertBulk(_)
         | Tree::WritetextBulk(_) => Err(not_inside(statement, line)),

@@ -91,6 +91,10 @@ pub enum Rule {
     Share,
     /// Rows: it stands in FROM.
     Rows,
+    /// The same, of the catalogue in schema sys.
+    SystemRows,
+    /// `next value for`: its arguments are database, owner and name of a sequence.
+    NextValue,
     NewId,
     VariantProperty,
     /// textptr
@@ -196,6 +200,7 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("filegroup_name", NO),
     ("first_value", Rule::Edge),
     ("floor", Rule::KeepsKind),
+    ("fn_listextendedproperty", Rule::SystemRows),
     ("format", Rule::Format),
     ("formatmessage", Rule::FormatMessage),
     ("fulltextserviceproperty", NO),
@@ -245,6 +250,7 @@ const FUNCTIONS: &[(&str, Rule)] = &[
     ("month", Rule::Part),
     ("nchar", texts("nchar", "i", nvarchar(Some(1)))),
     ("newid", Rule::NewId),
+    ("next value for", Rule::NextValue),
     ("ntile", Rule::NTile),
     ("nullif", Rule::NullIf),
     ("nvl", NO),

@@ -10,3 +10,4 @@ pub mod session;
 pub mod system;
 pub mod types;
 pub mod variants;
+pub mod without_effect;

@@ -207,6 +207,11 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     NAMES.iter().map(|(name, ..)| *name)
 }
 
+/// Whether a name, in small letters, is that of a type.
+pub fn is_known(name: &str) -> bool {
+    NAMES.binary_search_by(|(known, ..)| (*known).cmp(name)).is_ok()
+}
+
 /// The type `name(arguments)`; None among the arguments is `max`.
 ///
 /// `default_length`: of char, varchar, binary and varbinary without a length: 1 in a declaration, 30 in a

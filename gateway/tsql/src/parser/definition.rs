@@ -3,9 +3,10 @@
 use super::Parser;
 use crate::error::Error;
 use crate::facts::database_options;
+use crate::lexer::TokenKind;
 use crate::tree::{
-    AlterDatabase, AlterTable, CreateIndex, CreateTable, CreateView, DropIndex, DropObjects, Dropped, Grant,
-    Mode, Name, ObjectKind, ObjectName, StatementKind,
+    AlterDatabase, AlterTable, CreateBindable, CreateIndex, CreateTable, CreateType, CreateView, DropIndex,
+    DropObjects, Dropped, Grant, Mode, Name, ObjectKind, ObjectName, Position, StatementKind,
 };
 
 /// Why an option of a database is refused.
@@ -28,6 +29,15 @@ impl<'t> Parser<'t> {
         }
         if self.word("table") {
             return self.create_table();
+        }
+        if self.word("type") {
+            return self.create_type(line);
+        }
+        if self.word("sequence") {
+            return self.sequence(true);
+        }
+        if self.next_is_any(&["rule", "default"]) {
+            return self.create_bindable(start);
         }
         let unique = self.word("unique");
         let clustered = self.any_word(&["clustered", "nonclustered"]);
@@ -71,6 +81,38 @@ impl<'t> Parser<'t> {
             self.name()?;
         }
         Ok(StatementKind::CreateTable(Box::new(CreateTable { table, elements })))
+    }
+
+    fn create_type(&mut self, line: Position) -> Result<StatementKind, Error> {
+        let name = self.object_name()?;
+        if !self.word("from") {
+            let what = format!("create type … {}", self.advance()?.shown());
+            return Err(Error::refused(&what, "types are made of other types (from)", line));
+        }
+        let type_ = self.type_name()?;
+        let nullable = !self.words(&["not", "null"]);
+        self.word("null");
+        Ok(StatementKind::CreateType(Box::new(CreateType { name, type_, nullable })))
+    }
+
+    /// A rule or a default.
+    fn create_bindable(&mut self, start: usize) -> Result<StatementKind, Error> {
+        let is_rule = self.next_is("rule");
+        let (kind, what) =
+            if is_rule { (ObjectKind::Rule, "RULE") } else { (ObjectKind::Default, "DEFAULT") };
+        self.begins_batch(start, Mode::Create, what)?;
+        self.at += 1;
+        let name = self.object_name()?;
+        self.expect_word("as")?;
+        let begins = self.at;
+        let value = if is_rule { self.condition()? } else { self.value()? };
+        let variables = self.tokens[begins..self.at].iter().filter(|token| token.kind == TokenKind::Variable);
+        let variable = variables.map(|token| token.value.to_lowercase()).next();
+        if self.skip_semicolons() || is_rule != variable.is_some() {
+            // its text is the batch
+            return Err(self.wrong());
+        }
+        Ok(StatementKind::CreateBindable(Box::new(CreateBindable { kind, name, value, variable })))
     }
 
     fn create_index(&mut self, unique: bool) -> Result<StatementKind, Error> {
@@ -143,6 +185,9 @@ impl<'t> Parser<'t> {
         if self.word("database") {
             return self.alter_database();
         }
+        if self.word("sequence") {
+            return self.sequence(false);
+        }
         if !self.word("table") {
             let what = format!("alter {}", self.advance()?.shown());
             let why = "tables, views, procedures, functions and triggers can be altered";
@@ -200,9 +245,7 @@ impl<'t> Parser<'t> {
 
     fn alter_action(&mut self) -> Result<AlterTable, Error> {
         let check_existing = !self.words(&["with", "nocheck"]);
-        if check_existing {
-            self.words(&["with", "check"]);
-        }
+        let with_check = check_existing && self.words(&["with", "check"]);
         if self.word("add") {
             let elements = if self.next_is_symbol("(") {
                 self.in_parentheses(Self::table_element)?
@@ -228,7 +271,7 @@ impl<'t> Parser<'t> {
             self.at += usize::from(!enabled);
             self.expect_word("constraint")?;
             let constraints = if self.word("all") { Vec::new() } else { self.list(Self::name)? };
-            return Ok(AlterTable::Check { enabled, constraints });
+            return Ok(AlterTable::Check { enabled, check_existing: with_check, constraints });
         }
         if self.next_is_any(&["enable", "disable"]) {
             let enabled = self.word("enable");
@@ -302,6 +345,10 @@ impl<'t> Parser<'t> {
             "proc" | "procedure" => ObjectKind::Procedure,
             "function" => ObjectKind::Function,
             "trigger" => ObjectKind::Trigger,
+            "type" => ObjectKind::Type,
+            "rule" => ObjectKind::Rule,
+            "default" => ObjectKind::Default,
+            "sequence" => ObjectKind::Sequence,
             _ => {
                 let what = format!("drop {}", token.shown());
                 let why = "tables, indexes, views, procedures, functions and triggers can be dropped";

@@ -351,11 +351,7 @@ impl<'t> Parser<'t> {
             return Ok(self.niladic(token));
         }
         if token.is("next") && self.ahead_is(1, "value") && self.ahead_is(2, "for") {
-            return Err(Error::refused(
-                "next value for",
-                "there are no sequences: use an identity column",
-                token.at,
-            ));
+            return self.next_value();
         }
         if token.is_any(&["values", "pivot", "unpivot", "compute"]) {
             return Err(self.refused_word(token));

@@ -170,7 +170,7 @@ impl<'t> Parser<'t> {
             if !matches!(text.kind, TokenKind::Text { .. }) {
                 return Err(self.wrong_before());
             }
-            let target = TypeName { name: target.into(), arguments: Vec::new(), at: token.at };
+            let target = TypeName::named(target, token.at);
             let operand = Expression::Literal(super::expression::literal(text));
             let at = token.at;
             Expression::Cast(Box::new(Cast { kind: CastKind::Cast, operand, target, style: None, at }))
@@ -180,7 +180,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-fn plain_call(name: ObjectName, values: Vec<Expression>) -> FunctionCall {
+pub(super) fn plain_call(name: ObjectName, values: Vec<Expression>) -> FunctionCall {
     let arguments = Arguments::Values(values);
     FunctionCall { name, distinct: false, arguments, within_group: Vec::new(), over: None }
 }

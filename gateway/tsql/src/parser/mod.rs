@@ -12,6 +12,7 @@ mod pivot;
 mod pointers;
 mod procedure;
 mod query;
+mod sequence;
 mod session;
 mod source;
 mod statement;
@@ -21,7 +22,7 @@ mod xml;
 use crate::error::Error;
 use crate::keywords::Class;
 use crate::lexer::{self, Syntax, Token, TokenKind};
-use crate::tree::{Parameter, Position, Statement};
+use crate::tree::{Parameter, Position, Statement, UserType};
 
 /// Statements, parentheses, queries and operands inside each other.
 pub const DEEPEST: u32 = 100;
@@ -62,6 +63,17 @@ pub fn parse_parameters(text: &str) -> Result<Vec<Parameter>, Error> {
         return Ok(parameters);
     }
     Err(parser.wrong())
+}
+
+/// Reads `"Tid" varchar(11) not null`, the declaration of a user type.
+pub(crate) fn parse_user_type(text: &str) -> Result<UserType, Error> {
+    let tokens = lexer::tokens(text, Syntax { quoted_identifiers: true, ..Syntax::default() })?;
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, loops: 0, close_signs: false };
+    let name = parser.name()?.text;
+    let type_ = parser.type_name()?;
+    let identity = parser.word("identity");
+    let nullable = !identity && !parser.words(&["not", "null"]);
+    Ok(UserType { name, type_, nullable, identity })
 }
 
 fn is_placeholder(token: &Token<'_>) -> bool {

@@ -135,6 +135,6 @@ impl<'t> Parser<'t> {
         } else {
             Vec::new()
         };
-        Ok(TypeName { name, arguments, at: self.since(start) })
+        Ok(TypeName { name, arguments, alias: None, at: self.since(start) })
     }
 }

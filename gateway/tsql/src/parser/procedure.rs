@@ -27,11 +27,7 @@ impl<'t> Parser<'t> {
     pub(super) fn procedure(&mut self, start: usize, mode: Mode) -> Result<StatementKind, Error> {
         self.begins_batch(start, mode, "PROCEDURE")?;
         self.at += 1;
-        let name = self.object_name()?;
-        if self.next_is_symbol(";") {
-            let what = format!("{};…", name.name);
-            return Err(Error::refused(&what, "procedures have no numbers", name.at));
-        }
+        let name = self.procedure_name()?;
         let parameters = self.parameters()?;
         let mut as_owner = None;
         while self.word("with") {
@@ -60,6 +56,20 @@ impl<'t> Parser<'t> {
             as_owner,
             body,
         })))
+    }
+
+    /// `p;2`: a procedure of a group is one of its own with this name; `p;1` is p.
+    fn procedure_name(&mut self) -> Result<ObjectName, Error> {
+        let mut name = self.object_name()?;
+        let number = self.ahead(1).filter(|next| self.next_is_symbol(";") && next.kind == TokenKind::Integer);
+        let Some(number) = number else { return Ok(name) };
+        match number.value.parse() {
+            Ok(1_i16) => {}
+            Ok(2..) => name.name.push_str(&format!(";{}", number.value.trim_start_matches('0'))),
+            _ => return Err(Error::syntax(&number.value, number.at)),
+        }
+        self.at += 2;
+        Ok(name)
     }
 
     /// `execute as owner`; 'dbo' is the owner of what is in its schema.
@@ -315,13 +325,8 @@ impl<'t> Parser<'t> {
         } else {
             None
         };
-        let procedure = if self.next_is_variable() { Err(self.variable()?) } else { Ok(self.object_name()?) };
-        if self.next_is_symbol(";") && self.ahead(1).is_some_and(|next| next.kind == TokenKind::Integer) {
-            let number = self.ahead(1).map(|token| token.shown()).unwrap_or_default();
-            let name = procedure.map_or_else(|variable| variable.name, |name| name.name);
-            let what = format!("{name};{number}");
-            return Err(Error::refused(&what, "procedures have no numbers", start));
-        }
+        let procedure =
+            if self.next_is_variable() { Err(self.variable()?) } else { Ok(self.procedure_name()?) };
         let arguments = if self.at_statement_end() { Vec::new() } else { self.list(Self::argument)? };
         if self.next_is("with") && !self.ahead(1).is_some_and(|next| next.kind == TokenKind::Name) {
             self.at += 1;

@@ -152,6 +152,10 @@ impl<'t> Parser<'t> {
             self.harmless_hints()?;
             return Ok(TableSource::Variable { variable, alias });
         }
+        // SQL Server 2000: a function of the system
+        if self.ahead_is_symbol(2, "(") {
+            self.symbol("::");
+        }
         self.refuse_method()?;
         let name = self.object_name()?;
         if self.next_is_symbol("(") && !self.bare_hints(&name)? {

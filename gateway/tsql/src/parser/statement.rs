@@ -2,20 +2,19 @@
 
 use super::Parser;
 use crate::error::Error;
+use crate::facts::without_effect;
 use crate::keywords::Class;
 use crate::lexer::{Token, TokenKind};
-use crate::tree::{Raise, Statement, StatementKind, Throw};
+use crate::tree::{Expression, Literal, LiteralValue, Place, Raise, Statement, StatementKind, Throw};
 
 /// Statements that are not ours to run, and why.
-const REFUSED: [(&str, &str); 13] = [
+const REFUSED: [(&str, &str); 11] = [
     ("backup", "backups are the operator's, with PostgreSQL's tools"),
     ("bulk", "load with insert, or with freebcp"),
-    ("checkpoint", "PostgreSQL has its own rhythm"),
     ("deny", "rights are granted and revoked"),
     ("dump", "backups are the operator's, with PostgreSQL's tools"),
     ("kill", "sessions are the operator's to end"),
     ("load", "backups are the operator's, with PostgreSQL's tools"),
-    ("reconfigure", "the server has its settings file"),
     ("restore", "backups are the operator's, with PostgreSQL's tools"),
     ("setuser", "a session has one user"),
     ("shutdown", "the server is the operator's to stop"),
@@ -76,7 +75,11 @@ impl<'t> Parser<'t> {
 
     /// A statement that begins with a keyword; None where the word begins none.
     fn worded_statement(&mut self, token: &Token<'_>) -> Result<Option<StatementKind>, Error> {
-        let read: fn(&mut Self) -> Result<StatementKind, Error> = match &*token.value.to_ascii_lowercase() {
+        let word = token.value.to_ascii_lowercase();
+        if let Some(message) = self.without_effect(&word) {
+            return Ok(Some(message));
+        }
+        let read: fn(&mut Self) -> Result<StatementKind, Error> = match &*word {
             "alter" => Self::alter,
             "begin" => Self::begin,
             "break" => Self::break_,
@@ -118,6 +121,26 @@ impl<'t> Parser<'t> {
             _ => return Ok(None),
         };
         read(self).map(Some)
+    }
+
+    /// The message of a statement that changes nothing, which ends where the next one begins.
+    fn without_effect(&mut self, word: &str) -> Option<StatementKind> {
+        let is_next = |words: &[&str]| (1..).zip(words).all(|(ahead, word)| self.ahead_is(ahead, word));
+        let (words, message) = without_effect::beginning_with(word).find(|(words, _)| is_next(words))?;
+        let at = self.position();
+        self.at += 1 + words.len();
+        let mut open = 0_u32;
+        while open > 0 && !self.at_end() || !self.at_statement_end() || self.next_is("with") {
+            if self.symbol("(") {
+                open += 1;
+            } else {
+                open -= u32::from(open > 0 && self.next_is_symbol(")"));
+                self.at += 1;
+            }
+        }
+        let value = LiteralValue::Text { text: message.to_owned(), national: false };
+        let text = Expression::Literal(Literal { value, place: Place(u32::MAX), at: self.since(at) });
+        Some(StatementKind::Print { text, arguments: Vec::new() })
     }
 
     // --- control ---

@@ -36,11 +36,7 @@ impl<'t> Parser<'t> {
             return Ok(StatementKind::DeclareTable(TableVariable { variable, elements }));
         }
         let at = self.position();
-        let type_ = if self.word("cursor") {
-            TypeName { name: String::from("cursor"), arguments: Vec::new(), at }
-        } else {
-            self.type_name()?
-        };
+        let type_ = if self.word("cursor") { TypeName::named("cursor", at) } else { self.type_name()? };
         let value = if self.symbol("=") { Some(self.value()?) } else { None };
         Ok(StatementKind::Declare(vec![Declared { variable, type_, value }]))
     }

@@ -1,9 +1,9 @@
 use super::{list, Enclosed, Lines, Optional, Quoted};
 use crate::tree::{
     AlterDatabase, AlterTable, CheckIdentity, ColumnDefinition, ColumnKind, Constraint, ConstraintKind,
-    CreateFunction, CreateIndex, CreateProcedure, CreateTable, CreateTrigger, CreateView, DropIndex,
-    DropObjects, Dropped, Grant, Identity, KeyAction, Mode, Name, ObjectKind, Parameter, References, Reseed,
-    Returns, TableElement, TriggerEvent, TriggerTime,
+    CreateBindable, CreateFunction, CreateIndex, CreateProcedure, CreateTable, CreateTrigger, CreateType,
+    CreateView, DropIndex, DropObjects, Dropped, Grant, Identity, KeyAction, Mode, Name, ObjectKind,
+    Parameter, References, Reseed, Returns, Sequence, TableElement, TriggerEvent, TriggerTime,
 };
 use std::fmt::{self, Display, Formatter};
 
@@ -120,8 +120,10 @@ impl Display for AlterTable {
                 })
             }
             AlterTable::ReplaceDefault { column, value } => write!(f, "replace {column} default {value}"),
-            AlterTable::Check { enabled, constraints } => {
-                write!(f, "{}check constraint {}", if *enabled { "" } else { "no" }, OrAll(constraints))
+            AlterTable::Check { enabled, check_existing, constraints } => {
+                let with = if *check_existing { "with check " } else { "" };
+                let no = if *enabled { "" } else { "no" };
+                write!(f, "{with}{no}check constraint {}", OrAll(constraints))
             }
             AlterTable::Trigger { enabled, triggers } => {
                 write!(f, "{} trigger {}", if *enabled { "enable" } else { "disable" }, OrAll(triggers))
@@ -170,6 +172,49 @@ impl Display for CreateView {
     }
 }
 
+impl Display for CreateType {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let nullable = if self.nullable { "null" } else { "not null" };
+        write!(f, "create type {} from {} {nullable}", self.name, self.type_)
+    }
+}
+
+impl Display for Sequence {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.creates {
+            true => write!(f, "create sequence {} as {}", self.name, self.type_)?,
+            false => write!(f, "alter sequence {}", self.name)?,
+        }
+        if self.restarts {
+            f.write_str(" restart")?;
+        } else if self.start.is_some() {
+            f.write_str(" start")?;
+        }
+        let numbers = [
+            (" with", self.start),
+            (" increment by", self.increment),
+            (" minvalue", self.least),
+            (" maxvalue", self.most),
+        ];
+        for (words, number) in numbers {
+            if let Some(number) = number {
+                write!(f, "{words} {number}")?;
+            }
+        }
+        f.write_str(match self.cycles {
+            Some(true) => " cycle",
+            Some(false) => " no cycle",
+            None => "",
+        })
+    }
+}
+
+impl Display for CreateBindable {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "create {} {} as {}", self.kind, self.name, self.value)
+    }
+}
+
 impl Display for ObjectKind {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -181,6 +226,8 @@ impl Display for ObjectKind {
             ObjectKind::Synonym => "synonym",
             ObjectKind::Default => "default",
             ObjectKind::Rule => "rule",
+            ObjectKind::Type => "type",
+            ObjectKind::Sequence => "sequence",
         })
     }
 }

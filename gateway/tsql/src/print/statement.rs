@@ -86,6 +86,9 @@ impl Display for StatementKind {
             Kind::CreateProcedure(procedure) => procedure.fmt(f),
             Kind::CreateFunction(function) => function.fmt(f),
             Kind::CreateTrigger(trigger) => trigger.fmt(f),
+            Kind::CreateType(create) => create.fmt(f),
+            Kind::Sequence(sequence) => sequence.fmt(f),
+            Kind::CreateBindable(create) => create.fmt(f),
             Kind::Drop(objects) => objects.fmt(f),
             Kind::DropIndexes(indexes) => {
                 let if_exists = indexes.first().is_some_and(|index| index.if_exists);

@@ -76,6 +76,12 @@ impl Uses {
         }
     }
 
+    /// Notes more names, of which the whole declarations are used.
+    pub(crate) fn note(&mut self, names: impl IntoIterator<Item = String>, schema: &dyn Schema) {
+        let used = |name: String| Use { table: schema.table(&name), columns: Vec::new(), name };
+        self.0.extend(names.into_iter().map(used));
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -2,5 +2,6 @@
 
 pub mod names;
 mod scope;
+pub(crate) mod user_types;
 
 pub use scope::{Fired, Scope};

@@ -40,13 +40,14 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
                 carried_constant(value, scope)?
             )]
         }
-        AlterTable::Check { enabled: true, constraints } if !constraints.is_empty() => constraints
-            .iter()
-            .map(|constraint| Ok(format!("validate constraint {}", names::name(constraint)?)))
-            .collect::<Result<_, Error>>()?,
-        AlterTable::Check { enabled, .. } => {
-            let what = if *enabled { "check constraint all" } else { "nocheck constraint" };
-            return Err(Error::refused(what, "a constraint holds or is dropped", name.at));
+        AlterTable::Check { enabled, check_existing, constraints } => {
+            let folded = constraints.iter().map(|one| folded(&one.text, one.at.line));
+            let folded = folded.collect::<Result<Vec<_>, _>>()?;
+            let listed = names::array(folded.iter().map(|one| names::literal(one)), "text");
+            let table = names::literal(&table(name)?);
+            return Ok(format!(
+                "call tsql.switch_constraints({table}, {listed}, {enabled}, {check_existing})"
+            ));
         }
         AlterTable::Trigger { enabled, triggers } => {
             let verb = if *enabled { "enable" } else { "disable" };

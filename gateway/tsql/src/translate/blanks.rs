@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::facts::types::{self, Type, BINARY, CHAR, VARBINARY, VARCHAR};
-use crate::resolve::names::{self, folded};
+use crate::resolve::names::{self, folded, quoted};
 use crate::resolve::Scope;
 use crate::tree::{ColumnDefinition, ColumnKind, Name, TableElement, TypeName};
 
@@ -50,9 +50,12 @@ pub fn stored(of: Type, nullable: Option<bool>, scope: &Scope) -> Type {
 
 /// The declaration of such a column.
 pub fn declared(of: &TypeName, nullable: Option<bool>, scope: &Scope) -> String {
-    let declared = types::declared_type(of, DEFAULT_LENGTH);
-    match scope.sybase && nullable == Some(true) && declared.starts_with(BINARY.name) {
-        true => format!("var{declared}"),
-        false => declared,
+    let mut declared = types::declared_type(of, DEFAULT_LENGTH);
+    if scope.sybase && nullable == Some(true) && declared.starts_with(BINARY.name) {
+        declared.insert_str(0, "var");
+    }
+    match &of.alias {
+        Some(alias) => format!("{declared} as {}", quoted(alias)).trim_start().to_owned(),
+        None => declared,
     }
 }

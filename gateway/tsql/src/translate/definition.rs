@@ -1,20 +1,22 @@
 //! Definitions: tables, indexes, views, rights.
 
+use super::constraints::carried_constant;
 use super::item::{named_twice, refuse_number};
 use super::order::refuse_order;
 use super::title::Title;
 use super::translation::{Translation, Verb};
-use super::variables::NoVariables;
-use super::{alter, declaring, tables};
+use super::variables::{NoVariables, Variables};
+use super::{alter, declaring, sequence, tables};
 use crate::error::Error;
+use crate::facts::types;
 use crate::lexer;
 use crate::resolve::names::{
     self, array, folded, identifier, in_parentheses, listed, literal, schema_of, table, temporary_schema,
 };
 use crate::resolve::Scope;
 use crate::tree::{
-    AlterDatabase, CheckIdentity, CreateIndex, CreateView, DropIndex, Grant, Mode, Name, ObjectKind,
-    ObjectName, Reseed, StatementKind,
+    AlterDatabase, CheckIdentity, CreateBindable, CreateIndex, CreateView, DropIndex, DropObjects, Grant,
+    Mode, Name, ObjectKind, ObjectName, Reseed, StatementKind,
 };
 use std::iter::repeat;
 
@@ -37,19 +39,64 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>
         }
         StatementKind::CreateIndex(create) => create_index(create, scope)?,
         StatementKind::DropIndexes(indexes) => drop_indexes(indexes, scope)?,
-        StatementKind::Drop(drop) => {
-            let kind = match drop.kind {
-                ObjectKind::Table => "table",
-                ObjectKind::View => "view",
-                _ => return Ok(None),
-            };
-            drop_relations(kind, &drop.names, drop.if_exists)?
+        StatementKind::Drop(drop) => match drop.kind {
+            ObjectKind::Table => drop_relations("table", &drop.names, drop.if_exists)?,
+            ObjectKind::View => drop_relations("view", &drop.names, drop.if_exists)?,
+            ObjectKind::Sequence => drop_each("drop_sequence(", drop)?,
+            ObjectKind::Type => drop_each("drop_type(", drop)?,
+            ObjectKind::Rule => drop_each("drop_bindable('rule', ", drop)?,
+            ObjectKind::Default => drop_each("drop_bindable('default', ", drop)?,
+            _ => return Ok(None),
+        },
+        StatementKind::Sequence(sequence) => sequence::defined(sequence, scope)?,
+        StatementKind::CreateType(create) => {
+            let declared = types::of_name(&create.type_, 1, scope.sybase)?.declared();
+            let nullable = if create.nullable { "null" } else { "not null" };
+            let declared = literal(&format!("{declared} {nullable}"));
+            format!("call tsql.create_type({}, {declared})", named(&create.name)?)
         }
         StatementKind::Grant(grant) => self::grant(grant)?,
         StatementKind::AlterDatabase(alter) => alter_database(alter)?,
         StatementKind::CheckIdentity(check) => check_identity(check, scope)?,
         _ => return Ok(None),
     }))
+}
+
+/// Schema and name as arguments, the name as it is written.
+fn named(name: &ObjectName) -> Result<String, Error> {
+    let line = name.at.line;
+    folded(&name.name, line)?;
+    Ok(format!("{}, {}", literal(&folded(schema_of(name)?, line)?), literal(&name.name)))
+}
+
+/// `call` begins the call of a procedure of schema tsql whose further arguments are schema, name and whether it may miss.
+fn drop_each(call: &str, drop: &DropObjects) -> Result<String, Error> {
+    let one = |name: &ObjectName| Ok(format!("call tsql.{call}{}, {});", named(name)?, drop.if_exists));
+    let calls = drop.names.iter().map(one).collect::<Result<Vec<_>, Error>>()?;
+    Ok(format!("do {}", literal(&format!("begin {} end", calls.join(" ")))))
+}
+
+/// The value that a rule is asked about.
+struct RuledValue;
+
+impl Variables for RuledValue {
+    fn write(&mut self, _name: &str, _line: u32) -> Result<String, Error> {
+        Ok(String::from("\"@value\""))
+    }
+}
+
+/// The SQL of a rule or a default. `source`: its T-SQL, which it keeps.
+pub fn create_bindable(create: &CreateBindable, source: &str, scope: &Scope) -> Result<String, Error> {
+    let body = match &create.variable {
+        Some(variable) => {
+            let variables = [(variable.clone(), None)].into();
+            let scope = Scope { definition: true, variables, ..scope.clone() };
+            super::condition(&create.value, &scope, &mut RuledValue)?
+        }
+        None => carried_constant(&create.value, scope)?,
+    };
+    let (name, body, source) = (named(&create.name)?, literal(&body), literal(source));
+    Ok(format!("call tsql.create_bindable('{}', {name}, {body}, {source})", create.kind))
 }
 
 /// The name with its database: what is changed is not looked for in others, as what is read is.

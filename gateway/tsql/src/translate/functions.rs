@@ -10,8 +10,8 @@ use crate::facts::errors::OWNED;
 use crate::facts::functions::{rule, Rule, NEW_ID, NONE_SUCH};
 use crate::facts::session;
 use crate::facts::types::{numeric, unified, Family, Type, BIGINT, GUID, INT, SQL_VARIANT, VARBINARY};
-use crate::resolve::names::{folded, identifier, literal, shown};
-use crate::tree::{Arguments, Expression, FunctionCall, ObjectName};
+use crate::resolve::names::{self, folded, identifier, literal, shown};
+use crate::tree::{Arguments, Expression, FunctionCall, Literal, LiteralValue, ObjectName};
 
 /// The schema of the catalogue's functions, which only look.
 const SYSTEM: &str = "sys";
@@ -201,7 +201,8 @@ impl CallTranslation<'_, '_, '_> {
             Rule::DateTrunc => self.date_trunc(),
             Rule::Edge => self.edge(),
             Rule::Share => self.share(),
-            Rule::Rows => {
+            Rule::NextValue => self.next_value(),
+            Rule::Rows | Rule::SystemRows => {
                 Err(Error::refused(&format!("{}()", self.name), "it gives rows: name it in FROM", self.line))
             }
             Rule::NewId => {
@@ -393,6 +394,18 @@ impl CallTranslation<'_, '_, '_> {
         };
         let sql = self.translation.variables.write(variable, self.line)?;
         Ok(Value::new(format!("{sql}::{}", of.sql()), of))
+    }
+
+    /// The next number of a sequence.
+    fn next_value(&mut self) -> Result<Value, Error> {
+        let part = |place: usize| match self.arguments.get(place) {
+            Some(Expression::Literal(Literal { value: LiteralValue::Text { text, .. }, .. })) => text.clone(),
+            _ => String::new(),
+        };
+        let at = self.of.name.at;
+        let sequence = names::table(&ObjectName { database: part(0), owner: part(1), name: part(2), at })?;
+        self.translation.note(|facts| facts.calls = true);
+        Ok(Value::new(format!("nextval({})", literal(&sequence)), BIGINT))
     }
 
     /// A function of the catalogue, in schema sys: its texts go without a type.

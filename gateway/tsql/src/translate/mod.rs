@@ -41,6 +41,7 @@ mod partial;
 mod pointers;
 mod precision;
 mod select;
+mod sequence;
 mod sources;
 mod stars;
 mod tables;
@@ -133,7 +134,7 @@ pub fn filled(insert: &Insert, scope: &Scope) -> Result<(Filled, Option<String>)
 }
 
 pub use current::{place_of, Changes, Current};
-pub use definition::{create_view, defined};
+pub use definition::{create_bindable, create_view, defined};
 pub use filled::{Filled, FilledBy};
 pub use insert::{insert_of_rows, mismatch};
 pub use keyed::{of_table, OfTable};

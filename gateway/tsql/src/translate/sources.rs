@@ -104,6 +104,18 @@ impl Translation<'_> {
         let Arguments::Values(arguments) = &call.arguments else {
             return Err(Error::syntax("*", call.name.at));
         };
+        let is_system = call.name.is_bare() || call.name.owner.eq_ignore_ascii_case("sys");
+        if let (Some(Rule::SystemRows), true) = (rule(&name), is_system) {
+            let mut values = Vec::with_capacity(arguments.len());
+            for argument in arguments {
+                values.push(match argument {
+                    Expression::Default(_) => String::from("null"),
+                    argument => self.value(argument)?.sql,
+                });
+            }
+            self.note_table(&format!("sys.{name}()"));
+            return Ok(format!("sys.{name}({})", values.join(", ")));
+        }
         if let (Some(Rule::Rows), true) = (rule(&name), call.name.is_bare()) {
             return self.split(call, arguments);
         }

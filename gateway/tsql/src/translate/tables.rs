@@ -16,9 +16,6 @@ use crate::tree::{
 };
 use std::collections::{HashMap, HashSet};
 
-/// Digits that a bigint holds.
-const WIDEST_IDENTITY: u8 = 18;
-
 pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
     let name = &create.table;
     if let Some(at) = foreign_key(&create.elements).filter(|_| name.is_global()) {
@@ -59,7 +56,8 @@ pub fn create(create: &CreateTable, scope: &Scope) -> Result<String, Error> {
     }
     let mut further = foreign.arguments()?;
     further.extend(stripped(typed(&create.elements), scope)?);
-    if declared.is_empty() && further.is_empty() && shown.table.is_none() && shown.constraints.is_empty() {
+    let is_plain = declared.is_empty() && further.is_empty() && foreign_key(&create.elements).is_none();
+    if is_plain && shown.table.is_none() && shown.constraints.is_empty() {
         return Ok(create_sql);
     }
     Ok(with_declarations("create_table", create_sql, &whole, &declared, &shown, further))
@@ -257,17 +255,14 @@ fn identity_sql(name: &str, identity: Identity, of: Type, line: u32) -> Result<S
         return Err(Error::new(2749, text, line).with_severity(16));
     };
     let is_decimal = of.name == "decimal";
-    if is_decimal && digits > WIDEST_IDENTITY {
-        let what = format!("decimal({digits}, 0) identity");
-        return Err(Error::refused(&what, "it has at most 18 digits", line));
-    }
     let Identity { seed, increment } = identity;
     let (low, high) = match of.name {
         "tinyint" => (0, 255),
         "smallint" => (i64::from(i16::MIN), i64::from(i16::MAX)),
         "int" => (i64::from(i32::MIN), i64::from(i32::MAX)),
         "bigint" => (i64::MIN, i64::MAX),
-        _ => (1 - 10_i64.pow(u32::from(digits)), 10_i64.pow(u32::from(digits)) - 1),
+        // a bigint's where it has more digits than one
+        _ => 10_i64.checked_pow(u32::from(digits)).map_or((i64::MIN, i64::MAX), |end| (1 - end, end - 1)),
     };
     if increment == 0 || !(low..=high).contains(&seed) {
         let text = format!("Identity column '{name}' has an invalid seed or increment.");

@@ -127,9 +127,11 @@ pub enum AlterTable {
         column: Name,
         value: Expression,
     },
-    /// `[no]check constraint names`; no names: all
+    /// `[with check] [no]check constraint names`; no names: all
     Check {
         enabled: bool,
+        /// The rows that are there are checked.
+        check_existing: bool,
         constraints: Vec<Name>,
     },
     /// `enable | disable trigger names`; no names: all
@@ -152,6 +154,57 @@ pub enum Dropped {
     },
     /// The word before it is left out: T-SQL means a constraint, ASE a column.
     Bare(Name),
+}
+
+/// `create type name from type [null | not null]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateType {
+    pub name: ObjectName,
+    pub type_: TypeName,
+    pub nullable: bool,
+}
+
+/// `create sequence`, `alter sequence`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sequence {
+    pub creates: bool,
+    pub name: ObjectName,
+    pub type_: TypeName,
+    /// `start with` and `restart with`
+    pub start: Option<i64>,
+    pub restarts: bool,
+    pub increment: Option<i64>,
+    /// None: those of the type, or as they are.
+    pub least: Option<i64>,
+    pub most: Option<i64>,
+    pub cycles: Option<bool>,
+}
+
+impl Sequence {
+    /// Of which nothing more is said.
+    pub fn of(name: ObjectName, creates: bool) -> Sequence {
+        Sequence {
+            creates,
+            type_: TypeName::named("bigint", name.at),
+            name,
+            start: None,
+            restarts: false,
+            increment: None,
+            least: None,
+            most: None,
+            cycles: None,
+        }
+    }
+}
+
+/// `create rule name as condition`, `create default name as value`. Its text is the whole batch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateBindable {
+    pub kind: ObjectKind,
+    pub name: ObjectName,
+    pub value: Expression,
+    /// Of a rule, with its @: the value of a column.
+    pub variable: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -191,6 +244,8 @@ pub enum ObjectKind {
     Synonym,
     Default,
     Rule,
+    Type,
+    Sequence,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -21,8 +21,8 @@ pub use change::{
 pub use cursor::{Access, CursorName, CursorOption, DeclareCursor, Direction, Fetch};
 pub use definition::{
     AlterDatabase, AlterTable, CheckIdentity, ColumnDefinition, ColumnKind, Constraint, ConstraintKind,
-    CreateIndex, CreateTable, CreateView, DropIndex, DropObjects, Dropped, Grant, Identity, KeyAction, Mode,
-    ObjectKind, References, Reseed, TableElement,
+    CreateBindable, CreateIndex, CreateTable, CreateType, CreateView, DropIndex, DropObjects, Dropped, Grant,
+    Identity, KeyAction, Mode, ObjectKind, References, Reseed, Sequence, TableElement,
 };
 pub use expression::{
     Arguments, BinaryOperator, Case, Cast, CastKind, ColumnName, Expression, Frame, FrameBound, FrameUnit,
@@ -42,5 +42,5 @@ pub use statement::{
     nulls_equal, set_words, Assign, AssignOperator, Declared, Raise, Readtext, SetWord, Statement,
     StatementKind, TableVariable, TextSource, Throw, TransactionName, Updatetext, Writetext, WritetextBulk,
 };
-pub use types::{TypeArgument, TypeName};
+pub use types::{TypeArgument, TypeName, UserType};
 pub use walk::{every, Every};

@@ -1,10 +1,10 @@
 //! Statements.
 
 use super::{
-    AlterDatabase, AlterTable, BinaryOperator, CheckIdentity, ColumnName, CreateFunction, CreateIndex,
-    CreateProcedure, CreateTable, CreateTrigger, CreateView, CursorName, DeclareCursor, Delete, DropIndex,
-    DropObjects, Execute, ExecuteText, Expression, Fetch, Grant, Insert, InsertBulk, Merge, Name, ObjectName,
-    Position, Query, TableElement, TypeName, Update, Variable,
+    AlterDatabase, AlterTable, BinaryOperator, CheckIdentity, ColumnName, CreateBindable, CreateFunction,
+    CreateIndex, CreateProcedure, CreateTable, CreateTrigger, CreateType, CreateView, CursorName,
+    DeclareCursor, Delete, DropIndex, DropObjects, Execute, ExecuteText, Expression, Fetch, Grant, Insert,
+    InsertBulk, Merge, Name, ObjectName, Position, Query, Sequence, TableElement, TypeName, Update, Variable,
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -129,6 +129,9 @@ pub enum StatementKind {
     CreateProcedure(Box<CreateProcedure>),
     CreateFunction(Box<CreateFunction>),
     CreateTrigger(Box<CreateTrigger>),
+    CreateType(Box<CreateType>),
+    Sequence(Box<Sequence>),
+    CreateBindable(Box<CreateBindable>),
     Drop(DropObjects),
     DropIndexes(Vec<DropIndex>),
     Grant(Grant),

@@ -1,0 +1,126 @@
+//! Types that a site has made of others: what declares something of one declares it of what that was made of.
+
+use crate::error::Error;
+use crate::facts::types;
+use crate::parser;
+use crate::schema::Schema;
+use crate::tree::{
+    AlterTable, ColumnDefinition, ColumnKind, ConstraintKind, Identity, Parameter, Returns, Statement,
+    StatementKind, TableElement, TypeName, UserType,
+};
+use std::collections::BTreeSet;
+
+/// Puts the types of the schema in place of the names that are no types of T-SQL's. Returns the names that were looked for.
+pub fn bind(
+    statements: &mut [Statement],
+    schema: &dyn Schema,
+    sybase: bool,
+) -> Result<BTreeSet<String>, Error> {
+    let mut binding = Binding { schema, sybase, names: BTreeSet::new() };
+    statements.iter_mut().try_for_each(|statement| binding.statement(statement))?;
+    Ok(binding.names)
+}
+
+struct Binding<'s> {
+    schema: &'s dyn Schema,
+    sybase: bool,
+    names: BTreeSet<String>,
+}
+
+impl Binding<'_> {
+    fn statement(&mut self, statement: &mut Statement) -> Result<(), Error> {
+        match &mut statement.kind {
+            StatementKind::Block(body) => self.body(body),
+            StatementKind::If { then, otherwise, .. } => {
+                self.statement(then)?;
+                otherwise.as_deref_mut().map_or(Ok(()), |otherwise| self.statement(otherwise))
+            }
+            StatementKind::While { body, .. } => self.statement(body),
+            StatementKind::TryCatch { body, catch } => {
+                self.body(body)?;
+                self.body(catch)
+            }
+            StatementKind::Declare(variables) => {
+                variables.iter_mut().try_for_each(|declared| self.type_name(&mut declared.type_).map(drop))
+            }
+            StatementKind::DeclareTable(table) => self.elements(&mut table.elements),
+            StatementKind::CreateTable(create) => self.elements(&mut create.elements),
+            StatementKind::AlterTable { action, .. } => match &mut **action {
+                AlterTable::Add { elements, .. } => self.elements(elements),
+                AlterTable::AlterColumn { type_, nullable, .. } => {
+                    if let Some(user_type) = self.type_name(type_)? {
+                        *nullable = nullable.or(self.nullable(&user_type));
+                    }
+                    Ok(())
+                }
+                _ => Ok(()),
+            },
+            StatementKind::CreateProcedure(create) => {
+                self.parameters(&mut create.parameters)?;
+                self.body(&mut create.body)
+            }
+            StatementKind::CreateFunction(create) => {
+                self.parameters(&mut create.parameters)?;
+                match &mut create.returns {
+                    Returns::Value(of) => self.type_name(of).map(drop)?,
+                    Returns::Table { elements, .. } => self.elements(elements)?,
+                    Returns::Rows(_) => {}
+                }
+                self.body(&mut create.body)
+            }
+            StatementKind::CreateTrigger(create) => self.body(&mut create.body),
+            StatementKind::Sequence(sequence) => self.type_name(&mut sequence.type_).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    fn body(&mut self, body: &mut [Statement]) -> Result<(), Error> {
+        body.iter_mut().try_for_each(|statement| self.statement(statement))
+    }
+
+    fn parameters(&mut self, parameters: &mut [Parameter]) -> Result<(), Error> {
+        parameters.iter_mut().try_for_each(|parameter| self.type_name(&mut parameter.type_).map(drop))
+    }
+
+    fn elements(&mut self, elements: &mut [TableElement]) -> Result<(), Error> {
+        for element in elements {
+            let TableElement::Column(column) = element else { continue };
+            let ColumnDefinition { kind: ColumnKind::Typed(of), nullable, identity, constraints, .. } =
+                column
+            else {
+                continue;
+            };
+            let Some(user_type) = self.type_name(of)? else { continue };
+            if user_type.identity && identity.is_none() {
+                *identity = Some(Identity { seed: 1, increment: 1 });
+            }
+            let is_key = |kind: &ConstraintKind| matches!(kind, ConstraintKind::PrimaryKey { .. });
+            if !constraints.iter().any(|one| is_key(&one.kind)) {
+                *nullable = nullable.or(self.nullable(&user_type));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a column of the type says that says nothing: SQL Server's takes nulls anyway.
+    fn nullable(&self, user_type: &UserType) -> Option<bool> {
+        match user_type.nullable {
+            false => Some(false),
+            true => self.sybase.then_some(true),
+        }
+    }
+
+    /// Replaces the name of a user type. Returns the type.
+    fn type_name(&mut self, of: &mut TypeName) -> Result<Option<UserType>, Error> {
+        if types::is_known(&of.name) || of.is_cursor() || !of.arguments.is_empty() {
+            return Ok(None);
+        }
+        let name = crate::schema::type_key(&of.name);
+        let declared = self.schema.table(&name);
+        self.names.insert(name);
+        let Some(declared) = declared.as_deref().and_then(|table| table.declared()) else { return Ok(None) };
+        let user_type = parser::parse_user_type(declared)?;
+        *of = TypeName { alias: Some(user_type.name.clone()), at: of.at, ..user_type.type_.clone() };
+        Ok(Some(user_type))
+    }
+}
