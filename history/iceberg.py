@@ -19,7 +19,8 @@ import sqlalchemy as sa
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from ringlog.history.folder import Folder
+from ringlog.history import files
+from ringlog.history.folder import Damaged, Folder
 from ringlog.history.manifest import ColdWeek, manifest, settings
 from ringlog.history.ownership import demand
 from ringlog.schema import catalogue
@@ -92,7 +93,9 @@ def publish_tables(engine: sa.Engine, conninfo: str) -> Iterator[str]:
                 known_tables.drop_table((NAMESPACE, name))
                 yield f"log.{name} has no archived weeks any more: its Iceberg table is dropped"
         for table, types in columns.items():
-            weeks = {_url(chosen[1], week.file): week for week in known if week.table == table and week.rows}
+            weeks = {
+                address(chosen[1], week.file): week for week in known if week.table == table and week.rows
+            }
             try:
                 line = _published(known_tables, chosen[1], table, types, weeks)
             except (NotPublished, OSError, ValueError) as error:
@@ -121,20 +124,22 @@ def catalog(conninfo: str, archive: str) -> "SqlCatalog":
     return SqlCatalog(
         CATALOG,
         uri=uri.render_as_string(hide_password=False),
-        warehouse=_url(archive, FOLDER),
-        **_storage(archive),
+        warehouse=address(archive, FOLDER),
+        **{"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"},
+        **object_store(archive),
     )
 
 
-def _url(archive: str, name: str) -> str:
+def address(archive: str, name: str) -> str:
+    """The URL of a file of the archive's folder."""
     place = archive.split("?")[0].rstrip("/")
     return f"{'file://' if place.startswith('/') else ''}{place}/{name}"
 
 
-def _storage(archive: str) -> dict[str, str]:
+def object_store(archive: str) -> dict[str, str]:
     """The options of a folder in an object store, by pyiceberg's names."""
     given = {name: values[-1] for name, values in parse_qs(urlsplit(archive).query).items()}
-    options = {"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"}
+    options = {}
     if "endpoint_override" in given:
         options["s3.endpoint"] = f"{given.get('scheme', 'https')}://{given['endpoint_override']}"
     if "region" in given:
@@ -153,22 +158,22 @@ def _published(
         _change_columns(there, schema)
     else:
         there = tables.create_table(
-            name, schema, location=_url(archive, f"{FOLDER}/{table}"), properties=_PROPERTIES
+            name, schema, location=address(archive, f"{FOLDER}/{table}"), properties=_PROPERTIES
         )
     known = _files(there)
     new, gone = [url for url in weeks if url not in known], [url for url in known if url not in weeks]
     if not new and not gone:
+        _expire(there)  # a round that was killed has not
         return ""
     with there.transaction() as transaction:
         _map_names(there, transaction)
-        added = [*_added(there, transaction, new)]
+        added = [*_added(there, transaction, archive, [weeks[url] for url in new])]
         with transaction.update_snapshot().overwrite() as snapshot:
             for file in added:
                 snapshot.append_data_file(file)
             for url in gone:
                 snapshot.delete_data_file(known[url])
-    if gone:
-        _expire(there)
+    _expire(there)
     rows = sum(week.rows for week in weeks.values())
     return f"published log.{table}: {len(new)} weeks more, {len(gone)} fewer; {len(weeks)} with {rows} rows"
 
@@ -235,20 +240,27 @@ def _files(table: "Table") -> "dict[str, DataFile]":
     }
 
 
-def _added(table: "Table", transaction: "Transaction", urls: Collection[str]) -> "Iterator[DataFile]":
-    """Raises NotPublished for a file that does not fit the table, and NotFound."""
+def _added(
+    table: "Table", transaction: "Transaction", archive: str, weeks: Collection[ColdWeek]
+) -> "Iterator[DataFile]":
+    """Raises NotPublished for a file that is damaged or does not fit the table."""
     from pyiceberg.io.pyarrow import parquet_file_to_data_file
 
-    for url in urls:
+    folder = Folder(archive)
+    for week in weeks:
+        url = address(archive, week.file)
         try:
+            if week.footer not in (None, files.footer(folder, week.file)):
+                raise NotPublished(f"{url}: its footer is not what was written")
             yield parquet_file_to_data_file(table.io, transaction.table_metadata, url)
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             raise NotPublished(f"{url}: {error}") from error
+        except Damaged as error:
+            raise NotPublished(str(error)) from error
 
 
 def _expire(table: "Table") -> None:
     """Removes all snapshots but the newest: files that left the manifest are no longer where these look."""
-    table.refresh()
     current = table.current_snapshot()
     others = [one.snapshot_id for one in table.snapshots() if current and one != current]
     if others:
@@ -267,5 +279,5 @@ def _tidy(folder: Folder, tables: "SqlCatalog") -> None:
             used.add(snapshot.manifest_list)
             used |= {each.manifest_path for each in snapshot.manifests(table.io)}
     for file, written in [*folder.names()]:
-        if file.startswith(f"{FOLDER}/") and written < before and _url(folder.where, file) not in used:
+        if file.startswith(f"{FOLDER}/") and written < before and address(folder.where, file) not in used:
             folder.delete(file)

@@ -1,6 +1,7 @@
 """The archive as Iceberg tables, read by pyiceberg and DuckDB: the manifest's rows, and nothing else."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -9,8 +10,11 @@ from pathlib import Path
 import psycopg
 import pytest
 import sqlalchemy as sa
+from pyiceberg.io.pyarrow import PyArrowFile
+from sqlalchemy.orm import Session
 
 from ringlog.history import archive as archiving
+from ringlog.history import iceberg
 from ringlog.history.folder import Folder
 from ringlog.history.iceberg import FOLDER, NAMESPACE, catalog, is_published, publish
 from ringlog.history.ownership import NotOurs
@@ -19,7 +23,7 @@ from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
 from ringlog.schema.partitions import maintain
 
-from .conftest import COLUMNS
+from .conftest import COLUMNS, conninfo_of
 
 NOW = datetime(2026, 6, 10, tzinfo=UTC)
 BEGIN = datetime(2026, 4, 27, tzinfo=UTC)
@@ -157,3 +161,123 @@ def test_columns_that_come_and_change(
     (line,) = publish(engine, conninfo)
     assert line.startswith("log.every_type is not published")
     assert "a_smallint" in line
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_killed_at_every_step(
+    engine: sa.Engine, conninfo: str, sql: psycopg.Connection, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Publishing dies before each of its steps, at first without tables, then with a replaced file."""
+    steps: list[tuple[object, str]] = [(Session, "commit"), (PyArrowFile, "create"), (Folder, "delete")]
+    steps += [(Folder, "give"), (iceberg, "_added"), (iceberg, "_expire"), (iceberg, "_tidy")]
+    left = 0
+
+    def killing(work: Callable[..., object]) -> Callable[..., object]:
+        def step(*values: object, **named: object) -> object:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+            return work(*values, **named)
+
+        return step
+
+    def killed() -> bool:
+        """Whether publishing dies at the next step."""
+        nonlocal left
+        number[0] += 1
+        left = number[0]
+        try:
+            [*publish(engine, conninfo)]
+        except KeyboardInterrupt:
+            return True
+        finally:
+            left = 0
+        return False
+
+    for place, name in steps:
+        monkeypatch.setattr(place, name, killing(getattr(place, name)))
+    # so that no file outlives its snapshot
+    monkeypatch.setattr(iceberg, "_KEPT", timedelta(seconds=-60))
+    number = [0]
+    states: list[set[str]] = [set(), in_manifest(sql, where)]
+    while killed():
+        assert in_table(conninfo, where) in states
+    first = number[0]
+    same(conninfo, sql, where)
+    number = [0]
+    late = 0
+    while True:
+        late += 1
+        insert(sql, BEGIN + timedelta(days=2, seconds=late), 1)
+        monkeypatch.setattr(archiving, "_publish", lambda *_: iter(()))
+        [*archive(engine, conninfo, NOW)]
+        states = [in_table(conninfo, where), in_manifest(sql, where)]
+        dies = killed()
+        assert in_table(conninfo, where) in states
+        if not dies:
+            break
+    assert first > 5
+    assert late > 15
+    same(conninfo, sql, where)
+    # nothing is left of rounds that died
+    [*publish(engine, conninfo)]
+    named = {file for file, _ in Folder(where).names() if file.startswith(FOLDER)}
+    table = catalog(conninfo, where).load_table((NAMESPACE, "every_type"))
+    (snapshot,) = table.snapshots()
+    used = {table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)}
+    used |= {snapshot.manifest_list, *(each.manifest_path for each in snapshot.manifests(table.io))}
+    assert {iceberg.address(where, file) for file in named} == used
+
+
+def in_manifest(sql: psycopg.Connection, where: str) -> set[str]:
+    """The addresses of the files of the manifest."""
+    found = sql.execute("select file from ringlog.cold_week where table_name = 'every_type' and rows > 0")
+    return {iceberg.address(where, file) for (file,) in found}
+
+
+def in_table(conninfo: str, where: str) -> set[str]:
+    """The addresses of the files of the Iceberg table; none without it."""
+    tables = catalog(conninfo, where)
+    if not tables.namespace_exists(NAMESPACE) or not tables.table_exists((NAMESPACE, "every_type")):
+        return set()
+    files = iceberg._files(tables.load_table((NAMESPACE, "every_type")))
+    return {*files}
+
+
+@pytest.mark.parametrize("damage", ["gone", "short", "footer"])
+def test_a_damaged_file_is_named(
+    engine: sa.Engine, conninfo: str, sql: psycopg.Connection, where: str, damage: str
+) -> None:
+    folder, name = Folder(where), "every_type/2026w19.parquet"
+    with folder.opened(name) as stream:
+        content = bytearray(stream.read())
+    folder.delete(name)
+    if damage != "gone":
+        content[-200] ^= 1
+        with folder.created(name) as stream:
+            stream.write(bytes(content[:-100] if damage == "short" else content))
+    (line,) = publish(engine, conninfo)
+    assert line.startswith("log.every_type is not published: ")
+    assert name in line
+
+
+@pytest.mark.long
+def test_another_database_with_the_folder_is_refused(
+    engine: sa.Engine,
+    conninfo: str,
+    sql: psycopg.Connection,
+    where: str,
+    prepared_databases: Callable[[], AbstractContextManager[sa.URL]],
+) -> None:
+    [*publish(engine, conninfo)]
+    there = in_table(conninfo, where)
+    with prepared_databases() as url:
+        other = sa.create_engine(url)
+        install(other, Facility("test", "UTC", TABLES, history=History(Retention(2, "week"), where)))
+        with pytest.raises(NotOurs, match="it belongs to another database"):
+            [*publish(other, conninfo_of(url))]
+        other.dispose()
+    assert in_table(conninfo, where) == there
+    same(conninfo, sql, where)
