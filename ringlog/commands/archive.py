@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ringlog.commands.options import Data, Dsn
-from ringlog.errors import ServerError
+from ringlog.errors import ServerError, UsageError
 from ringlog.history.summaries import summarise
 from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema.session import engine
@@ -167,6 +167,30 @@ def archive_publish(data: Data = None, dsn: Dsn = None) -> None:
                 raise ServerError(str(error)) from None
     if failed:
         raise typer.Exit(1)
+
+
+@archive_app.command("spark")
+def archive_spark(
+    user: Annotated[str, typer.Option(metavar="NAME", help="The login that reads the catalogue.")],
+    version: Annotated[str, typer.Option("--spark", metavar="VERSION", help="Spark's.")] = "4.0",
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Print the settings of a Spark session that reads the Iceberg tables, for spark-defaults.conf."""
+    from ringlog.history.iceberg import NotPublished
+    from ringlog.history.spark import RUNTIMES, session_settings
+
+    if version not in RUNTIMES:
+        raise UsageError(f"Spark {version} is none of those whose settings are known: {', '.join(RUNTIMES)}")
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        for _, server in Everywhere(conninfo).with_headlines():
+            with engine(server).begin() as connection:
+                try:
+                    for setting in session_settings(connection, version, user).items():
+                        print(*setting)
+                except NotPublished as error:
+                    raise ServerError(str(error)) from None
 
 
 @archive_app.command("now")
