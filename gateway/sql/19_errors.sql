@@ -69,7 +69,12 @@ as $$
     when sqlstate = '2201F' and starts_with(message, 'a negative number raised to a non-integer power') then 'S3623'
     when sqlstate = '2201F' and starts_with(message, 'zero raised to a negative power') then 'S8134'
     when sqlstate = '23505' and starts_with(message, 'could not create unique index') then 'S1505'
-    when sqlstate = '2BP01' and starts_with(message, 'cannot drop table') then 'S3726'
+    when sqlstate = '23514' and starts_with(message, 'check constraint "') and strpos(substr(message, 19), '" of relation "') > 0 then 'S0547'
+    when sqlstate = '2BP01' and starts_with(message, 'cannot drop table ') and strpos(substr(message, 19), ' because other objects depend on it') > 0 then 'S3726'
+    when sqlstate = '42710' and starts_with(message, 'constraint "') and strpos(substr(message, 13), '" for relation "') > 0 then 'S2714'
+    when sqlstate = '42883' and starts_with(message, 'procedure ') and strpos(substr(message, 11), '(') > 0 then 'S2812'
+    when sqlstate = '42P17' and starts_with(message, 'generation expression is not immutable') then 'S4936'
+    when sqlstate = '55006' and starts_with(message, 'cannot DROP TABLE "') and strpos(substr(message, 20), '" because it is being used') > 0 then 'S3702'
     when sqlstate = '428C9' and starts_with(message, 'computed: cannot insert a non-DEFAULT value into column "') and strpos(substr(message, 58), '"') > 0 then 'S0271'
     when sqlstate = '428C9' and starts_with(message, 'computed: column "') and strpos(substr(message, 19), '" can only be updated to DEFAULT') > 0 then 'S0271'
     when sqlstate = '428C9' and starts_with(message, 'column "') and strpos(substr(message, 9), '" can only be updated to DEFAULT') > 0 then 'S8102'
@@ -207,6 +212,18 @@ as $$
       then replace('Arithmetic overflow error converting expression to data type smallmoney.', '%', '')
     when sqlstate in ('34000', own) and starts_with(message, 'cursor "') and strpos(substr(message, 9), '" does not exist') > 0
       then replace('Cursor is not open.', '%', split_part(substr(message, 9), '" does not exist', 1))
+    when sqlstate in ('23514', own) and starts_with(message, 'check constraint "') and strpos(substr(message, 19), '" of relation "') > 0
+      then replace('The ALTER TABLE statement conflicted with the CHECK constraint "%".', '%', split_part(substr(message, 19), '" of relation "', 1))
+    when sqlstate in ('2BP01', own) and starts_with(message, 'cannot drop table ') and strpos(substr(message, 19), ' because other objects depend on it') > 0
+      then replace('Could not drop object ''%'' because it is referenced by a FOREIGN KEY constraint or a view.', '%', split_part(substr(message, 19), ' because other objects depend on it', 1))
+    when sqlstate in ('42710', own) and starts_with(message, 'constraint "') and strpos(substr(message, 13), '" for relation "') > 0
+      then replace('There is already an object named ''%'' in the database.', '%', split_part(substr(message, 13), '" for relation "', 1))
+    when sqlstate in ('42883', own) and starts_with(message, 'procedure ') and strpos(substr(message, 11), '(') > 0
+      then replace('Could not find stored procedure ''%''.', '%', split_part(substr(message, 11), '(', 1))
+    when sqlstate in ('42P17', own) and starts_with(message, 'generation expression is not immutable')
+      then replace('A computed column cannot be persisted because the column is non-deterministic.', '%', '')
+    when sqlstate in ('55006', own) and starts_with(message, 'cannot DROP TABLE "') and strpos(substr(message, 20), '" because it is being used') > 0
+      then replace('Cannot drop the table ''%'' because it is currently in use.', '%', split_part(substr(message, 20), '" because it is being used', 1))
     when sqlstate in ('44000', own) and starts_with(message, 'new row violates check option')
       then replace('The attempted insert or update failed because the target view either specifies WITH CHECK OPTION or spans a view that specifies WITH CHECK OPTION and one or more rows resulting from the operation did not qualify under the CHECK OPTION constraint.', '%', '')
     when sqlstate in ('54001', own) and starts_with(message, 'stack depth limit exceeded')

@@ -91,3 +91,40 @@ def test_the_system_s_and_ringlog_s_own_are_everywhere(there: pymssql.Cursor) ->
     there.execute("exec sp_databases")
     assert there.fetchall()
     there.execute("exec last_sr_vac")
+
+
+def test_databases_and_schemas_are_made_by_those_who_may(clients: Clients, admin: Admin) -> None:
+    with clients.pymssql(DEVELOPER) as connection, connection.cursor() as cursor:
+
+        def error_of(text: str) -> int:
+            with pytest.raises(pymssql.Error) as raised:
+                cursor.execute(text)
+            return errors_of(raised.value).number
+
+        assert error_of("create database made") == 262
+        admin.execute(
+            "do $$ begin execute format('grant create on database %I to bounds', current_database()); end $$"
+        )
+        cursor.execute(
+            "create database made on primary (name = 'made', filename = 'made.mdf') log on (name = 'l')"
+        )
+        assert error_of("create database Made") == 1801
+        assert error_of("create schema tempdb") == 2714
+        cursor.execute("use made")
+        cursor.execute("create table t (a int) insert t values (5)")
+        assert error_of("drop database made") == 3702
+        cursor.execute("use near")
+        cursor.execute("select a from made..t")
+        assert cursor.fetchall() == [(5,)]
+        cursor.execute("drop database made")
+        assert error_of("use made") == 911
+        cursor.execute("create schema part authorization dbo")
+        cursor.execute("create table part.t (a int)")
+        assert error_of("drop schema part") == 3729
+        cursor.execute("drop table part.t")
+        cursor.execute("drop schema part")
+        for name in ("online", "tsql", "sys", "pg_catalog", "far_away"):
+            assert error_of(f"drop database {name}") == 3701
+        admin.execute(
+            "do $$ begin execute format('revoke create on database %I from bounds', current_database()); end $$"
+        )

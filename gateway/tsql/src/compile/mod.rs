@@ -516,7 +516,7 @@ impl Compiler<'_> {
         into: &mut Vec<Statement>,
     ) -> Result<(), Error> {
         let name = names::table_variable(&table.variable, "");
-        let create = tree::CreateTable { table: name, elements: table.elements.clone() };
+        let create = tree::CreateTable { table: name, elements: table.elements.clone(), indexes: Vec::new() };
         self.note_columns(&create)?;
         let mut action = self.definition(&Tree::CreateTable(Box::new(create)))?;
         if let Action::Query(query) = &mut action {

@@ -258,7 +258,17 @@ const TOLD: &[Told] = &[
     told("23514", ["value for domain tsql.smallmoney violates", ""], None,
         Some("Arithmetic overflow error converting expression to data type smallmoney.")),
     told("34000", ["cursor \"", "\" does not exist"], None, Some("Cursor is not open.")),
-    told("2BP01", ["cannot drop table", ""], Some(3726), None),
+    told("23514", ["check constraint \"", "\" of relation \""], Some(547),
+        Some("The ALTER TABLE statement conflicted with the CHECK constraint \"%\".")),
+    told("2BP01", ["cannot drop table ", " because other objects depend on it"], Some(3726),
+        Some("Could not drop object '%' because it is referenced by a FOREIGN KEY constraint or a view.")),
+    told("42710", ["constraint \"", "\" for relation \""], Some(2714),
+        Some("There is already an object named '%' in the database.")),
+    told("42883", ["procedure ", "("], Some(2812), Some("Could not find stored procedure '%'.")),
+    told("42P17", ["generation expression is not immutable", ""], Some(4936),
+        Some("A computed column cannot be persisted because the column is non-deterministic.")),
+    told("55006", ["cannot DROP TABLE \"", "\" because it is being used"], Some(3702),
+        Some("Cannot drop the table '%' because it is currently in use.")),
     told("44000", ["new row violates check option", ""], None,
         Some("The attempted insert or update failed because the target view either specifies WITH CHECK OPTION or spans \
             a view that specifies WITH CHECK OPTION and one or more rows resulting from the operation did not qualify \

@@ -2,24 +2,63 @@
 
 use super::Parser;
 use crate::error::Error;
+use crate::lexer::TokenKind;
 use crate::tree::{
-    ColumnDefinition, ColumnKind, Constraint, ConstraintKind, Expression, Identity, KeyAction, Name,
-    References, TableElement, TypeName,
+    ColumnDefinition, ColumnKind, Constraint, ConstraintKind, CreateIndex, Expression, Identity, KeyAction,
+    Name, ObjectName, References, TableElement, TypeName,
 };
 
+/// Options of tables, keys and indexes that say how they are stored.
+const STORAGE: [&str; 13] = [
+    "compression",
+    "consumers",
+    "dml_logging",
+    "exp_row_size",
+    "fillfactor",
+    "identity_gap",
+    "max_rows_per_page",
+    "pad_index",
+    "reservepagegap",
+    "sort_in_tempdb",
+    "sorted_data",
+    "statistics",
+    "statistics_norecompute",
+];
+/// ASE: what is locked is rows in every case.
+pub(super) const LOCKED: [&str; 3] = ["allpages", "datapages", "datarows"];
+
 impl<'t> Parser<'t> {
-    /// `(column, constraint, …)`
+    /// `(column, constraint, …)`, of what takes no indexes.
     pub(super) fn table_elements(&mut self) -> Result<Vec<TableElement>, Error> {
+        let mut indexes = Vec::new();
+        let elements = self.elements_and_indexes(&mut indexes)?;
+        self.refuse_indexes(&indexes)?;
+        Ok(elements)
+    }
+
+    pub(super) fn refuse_indexes(&self, indexes: &[CreateIndex]) -> Result<(), Error> {
+        match indexes.first() {
+            None => Ok(()),
+            Some(index) => Err(Error::refused("index", "create index makes one of a table", index.name.at)),
+        }
+    }
+
+    /// The same, with `index name (columns)` among them.
+    pub(super) fn elements_and_indexes(
+        &mut self,
+        indexes: &mut Vec<CreateIndex>,
+    ) -> Result<Vec<TableElement>, Error> {
         self.expect_symbol("(")?;
         let mut elements = Vec::new();
         loop {
-            let mut element = self.table_element()?;
-            let of_table = match &mut element {
-                TableElement::Column(column) => keys_of_table(column),
-                TableElement::Constraint(_) => Vec::new(),
-            };
-            elements.push(element);
-            elements.extend(of_table.into_iter().map(TableElement::Constraint));
+            if let Some(mut element) = self.table_element(indexes)? {
+                let of_table = match &mut element {
+                    TableElement::Column(column) => keys_of_table(column),
+                    TableElement::Constraint(_) => Vec::new(),
+                };
+                elements.push(element);
+                elements.extend(of_table.into_iter().map(TableElement::Constraint));
+            }
             // a comma may stand before the parenthesis
             if !self.symbol(",") || self.next_is_symbol(")") {
                 break;
@@ -33,17 +72,24 @@ impl<'t> Parser<'t> {
         Ok(elements)
     }
 
-    pub(super) fn table_element(&mut self) -> Result<TableElement, Error> {
+    pub(super) fn table_element(
+        &mut self,
+        indexes: &mut Vec<CreateIndex>,
+    ) -> Result<Option<TableElement>, Error> {
         if self.next_is_any(&["constraint", "primary", "unique", "check", "foreign", "default"]) {
-            return self.table_constraint().map(TableElement::Constraint);
+            return self.table_constraint().map(TableElement::Constraint).map(Some);
         }
         if self.next_is("index") {
-            return Err(Error::refused("index", "create index makes one of a table", self.position()));
+            indexes.push(self.index_of_table(None)?);
+            return Ok(None);
         }
-        self.column_definition().map(TableElement::Column)
+        self.column_definition(indexes).map(TableElement::Column).map(Some)
     }
 
-    pub(super) fn column_definition(&mut self) -> Result<ColumnDefinition, Error> {
+    pub(super) fn column_definition(
+        &mut self,
+        indexes: &mut Vec<CreateIndex>,
+    ) -> Result<ColumnDefinition, Error> {
         let name = self.name()?;
         let kind = self.column_kind(&name)?;
         let mut column = ColumnDefinition {
@@ -55,7 +101,7 @@ impl<'t> Parser<'t> {
             constraints: Vec::new(),
             with_values: false,
         };
-        while self.column_property(&mut column)? {}
+        while self.column_property(&mut column, indexes)? {}
         Ok(column)
     }
 
@@ -73,12 +119,17 @@ impl<'t> Parser<'t> {
     }
 
     /// The next thing said of a column; false when nothing is.
-    fn column_property(&mut self, column: &mut ColumnDefinition) -> Result<bool, Error> {
+    fn column_property(
+        &mut self,
+        column: &mut ColumnDefinition,
+        indexes: &mut Vec<CreateIndex>,
+    ) -> Result<bool, Error> {
         let at = column.name.at;
         if self.next_is("index") {
-            return Err(Error::refused("index", "create index makes one of a table", at));
-        }
-        if self.words(&["not", "null"]) {
+            indexes.push(self.index_of_table(Some(&column.name))?);
+        } else if self.words(&["not", "for", "replication"]) {
+            // there is no replication
+        } else if self.words(&["not", "null"]) {
             column.nullable = Some(false);
         } else if self.word("null") {
             column.nullable = Some(true);
@@ -168,35 +219,70 @@ impl<'t> Parser<'t> {
         Ok(if primary { ConstraintKind::PrimaryKey { columns } } else { ConstraintKind::Unique { columns } })
     }
 
-    /// `with (…)`, `on filegroup`: where and how something is stored.
+    /// `index name [unique] [clustered] [(columns)] …`, of the column `own` where it names none.
+    fn index_of_table(&mut self, own: Option<&Name>) -> Result<CreateIndex, Error> {
+        self.expect_word("index")?;
+        let name = self.name()?;
+        let unique = self.word("unique");
+        self.any_word(&["clustered", "nonclustered"]);
+        let columns = match own {
+            Some(own) if !self.next_is_symbol("(") => vec![(own.clone(), false)],
+            _ => self.index_columns()?,
+        };
+        self.index_of(name, ObjectName::default(), unique, columns)
+    }
+
+    /// `with (…)`, `with option = value, …`, `on filegroup`, ASE's `lock datarows`: where and how something is stored and
+    /// locked, which says nothing here.
     pub(super) fn storage(&mut self) -> Result<(), Error> {
-        if self.next_is("with") && self.ahead_is_symbol(1, "(") {
-            self.at += 1;
-            let first = self.at;
-            self.skip_parentheses()?;
-            let ignores = self.tokens[first..self.at]
-                .windows(3)
-                .find(|part| part[0].is("ignore_dup_key") && part[1].is_symbol("=") && part[2].is("on"));
-            if let Some(part) = ignores {
-                let why = "an insert of rows that are there is an error";
-                return Err(Error::refused("ignore_dup_key = on", why, part[0].at));
+        loop {
+            if self.next_is("with") && self.ahead_is_symbol(1, "(") {
+                self.at += 1;
+                let first = self.at;
+                self.skip_parentheses()?;
+                let ignores = self.tokens[first..self.at]
+                    .windows(3)
+                    .find(|part| part[0].is("ignore_dup_key") && part[1].is_symbol("=") && part[2].is("on"));
+                if let Some(part) = ignores {
+                    let why = "an insert of rows that are there is an error";
+                    return Err(Error::refused("ignore_dup_key = on", why, part[0].at));
+                }
+            } else if self.next_is("with") && self.ahead(1).is_some_and(|next| next.is_any(&STORAGE)) {
+                self.at += 1;
+                self.list(Self::storage_option)?;
+            } else if self.next_is("lock") && self.ahead(1).is_some_and(|next| next.is_any(&LOCKED)) {
+                self.at += 2;
+            } else if self.next_is("on")
+                && !self.ahead(1).is_some_and(|next| next.is_any(&["delete", "update"]))
+                || self.next_is("textimage_on")
+            {
+                self.at += 1;
+                let is_text = self.peek().is_some_and(|token| matches!(token.kind, TokenKind::Text { .. }));
+                if is_text {
+                    self.at += 1;
+                } else if !self.word("primary") {
+                    self.name()?;
+                }
+            } else {
+                return Ok(());
             }
-        } else if self.words(&["with", "fillfactor"]) {
-            self.expect_symbol("=")?;
-            self.integer()?;
         }
-        let on_place =
-            self.next_is("on") && !self.ahead(1).is_some_and(|next| next.is_any(&["delete", "update"]));
-        if on_place {
-            self.at += 1;
-            if !self.word("primary") {
-                self.name()?;
-            }
+    }
+
+    /// `fillfactor = 90`
+    fn storage_option(&mut self) -> Result<(), Error> {
+        let at = self.position();
+        if self.expect_any(&STORAGE).is_err() {
+            let option = self.peek().map(|token| token.shown()).unwrap_or_default();
+            return Err(Error::refused(&format!("with {option}"), "rows are stored in one way", at));
+        }
+        if self.symbol("=") {
+            self.advance()?;
         }
         Ok(())
     }
 
-    fn skip_parentheses(&mut self) -> Result<(), Error> {
+    pub(super) fn skip_parentheses(&mut self) -> Result<(), Error> {
         let mut depth = 0_u32;
         loop {
             let token = self.advance()?;

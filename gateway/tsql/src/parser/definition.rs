@@ -1,5 +1,6 @@
 //! Tables, indexes, views and rights.
 
+use super::column::LOCKED;
 use super::Parser;
 use crate::error::Error;
 use crate::facts::database_options;
@@ -32,6 +33,9 @@ impl<'t> Parser<'t> {
         }
         if self.word("type") {
             return self.create_type(line);
+        }
+        if self.next_is_any(&["database", "schema"]) {
+            return self.create_schema();
         }
         if self.word("sequence") {
             return self.sequence(true);
@@ -71,16 +75,44 @@ impl<'t> Parser<'t> {
 
     fn create_table(&mut self) -> Result<StatementKind, Error> {
         let table = self.object_name()?;
-        let elements = self.table_elements()?;
-        if self.word("lock") {
-            // ASE: what is locked is PostgreSQL's rows in every case
-            self.expect_any(&["datarows", "datapages", "allpages"])?;
-        }
+        let mut indexes = Vec::new();
+        let elements = self.elements_and_indexes(&mut indexes)?;
         self.storage()?;
-        if self.word("textimage_on") && !self.word("primary") {
-            self.name()?;
+        for index in &mut indexes {
+            index.table = table.clone();
         }
-        Ok(StatementKind::CreateTable(Box::new(CreateTable { table, elements })))
+        Ok(StatementKind::CreateTable(Box::new(CreateTable { table, elements, indexes })))
+    }
+
+    /// `create database name …`, whose files and collation say nothing here, and `create schema name`
+    fn create_schema(&mut self) -> Result<StatementKind, Error> {
+        let of = if self.word("database") { ObjectKind::Database } else { ObjectKind::Schema };
+        if of == ObjectKind::Database {
+            let name = self.name()?;
+            while !self.at_statement_end() || self.next_is("with") {
+                if self.next_is_symbol("(") {
+                    self.skip_parentheses()?;
+                } else if self.next_is("for") {
+                    return Err(self.wrong());
+                } else {
+                    self.at += 1;
+                }
+            }
+            return Ok(StatementKind::CreateSchema { kind: of, name });
+        }
+        self.at += 1;
+        // `create schema authorization owner` has the owner's name
+        let name = if self.next_is("authorization") { None } else { Some(self.name()?) };
+        let owner = if self.word("authorization") { Some(self.name()?) } else { None };
+        match (name, owner) {
+            (Some(name), owner) if owner.as_ref().is_none_or(|owner| owner.is("dbo")) => {
+                Ok(StatementKind::CreateSchema { kind: of, name })
+            }
+            (_, owner) => {
+                let at = owner.map_or_else(|| self.position(), |owner| owner.at);
+                Err(Error::refused("create schema … authorization", "a schema belongs to its maker", at))
+            }
+        }
     }
 
     fn create_type(&mut self, line: Position) -> Result<StatementKind, Error> {
@@ -119,39 +151,35 @@ impl<'t> Parser<'t> {
         let name = self.name()?;
         self.expect_word("on")?;
         let table = self.object_name()?;
-        let columns = self.in_parentheses(|parser| {
+        let columns = self.index_columns()?;
+        let index = self.index_of(name, table, unique, columns)?;
+        Ok(StatementKind::CreateIndex(Box::new(index)))
+    }
+
+    /// With whether they descend.
+    pub(super) fn index_columns(&mut self) -> Result<Vec<(Name, bool)>, Error> {
+        self.in_parentheses(|parser| {
             let column = parser.name()?;
             let descending = parser.word("desc");
             if !descending {
                 parser.word("asc");
             }
             Ok((column, descending))
-        })?;
-        let include = if self.word("include") { self.names_in_parentheses()? } else { Vec::new() };
-        let condition = if self.word("where") { Some(self.condition()?) } else { None };
-        if self.next_is("with") && !self.ahead_is_symbol(1, "(") {
-            self.at += 1;
-            self.list(Self::index_option)?;
-        }
-        self.storage()?;
-        let index = CreateIndex { name, table, unique, columns, include, condition };
-        Ok(StatementKind::CreateIndex(Box::new(index)))
+        })
     }
 
-    /// Of the older syntax without parentheses: how PostgreSQL stores an index is its own affair.
-    fn index_option(&mut self) -> Result<(), Error> {
-        let at = self.position();
-        if self.word("fillfactor") {
-            self.expect_symbol("=")?;
-            return self.integer().map(drop);
-        }
-        if self.expect_any(&["pad_index", "sort_in_tempdb", "sorted_data", "statistics_norecompute"]).is_ok()
-        {
-            return Ok(());
-        }
-        let option = self.peek().map(|token| token.shown()).unwrap_or_default();
-        let what = format!("create index … with {option}");
-        Err(Error::refused(&what, "an index is made of columns", at))
+    /// What stands behind the columns of an index.
+    pub(super) fn index_of(
+        &mut self,
+        name: Name,
+        table: ObjectName,
+        unique: bool,
+        columns: Vec<(Name, bool)>,
+    ) -> Result<CreateIndex, Error> {
+        let include = if self.word("include") { self.names_in_parentheses()? } else { Vec::new() };
+        let condition = if self.word("where") { Some(self.condition()?) } else { None };
+        self.storage()?;
+        Ok(CreateIndex { name, table, unique, columns, include, condition })
     }
 
     fn view(&mut self, start: usize, mode: Mode) -> Result<StatementKind, Error> {
@@ -194,6 +222,9 @@ impl<'t> Parser<'t> {
             return Err(Error::refused(&what, why, line));
         }
         let table = self.object_name()?;
+        if self.words(&["lock"]) && self.any_word(&LOCKED) {
+            return Ok(self.nothing_changed(line, "PostgreSQL locks rows. Nothing has changed."));
+        }
         let action = Box::new(self.alter_action()?);
         Ok(StatementKind::AlterTable { table, action })
     }
@@ -247,11 +278,12 @@ impl<'t> Parser<'t> {
         let check_existing = !self.words(&["with", "nocheck"]);
         let with_check = check_existing && self.words(&["with", "check"]);
         if self.word("add") {
-            let elements = if self.next_is_symbol("(") {
-                self.in_parentheses(Self::table_element)?
-            } else {
-                self.list(Self::table_element)?
-            };
+            let mut indexes = Vec::new();
+            let element = |parser: &mut Self| parser.table_element(&mut indexes);
+            let elements =
+                if self.next_is_symbol("(") { self.in_parentheses(element)? } else { self.list(element)? };
+            self.refuse_indexes(&indexes)?;
+            let elements = elements.into_iter().flatten().collect();
             return Ok(AlterTable::Add { elements, check_existing });
         }
         if self.word("drop") {
@@ -349,6 +381,8 @@ impl<'t> Parser<'t> {
             "rule" => ObjectKind::Rule,
             "default" => ObjectKind::Default,
             "sequence" => ObjectKind::Sequence,
+            "database" => ObjectKind::Database,
+            "schema" => ObjectKind::Schema,
             _ => {
                 let what = format!("drop {}", token.shown());
                 let why = "tables, indexes, views, procedures, functions and triggers can be dropped";

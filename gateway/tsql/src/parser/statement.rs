@@ -5,7 +5,9 @@ use crate::error::Error;
 use crate::facts::without_effect;
 use crate::keywords::Class;
 use crate::lexer::{Token, TokenKind};
-use crate::tree::{Expression, Literal, LiteralValue, Place, Raise, Statement, StatementKind, Throw};
+use crate::tree::{
+    Expression, Literal, LiteralValue, Place, Position, Raise, Statement, StatementKind, Throw,
+};
 
 /// Statements that are not ours to run, and why.
 const REFUSED: [(&str, &str); 11] = [
@@ -138,9 +140,14 @@ impl<'t> Parser<'t> {
                 self.at += 1;
             }
         }
+        Some(self.nothing_changed(at, message))
+    }
+
+    /// In place of a statement that began there.
+    pub(super) fn nothing_changed(&self, began: Position, message: &str) -> StatementKind {
         let value = LiteralValue::Text { text: message.to_owned(), national: false };
-        let text = Expression::Literal(Literal { value, place: Place(u32::MAX), at: self.since(at) });
-        Some(StatementKind::Print { text, arguments: Vec::new() })
+        let text = Expression::Literal(Literal { value, place: Place(u32::MAX), at: self.since(began) });
+        StatementKind::Print { text, arguments: Vec::new() }
     }
 
     // --- control ---

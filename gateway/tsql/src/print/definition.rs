@@ -19,7 +19,14 @@ impl Display for Mode {
 
 impl Display for CreateTable {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "create table {}{}", self.table, Enclosed(&self.elements))
+        write!(f, "create table {} (", self.table)?;
+        list(&self.elements).fmt(f)?;
+        for index in &self.indexes {
+            let unique = if index.unique { "unique " } else { "" };
+            write!(f, ", index {} {unique}", index.name)?;
+            index.columns_and_rest(f)?;
+        }
+        f.write_str(")")
     }
 }
 
@@ -146,7 +153,14 @@ impl Display for Dropped {
 impl Display for CreateIndex {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let unique = if self.unique { "unique " } else { "" };
-        write!(f, "create {unique}index {} on {} (", self.name, self.table)?;
+        write!(f, "create {unique}index {} on {} ", self.name, self.table)?;
+        self.columns_and_rest(f)
+    }
+}
+
+impl CreateIndex {
+    fn columns_and_rest(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("(")?;
         for (place, (column, descending)) in self.columns.iter().enumerate() {
             f.write_str(if place == 0 { "" } else { ", " })?;
             write!(f, "{column}{}", if *descending { " desc" } else { "" })?;
@@ -228,6 +242,8 @@ impl Display for ObjectKind {
             ObjectKind::Rule => "rule",
             ObjectKind::Type => "type",
             ObjectKind::Sequence => "sequence",
+            ObjectKind::Database => "database",
+            ObjectKind::Schema => "schema",
         })
     }
 }

@@ -234,7 +234,11 @@ impl<'t> BodyWriter<'t> {
         self.own_connection = true;
         self.scope.table_variables.insert(declared.variable.name.clone());
         self.end_with(&name.name);
-        let create = tree::CreateTable { table: name.clone(), elements: declared.elements.clone() };
+        let create = tree::CreateTable {
+            table: name.clone(),
+            elements: declared.elements.clone(),
+            indexes: Vec::new(),
+        };
         translate::note_columns(&mut self.scope, table(&name)?, &create);
         let sql = translate::defined(&Tree::CreateTable(Box::new(create)), &self.scope)?;
         // a loop comes here again: the variable keeps its rows

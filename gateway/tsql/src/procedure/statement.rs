@@ -189,6 +189,7 @@ pub fn refused(kind: &Tree, line: u32) -> Error {
         Tree::CreateFunction(_) => ("create function", NOT_INSIDE),
         Tree::CreateTrigger(_) => ("create trigger", NOT_INSIDE),
         Tree::CreateType(_) => ("create type", NOT_INSIDE),
+        Tree::CreateSchema { .. } => ("create database", NOT_INSIDE),
         Tree::Sequence(_) => ("create sequence", NOT_INSIDE),
         Tree::CreateBindable(_) => ("create rule", NOT_INSIDE),
         Tree::Drop(_) => ("drop", NOT_INSIDE),

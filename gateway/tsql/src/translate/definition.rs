@@ -29,7 +29,11 @@ pub fn defined(statement: &StatementKind, scope: &Scope) -> Result<String, Error
 /// None for a statement that defines nothing of these.
 fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>, Error> {
     Ok(Some(match statement {
-        StatementKind::CreateTable(create) => tables::create(create, scope)?,
+        StatementKind::CreateTable(create) => {
+            let table = tables::create(create, scope)?;
+            let indexes = create.indexes.iter().map(|index| create_index(index, scope));
+            with_indexes(table, indexes.collect::<Result<Vec<_>, Error>>()?)
+        }
         StatementKind::AlterTable { table, action } => {
             alter::alter(&in_database(table, scope)?, action, scope)?
         }
@@ -43,12 +47,29 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>
             ObjectKind::Table => drop_relations("table", &drop.names, drop.if_exists)?,
             ObjectKind::View => drop_relations("view", &drop.names, drop.if_exists)?,
             ObjectKind::Sequence => drop_each("drop_sequence(", drop)?,
+            ObjectKind::Database | ObjectKind::Schema => {
+                let one = |name: &ObjectName| {
+                    folded(&name.name, name.at.line)?;
+                    Ok(format!(
+                        "call tsql.drop_schema('{}', {}, {});",
+                        drop.kind,
+                        literal(&name.name),
+                        drop.if_exists
+                    ))
+                };
+                let calls = drop.names.iter().map(one).collect::<Result<Vec<_>, Error>>()?;
+                format!("do {}", literal(&format!("begin {} end", calls.join(" "))))
+            }
             ObjectKind::Type => drop_each("drop_type(", drop)?,
             ObjectKind::Rule => drop_each("drop_bindable('rule', ", drop)?,
             ObjectKind::Default => drop_each("drop_bindable('default', ", drop)?,
             _ => return Ok(None),
         },
         StatementKind::Sequence(sequence) => sequence::defined(sequence, scope)?,
+        StatementKind::CreateSchema { kind, name } => {
+            folded(&name.text, name.at.line)?;
+            format!("call tsql.create_schema('{kind}', {})", literal(&name.text))
+        }
         StatementKind::CreateType(create) => {
             let declared = types::of_name(&create.type_, 1, scope.sybase)?.declared();
             let nullable = if create.nullable { "null" } else { "not null" };
@@ -60,6 +81,14 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>
         StatementKind::CheckIdentity(check) => check_identity(check, scope)?,
         _ => return Ok(None),
     }))
+}
+
+/// One statement of those of a table and its indexes.
+fn with_indexes(table: String, indexes: Vec<String>) -> String {
+    if indexes.is_empty() {
+        return table;
+    }
+    format!("do {}", literal(&format!("begin {table}; {}; end", indexes.join("; "))))
 }
 
 /// Schema and name as arguments, the name as it is written.

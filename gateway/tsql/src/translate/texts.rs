@@ -25,12 +25,14 @@ fn text_result(sql: String, length: Option<u32>, from: &[Value]) -> Value {
 impl CallTranslation<'_, '_, '_> {
     /// upper, lower, reverse, ltrim, rtrim, trim
     pub fn same_length(&mut self) -> Result<Value, Error> {
-        self.count(1, if self.name == "trim" { 2 } else { 1 })?;
+        let is_trim = ["trim", "ltrim", "rtrim"].contains(&self.name);
+        self.count(1, if is_trim && !self.translation.sybase() { 2 } else { 1 })?;
         let value = self.value(0)?;
         let text = self.as_text(&value)?;
         let sql = match self.name {
             "trim" if self.arguments.len() == 2 => format!("tsql.trim({text}, {})", self.text(1)?),
             "trim" => format!("tsql.ltrim(tsql.rtrim({text}))"),
+            name if self.arguments.len() == 2 => format!("{name}({text}, {})", self.text(1)?),
             name => format!("tsql.{name}({text})"),
         };
         Ok(text_result(sql, value.length(), &[value]))

@@ -362,6 +362,10 @@ pub fn float_to_text(line: u32) -> Error {
 }
 
 fn as_other(verb: &str, value: Value, target: Type, line: u32) -> Result<String, Error> {
+    let is_moment = matches!(target.name, "date" | "datetime" | "smalldatetime") && verb == "to";
+    if is_moment && value.of.is_some_and(|of| of.family == Family::Binary && of.name != "image") {
+        return Ok(format!("tsql.{}_of_bytes({})", target.name, value.sql));
+    }
     if let Some(of) = value.of.filter(|of| !is_known(class(*of), class(target))) {
         let what = format!("{} to {}", of.name, target.name);
         return Err(Error::refused(&what, "there is no such conversion", line));

@@ -24,6 +24,7 @@ impl Mode {
 pub struct CreateTable {
     pub table: ObjectName,
     pub elements: Vec<TableElement>,
+    pub indexes: Vec<CreateIndex>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -246,6 +247,8 @@ pub enum ObjectKind {
     Rule,
     Type,
     Sequence,
+    Database,
+    Schema,
 }
 
 #[derive(Clone, Debug, PartialEq)]

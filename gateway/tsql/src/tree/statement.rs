@@ -4,7 +4,8 @@ use super::{
     AlterDatabase, AlterTable, BinaryOperator, CheckIdentity, ColumnName, CreateBindable, CreateFunction,
     CreateIndex, CreateProcedure, CreateTable, CreateTrigger, CreateType, CreateView, CursorName,
     DeclareCursor, Delete, DropIndex, DropObjects, Execute, ExecuteText, Expression, Fetch, Grant, Insert,
-    InsertBulk, Merge, Name, ObjectName, Position, Query, Sequence, TableElement, TypeName, Update, Variable,
+    InsertBulk, Merge, Name, ObjectKind, ObjectName, Position, Query, Sequence, TableElement, TypeName,
+    Update, Variable,
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -130,6 +131,11 @@ pub enum StatementKind {
     CreateFunction(Box<CreateFunction>),
     CreateTrigger(Box<CreateTrigger>),
     CreateType(Box<CreateType>),
+    /// A database, or a schema.
+    CreateSchema {
+        kind: ObjectKind,
+        name: Name,
+    },
     Sequence(Box<Sequence>),
     CreateBindable(Box<CreateBindable>),
     Drop(DropObjects),
