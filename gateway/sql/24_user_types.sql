@@ -1,6 +1,6 @@
 -- User types, rules and defaults.
 --
--- A user type is a domain that no column has: columns have what it was made of, and their comments name it (`T-SQL "ColB"
+-- A user type is a domain that no column has: columns have its system type, and their comments name it (`T-SQL "ColB"
 -- varchar(11) as "tid"`). The domain's own comment has its declaration (`T-SQL "tid" varchar(11) not null`); its check and
 -- default are the rule and the default that are bound to it. A rule is a function of a value, a default a function without
 -- arguments, so PostgreSQL keeps them while something is bound to them. The functions run with the rights of their callers.
@@ -51,7 +51,7 @@ begin
 end
 $$;
 comment on procedure tsql.create_type(text, text, text) is
-$$Makes a user type. declared: what it is made of, with `null`, `not null` or `identity`. Error: it is there (219).$$;
+$$Makes a user type. declared: its system type, with `null`, `not null` or `identity`. Error: it is there (219).$$;
 
 create or replace procedure tsql.drop_type(schema text, name text, if_exists boolean)
 language plpgsql
@@ -234,4 +234,4 @@ begin
 end
 $$;
 comment on procedure tsql.bind_new_columns(text, text[], text[]) is
-'Binds to new columns of user types what is bound to the types; a column keeps a default of its own.';
+'Binds the rules and defaults of user types to their new columns; a column keeps a default of its own.';
