@@ -102,9 +102,8 @@ def test_databases_and_schemas_are_made_by_those_who_may(clients: Clients, admin
             return errors_of(raised.value).number
 
         assert error_of("create database made") == 262
-        admin.execute(
-            "do $$ begin execute format('grant create on database %I to bounds', current_database()); end $$"
-        )
+        by_right = "do $$ begin execute format('{} bounds', current_database()); end $$"
+        admin.execute(by_right.format("grant create on database %I to"))
         cursor.execute(
             "create database made on primary (name = 'made', filename = 'made.mdf') log on (name = 'l')"
         )
@@ -125,6 +124,4 @@ def test_databases_and_schemas_are_made_by_those_who_may(clients: Clients, admin
         cursor.execute("drop schema part")
         for name in ("online", "tsql", "sys", "pg_catalog", "far_away"):
             assert error_of(f"drop database {name}") == 3701
-        admin.execute(
-            "do $$ begin execute format('revoke create on database %I from bounds', current_database()); end $$"
-        )
+        admin.execute(by_right.format("revoke create on database %I from"))
