@@ -4,6 +4,7 @@ import configparser
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,12 @@ def test_every_part_is_a_package_below_ringlog() -> None:
     links = {link.name: link.readlink() for link in (ROOT / "ringlog").iterdir() if link.is_symlink()}
     parts = {file.parent.name for file in ROOT.glob("*/__init__.py")} - {"ringlog"}
     assert links == {part: Path("..") / part for part in parts}
+
+
+def test_the_source_distribution_has_every_crate() -> None:
+    members = tomllib.loads((ROOT / "gateway/Cargo.toml").read_text())["workspace"]["members"]
+    grafted = set(re.findall(r"(?m)^graft gateway/(\S+)$", (ROOT / "MANIFEST.in").read_text()))
+    assert {"src" if member == "." else member for member in members} == grafted
 
 
 BLOCKED = """
