@@ -89,6 +89,10 @@ class Folder:
         if self.exists(name):
             self._files.delete_file(self._path(name))
 
+    def rename(self, name: str, other: str) -> None:
+        """Gives a file another name."""
+        self._move(name, other)
+
     def set_aside(self, name: str) -> None:
         """Moves a file out of the archive's pattern; `opened` still finds it by its name."""
         self._move(name, aside(name))

@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import psycopg
@@ -32,6 +32,9 @@ from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import KEY_COLUMNS
 from ringlog.schema.layout import EARLIEST, LOG_TABLES, OWNER
 from ringlog.schema.many import by_connection
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +95,9 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class _Table:
+class SummaryTable:
+    """A table with its summarised columns and how far its summaries are."""
+
     name: str
     levels: tuple[int, ...]
     until: datetime | None
@@ -195,7 +200,7 @@ def connected(conninfo: str) -> Iterator[psycopg.Connection]:
 def _what_can_be_read(
     connection: psycopg.Connection,
     conninfo: str,
-    table: _Table,
+    table: SummaryTable,
     now: datetime,
     enough: int,
     stopped: Callable[[], bool],
@@ -286,12 +291,12 @@ def summarised_columns(connection: psycopg.Connection, table: str) -> dict[str, 
     }
 
 
-def _tables(connection: psycopg.Connection, due: Iterable[tuple[Any, ...]]) -> Iterator[_Table]:
+def _tables(connection: psycopg.Connection, due: Iterable[tuple[Any, ...]]) -> Iterator[SummaryTable]:
     """These tables with their columns, which are looked up one table at a time."""
     for name, levels, until, cycle, period, kept_from, dropped_until in due:
         columns = summarised_columns(connection, name)
         arrays = catalogue.columns(connection, sql.Identifier("summary", name))
-        table = _Table(
+        table = SummaryTable(
             name,
             tuple(levels),
             until,
@@ -309,7 +314,7 @@ def _tables(connection: psycopg.Connection, due: Iterable[tuple[Any, ...]]) -> I
 def _summarise(
     connection: psycopg.Connection,
     conninfo: str,
-    table: _Table,
+    table: SummaryTable,
     now: datetime,
     enough: int,
     stopped: Callable[[], bool],
@@ -355,7 +360,11 @@ def _summarise(
 
 
 def _summarise_cold(
-    connection: psycopg.Connection, conninfo: str, table: _Table, end: datetime, stopped: Callable[[], bool]
+    connection: psycopg.Connection,
+    conninfo: str,
+    table: SummaryTable,
+    end: datetime,
+    stopped: Callable[[], bool],
 ) -> int:
     """Summarises weeks in the archive: spans with late rows, or all after a change of levels. Returns the
     number of rows read."""
@@ -405,11 +414,11 @@ def _summarise_cold(
     return rows
 
 
-def _spans_at_once(table: _Table) -> int:
+def _spans_at_once(table: SummaryTable) -> int:
     return max(1, int(VALUES / len(table.columns) * table.cycle / table.levels[0]))
 
 
-def _of_all_tiers(conninfo: str, table: _Table, start: int, stop: int) -> tuple[int, Spans | None]:
+def _of_all_tiers(conninfo: str, table: SummaryTable, start: int, stop: int) -> tuple[int, Spans | None]:
     """As _of_the_log, including the rows in the archive."""
     from ringlog.history.reading import read
 
@@ -418,11 +427,7 @@ def _of_all_tiers(conninfo: str, table: _Table, start: int, stop: int) -> tuple[
     bounds = [blocks.EPOCH + timedelta(seconds=number * level) for number in (start, stop)]
     for batch in read(conninfo, table.name, [*table.numbers, *table.waveforms], *bounds):
         times.append(batch["time"].cast("int64").to_numpy())
-        columns = [batch[name].cast("float64", safe=False) for name in table.numbers]
-        values = [column.to_numpy(zero_copy_only=False)[:, None] for column in columns]
-        nulls = [column.is_null().to_numpy(zero_copy_only=False)[:, None] for column in columns]
-        scalars = [waveforms.of_lists(batch[name]) for name in table.waveforms]
-        parts.append(_side_by_side([*zip(values, nulls, strict=True), *scalars]))
+        parts.append(_scalars(table, batch))
     every = np.concatenate(times)
     if not len(every):
         return 0, None
@@ -431,13 +436,68 @@ def _of_all_tiers(conninfo: str, table: _Table, start: int, stop: int) -> tuple[
     )
 
 
+def _scalars(table: SummaryTable, batch: "pa.RecordBatch") -> waveforms.Scalars:
+    """The summarised values of a batch's rows, and the mask of the nulls."""
+    columns = [batch[name].cast("float64", safe=False) for name in table.numbers]
+    values = [column.to_numpy(zero_copy_only=False)[:, None] for column in columns]
+    nulls = [column.is_null().to_numpy(zero_copy_only=False)[:, None] for column in columns]
+    scalars = [waveforms.of_lists(batch[name]) for name in table.waveforms]
+    return _side_by_side([*zip(values, nulls, strict=True), *scalars])
+
+
+def spans_of(table: SummaryTable, batch: "pa.RecordBatch") -> Spans:
+    """The shortest spans of a batch of the log's rows, ordered by time."""
+    numbers = batch["time"].cast("int64").to_numpy() // (table.levels[0] * 1_000_000)
+    return of_rows(numbers, *_scalars(table, batch))
+
+
+def summary_table(connection: psycopg.Connection, name: str) -> SummaryTable | None:
+    """A table as its summaries are; None: it has none."""
+    found = connection.execute(
+        "select table_name, levels, until, cycle * log_nth, log_period, %s, null"
+        " from ringlog.summarised join ringlog.logged_table using (table_name)"
+        " where table_name = %s and levels <> '{}'",
+        [EARLIEST, name],
+    ).fetchall()
+    return next(_tables(connection, found), None)
+
+
+def reach(conninfo: str, name: str, end: datetime) -> None:
+    """Has the summaries of a table without rows before `end` begin, so that those of older rows can be
+    entered: see `enter_spans`. Waits for the process that makes summaries."""
+    with connected(conninfo) as connection:
+        connection.execute(sql.SQL("set role {}").format(sql.Identifier(OWNER)))
+        table = summary_table(connection, name)
+        if table is None or (table.until is not None and table.until >= end):
+            return
+        if table.until is None and _oldest(connection, table, EARLIEST, end) is None:
+            begin = "update ringlog.summarised set until = %s where table_name = %s and until is null"
+            connection.execute(begin, [EARLIEST, name])
+    summarise(conninfo, enough=1)
+
+
+def enter_spans(connection: psycopg.Connection, table: SummaryTable, parts: Iterable[Spans]) -> None:
+    """Stores the shortest spans of rows that come into the archive by another way than the log, in place of
+    those that there are, and makes the longer ones, up to where the summaries are. The caller has the lock of
+    summaries."""
+    (until,) = _row(connection, "select until from ringlog.summarised where table_name = %s", table.name)
+    changed = []
+    for spans in parts:
+        blocks.store(connection, table.name, table.levels[0], table.columns, spans, table.single)
+        changed.append(spans.numbers)
+    if changed and until is not None:
+        _make_longer(connection, table, np.unique(np.concatenate(changed)), None, until)
+
+
 def _side_by_side(columns: list[waveforms.Scalars]) -> waveforms.Scalars:
     """Values and the mask of the nulls of some columns, extended to all columns."""
     values, nulls = zip(*columns, strict=True)
     return np.concatenate(values, axis=1), np.concatenate(nulls, axis=1)
 
 
-def _oldest(connection: psycopg.Connection, table: _Table, since: datetime, end: datetime) -> datetime | None:
+def _oldest(
+    connection: psycopg.Connection, table: SummaryTable, since: datetime, end: datetime
+) -> datetime | None:
     """The time of the first row from `since` on and before `end`, at most in the year 9999, where Python's
     times end. An unreadable week counts as one with rows."""
     for week in table.damaged:
@@ -453,7 +513,7 @@ def _oldest(connection: psycopg.Connection, table: _Table, since: datetime, end:
     return found[0] if found else None
 
 
-def _closed(connection: psycopg.Connection, table: _Table, end: datetime, patience: float) -> bool:
+def _closed(connection: psycopg.Connection, table: SummaryTable, end: datetime, patience: float) -> bool:
     """Has rows before `end` marked from now on. Returns False if older transactions do not end in time."""
     moment = (end - blocks.EPOCH) // timedelta(microseconds=1)
     sequence = sql.Identifier("summary", f"{table.name}_until")
@@ -487,7 +547,11 @@ def _oldest_transaction(connection: psycopg.Connection) -> str:
 
 
 def _make(
-    connection: psycopg.Connection, table: _Table, begin: datetime, end: datetime, earlier: datetime | None
+    connection: psycopg.Connection,
+    table: SummaryTable,
+    begin: datetime,
+    end: datetime,
+    earlier: datetime | None,
 ) -> int:
     """Makes the spans from `begin` to `end`, and earlier ones with marks. Returns the number of rows read.
 
@@ -547,7 +611,7 @@ def _make(
     return rows
 
 
-def _that_are_whole(connection: psycopg.Connection, table: _Table, spans: Spans) -> Spans:
+def _that_are_whole(connection: psycopg.Connection, table: SummaryTable, spans: Spans) -> Spans:
     """Spans without those whose summaries cannot be made again, because their rows were dropped past
     retention; late rows of that time have no week any more."""
     level = table.levels[0]
@@ -569,7 +633,7 @@ def _that_are_whole(connection: psycopg.Connection, table: _Table, spans: Spans)
     return spans.chosen(~np.isin(spans.numbers, made.numbers))
 
 
-def _cold(connection: psycopg.Connection, table: _Table) -> list[tuple[int, int]]:
+def _cold(connection: psycopg.Connection, table: SummaryTable) -> list[tuple[int, int]]:
     """The spans with rows in the archive: the log has only late rows of them."""
     weeks = connection.execute(
         "select begins, ends from ringlog.cold_week"
@@ -592,7 +656,7 @@ def _online(cold: Iterable[tuple[int, int]], first: int, last: int) -> Iterator[
 
 def _make_longer(
     connection: psycopg.Connection,
-    table: _Table,
+    table: SummaryTable,
     changed: np.ndarray,
     earlier: datetime | None,
     end: datetime,
@@ -622,7 +686,7 @@ def _make_longer(
 
 
 def _of_the_log(
-    connection: psycopg.Connection, table: _Table, runs: Sequence[tuple[int, int]]
+    connection: psycopg.Connection, table: SummaryTable, runs: Sequence[tuple[int, int]]
 ) -> tuple[int, Spans | None]:
     """Rows and spans of the log for runs of spans, each from one number on and before another."""
     level = table.levels[0]

@@ -261,6 +261,7 @@ class Carrier:
             "summarised",
             "dropped",
             "cold_week",
+            "migration",
         ):
             self._replace(name)
         row = self.source.execute(sql.SQL("select pg_sequence_last_value({})").format(self._until)).fetchone()

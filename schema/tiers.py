@@ -141,6 +141,28 @@ cold_week = sa.Table(
     comment="the manifest: weeks whose rows are in Parquet files",
 )
 
+migration = sa.Table(
+    "migration",
+    metadata,
+    sa.Column("table_name", sa.TEXT, primary_key=True),
+    sa.Column("source", sa.TEXT, primary_key=True, comment="where the rows come from, without a password"),
+    sa.Column(
+        "reached", postgresql.TIMESTAMP(timezone=True), comment="its rows before this are in the archive"
+    ),
+    sa.Column("until", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="the goal"),
+    sa.Column("rows", sa.BIGINT, nullable=False, server_default="0", comment="taken over, by all runs"),
+    sa.Column("values", sa.BIGINT, nullable=False, server_default="0", comment="the same, without keys"),
+    sa.Column(
+        "left_out", sa.BIGINT, nullable=False, server_default="0", comment="without a time, repeated, refused"
+    ),
+    sa.Column("checksum", sa.TEXT, comment="of the latest week, as it came"),
+    sa.Column("began", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="the latest run"),
+    sa.Column("begun_at", sa.REAL, nullable=False, comment="fraction of the source at its begin"),
+    sa.Column("fraction", sa.REAL, nullable=False, comment="of the source that is done"),
+    sa.Column("noted", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="the latest week"),
+    comment="old rows that go straight into the archive (ringlog migrate), and how far each source is",
+)
+
 # without the table's name, by which all that is known of a table is forgotten when it moves
 archive_file = sa.Table(
     "archive_file",

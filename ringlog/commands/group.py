@@ -60,6 +60,7 @@ _COMMANDS = {
     "ha": ("commands.ha:ha_app", "High availability: several machines, of which one may fail."),
     "node": ("commands.node:node_app", "Servers that tables lie on."),
     "adopt": ("commands.adopt:adopt", "Read an old server's catalogue, and write what becomes of it."),
+    "migrate": ("commands.migrate:migrate_app", "Take over the old rows of another server or of files."),
     "mirror": (
         "commands.mirror:mirror",
         "Send requests to an old and a new server, and compare the answers.",

@@ -1,0 +1,583 @@
+"""Old rows of another server or of files go straight into the archive, week by week (`ringlog migrate`).
+
+A week is written to a file below `<table>/_coming/` and read back; its rows are compared by number and
+checksum with what came. One transaction then enters the file in the manifest, stores the summaries,
+which were made on the way, and notes how far the source is: after a kill at any moment the next run goes on
+with the same week. No row passes through PostgreSQL.
+"""
+
+import pickle
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from functools import partial
+from queue import Queue
+from tempfile import TemporaryFile
+from typing import Any
+
+import numpy as np
+import psycopg
+import pyarrow as pa
+import sqlalchemy as sa
+from psycopg import sql
+from sqlalchemy.dialects import postgresql
+
+from ringlog.history import files, late, ownership
+from ringlog.history.connection import connect, rows
+from ringlog.history.folder import Damaged, Folder
+from ringlog.history.incoming import Checksum, Description, Incoming, Source, by_week
+from ringlog.history.manifest import ColdWeek, about, manifest, new_file, note, settings, write_manifest
+from ringlog.history.spans import Spans, combined
+from ringlog.history.summaries import (
+    VALUES,
+    SummaryTable,
+    Turn,
+    enter_spans,
+    reach,
+    spans_of,
+    summary_table,
+)
+from ringlog.history.summaries import alone as summaries_alone
+from ringlog.schema import archive_tables, catalogue, clock, logs, session
+from ringlog.schema.change import driver, run, tried
+from ringlog.schema.column_type import ColumnType
+from ringlog.schema.facility import KEY_COLUMNS
+from ringlog.schema.layout import LOG_TABLES
+from ringlog.schema.partitions import Week, alone, log_partitions
+from ringlog.schema.roles import become_owner
+from ringlog.schema.tiers import archive_file, migration
+
+_COMING = "_coming"
+_AHEAD = 4
+"""batches that are read ahead of the writing"""
+
+
+class MigrationError(Exception):
+    """Old rows cannot be taken over as things are."""
+
+
+class Existing(StrEnum):
+    """The rule for a week that the archive has already."""
+
+    REFUSE = "refuse"
+    MERGE = "merge"
+    """of two rows with one key the archive's stays"""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A week that is in the archive now."""
+
+    week: Week
+    rows: int
+    """that came"""
+    values: int
+    bytes: int
+    """of its file"""
+    repeated: int
+    """rows that the archive had already"""
+    conflicting: int
+    """rows whose key the archive has with other values: left out"""
+    checksum: str
+    seconds: float
+    fraction: float | None
+    """of the source that is done"""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a source is; times are in UTC."""
+
+    table: str
+    source: str
+    reached: datetime | None
+    until: datetime
+    rows: int
+    values: int
+    left_out: int
+    began: datetime
+    begun_at: float
+    fraction: float
+    noted: datetime
+
+    @property
+    def is_done(self) -> bool:
+        return self.reached is not None and self.reached >= self.until
+
+    def ends(self, now: datetime) -> datetime | None:
+        """When it will be done if it goes on as in this run; None: not known yet."""
+        done = self.fraction - self.begun_at
+        if self.is_done or done <= 0 or self.noted <= self.began:
+            return None
+        return max(now, self.noted + (self.noted - self.began) * ((1 - self.fraction) / done))
+
+
+class Migration:
+    """The way of one source's rows into the archive of a table."""
+
+    def __init__(
+        self,
+        engine: sa.Engine,
+        conninfo: str,
+        table: str,
+        source: Source,
+        described: Description,
+        *,
+        existing: Existing = Existing.REFUSE,
+        rate: float = 0.0,
+        now: datetime | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`rate`: the most values a second; 0: no limit. `stopped` is called between the weeks."""
+        self._engine = engine
+        self._conninfo = conninfo
+        self._table = table
+        self._source = source
+        self._described = described
+        self._existing = existing
+        self._rate = rate
+        self._now = now
+        self._stopped = stopped
+        self._incoming: Incoming | None = None
+
+    @property
+    def missing(self) -> list[str]:
+        """Columns of the log that the source has not."""
+        return self._incoming.missing if self._incoming else []
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Rows that this run has left out, by the reason."""
+        found = self._incoming
+        return {} if found is None else {"without a time": found.without_time, "repeated": found.repeated}
+
+    def run(self) -> Iterator[Moved]:
+        """Moves the rows of weeks that are older than `online`. Yields each week when it is in the archive.
+
+        Raises MigrationError, IncomingError, ownership.NotOurs, folder.Damaged.
+        """
+        with ExitStack() as stack:
+            stack.enter_context(_one_run(self._conninfo, self._table))
+            folder, until, kept_from = self._begin()
+            reached = self._noted(until)
+            if reached is not None and reached >= until:
+                return
+            start = max((each for each in (reached, kept_from) if each is not None), default=None)
+            reach(self._conninfo, self._table, until)
+            with session.connect(self._conninfo, autocommit=True) as connection:
+                summaries = summary_table(connection, self._table)
+            self._incoming = self._shapes()
+            batches = stack.enter_context(closing(self._read(start, until)))  # type: ignore[type-var]
+            pool = stack.enter_context(ThreadPoolExecutor(1, "summaries"))
+            begun = time.monotonic()
+            for week, of_week in by_week(batches):
+                with closing(_Collected(summaries, pool)) as spans:
+                    moved = self._move(folder, week, of_week, spans, until, begun)
+                yield moved
+                begun = time.monotonic()
+                if self._stopped():
+                    return
+            with self._engine.begin() as connection:
+                become_owner(connection)
+                connection.execute(
+                    migration.update().where(self._own).values(reached=until, fraction=1, noted=sa.func.now())
+                )
+            with self._engine.begin() as connection:
+                write_manifest(connection, folder)
+
+    @property
+    def _own(self) -> sa.ColumnElement[bool]:
+        return (migration.c.table_name == self._table) & (migration.c.source == str(self._source))
+
+    def _begin(self) -> tuple[Folder, datetime, datetime | None]:
+        """The archive, the end of the rows that go there, and the begin of those within retention."""
+        with alone(self._engine, self._stopped), self._engine.begin() as connection:
+            chosen = settings(connection)
+            if chosen is None:
+                raise MigrationError(
+                    "there is no archive: write [history] with online and archive into the facility file, and"
+                    " install it"
+                )
+            folder = Folder(chosen[1])
+            there = dict(folder.names())
+            ownership.demand(connection, folder, there, manifest(connection))
+            retention = sa.text(
+                "select cast(:now as timestamptz) - retention::interval from ringlog.logged_table"
+                " where table_name = :table"
+            )
+            now = self._now or clock.read(connection).believed
+            if now is None:
+                raise MigrationError(
+                    "housekeeping has not run yet: start ringlog serve, or run ringlog maintain"
+                )
+            known = connection.execute(retention, {"now": now, "table": self._table}).one_or_none()
+            if known is None:
+                raise MigrationError(f"there is no table {self._table!r}: ringlog status lists them")
+            kept_from = None if known[0] is None else known[0].astimezone(UTC)
+        ownership.claim(self._engine, folder)
+        for name in there:
+            # of a run that was killed
+            if name.startswith(f"{self._table}/{_COMING}/"):
+                folder.delete(name)
+        return folder, Week.of(now - chosen[0]).start, kept_from
+
+    def _noted(self, until: datetime) -> datetime | None:
+        """Enters the run in the table of migrations. Returns how far the runs before have come."""
+        now = sa.func.now()
+        entry = postgresql.insert(migration).values(
+            table_name=self._table,
+            source=str(self._source),
+            until=until,
+            began=now,
+            noted=now,
+            begun_at=0,
+            fraction=0,
+        )
+        again = {"until": until, "began": now, "noted": now, "begun_at": migration.c.fraction}
+        with self._engine.begin() as connection:
+            become_owner(connection)
+            connection.execute(
+                entry.on_conflict_do_update(index_elements=["table_name", "source"], set_=again)
+            )
+            found = connection.scalar(sa.select(migration.c.reached).where(self._own))
+        return None if found is None else found.astimezone(UTC)
+
+    def _shapes(self) -> Incoming:
+        nothing = sql.SQL("select * from {} limit 0").format(sql.Identifier(LOG_TABLES, self._table))
+        with closing(connect(self._conninfo)) as connection:
+            (empty,) = rows(connection, nothing)
+        with session.connect(self._conninfo) as small:
+            stored = catalogue.columns(small, sql.Identifier(LOG_TABLES, self._table))
+            (places,) = small.execute(
+                sql.SQL("select count(*) from {}").format(sql.Identifier("online", self._table))
+            ).fetchone() or (1,)
+        lengths = {
+            column: kind.length
+            for column, text in stored.items()
+            if (kind := ColumnType.of_postgresql(text)) and kind.length is not None and not kind.is_array
+        }
+        return Incoming(empty.schema, lengths, max(1, int(places)), self._described)
+
+    def _read(self, start: datetime | None, until: datetime) -> Iterator[pa.RecordBatch]:
+        """The log's rows, read ahead by a thread of its own."""
+        assert self._incoming is not None
+        ready: Queue[pa.RecordBatch | BaseException | None] = Queue(_AHEAD)
+        ended = threading.Event()
+
+        def work() -> None:
+            try:
+                with closing(self._incoming.batches(self._limited(start, until), start, until)) as made:  # type: ignore[union-attr, type-var]
+                    for batch in made:
+                        ready.put(batch)
+                        if ended.is_set():
+                            return
+                ready.put(None)
+            except BaseException as error:  # raised where the rows are used
+                ready.put(error)
+
+        thread = threading.Thread(target=work, name="incoming", daemon=True)
+        thread.start()
+        try:
+            while (batch := ready.get()) is not None:
+                if isinstance(batch, BaseException):
+                    raise batch
+                yield batch
+        finally:
+            ended.set()
+            while thread.is_alive():
+                with suppress(Exception):
+                    ready.get(timeout=0.1)
+
+    def _limited(self, start: datetime | None, until: datetime) -> Iterator[pa.RecordBatch]:
+        """The source's batches, not faster than the rate."""
+        assert self._incoming is not None
+        begun, values = time.monotonic(), 0
+        for batch in self._source.batches(self._incoming.schema, start, until):
+            yield batch
+            values += batch.num_rows * batch.num_columns
+            if self._rate:
+                time.sleep(max(0.0, begun + values / self._rate - time.monotonic()))
+
+    def _move(
+        self,
+        folder: Folder,
+        week: Week,
+        batches: Iterator[pa.RecordBatch],
+        spans: "_Collected",
+        until: datetime,
+        begun: float,
+    ) -> Moved:
+        with self._engine.begin() as connection:
+            self._demand_no_partition(connection, week)
+            facts = about(connection, self._table)
+            known = {each.begins: each for each in manifest(connection, self._table)}
+        old = known.get(week.start)
+        if old is not None and old.recalled_until is not None:
+            raise MigrationError(
+                f"the week of {week.start:%Y-%m-%d} is recalled: wait until it is archived again"
+            )
+        if old is not None and old.rows and self._existing is Existing.REFUSE:
+            raise MigrationError(
+                f"the archive has {old.rows} rows of the week of {week.start:%Y-%m-%d} already:"
+                " --existing merge adds rows to them"
+            )
+        name = f"{self._table}/{_COMING}/{week.start:%Gw%V}.parquet"
+        came, stored = Checksum(), Checksum()
+        merging = _Merging(folder, old if old is not None and old.rows else None)
+
+        def passing() -> Iterator[pa.RecordBatch]:
+            for batch in merging.batches(_counted(batches, came)):
+                spans.add(batch)
+                stored.add(batch)
+                yield batch
+
+        with folder.created(name) as stream:
+            files.write(stream, passing(), facts)
+        back = Checksum()
+        for batch in files.read(folder, name):
+            back.add(batch)
+        if back.text() != stored.text():
+            raise Damaged(f"{folder}/{name} is not what was written to it")
+        written = partial(
+            ColdWeek,
+            self._table,
+            week.start,
+            week.end,
+            rows=stored.rows,
+            bytes=folder.size(name),
+            sha256=folder.digest(name),
+            footer=files.footer(folder, name),
+            recalled_until=None,
+        )
+        values = came.rows * (len(batch.schema) - len(KEY_COLUMNS))
+        moved = Moved(
+            week,
+            came.rows,
+            values,
+            folder.size(name),
+            merging.repeated,
+            merging.conflicting,
+            came.text(),
+            time.monotonic() - begun,
+            self._source.fraction(),
+        )
+        spans.finish()
+        self._commit(folder, name, written, old, spans, moved, until)
+        return moved
+
+    def _demand_no_partition(self, connection: sa.Connection, week: Week) -> None:
+        for partition in log_partitions(connection, self._table):
+            if partition.start < week.end and week.start < partition.end:
+                raise MigrationError(
+                    f"PostgreSQL has log.{partition.name}, which is older than online:"
+                    " run ringlog archive now first"
+                )
+
+    def _commit(
+        self,
+        folder: Folder,
+        coming: str,
+        written: Callable[..., ColdWeek],
+        old: ColdWeek | None,
+        spans: "_Collected",
+        moved: Moved,
+        until: datetime,
+    ) -> None:
+        """Gives the file its name, and enters it in the manifest with its summaries and the progress."""
+        with alone(self._engine, self._stopped), summaries_alone(self._conninfo, Turn.AWAITED):
+            with self._engine.begin() as connection:
+                ownership.still_ours(connection, folder)
+                become_owner(connection)
+                name = new_file(connection, folder, self._table, moved.week)
+            folder.rename(coming, name)
+            week = written(file=name)
+
+            def enter(connection: sa.Connection) -> bool:
+                become_owner(connection)
+                spans.store(driver(connection))
+                if old is not None:
+                    # waits until no reader uses the former manifest: see ringlog.history.reading
+                    log = sql.Identifier(LOG_TABLES, self._table)
+                    run(connection, sql.SQL("lock table only {} in access exclusive mode").format(log))
+                self._demand_no_partition(connection, moved.week)
+                there = {each.begins: each for each in manifest(connection, self._table)}
+                if there.get(week.begins) != old:
+                    raise MigrationError(
+                        f"another process has changed the week of {week.begins:%Y-%m-%d} meanwhile"
+                    )
+                note(connection, week)
+                connection.execute(archive_file.delete().where(archive_file.c.file == name))
+                incoming = self._incoming
+                left_out = moved.conflicting + moved.repeated
+                if incoming is not None:
+                    left_out += incoming.without_time + incoming.repeated - self._left_out_before
+                connection.execute(
+                    migration.update()
+                    .where(self._own)
+                    .values(
+                        reached=moved.week.end,
+                        until=until,
+                        rows=migration.c.rows + moved.rows,
+                        values=migration.c["values"] + moved.values,
+                        left_out=migration.c.left_out + left_out,
+                        checksum=moved.checksum,
+                        fraction=moved.fraction or 0,
+                        noted=sa.func.clock_timestamp(),
+                    )
+                )
+                return True
+
+            def view(connection: sa.Connection) -> bool:
+                # a transaction that has locked the log must not wait for the view's readers
+                become_owner(connection)
+                if archive_tables.is_there(connection, self._table) and not logs.has_archive(
+                    connection, self._table
+                ):
+                    logs.view_archive(connection, self._table)
+                return True
+
+            for work in (view, enter):
+                while tried(self._engine, work) is None:
+                    if self._stopped():
+                        raise MigrationError(f"log.{self._table} was in use all the time: run it again")
+        if old is not None:
+            folder.set_aside(old.file)
+        if self._incoming is not None:
+            self._left_out_before = self._incoming.without_time + self._incoming.repeated
+
+    _left_out_before = 0
+
+
+def progress(connection: sa.Connection) -> list[Progress]:
+    """How far each source of old rows is, by table."""
+    columns = [migration.c[name] for name in ("table_name", *(each.name for each in fields(Progress)[1:]))]
+    found = connection.execute(sa.select(*columns).order_by(migration.c.table_name, migration.c.began))
+    return [Progress(*(_in_utc(each) for each in row)) for row in found]
+
+
+def _in_utc(value: Any) -> Any:
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
+
+
+@contextmanager
+def _one_run(conninfo: str, table: str) -> Iterator[None]:
+    """Keeps other runs out. Raises MigrationError when there is one."""
+    with session.connect(conninfo, autocommit=True) as connection:
+        taken = connection.execute(
+            "select pg_try_advisory_lock(hashtext('ringlog migrate'), hashtext(%s))", [table]
+        ).fetchone()
+        if taken != (True,):
+            raise MigrationError(f"another process moves old rows of {table}")
+        yield
+
+
+def _counted(batches: Iterator[pa.RecordBatch], sum_: Checksum) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        sum_.add(batch)
+        yield batch
+
+
+class _Merging:
+    """Rows that come, with those of the week's file, if there is one."""
+
+    def __init__(self, folder: Folder, old: ColdWeek | None) -> None:
+        self._folder = folder
+        self._old = old
+        self.repeated = 0
+        self.conflicting = 0
+
+    def batches(self, came: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """All rows, ordered by their key; of two with one key the file's."""
+        old = self._old
+        if old is None:
+            yield from came
+            return
+        begin: datetime | None = None
+        schema = None
+        for batch in came:
+            # no two batches share a time
+            end = batch["time"][-1].as_py() + timedelta(microseconds=1)
+            rows_came = pa.table(batch)
+            cold = partial(files.read, self._folder, old.file, start=begin, end=end, footer=old.footer)
+            there = late.found(cold(), rows_came)
+            self.repeated += int(there.repeated.sum())
+            self.conflicting += int(there.conflicting.sum())
+            for part in late.merged(cold(), rows_came):
+                if part.num_rows:
+                    yield part
+            begin, schema = end, batch.schema
+        if schema is not None:
+            for part in files.read(self._folder, old.file, start=begin, footer=old.footer):
+                yield from late.cast(schema, part).to_batches()
+
+
+class _Collected:
+    """The summaries of a week's rows, made by a thread of `pool` and kept in a file until they are stored."""
+
+    def __init__(self, table: SummaryTable | None, pool: ThreadPoolExecutor) -> None:
+        self._table = table
+        self._pool = pool
+        self._spool = TemporaryFile()  # noqa: SIM115 - until close
+        self._parts: list[Spans] = []
+        self._count = 0
+        self._waiting: Queue[object] = Queue()
+        self._futures: list[object] = []
+        self._is_used = False
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        if self._table is None:
+            return
+        while len(self._futures) >= _AHEAD:
+            self._futures.pop(0).result()  # type: ignore[attr-defined]
+        self._futures.append(self._pool.submit(self._add, batch))
+
+    def _add(self, batch: pa.RecordBatch) -> None:
+        assert self._table is not None
+        step = max(1, VALUES // len(self._table.columns))
+        for begin in range(0, batch.num_rows, step):
+            self._parts.append(spans_of(self._table, batch.slice(begin, step)))
+            self._count += len(self._parts[-1])
+            if self._count * len(self._table.columns) > VALUES:
+                self._flush(last=False)
+
+    def _flush(self, *, last: bool) -> None:
+        """Writes the spans to the file; the last one may go on unless it is the week's last."""
+        if not self._parts:
+            return
+        names = [each.name for each in fields(Spans)]
+        joined = Spans(*(np.concatenate([getattr(part, name) for part in self._parts]) for name in names))
+        spans = combined(joined, 1)
+        whole = np.ones(len(spans), bool)
+        whole[-1] = last
+        if whole.any():
+            pickle.dump(spans.chosen(whole), self._spool, pickle.HIGHEST_PROTOCOL)
+        self._parts = [] if last else [spans.chosen(~whole)]
+        self._count = len(self._parts)
+
+    def finish(self) -> None:
+        """Waits for the thread."""
+        for future in self._futures:
+            future.result()  # type: ignore[attr-defined]
+        self._futures = []
+        self._flush(last=True)
+
+    def store(self, connection: psycopg.Connection) -> None:
+        """Stores the spans; again after a transaction that was rolled back."""
+        if self._table is not None:
+            enter_spans(connection, self._table, self._read())
+
+    def _read(self) -> Iterable[Spans]:
+        self._spool.seek(0)
+        while True:
+            try:
+                yield pickle.load(self._spool)
+            except EOFError:
+                return
+
+    def close(self) -> None:
+        self._spool.close()

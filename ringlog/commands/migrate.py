@@ -1,0 +1,160 @@
+"""The command `ringlog migrate`: old rows go straight into the archive."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ringlog.commands.options import Data, Dsn
+from ringlog.errors import ServerError, UsageError
+from ringlog.nodes.servers import Everywhere, server_of
+from ringlog.schema.session import engine
+from ringlog.server.database import chosen_database, demand_facility
+
+if TYPE_CHECKING:
+    from ringlog.history.incoming import Description, Source
+    from ringlog.history.migration import Progress
+
+migrate_app = typer.Typer(
+    help="Old rows of another server or of files, which go straight into the archive.", no_args_is_help=True
+)
+
+
+@migrate_app.command("history")
+def migrate_history(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="Table of the facility.")],
+    place: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="SOURCE",
+            help="parquet:PATH, csv:PATH (a file or a folder) or postgresql://….",
+        ),
+    ],
+    query: Annotated[
+        str,
+        typer.Option(
+            metavar="SQL",
+            show_default=False,
+            help="Rows of a server: a query. Default: the table of that name.",
+        ),
+    ] = "",
+    columns: Annotated[
+        Path | None,
+        typer.Option(
+            "--columns",
+            metavar="FILE",
+            show_default=False,
+            help="Description of the source's columns (TOML): [TABLE] with time, seq_no, timezone, …",
+        ),
+    ] = None,
+    existing: Annotated[
+        str,
+        typer.Option(
+            metavar="RULE",
+            help="Weeks that the archive has already: refuse them, or merge rows into them; "
+            "of two with one key the archive's stays.",
+        ),
+    ] = "refuse",
+    rate: Annotated[
+        float, typer.Option(metavar="VALUES/S", min=0, help="The most values a second to read; 0: no limit.")
+    ] = 0,
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Take rows older than the facility's online weeks from where they are into the archive's files.
+
+    Week by week, with summaries, and never through PostgreSQL. The server may run meanwhile. Each week's
+    file is read back and compared. After Ctrl-C or a kill the same command goes on. Code 1: the archive has
+    other rows with the keys of some.
+    """
+    from ringlog.history.incoming import IncomingError, description_of
+    from ringlog.history.migration import Existing, Migration, MigrationError, progress
+
+    if existing not in [*Existing]:
+        raise UsageError(f"--existing must be {' or '.join(Existing)}")
+    conflicting = 0
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        server = server_of(conninfo, table)
+        try:
+            described = description_of(columns, table)
+            source = _source(place, query, table, described)
+            administrator = engine(server)
+            migration = Migration(
+                administrator, server, table, source, described, existing=Existing(existing), rate=rate
+            )
+            for moved in migration.run():
+                conflicting += moved.conflicting
+                with administrator.connect() as connection:
+                    (now,) = (
+                        each
+                        for each in progress(connection)
+                        if (each.table, each.source) == (table, str(source))
+                    )
+                line = (
+                    f"{table} {moved.week.start:%Gw%V}: {moved.rows} rows, {moved.bytes / 1e6:.1f} MB,"
+                    f" {moved.values / moved.seconds:.0f} values/s"
+                )
+                if moved.repeated or moved.conflicting:
+                    line += f", {moved.repeated} were there already, {moved.conflicting} others too: left out"
+                print(f"{line}; {_where(now)}", flush=True)
+        except (IncomingError, MigrationError) as error:
+            raise ServerError(str(error)) from None
+        for why, count in migration.left_out.items():
+            if count:
+                print(f"{count} rows {why}: left out")
+        if migration.missing:
+            print(f"null, since the source has no such columns: {', '.join(migration.missing)}")
+    if conflicting:
+        raise typer.Exit(1)
+
+
+@migrate_app.command("status")
+def migrate_status(data: Data = None, dsn: Dsn = None) -> None:
+    """List how far each source of old rows is."""
+    from ringlog.history.migration import progress
+
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        for _, server in Everywhere(conninfo).with_headlines():
+            with engine(server).connect() as connection:
+                for each in progress(connection):
+                    words = f"{each.table} from {each.source}: {each.rows} rows, {each.values} values"
+                    if each.left_out:
+                        words += f", {each.left_out} left out"
+                    print(f"{words}; {_where(each)}")
+
+
+def _where(progress: "Progress") -> str:
+    if progress.is_done:
+        return f"done to {progress.until:%Y-%m-%d}"
+    if progress.reached is None:
+        return f"begun {progress.began:%Y-%m-%d %H:%M} UTC"
+    words = f"done to {progress.reached:%Y-%m-%d} of {progress.until:%Y-%m-%d}"
+    ends = progress.ends(datetime.now(UTC))
+    if ends is not None:
+        words += f", {progress.fraction:.1%}, ends {ends:%Y-%m-%d %H:%M} UTC"
+    return words
+
+
+def _source(place: str, query: str, table: str, described: "Description") -> "Source":
+    """The source that an option names. Raises UsageError."""
+    from psycopg import sql
+
+    from ringlog.history.sources.csv_files import CsvFiles
+    from ringlog.history.sources.parquet_files import ParquetFiles
+    from ringlog.history.sources.postgresql import PostgresRows
+
+    form, _, rest = place.partition(":")
+    match form:
+        case "parquet":
+            return ParquetFiles(Path(rest), described)
+        case "csv":
+            return CsvFiles(Path(rest), described)
+        case "postgresql" | "postgres":
+            return PostgresRows(
+                place, query or f"select * from {sql.Identifier(table).as_string()}", described
+            )
+    raise UsageError(f"--from {place}: parquet:PATH, csv:PATH or postgresql://…")
