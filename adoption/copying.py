@@ -6,7 +6,7 @@ value. A second run leaves out the weeks that have as many rows as when they wer
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -40,7 +40,9 @@ class Part:
 
     ring: Ring
     begins: datetime | None
-    """a Monday in the old server's own time; None: the ring"""
+    """a moment of the old server's own time, from which on a week's rows are meant; None: the ring"""
+    since: datetime | None = None
+    """rows before it are in the archive"""
 
     def __str__(self) -> str:
         where = "ring" if self.begins is None else f"week of {self.begins:%Y-%m-%d}"
@@ -111,19 +113,46 @@ def identity(conninfo: str) -> str:
     return str(row[0])
 
 
-def parts(source: Source, rings: Sequence[Ring]) -> Iterator[Part]:
-    """All that is to be copied: the weeks of each log in which there may be rows, then the ring."""
-    with connected(source.address, source.password, source.version) as old, old.cursor() as cursor:
+def log_bounds(old: Any, ring: Ring) -> tuple[datetime, datetime, bool] | None:
+    """The first and the last time of a ring's log as the old server compares them with texts, and whether
+    they are in UTC, since they have offsets; None: no rows."""
+    if ring.log is None:
+        return None
+    time = quoted(ring.time)
+    with old.cursor() as cursor:
+        cursor.execute(f"select min({time}), max({time}) from {ring.log.place}")
+        first, last = (moment(value) for value in rows_of(cursor)[0])
+    if first is None:
+        return None
+    return _as_there(first), _as_there(last), getattr(first, "tzinfo", None) is not None
+
+
+def archived(conninfo: str) -> dict[str, datetime]:
+    """The time before which an old server's rows are in the archive already (`ringlog migrate`), by table."""
+    with session.connect(conninfo) as connection:
+        found = connection.execute(
+            "select table_name, max(reached) from ringlog.migration"
+            " where source like 'tds%' and reached is not null group by 1"
+        ).fetchall()
+    return dict(found)
+
+
+def parts(source: Source, rings: Sequence[Ring], reached: Mapping[str, datetime]) -> Iterator[Part]:
+    """All that is to be copied: the weeks of each log in which there may be rows, then the ring. `reached`:
+    see `archived`."""
+    with connected(source.address, source.password, source.version) as old:
         for ring in rings:
-            if ring.log is not None:
-                time = quoted(ring.time)
-                cursor.execute(f"select min({time}), max({time}) from {ring.log.place}")
-                first, last = (_as_there(moment(value)) for value in rows_of(cursor)[0])
-                if first is not None:
-                    begins = _EPOCH + (first - _EPOCH) // WEEK * WEEK
-                    while begins <= last:
-                        yield Part(ring, begins)
-                        begins += WEEK
+            if (bounds := log_bounds(old, ring)) is not None:
+                first, last, is_zoned = bounds
+                since = reached.get(ring.table.name.lower())
+                if since is not None:
+                    here = UTC if is_zoned else ZoneInfo(source.timezone)
+                    since = since.astimezone(here).replace(tzinfo=None)
+                    first = max(first, since)
+                begins = _EPOCH + (first - _EPOCH) // WEEK * WEEK
+                while begins <= last:
+                    yield Part(ring, begins, since)
+                    begins += WEEK
             yield Part(ring, None)
 
 
@@ -177,7 +206,7 @@ def copy(
                 ledger.note(copied)
                 yield copied
 
-    return in_threads(parts(source, rings), connections, work, report)
+    return in_threads(parts(source, rings, archived(conninfo)), connections, work, report)
 
 
 def _table(part: Part) -> str:
@@ -185,17 +214,24 @@ def _table(part: Part) -> str:
     return (ring.table if part.begins is None or ring.log is None else ring.log).place
 
 
-def _within(part: Part) -> str:
+def within(part: Part) -> str:
     """The condition that the rows of a part fulfil at the old server."""
     time = quoted(part.ring.time)
     if part.begins is None:
         return f"{time} is not null"
-    return f"{time} >= '{part.begins:%Y%m%d}' and {time} < '{part.begins + WEEK:%Y%m%d}'"
+    first = max(part.begins, part.since or part.begins)
+    return f"{time} >= '{_text(first)}' and {time} < '{_text(part.begins + WEEK)}'"
+
+
+def _text(time: datetime) -> str:
+    """A time as old servers of all kinds and languages read it."""
+    day = f"{time:%Y%m%d}"
+    return day if time.time() == time.min.time() else f"{day} {time:%H:%M:%S}.{time.microsecond // 1000:03}"
 
 
 def _count(old: Any, part: Part) -> int:
     with old.cursor() as cursor:
-        cursor.execute(f"select count(*) from {_table(part)} where {_within(part)}")
+        cursor.execute(f"select count(*) from {_table(part)} where {within(part)}")
         return int(cursor.fetchall()[0][0])
 
 
@@ -237,14 +273,14 @@ def _rows(old: Any, ring: Ring, readings: Sequence[str], part: Part, source: Sou
     marks = QuestionMarks(columns, of)
     names = ", ".join([quoted(ring.seq_no), quoted(ring.time), *(each.expression for each in of)])
     with old.cursor() as cursor:
-        cursor.execute(f"select {names} from {_table(part)} where {_within(part)}")
+        cursor.execute(f"select {names} from {_table(part)} where {within(part)}")
         while batch := cursor.fetchmany(_BATCH):
             for seq_no, stored, *values in batch:
                 time = moment(stored)
                 read = [each.value(value) for each, value in zip(of, values, strict=True)]
                 marks.add(read)
                 yield int(seq_no), (time if time.tzinfo else time.replace(tzinfo=zone)).astimezone(UTC), *read
-        if lost := marks.lost(cursor, f"{_table(part)} where {_within(part)}"):
+        if lost := marks.lost(cursor, f"{_table(part)} where {within(part)}"):
             raise Unreadable("; ".join(lost))
 
 

@@ -58,6 +58,8 @@ class Description:
     """of times as texts, by strptime; empty: ISO 8601"""
     unit: str = "s"
     """of times as numbers since 1970: s, ms, us, ns"""
+    scale: int = 7
+    """digits of a second in a datetime2 of bcp's native files"""
     digits: str = "refuse"
     """of times finer than microseconds: refuse or round"""
     values: str = "exact"
@@ -105,6 +107,8 @@ def description_of(file: Path | None, table: str) -> Description:
     for name, choices in _CHOICES.items():
         if entries.get(name, choices[0]) not in choices:
             raise IncomingError(f"{file}: {name} of [{table}] must be one of {', '.join(choices)}")
+    if entries.get("scale", 7) not in range(8):
+        raise IncomingError(f"{file}: scale of [{table}] must be from 0 to 7")
     described = Description(**entries)
     try:
         ZoneInfo(described.timezone)
@@ -361,16 +365,15 @@ class _Sums:
             self._points.add(points, self._count)
             self._count += len(points)
             return
-        values: bytes | np.ndarray
         if pa.types.is_string(column.type):
             self._lengths.update(pc.binary_length(column).to_numpy())
-            values = b"".join(text.as_buffer() for text in column)
-        elif pa.types.is_boolean(column.type):
-            values = column.cast(pa.uint8()).to_numpy()
-        else:
-            column = column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
-            values = np.ascontiguousarray(column.to_numpy())
-        self._values.update(values)
+            self._values.update(b"".join(text.as_buffer() for text in column))
+            return
+        if pa.types.is_boolean(column.type):
+            column = column.cast(pa.uint8())
+        elif pa.types.is_timestamp(column.type):
+            column = column.cast(pa.int64())
+        self._values.update(np.ascontiguousarray(column.to_numpy()).data)
 
     def digest(self) -> bytes:
         points = self._points.digest() if self._points else b""

@@ -45,6 +45,10 @@ def of_rows(numbers: Integers, values: Floats, nulls: NDArray[np.bool_]) -> Span
     Values where `nulls` is set do not count.
     """
     starts = _starts(numbers)
+    if not nulls.any():
+        sums = np.add.reduceat(values, starts, axis=0)
+        if np.isfinite(sums).all():
+            return _of_numbers(numbers, values, starts, sums)
     nan = np.isnan(values) & ~nulls
     is_number = ~nan & ~nulls
     n = np.add.reduceat(is_number, starts, axis=0, dtype=np.int64)
@@ -65,6 +69,27 @@ def of_rows(numbers: Integers, values: Floats, nulls: NDArray[np.bool_]) -> Span
         _emptied(squares, none),
         np.add.reduceat(nan, starts, axis=0, dtype=np.int64),
         np.add.reduceat(nulls, starts, axis=0, dtype=np.int64),
+    )
+
+
+def _of_numbers(numbers: Integers, values: Floats, starts: Integers, sums: Floats) -> Spans:
+    """The same of rows with numbers only, in half the time."""
+    counts = np.diff(np.append(starts, len(numbers)))
+    mean = sums / counts[:, None]
+    distances = values - np.repeat(mean, counts, axis=0)
+    distances *= distances
+    zeros = np.zeros(mean.shape, np.int64)
+    return Spans(
+        numbers[starts],
+        np.broadcast_to(counts[:, None], mean.shape).copy(),
+        np.minimum.reduceat(values, starts, axis=0),
+        np.maximum.reduceat(values, starts, axis=0),
+        mean,
+        values[starts],
+        values[starts + counts - 1],
+        np.add.reduceat(distances, starts, axis=0),
+        zeros,
+        zeros.copy(),
     )
 
 

@@ -84,7 +84,7 @@ def adopt(
     import pymssql
 
     from ringlog.adoption import assessment, scripts
-    from ringlog.adoption.copying import Ledger, Source, copy, identity, without_time
+    from ringlog.adoption.copying import Ledger, Source, archived, copy, identity, without_time
     from ringlog.adoption.errors import AdoptionError
     from ringlog.adoption.rings import Rules, read_rules
     from ringlog.adoption.session import number, words
@@ -135,6 +135,8 @@ def adopt(
             with chosen_database(data, dsn).opened() as conninfo:
                 demand_facility(conninfo)
                 rings = [ring for each in databases for ring in each.found.rings]
+                for table, reached in archived(conninfo).items():
+                    print(f"log of {table}: rows before {reached:%Y-%m-%d} are in the archive: not copied")
                 ledger = Ledger(output / "copied.json", identity(conninfo))
                 done = copy(source, conninfo, rings, connections, ledger, _report)
                 beside = []

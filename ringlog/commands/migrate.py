@@ -1,11 +1,13 @@
 """The command `ringlog migrate`: old rows go straight into the archive."""
 
+import codecs
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ringlog.clients import Address, find_password
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import ServerError, UsageError
 from ringlog.nodes.servers import Everywhere, server_of
@@ -13,6 +15,7 @@ from ringlog.schema.session import engine
 from ringlog.server.database import chosen_database, demand_facility
 
 if TYPE_CHECKING:
+    from ringlog.adoption.old_rows import OldRows
     from ringlog.history.incoming import Description, Source
     from ringlog.history.migration import Progress
 
@@ -29,7 +32,8 @@ def migrate_history(
         typer.Option(
             "--from",
             metavar="SOURCE",
-            help="parquet:PATH, csv:PATH (a file or a folder) or postgresql://….",
+            help="parquet:PATH, csv:PATH or bcp:PATH (a file or a folder), postgresql://… or "
+            "tds://USER@HOST[:PORT]/DATABASE.",
         ),
     ],
     query: Annotated[
@@ -37,7 +41,7 @@ def migrate_history(
         typer.Option(
             metavar="SQL",
             show_default=False,
-            help="Rows of a server: a query. Default: the table of that name.",
+            help="Rows of a PostgreSQL: a query. Default: the table of that name.",
         ),
     ] = "",
     columns: Annotated[
@@ -60,6 +64,24 @@ def migrate_history(
     rate: Annotated[
         float, typer.Option(metavar="VALUES/S", min=0, help="The most values a second to read; 0: no limit.")
     ] = 0,
+    tds_version: Annotated[
+        str, typer.Option(metavar="VERSION", help="tds://: 5.0 for Sybase ASE, 7.0 to 7.4 for SQL Server.")
+    ] = "7.4",
+    rules: Annotated[
+        Path | None,
+        typer.Option(
+            "--rules", metavar="FILE", show_default=False, help="tds://: decisions, as for ringlog adopt."
+        ),
+    ] = None,
+    timezone: Annotated[
+        str, typer.Option(metavar="ZONE", help="tds://: time zone of times without one.")
+    ] = "UTC",
+    charset: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", show_default=False, help="tds://, bcp: character set, as for ringlog adopt."
+        ),
+    ] = "",
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
@@ -79,8 +101,13 @@ def migrate_history(
         demand_facility(conninfo)
         server = server_of(conninfo, table)
         try:
-            described = description_of(columns, table)
-            source = _source(place, query, table, described)
+            if place.startswith("tds"):
+                old = _old_server(place, table, tds_version, rules, timezone, charset)
+                source: Source = old
+                described = old.described
+            else:
+                described = description_of(columns, table)
+                source = _source(place, query, table, described, charset)
             administrator = engine(server)
             migration = Migration(
                 administrator, server, table, source, described, existing=Existing(existing), rate=rate
@@ -139,10 +166,11 @@ def _where(progress: "Progress") -> str:
     return words
 
 
-def _source(place: str, query: str, table: str, described: "Description") -> "Source":
+def _source(place: str, query: str, table: str, described: "Description", charset: str) -> "Source":
     """The source that an option names. Raises UsageError."""
     from psycopg import sql
 
+    from ringlog.history.sources.bcp_files import BcpFiles
     from ringlog.history.sources.csv_files import CsvFiles
     from ringlog.history.sources.parquet_files import ParquetFiles
     from ringlog.history.sources.postgresql import PostgresRows
@@ -153,8 +181,49 @@ def _source(place: str, query: str, table: str, described: "Description") -> "So
             return ParquetFiles(Path(rest), described)
         case "csv":
             return CsvFiles(Path(rest), described)
+        case "bcp":
+            try:
+                return BcpFiles(Path(rest), described, codecs.lookup(charset or "utf-8").name)
+            except LookupError:
+                raise UsageError(f"--charset {charset}: Python knows no such encoding") from None
         case "postgresql" | "postgres":
             return PostgresRows(
                 place, query or f"select * from {sql.Identifier(table).as_string()}", described
             )
-    raise UsageError(f"--from {place}: parquet:PATH, csv:PATH or postgresql://…")
+    raise UsageError(f"--from {place}: parquet:PATH, csv:PATH, bcp:PATH, postgresql://… or tds://…")
+
+
+def _old_server(
+    url: str, table: str, version: str, rules: Path | None, timezone: str, charset: str
+) -> "OldRows":
+    """The log of a ring at an old server. Raises UsageError and ServerError."""
+    import pymssql
+
+    from ringlog.adoption.copying import Source as OldServer
+    from ringlog.adoption.errors import AdoptionError
+    from ringlog.adoption.old_rows import OldRows
+    from ringlog.adoption.rings import Rules, read_rules
+    from ringlog.adoption.session import number, words
+    from ringlog.adoption.sites import read_all
+    from ringlog.adoption.texts import codec
+
+    address = Address.parse(url)
+    if not address.database:
+        raise UsageError(f"the URL names no database: write {address}/DATABASE")
+    try:
+        password = find_password(address)
+        if charset:
+            codec(charset)
+        decided = Rules() if rules is None else read_rules(rules)
+        (database,) = read_all(address, password, version, [address.database], decided)
+    except AdoptionError as error:
+        raise UsageError(str(error)) from None
+    except pymssql.Error as error:
+        raise ServerError(f"{address}: {number(error)} {words(error)}") from None
+    found = {ring.table.name.lower(): ring for ring in database.found.rings if ring.log is not None}
+    if table not in found:
+        there = ", ".join(sorted(found)) or "none"
+        raise UsageError(f"{address} has no ring {table!r} with a log; it has {there}: see --rules")
+    old = database.old
+    server = OldServer(address, password, version, timezone, charset or old.charset, old.is_ase)
+    return OldRows(server, found[table])

@@ -4,7 +4,8 @@ import json
 import socket
 import tomllib
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psycopg
@@ -147,6 +148,61 @@ def test_a_site_is_read_and_moves_in(
         BEGIN + timedelta(hours=3 * number) for number in range(ROWS)
     ]
     assert ring == (50, ROWS - 1)
+
+
+def test_old_rows_go_into_the_archive_and_new_ones_into_the_log(
+    old: RunningServer, temporary_directory: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "adopted"
+    url = f"tds://developer:develop-1@{old.host}:{old.port}/site"
+    assert ringlog("adopt", url, "--output", output).returncode == 0
+    facility = output / "facility.toml"
+    archive = temporary_directory / "moved_archive"
+    facility.write_text(facility.read_text() + f'\n[history]\nonline = "8 weeks"\narchive = "{archive}"\n')
+    data = temporary_directory / "moved_history"
+    with (
+        newer_row(old),
+        serving(data, facility=facility) as here,
+        psycopg.connect(here.dsn, autocommit=True) as connection,
+    ):
+        words = ("migrate", "history", "beam_loss", "--from", url, "--data", data)
+        moved = ringlog(*words)
+        assert moved.returncode == 0, moved.stderr
+        weeks = [line.split(",")[0] for line in moved.stdout.splitlines()]
+        assert weeks == [
+            "beam_loss 2026w10: 56 rows",
+            "beam_loss 2026w11: 56 rows",
+            "beam_loss 2026w12: 8 rows",
+        ]
+        assert connection.execute("select count(*) from weeks.beam_loss").fetchone() == (0,)
+        status = ringlog("migrate", "status", "--data", data)
+        assert f": {ROWS} rows, {2 * ROWS} values; done to " in status.stdout
+        assert "develop-1" not in status.stdout
+        copied = ringlog("adopt", url, "--output", output, "--copy", "--data", data)
+        assert "log of beam_loss: rows before " in copied.stdout
+        assert ": 1 rows, 1 new, the same on both sides" in copied.stdout
+        assert connection.execute("select count(*) from weeks.beam_loss").fetchone() == (1,)
+        connection.execute(SITE)
+        with session(here, "log") as client, client.cursor() as cursor:
+            cursor.execute("select time, loss, gate from beam_loss order by time")
+            rows = cursor.fetchall()
+        with session(old) as client, client.cursor() as cursor:
+            cursor.execute("select time, loss, gate from beam_loss_log order by time")
+            assert rows == cursor.fetchall()
+    assert len(rows) == ROWS + 1
+
+
+@contextmanager
+def newer_row(old: RunningServer) -> Iterator[None]:
+    """A row of the log that is younger than the weeks that go into the archive."""
+    moment = datetime.now(UTC).replace(tzinfo=None, microsecond=0) - timedelta(days=9)
+    with session(old) as client, client.cursor() as cursor:
+        cursor.execute(f"insert beam_loss_log values (1, '{moment}', 0.1, 1000)")
+    try:
+        yield
+    finally:
+        with session(old) as client, client.cursor() as cursor:
+            cursor.execute("delete beam_loss_log where gate = 1000")
 
 
 def test_errors_of_the_request(old: RunningServer, tmp_path: Path) -> None:
