@@ -10,7 +10,7 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
@@ -34,7 +34,6 @@ from ringlog.history.incoming import Checksum, Description, Incoming, Source, by
 from ringlog.history.manifest import ColdWeek, about, manifest, new_file, note, settings, write_manifest
 from ringlog.history.spans import Spans, combined
 from ringlog.history.summaries import (
-    VALUES,
     SummaryTable,
     Turn,
     enter_spans,
@@ -47,12 +46,14 @@ from ringlog.schema import archive_tables, catalogue, clock, logs, session
 from ringlog.schema.change import driver, run, tried
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import KEY_COLUMNS
-from ringlog.schema.layout import LOG_TABLES
+from ringlog.schema.layout import BLOCK, LOG_TABLES
 from ringlog.schema.partitions import Week, alone, log_partitions
 from ringlog.schema.roles import become_owner
 from ringlog.schema.tiers import archive_file, migration
 
 _COMING = "_coming"
+_SUMMED = 200_000
+"""values that are summarised at once: a processor's cache holds them"""
 _AHEAD = 4
 """batches that are read ahead of the writing"""
 
@@ -525,46 +526,48 @@ class _Collected:
         self._spool = TemporaryFile()  # noqa: SIM115 - until close
         self._parts: list[Spans] = []
         self._count = 0
-        self._waiting: Queue[object] = Queue()
-        self._futures: list[object] = []
-        self._is_used = False
+        self._futures: list[Future[None]] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
         if self._table is None:
             return
         while len(self._futures) >= _AHEAD:
-            self._futures.pop(0).result()  # type: ignore[attr-defined]
-        self._futures.append(self._pool.submit(self._add, batch))
+            self._futures.pop(0).result()
+        self._futures.append(self._pool.submit(self._add, self._table, batch))
 
-    def _add(self, batch: pa.RecordBatch) -> None:
-        assert self._table is not None
-        step = max(1, VALUES // len(self._table.columns))
+    def _add(self, table: SummaryTable, batch: pa.RecordBatch) -> None:
+        step = max(1, _SUMMED // len(table.columns))
         for begin in range(0, batch.num_rows, step):
-            self._parts.append(spans_of(self._table, batch.slice(begin, step)))
+            self._parts.append(spans_of(table, batch.slice(begin, step)))
+            block = BLOCK[table.levels[0]]
             self._count += len(self._parts[-1])
-            if self._count * len(self._table.columns) > VALUES:
-                self._flush(last=False)
+            is_block_over = self._parts[0].numbers[0] // block != self._parts[-1].numbers[-1] // block
+            if is_block_over and self._count * len(table.columns) > _SUMMED:
+                self._flush(block)
 
-    def _flush(self, *, last: bool) -> None:
-        """Writes the spans to the file; the last one may go on unless it is the week's last."""
+    def _flush(self, block: int | None = None) -> None:
+        """Writes the spans to the file; with `block` those of blocks of so many spans that are over."""
         if not self._parts:
             return
         names = [each.name for each in fields(Spans)]
-        joined = Spans(*(np.concatenate([getattr(part, name) for part in self._parts]) for name in names))
-        spans = combined(joined, 1)
-        whole = np.ones(len(spans), bool)
-        whole[-1] = last
-        if whole.any():
-            pickle.dump(spans.chosen(whole), self._spool, pickle.HIGHEST_PROTOCOL)
-        self._parts = [] if last else [spans.chosen(~whole)]
-        self._count = len(self._parts)
+        spans = combined(
+            Spans(*(np.concatenate([getattr(part, name) for part in self._parts]) for name in names)), 1
+        )
+        over = (
+            np.ones(len(spans), bool)
+            if block is None
+            else spans.numbers // block < spans.numbers[-1] // block
+        )
+        pickle.dump(spans.chosen(over), self._spool, pickle.HIGHEST_PROTOCOL)
+        self._parts = [] if block is None else [spans.chosen(~over)]
+        self._count = sum(map(len, self._parts))
 
     def finish(self) -> None:
         """Waits for the thread."""
         for future in self._futures:
-            future.result()  # type: ignore[attr-defined]
+            future.result()
         self._futures = []
-        self._flush(last=True)
+        self._flush()
 
     def store(self, connection: psycopg.Connection) -> None:
         """Stores the spans; again after a transaction that was rolled back."""
