@@ -304,5 +304,5 @@ go
     columns = tuple(OldColumn(name, kind, 4, 0, 0, True) for name, kind in (("nr", "int"), ("p", "real")))
     log = OldTable("kept", (*columns, OldColumn("at", "datetimeoffset", 10, 34, 7, True)), (), 2, owner="far")
     source = Source(Address.parse(f"tds://builder@{old.host}:{old.port}/plant"), "build-1", "7.4", "UTC")
-    weeks = [each.begins for each in parts(source, [Ring(log, "nr", "at", log, 1.0)])]
+    weeks = [each.begins for each in parts(source, [Ring(log, "nr", "at", log, 1.0)], {})]
     assert weeks == [datetime(2026, 2, 23), datetime(2026, 3, 2), None]
