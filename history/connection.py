@@ -86,6 +86,8 @@ class Connection:
         self._names: dict[str, bytes] = {}
         self.storages: set[str] = set()
         """tables that are known to have closed rows (ringlog.history.closed)"""
+        self.packs: bool | None = None
+        """whether ringlog.array_bytes may be used; None: not known yet (ringlog.history.sampled)"""
         with _errors_converted():
             self._small = session.connect(conninfo, autocommit=True)
             # in zones with summer time two moments of autumn have one name (PEP 495); custom plans would cost

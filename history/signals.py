@@ -12,7 +12,8 @@ from ringlog.schema.column_type import ColumnType
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a signal's rows from `since` on and before `until`: `column` of `log.<table>`.
+    """The place of a signal's rows from `since` on and before `until`: `column` of `log.<table>`, or of a
+    table of samples the signal's number.
 
     None is no bound.
     """
@@ -24,6 +25,7 @@ class Place:
     unit: str
     since: datetime | None
     until: datetime | None
+    is_of_samples: bool = False
 
 
 def places(database: str | Connection, signals: Sequence[str]) -> dict[str, tuple[Place, ...]]:
@@ -35,7 +37,9 @@ def places(database: str | Connection, signals: Sequence[str]) -> dict[str, tupl
     query = sql.SQL(
         'select signal, table_name as "table", column_name as "column", type, unit,'
         " nullif(begins, '-infinity') as since, nullif(ends, 'infinity') as until"
-        " from ringlog.signal_places({}::text[])"
+        ", exists (select from ringlog.sample_table as known where known.table_name = place.table_name)"
+        " as is_of_samples"
+        " from ringlog.signal_places({}::text[]) as place"
     ).format(sql.Literal([*found]))
     with transaction(database) as connection:
         for row in records(connection, query):

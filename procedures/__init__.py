@@ -30,7 +30,30 @@ OF_A_TABLE = {
 WRITING = ("put", "put_claimed", "put_batch", "import")
 """Those of them that a retired table does not have."""
 
+OF_A_SAMPLE_TABLE = {
+    "put_batch": "put_{}_batch",
+    "put_claimed": "put_{}_claimed",
+    "put": "put_{}",
+    "get": "get_{}",
+    "get_at": "get_{}_at",
+    "last": "last_{}",
+}
+"""The procedures of each table of samples: file in samples/, and name."""
+
 OVER_ALL_TABLES = (
+    "nanoseconds",
+    "moment",
+    "signal_of_number",
+    "number_of_signal",
+    "note_signal_change",
+    "demand_signal",
+    "add_signal",
+    "pause_signal",
+    "resume_signal",
+    "rename_signal",
+    "retire_signal",
+    "list_signals",
+    "merge_samples",
     "get_signal",
     "get_latest",
     "get_waveform",
@@ -235,6 +258,42 @@ def table_procedures(
             "name": sql.Literal(name).as_string(),
         }
         yield Procedure(name, _filled(file, written))
+
+
+def sample_procedures(table: str, kind: str, clock_drift: timedelta) -> Iterator[Procedure]:
+    """The procedures of a table of samples whose values are of this SQL type."""
+    of_the_table = _of_samples(table, kind, clock_drift=clock_drift)
+    for file, pattern in OF_A_SAMPLE_TABLE.items():
+        name = pattern.format(table)
+        written = of_the_table | {
+            "procedure": sql.Identifier(SCHEMA, name).as_string(),
+            "this": _quoted(name),
+            "name": sql.Literal(name).as_string(),
+        }
+        yield Procedure(name, _filled(f"samples/{file}", written))
+
+
+def sample_views(table: str, ring: int) -> str:
+    """The SQL of `log.<table>` and `online.<table>` of a table of samples."""
+    return _filled("samples/views", _of_samples(table, "", ring=ring))
+
+
+def _of_samples(
+    table: str, kind: str, *, ring: int = 0, clock_drift: timedelta | None = None
+) -> dict[str, str]:
+    names = {
+        "log": ("weeks", table),
+        "every_sample": ("log", table),
+        "online": ("online", table),
+        "batch": (SCHEMA, OF_A_SAMPLE_TABLE["put_batch"].format(table)),
+        "claimed": (SCHEMA, OF_A_SAMPLE_TABLE["put_claimed"].format(table)),
+    }
+    return {name: sql.Identifier(*parts).as_string() for name, parts in names.items()} | {
+        "table": sql.Literal(table).as_string(),
+        "type": kind,
+        "ring": str(ring),
+        "drift": sql.Literal(clock_drift).as_string(),
+    }
 
 
 def _without_nan(

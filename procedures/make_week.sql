@@ -13,11 +13,16 @@ declare
   finish constant timestamptz := start + interval '7 days';
   partition constant text := table_name || to_char(start, '"_"IYYY"w"IW');
   fallback constant text := table_name || '_default';
+  is_of_samples constant boolean := exists (
+    select from ringlog.sample_table as known where known.table_name = table_name
+  );
   silent text;
   moved bigint;
   later bigint;
 begin
-  if not exists (select from ringlog.logged_table as known where known.table_name = table_name) then
+  if not is_of_samples and not exists (
+    select from ringlog.logged_table as known where known.table_name = table_name
+  ) then
     raise exception 'make_week: there is no table ''%''', table_name using errcode = 'undefined_object';
   end if;
   perform ringlog.demand_writer(table_name);
@@ -40,7 +45,13 @@ begin
     select from ringlog.cold_week as cold
     where cold.table_name = table_name and cold.recalled_until is null and cold.begins < finish and start < cold.ends
   ) or finish <= (
-    select now - known.retention::interval from ringlog.logged_table as known where known.table_name = table_name
+    select now - known.retention::interval
+    from (
+      select each.table_name, each.retention from ringlog.logged_table as each
+      union all
+      select each.table_name, each.retention from ringlog.sample_table as each
+    ) as known
+    where known.table_name = table_name
   ) then
     return null;
   end if;
@@ -69,8 +80,10 @@ begin
   execute format('lock table log.%I in access exclusive mode', fallback);
   execute format(
     'insert into log.%1$I select * from log.%2$I as late where "time" >= %3$L and "time" < %4$L and not exists'
-    ' (select from log.%1$I as there where there."time" = late."time" and there.seq_no = late.seq_no)',
-    partition, fallback, start, finish
+    ' (select from log.%1$I as there where there."time" = late."time" and %5$s)',
+    partition, fallback, start, finish,
+    case when is_of_samples then 'there.signal = late.signal and there.times = late.times'
+      else 'there.seq_no = late.seq_no' end
   );
   get diagnostics later = row_count;
   execute format('delete from log.%I where "time" >= %L and "time" < %L', fallback, start, finish);

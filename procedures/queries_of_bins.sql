@@ -70,7 +70,7 @@ declare
     'select bin, min(at) as at, array[%s] as n, array[%s] as min, array[%s] as max, array[%s] as mean, '
     '  array[%s] as first, array[%s] as last, array[%s] as nans, array[%s] as nulls, array[%s] as squares '
     'from ('
-    '  select %s as bin, logged."time" as at, %s from weeks.%I as logged %s '
+    '  select %s as bin, logged."time" as at, %s from %s as logged %s '
     '  where logged."time" >= %L and logged."time" < %L '
     -- the arrays of first and last keep this order
     '  order by bin, logged."time", logged.seq_no'
@@ -124,6 +124,7 @@ begin
     select found.table_name, found.begins, found.ends,
       -- a numeric has no summaries
       found.type like 'numeric%' as is_numeric,
+      sampled.table_name is not null as is_of_samples,
       array_agg(found.signal order by place) as signals,
       array_agg(found.column_name order by place) as columns,
       array_agg(found.scalar order by place) as scalars,
@@ -132,7 +133,10 @@ begin
       array_agg(found.type order by place) as types
     from ringlog.trend_places(names) as found
     cross join lateral array_position(names, found.signal) as place
-    group by found.table_name, found.begins, found.ends, is_numeric
+    left join ringlog.sample_table as sampled on sampled.table_name = found.table_name
+    -- each signal of samples has times of its own
+    group by found.table_name, found.begins, found.ends, is_numeric, is_of_samples,
+      case when sampled.table_name is not null then found.column_name end
     order by found.begins, found.table_name
   loop
     known := known || place.signals;
@@ -208,7 +212,14 @@ begin
             string_agg(format(squares_of_rows, number), ', ' order by number),
             bin_of_row,
             string_agg(format('%1$s as value_%2$s, nullif(%1$s, ''NaN'') as number_%2$s', value, number), ', ' order by number),
-            place.table_name,
+            case
+              when place.is_of_samples then format(
+                '(select each."time", each.nanoseconds as seq_no, each.value as %I'
+                ' from ringlog.%I(null, %L, %L, null, %s) as each)',
+                place.columns[1], 'get_' || place.table_name, part.begins, part.ends, place.columns[1]
+              )
+              else format('weeks.%I', place.table_name)
+            end,
             -- no column has a dot in its name
             string_agg(distinct format(
               'cross join lateral ringlog.waveform_scalars(logged.%I%s::double precision[]) as %I',

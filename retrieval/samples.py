@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import sql
 
+from ringlog.history import sampled
 from ringlog.history.blocks import EPOCH
 from ringlog.history.closed import moment_of
 from ringlog.history.connection import Connection, records
@@ -118,6 +119,7 @@ def samples(
     known = columns_of(servers, signal)
     # if one column has all of them it is read with the others
     is_one = len(known) == 1 and before and start < end and within(known[0].place, start, end) == (start, end)
+    is_one = is_one and not known[0].place.is_of_samples
     if is_one:
         yield from _with_one_before(known[0], start, end, limit)
         return
@@ -126,7 +128,7 @@ def samples(
         since, until = within(column.place, start, end)
         if since >= until:
             continue
-        for batch in read(column.connection, column.place.table, column.names, since, until, limit=limit):
+        for batch in column.read(since, until, limit):
             if batch.num_rows:
                 part = column.samples(batch)
                 if first is not None and part.nanoseconds[0] > microseconds(start) * 1000:
@@ -226,7 +228,9 @@ def count(servers: Servers, signal: Signal, start: datetime, end: datetime, boun
         connection = servers.of(node)
         for place in _places(connection, signal.name)[0]:
             since, until = within(place, start, end)
-            if since < until and n <= bound:
+            if since < until and n <= bound and place.is_of_samples:
+                n += sampled.count(connection, place, since, until)
+            elif since < until and n <= bound:
                 text = query(
                     "count",
                     log=sql.Identifier(LOG_TABLES, place.table),
@@ -250,9 +254,7 @@ def _newest_before(known: Sequence["Column"], start: datetime, *, given: bool = 
         # a signal's first column in a table may have older rows than the signal's previous place
         if found is not None and found.time[0] >= microseconds(until):
             continue
-        row = newest(
-            column.connection, place.table, column.names, until, given=column.value_columns if given else ()
-        )
+        row = column.newest(until, given=given)
         sample = None if row is None else column.samples(row)
         if sample is None or (place.since is not None and sample.time[0] < microseconds(place.since)):
             continue
@@ -283,6 +285,20 @@ class Column:
     @property
     def names(self) -> list[str]:
         return self.value_columns if self.nanoseconds is None else [*self.value_columns, self.nanoseconds]
+
+    def read(self, start: datetime, end: datetime, limit: int | None) -> Iterator[pa.RecordBatch]:
+        """The rows from `start` on and before `end`, at most `limit`, with these names. Raises ReadError."""
+        if self.place.is_of_samples:
+            return sampled.read(self.connection, self.place, start, end, limit)
+        return read(self.connection, self.place.table, self.names, start, end, limit=limit)
+
+    def newest(self, before: datetime, *, given: bool) -> pa.RecordBatch | None:
+        """The newest row before an instant; with `given` the newest with a value or an alarm. Raises
+        ReadError."""
+        if self.place.is_of_samples:
+            return sampled.newest(self.connection, self.place, before, given=given)
+        columns = self.value_columns if given else ()
+        return newest(self.connection, self.place.table, self.names, before, given=columns)
 
     def reaches(self, start: datetime, end: datetime) -> bool:
         """Whether it may have samples of an interval, bounds included."""
@@ -356,6 +372,9 @@ def _columns_of(connection: Connection, signal: str) -> list[_Beside]:
     fields, and the nanoseconds.
     """
     known, scalar = _places(connection, signal)
+    if any(place.is_of_samples for place in known):
+        of_samples = (sampled.NANOSECONDS, sampled.SEVERITY, sampled.STATUS, None)
+        return [(place, *(of_samples if place.is_of_samples else (None,) * 4)) for place in known]
     stored = known[0].signal if known else signal
     fields = [f"{stored}.SEVR", f"{stored}.STAT"]
     tables = sorted({place.table for place in known})

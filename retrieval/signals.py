@@ -47,6 +47,8 @@ class Signal:
     """approximate seconds from row to row of its log; None: unknown"""
     scalar: str | None = None
     """one of ringlog.schema.layout.SCALARS of the waveform in its column; None: the column itself"""
+    is_of_samples: bool = False
+    """whether its table has samples; `column` is then the signal's number"""
     nodes: tuple[str | None, ...] = (None,)
     """the servers with rows of it, the current one last: nodes, or None for the first server"""
 
@@ -214,4 +216,5 @@ def _signal(row: dict[str, Any]) -> Signal:
         row["held"],
         row.get("now", True),
         cycle,
+        is_of_samples=row.get("is_of_samples", False),
     )

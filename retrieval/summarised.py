@@ -124,6 +124,8 @@ def summarised(
     found = [column for column in columns_of(servers, signal) if column.reaches(start, end)]
     if len(found) != 1 or found[0].scalar is not None or not signal.is_number:
         return None
+    if found[0].place.is_of_samples:
+        return None
     (column,) = found
     # the first bin is made from rows, which show whether there is a sample at the start itself
     begin = microseconds(start) // (width * SECOND) + 1

@@ -39,7 +39,7 @@ def columns_of(entry: Entry, table: str, byte_order: str) -> Iterator[Column]:
     limits, alarm_limits = limits_of(entry, kind), limits_of(entry, kind, "alarm_limits")
     if limits and alarm_limits and not alarm_limits[0] <= limits[0] < limits[1] <= alarm_limits[1]:
         entry.refuse("alarm_limits must be around limits")
-    states = _states(entry, kind)
+    states = states_of(entry, kind)
     held = entry.flag("held")
     if held and kind is not None and not kind.is_number:
         entry.refuse(f"held is for single numbers, and this column is {kind}")
@@ -109,7 +109,7 @@ def _waveform(entry: Entry, kind: ColumnType | None) -> tuple[int | None, bool]:
     return points, bool(compress)
 
 
-def _states(entry: Entry, kind: ColumnType | None) -> tuple[tuple[int, str], ...]:
+def states_of(entry: Entry, kind: ColumnType | None) -> tuple[tuple[int, str], ...]:
     """Names of the values of a column, in the order of the values."""
     value = entry.take("states")
     if value is None:

@@ -177,6 +177,37 @@ class Table:
         return last if self.columns[last].signal == nanoseconds_of(self.name) else None
 
 
+@dataclass(frozen=True)
+class SampleSignal:
+    """A signal of a table of samples, as a facility file lists it: see `Column` for what it has."""
+
+    name: str
+    unit: str = ""
+    description: str = ""
+    limits: tuple[float, float] | None = None
+    alarm_limits: tuple[float, float] | None = None
+    states: tuple[tuple[int, str], ...] = ()
+    held: bool = False
+
+
+@dataclass(frozen=True)
+class SampleTable:
+    """A table of samples: each signal has values of one type at times of its own, with severity and status.
+
+    Its signals are rows of the registry: the file lists some, procedures add others."""
+
+    name: str
+    type: ColumnType
+    ring: int = 1000
+    """`online.<table>` shows so many latest samples of each signal."""
+    description: str = ""
+    retention: Retention | None = None
+    """None keeps the log for ever."""
+    clock_drift: timedelta = timedelta(minutes=30)
+    """A sample further ahead of the server's clock is not stored."""
+    signals: tuple[SampleSignal, ...] = ()
+
+
 KEEP_DROPPED = Retention(14, "day")
 """How long weeks past retention are set aside before they are dropped."""
 
@@ -225,6 +256,8 @@ class Facility:
     """None: weeks past retention are dropped at once."""
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Groups of tables, of any server, for rights: names of tables by the group's name."""
+    sample_tables: tuple[SampleTable, ...] = ()
+    """All on the first server."""
     digest: str | None = field(default=None, init=False, compare=False, repr=False)
     """Digest of the file and of the server whose part this is. None: not read from a file, or changed by
     `replace`."""
@@ -242,5 +275,5 @@ class Facility:
         if node is None:
             return replace(self, tables=tables, nodes=()).as_file_says(self.digest)
         history = self.history and self.history.of(node)
-        part = replace(self, tables=tables, parameters=(), nodes=(), history=history)
+        part = replace(self, tables=tables, sample_tables=(), parameters=(), nodes=(), history=history)
         return part.as_file_says(self.digest and f"{self.digest} {node}")

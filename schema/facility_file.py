@@ -10,12 +10,12 @@ from hashlib import sha256
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from ringlog.procedures import OF_A_TABLE, OVER_ALL_TABLES
+from ringlog.procedures import OF_A_SAMPLE_TABLE, OF_A_TABLE, OVER_ALL_TABLES
 from ringlog.procedures.parameters import OVER_ALL_PARAMETERS
 from ringlog.schema.column_entries import check_row_size, columns_of
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.entries import IDENTIFIER, NAME_BYTES, Entry, check_identifier, count_of, repeated
-from ringlog.schema.facility import NANOSECONDS, Column, Facility, Table, nanoseconds_of
+from ringlog.schema.facility import NANOSECONDS, Column, Facility, SampleTable, Table, nanoseconds_of
 from ringlog.schema.node_entries import nodes_of
 from ringlog.schema.parameters import parameters_of, procedures_of
 from ringlog.schema.policy_entries import (
@@ -28,6 +28,7 @@ from ringlog.schema.policy_entries import (
     seconds_of,
     summaries_of,
 )
+from ringlog.schema.sample_entries import sample_table_of
 from ringlog.schema.toml_lines import Known, Lines
 
 _PARTITION = re.compile(r".+_(\d{4}([wm]\d{2}|y)|default)")
@@ -104,13 +105,22 @@ def _facility(entry: Entry, stem: str) -> Facility:
     history = history_of(entry)
     keep_dropped = keep_dropped_of(entry)
     nodes = tuple(nodes_of(entry))
-    tables = []
+    tables: list[Table] = []
+    sample_tables: list[SampleTable] = []
     for table_entry in entry.entries("table"):
-        tables.append(_table(table_entry, byte_order))
+        kind = table_entry.text("kind", "rows")
+        if kind not in ("rows", "samples"):
+            table_entry.refuse(f"kind '{kind}' is neither rows nor samples")
+        table_name = _table_name(table_entry)
+        if kind == "samples":
+            sample_tables.append(sample_table_of(table_entry, table_name))
+        else:
+            tables.append(_table(table_entry, table_name, byte_order))
+    every_table: tuple[Table | SampleTable, ...] = (*tables, *sample_tables)
     parameters = tuple(parameters_of(entry))
-    groups = _groups(entry, {table.name for table in tables})
+    groups = _groups(entry, {table.name for table in every_table})
     entry.end("facility")
-    for twice in repeated(table.name for table in tables):
+    for twice in repeated(table.name for table in every_table):
         entry.refuse(f"two tables are named {twice}")
     for twice in repeated(parameter.name for parameter in parameters):
         entry.refuse(f"two parameters are named {twice}")
@@ -129,6 +139,13 @@ def _facility(entry: Entry, stem: str) -> Facility:
                     f"table {table.name}: choose another name, for {owners[procedure]} has a procedure "
                     f"{procedure}"
                 )
+    for sample_table in sample_tables:
+        for procedure in (pattern.format(sample_table.name) for pattern in OF_A_SAMPLE_TABLE.values()):
+            if owners.setdefault(procedure, f"table {sample_table.name}") != f"table {sample_table.name}":
+                entry.refuse(
+                    f"table {sample_table.name}: choose another name, for {owners[procedure]} has a "
+                    f"procedure {procedure}"
+                )
     for parameter in {parameter.name: parameter for parameter in parameters}.values():
         for procedure in procedures_of(parameter).values():
             if owners.setdefault(procedure, f"parameter {parameter.name}") != f"parameter {parameter.name}":
@@ -145,6 +162,13 @@ def _facility(entry: Entry, stem: str) -> Facility:
                     f"table {table.name}, column {column.name}: "
                     f"signal '{column.signal}' is the one of {places[column.signal]} already"
                 )
+    for sample_table in sample_tables:
+        for signal in sample_table.signals:
+            if places.setdefault(signal.name, sample_table.name) != sample_table.name:
+                entry.refuse(
+                    f"table {sample_table.name}: signal '{signal.name}' is the one of "
+                    f"{places[signal.name]} already"
+                )
     return Facility(
         name=name,
         timezone=timezone,
@@ -156,14 +180,19 @@ def _facility(entry: Entry, stem: str) -> Facility:
         nodes=nodes,
         keep_dropped=keep_dropped,
         groups=groups,
+        sample_tables=tuple(sample_tables),
     )
 
 
-def _table(entry: Entry, byte_order: str) -> Table:
+def _table_name(entry: Entry) -> str:
     name = entry.text("name", None)
     check_identifier(entry, name, _TABLE_NAME_BYTES, "the longest name of its procedures")
     if _PARTITION.fullmatch(name):
         entry.refuse("name must not end like a log's partition (_2024w07, _2024y, _default)")
+    return name
+
+
+def _table(entry: Entry, name: str, byte_order: str) -> Table:
     description = entry.text("description")
     rows = count_of(entry, "rows", entry.demand("rows"))
     cycle = seconds_of(entry, "cycle", entry.demand("cycle"))

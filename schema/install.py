@@ -38,6 +38,7 @@ from ringlog.schema import (
     rights,
     rings,
     roles,
+    sample_tables,
     summaries,
     tables,
     tiers,
@@ -183,6 +184,8 @@ class _Ringlogs:
         ledger.create_missing(self.connection, unchanged.metadata)
         ledger.create_missing(self.connection, right_tables.metadata)
         ledger.create_missing(self.connection, registry_state.metadata)
+        if ledger.create_missing(self.connection, sample_tables.metadata):
+            sample_tables.prepare(self.connection)
         parameter_tables.create_missing(self.connection)
         self.changed += versions.bring_up(self.connection, new=new)
 
@@ -265,6 +268,7 @@ class _Installation(_Ringlogs):
                     tiers.archived_tables(self.connection),
                 ),
                 dropping.obstacles(self.connection, self.facility),
+                sample_tables.obstacles(self.connection, self.facility, known),
                 parameter_tables.obstacles(self.connection, self.facility.parameters, parameters),
             )
         )
@@ -281,6 +285,11 @@ class _Installation(_Ringlogs):
         self.changed += registry.record_tables(self.connection, now)
         self.changed += registry.record_signals(self.connection, self.facility, now)
         self.changed += summaries.create_missing(self.connection, now)
+        # they are what adds the signals that the file lists
+        self.renew_procedures(shared_procedures())
+        created, changed = sample_tables.install(self.connection, self.facility)
+        self.created += created
+        self.changed += changed
         self._note_history()
         self._note_keeping()
         self._view_logs(now)
@@ -293,8 +302,8 @@ class _Installation(_Ringlogs):
         self.changed += changed
         self.renew_procedures(
             chain(
-                shared_procedures(),
                 self.table_procedures(now, online),
+                sample_tables.procedures(self.facility.sample_tables),
                 shared_parameter_procedures(),
                 parameter_tables.procedures(self.facility.parameters, parameters),
             )

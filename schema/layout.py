@@ -11,6 +11,8 @@ READER = "daq_reader"
 TABLE_WRITER = "daq_table_writer"
 TABLE_READER = "daq_table_reader"
 PARAMETER_WRITER = "parameter_writer"
+ARCHIVIST = "signal_archivist"
+"""adds, renames and retires signals of tables of samples"""
 GATEWAY = "ringlog_gateway"
 
 LOG = "log"

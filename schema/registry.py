@@ -69,6 +69,7 @@ FOREVER: sa.ColumnClause[datetime] = sa.literal_column("timestamptz 'infinity'")
 
 _COLUMNS = [column for column in signal.c if column not in (signal.c.valid_from, signal.c.valid_to)]
 _NOW = signal.c.valid_to.is_(None)
+_OF_ROWS = sa.text("table_name not in (select table_name from ringlog.sample_table)")
 
 sa.Index("signal_now", signal.c.signal, unique=True, postgresql_where=signal.c.valid_to.is_(None))
 sa.Index("signal_place", signal.c.table_name, signal.c.column_name, signal.c.valid_from)
@@ -139,7 +140,7 @@ def record_signals(connection: sa.Connection, facility: Facility, tables: Sequen
     Returns the signals that have ended, changed or begun again, each with its differences.
     """
     # the driver's own rows: through SQLAlchemy's they take five times as long
-    cursor = connection.execute(sa.select(*_COLUMNS).where(_NOW)).cursor
+    cursor = connection.execute(sa.select(*_COLUMNS).where(_NOW, _OF_ROWS)).cursor
     assert cursor is not None
     known: dict[str, _SignalRow] = {row[0]: row for row in cursor.fetchall()}
     wanted = {row[0]: row for row in _signals(facility.tables)}

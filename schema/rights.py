@@ -56,7 +56,7 @@ object as (
   select table_name, %(writer)s, 'select (seq_no, "time")', pg_class.oid::regclass::text, attacl, relowner
   from named
   join pg_class on relname = named.name
-  join pg_attribute on attrelid = pg_class.oid and attname = 'time'
+  join pg_attribute on attrelid = pg_class.oid and attname = 'seq_no'
   where relnamespace = 'online'::regnamespace and relkind in ('r', 'p', 'v')
 )
 """

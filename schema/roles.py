@@ -11,6 +11,7 @@ from psycopg import sql
 from ringlog.procedures import SYSTEM_SCHEMAS
 from ringlog.schema.change import run
 from ringlog.schema.layout import (
+    ARCHIVIST,
     GATEWAY,
     LOG,
     LOG_TABLES,
@@ -30,6 +31,7 @@ _ATTRIBUTES = {
     TABLE_WRITER: sql.SQL("nologin"),
     TABLE_READER: sql.SQL("nologin"),
     PARAMETER_WRITER: sql.SQL("nologin"),
+    ARCHIVIST: sql.SQL("nologin"),
     GATEWAY: sql.SQL("login noinherit"),
 }
 
@@ -80,7 +82,7 @@ def create_missing_schemas(connection: sa.Connection) -> list[str]:
         "select true where exists (select from unnest(cast(:roles as name[])) as role,"
         " unnest(cast(:schemas as text[])) as schema where not has_schema_privilege(role, schema, 'usage'))"
     )
-    everyone = (WRITER, READER, TABLE_WRITER, TABLE_READER, PARAMETER_WRITER)
+    everyone = (WRITER, READER, TABLE_WRITER, TABLE_READER, PARAMETER_WRITER, ARCHIVIST)
     if connection.scalar(lacks, {"roles": [*everyone], "schemas": [*SCHEMAS]}):
         grant = sql.SQL("grant usage on schema {} to {}").format(_names(*SCHEMAS), _names(*everyone))
         run(connection, grant)

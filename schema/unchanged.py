@@ -66,7 +66,13 @@ _KINDS = (
     ("former names", "ringlog.former_table", _PLACE),
     ("registered parameters", "ringlog.parameter_table", _PLACE),
     ("columns of parameters", "ringlog.parameter_column", _PLACE),
+    ("signals of samples", "ringlog.sample_signal", _PLACE),
     # the other columns are housekeeping's
+    (
+        "tables of samples",
+        "ringlog.sample_table",
+        "table_name, type, ring, retention, clock_drift, description",
+    ),
     ("summaries", "ringlog.summarised", "table_name, levels"),
 )
 

@@ -314,7 +314,7 @@ def _status(name: str, signal: Signal | None) -> dict[str, str]:
         "status": "Being archived" if signal.now else "Paused",
         "appliance": IDENTITY,
         "samplingPeriod": f"{signal.cycle or 0:g}",
-        "isMonitored": "false",
+        "isMonitored": str(signal.is_of_samples).lower(),
     }
 
 
@@ -326,7 +326,7 @@ def _type_info(signal: Signal) -> dict[str, str]:
         "DBRType": f"DBR_{payload_type(signal.type).name}",
         "applianceIdentity": IDENTITY,
         "paused": str(not signal.now).lower(),
-        "samplingMethod": "SCAN",
+        "samplingMethod": "MONITOR" if signal.is_of_samples else "SCAN",
         "samplingPeriod": f"{signal.cycle or 0:g}",
         "units": signal.unit,
         "precision": "6",

@@ -10,10 +10,12 @@ import orjson
 import pyarrow as pa
 from psycopg import sql
 
+from ringlog.history.closed import moment_of
 from ringlog.history.connection import rows as query_rows
 from ringlog.retrieval.access import Login
 from ringlog.retrieval.queries import Queries
 from ringlog.retrieval.refused import Refused
+from ringlog.retrieval.samples import MICROSECOND, samples
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal, reduced
 from ringlog.retrieval.texts import moment, query
@@ -21,6 +23,9 @@ from ringlog.retrieval.texts import moment, query
 _PASSING = (429, 503, 504)
 """Statuses of errors that may be over at the next check."""
 PAUSE = 1.0  # seconds between two checks
+_END = datetime(2262, 1, 1, tzinfo=UTC)
+_MOST = 10_000
+"""samples of a signal in one event, as rows of a ring in since.sql"""
 _SILENCE = 15.0  # seconds after which a comment keeps the connection alive
 
 
@@ -30,11 +35,14 @@ class Live:
     def __init__(self, queries: Queries, login: Login, signals: list[Signal], since: datetime) -> None:
         self._queries = queries
         self._login = login
-        by_table = sorted(signals, key=lambda signal: signal.table)
+        by_table = sorted(
+            (signal for signal in signals if not signal.is_of_samples), key=lambda signal: signal.table
+        )
         self._tables = {
             table: [*group] for table, group in groupby(by_table, key=lambda signal: signal.table)
         }
-        self._since = dict.fromkeys(self._tables, since)
+        self._sampled = [signal for signal in signals if signal.is_of_samples]
+        self._since = dict.fromkeys([*self._tables, *(signal.name for signal in self._sampled)], since)
 
     async def events(self) -> AsyncIterator[bytes]:
         """The stream: `values` events of {signal: [[milliseconds, value], …]}; it ends with the client."""
@@ -57,7 +65,7 @@ class Live:
             await anyio.sleep(PAUSE)
 
     def _look(self, servers: Servers) -> dict[str, list[list[Any]]]:
-        found: dict[str, list[list[Any]]] = {}
+        found = {signal.name: new for signal in self._sampled if (new := self._samples(servers, signal))}
         for table, signals in self._tables.items():
             try:
                 connection = servers.of(signals[0].node)
@@ -83,4 +91,16 @@ class Live:
                         [micros / 1000, value] for micros, value in pairs
                     )
                 self._since[table] = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time[-1])
+        return found
+
+    def _samples(self, servers: Servers, signal: Signal) -> list[list[Any]]:
+        """The new samples of a signal that has times of its own."""
+        since = self._since[signal.name] + MICROSECOND
+        found: list[list[Any]] = []
+        for part in samples(servers, signal, since, _END, limit=_MOST):
+            times = part.time.tolist()
+            found += [
+                [micros / 1000, value] for micros, value in zip(times, part.values.to_pylist(), strict=True)
+            ]
+            self._since[signal.name] = moment_of(times[-1])
         return found

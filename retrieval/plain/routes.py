@@ -13,6 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from ringlog.history.connection import records
+from ringlog.history.sampled import newest_of
 from ringlog.history.signals import places
 from ringlog.retrieval.asking import asked, caller, json_response, names, number
 from ringlog.retrieval.parts import Part
@@ -207,6 +208,8 @@ async def get_rows(request: Request) -> Response:
                 raise Refused(404, f"table {table} has no column {column[:60]!r}")
         columns = [(column, ColumnType.of(known[column]["type"])) for column in chosen or known]
         one = demand(servers, [known[columns[0][0]]["signal"]])
+        if one[0].is_of_samples:
+            raise Refused(400, f"table {table} has samples and no rows: request the data of its signals")
         demand_few(servers, one, start, end, queries.limits.rows)
         yield from rows(servers.of(one[0].node), table, columns, start, end, form)
 
@@ -246,6 +249,14 @@ async def get_latest(request: Request) -> Response:
         ordered = sorted(signals, key=lambda signal: signal.table)
         for table, group in groupby(ordered, key=lambda signal: signal.table):
             of_table = [signal for signal in group if signal.now]
+            if of_table and of_table[0].is_of_samples:
+                columns = [signal.column for signal in of_table]
+                samples = newest_of(servers.of(of_table[0].node), table, columns)
+                for signal, sample in zip(of_table, samples, strict=True):
+                    if sample is not None:
+                        time, value = (sample.column(place)[0].as_py() for place in (0, 1))
+                        found[signal.name] = {"time": time, "value": value}
+                continue
             columns = [signal.column for signal in of_table]
             row = latest(servers.of(of_table[0].node), table, columns) if of_table else None
             for signal in of_table:

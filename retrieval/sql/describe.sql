@@ -19,7 +19,8 @@ from (
     place.node,
     logged_table.cycle,
     logged_table.log_nth,
-    logged_table.log_period
+    logged_table.log_period,
+    sample_table.table_name is not null as is_of_samples
   from (
     select
       signal, table_name, column_name, type, unit, description, limit_low, limit_high, alarm_low, alarm_high,
@@ -35,6 +36,7 @@ from (
     from ringlog.signal_elsewhere as known
     where known.signal = any({names}::text[])
   ) as place
+  left join ringlog.sample_table on sample_table.table_name = place.table_name and place.node is null
   left join ringlog.logged_table on logged_table.table_name = place.table_name and place.node is null
   order by place.signal, place.node, place.valid_from desc
 ) as newest

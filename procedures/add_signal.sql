@@ -1,0 +1,71 @@
+create or replace function ringlog.add_signal(
+  table_name text,
+  signal text,
+  unit text default '',
+  description text default '',
+  limit_low double precision default null,
+  limit_high double precision default null,
+  held boolean default false
+)
+returns integer
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+  kind text;
+  place record;
+  number integer;
+begin
+  select known.type into kind from ringlog.sample_table as known where known.table_name = table_name;
+  if not found then
+    raise exception 'add_signal: there is no table of samples ''%''', table_name using errcode = 'undefined_object';
+  end if;
+  if signal is null or signal = '' or signal <> trim(signal) or signal ~ '[[:cntrl:]]' or length(signal) > 1000 then
+    raise exception 'add_signal: a signal is one line of text without blanks around it, up to 1000 characters'
+      using errcode = 'invalid_parameter_value';
+  end if;
+  if limit_low >= limit_high or (limit_low is null) <> (limit_high is null) then
+    raise exception 'add_signal: limits are low and high, in this order' using errcode = 'invalid_parameter_value';
+  end if;
+  lock table ringlog.sample_signal in share row exclusive mode;
+  select known.table_name, known.valid_to into place
+  from (
+    select known.signal, known.table_name, known.valid_to, known.valid_from from ringlog.signal as known
+    union all
+    select known.signal, known.table_name, known.valid_to, known.valid_from from ringlog.signal_elsewhere as known
+  ) as known
+  where known.signal = signal and coalesce(known.valid_to, 'infinity') = 'infinity'
+  limit 1;
+  if found then
+    raise exception 'add_signal: signal ''%'' is there already, in table %', signal, place.table_name
+      using errcode = 'duplicate_object';
+  end if;
+  update ringlog.sample_signal as known set state = 'active'
+  where known.table_name = table_name and known.signal = signal
+  returning known.number into number;
+  if not found then
+    insert into ringlog.sample_signal (table_name, signal) values (table_name, signal)
+    returning sample_signal.number into number;
+  end if;
+  insert into ringlog.signal (
+    signal, table_name, column_name, type, unit, description, limit_low, limit_high, held, valid_from
+  )
+  values (
+    signal, table_name, number, kind, coalesce(unit, ''), coalesce(description, ''), limit_low, limit_high,
+    coalesce(held, false), clock_timestamp()
+  );
+  perform ringlog.note_signal_change(table_name, signal, 'add');
+  return number;
+end
+$$;
+
+comment on function ringlog.add_signal(text, text, text, text, double precision, double precision, boolean) is
+$$Adds a signal to a table of samples while it runs, or takes a retired one up again, and returns its number, by which
+put_<table>_batch knows it. Errors: no such table of samples (42704), the signal is there (42710), a name or limits that
+are none (22023).$$;
+
+revoke all on function ringlog.add_signal(text, text, text, text, double precision, double precision, boolean) from public;
+grant execute on function ringlog.add_signal(text, text, text, text, double precision, double precision, boolean)
+  to signal_archivist;

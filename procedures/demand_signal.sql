@@ -1,0 +1,25 @@
+create or replace function ringlog.demand_signal(procedure text, signal text)
+returns integer
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+  number integer;
+begin
+  -- one change at a time
+  lock table ringlog.sample_signal in share row exclusive mode;
+  select known.number into number
+  from ringlog.sample_signal as known where known.signal = signal and known.state <> 'retired';
+  if number is null then
+    raise exception '%: no table of samples has a signal ''%'' now', procedure, signal
+      using errcode = 'undefined_object', hint = 'list_signals lists them.';
+  end if;
+  return number;
+end
+$$;
+
+comment on function ringlog.demand_signal(text, text) is
+$$The number of a signal that a table of samples has now, for a procedure that changes it. Error: there is none (42704).$$;
+
+revoke all on function ringlog.demand_signal(text, text) from public;

@@ -1,0 +1,24 @@
+create or replace function ringlog.pause_signal(signal text)
+returns integer
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+  number constant integer := ringlog.demand_signal('pause_signal', signal);
+begin
+  update ringlog.sample_signal as known set state = 'paused' where known.number = number and known.state <> 'paused';
+  if found then
+    perform ringlog.note_signal_change(known.table_name, known.signal, 'pause')
+    from ringlog.sample_signal as known where known.number = number;
+  end if;
+  return 0;
+end
+$$;
+
+comment on function ringlog.pause_signal(text) is
+$$The signal of a table of samples is not written: its samples are dropped, and a message tells of them, until resume_signal. Error: no such signal now (42704).$$;
+
+revoke all on function ringlog.pause_signal(text) from public;
+grant execute on function ringlog.pause_signal(text) to signal_archivist;

@@ -1,0 +1,44 @@
+create or replace function {procedure}(at timestamptz default 'infinity', _number integer default null)
+returns table (
+  signal text, "time" timestamptz, nanoseconds smallint, value {type}, severity smallint, status smallint
+)
+language sql
+stable
+as $$
+  select
+    known.signal, ringlog.moment(newest."time"), (newest."time" % 1000)::smallint, newest.value,
+    coalesce(newest.severity, 0::smallint), coalesce(newest.status, 0::smallint)
+  from ringlog.sample_signal as known
+  cross join lateral (
+    select each.*
+    from (
+      (
+        select block.times, block.samples, block.severities, block.statuses
+        from {log} as block
+        where block.signal = known.number and block."time" < {this}.at
+        order by block."time" desc
+        limit 1
+      )
+      union all
+      (
+        select block.times, block.samples, block.severities, block.statuses
+        from {log} as block
+        where block.signal = known.number and block."time" >= {this}.at
+          and block."time" < {this}.at + interval '1 hour' and block.begins <= {this}.at
+      )
+    ) as block
+    cross join lateral unnest(block.times, block.samples, block.severities, block.statuses)
+      as each ("time", value, severity, status)
+    where ringlog.moment(each."time") <= {this}.at
+    order by each."time" desc
+    limit 1
+  ) as newest
+  where known.table_name = {table} and ({this}._number is null or known.number = {this}._number)
+  order by 1
+$$;
+
+comment on function {procedure}(timestamptz, integer) is
+$$The newest sample of each signal of the table that is not later than a time; signals without one have no row.$$;
+
+revoke all on function {procedure}(timestamptz, integer) from public;
+grant execute on function {procedure}(timestamptz, integer) to daq_reader;

@@ -1,0 +1,220 @@
+create or replace function {procedure}(
+  signals integer[],
+  times bigint[],
+  samples {type}[],
+  severities smallint[] default null,
+  statuses smallint[] default null,
+  _epoch bigint default null
+)
+returns integer
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+  n constant integer := cardinality(signals);
+  latest constant bigint := ringlog.nanoseconds(clock_timestamp() + {drift}::interval);
+  merged timestamptz;
+  unknown bigint;
+  doubtful bigint;
+  earliest bigint;
+  dropped record;
+  late_hours timestamptz[];
+  overlapping integer[];
+  other record;
+begin
+  if n is null or n <> cardinality(times) or n <> cardinality(samples) or n <> coalesce(cardinality(severities), n)
+    or n <> coalesce(cardinality(statuses), n)
+  then
+    raise exception '%: the arrays must have an element for each sample', {name} using errcode = 'array_subscript_error';
+  end if;
+  if array_position(signals, null) is not null or array_position(times, null) is not null then
+    raise exception '%: signal and time must not be null', {name} using errcode = 'not_null_violation';
+  end if;
+  if _epoch is not null then
+    -- a take-over waits for this transaction, and this one sees an earlier take-over
+    lock table only {log} in row exclusive mode;
+    if not exists (
+      select from ringlog.writer as holder
+      where holder.table_name = {table} and holder.epoch = _epoch and holder.released is null
+    ) then
+      raise exception '%: another writer has taken the table over', {name} using errcode = 'RL001';
+    end if;
+  end if;
+  -- a repeat waits for the call before it, and finds its samples
+  lock table only {log} in share update exclusive mode;
+  select
+    count(*) filter (where known.state is null),
+    count(*) filter (where known.state = 'paused' or sent."time" > latest),
+    min(sent."time")
+  into unknown, doubtful, earliest
+  from unnest(signals, times) as sent (signal, "time")
+  left join ringlog.sample_signal as known
+    on known.number = sent.signal and known.table_name = {table} and known.state <> 'retired';
+  if earliest < 0 then
+    raise exception '%: the time % ns is before 1970', {name}, earliest using errcode = 'datetime_field_overflow';
+  end if;
+  if unknown > 0 then
+    raise exception '%: the table has no signal of number %', {name}, (
+      select sent.signal from unnest(signals) as sent (signal)
+      where not exists (
+        select from ringlog.sample_signal as known
+        where known.number = sent.signal and known.table_name = {table} and known.state <> 'retired'
+      )
+      limit 1
+    ) using errcode = 'undefined_object', hint = 'list_signals has their numbers, and add_signal adds one.';
+  end if;
+
+  -- only these samples are dropped
+  for dropped in
+    select
+      case when ahead then 'clock' else 'paused' end as kind, count(*)::integer as n,
+      min(ringlog.signal_of_number(sent.signal)) as first, max(ringlog.moment(sent."time")) as "time"
+    from unnest(signals, times) as sent (signal, "time")
+    join ringlog.sample_signal as known on known.number = sent.signal
+    cross join lateral (values (sent."time" > latest)) as clock (ahead)
+    where doubtful > 0 and (ahead or known.state = 'paused')
+    group by 1
+  loop
+    insert into ringlog.event as stored_event (table_name, spool, number, "time", until, kind, rows, words)
+    values (
+      {table}, {name} || ' ' || dropped.kind, extract(epoch from date_trunc('hour', now()))::bigint, now(), now(),
+      dropped.kind, dropped.n,
+      format(
+        case dropped.kind
+          when 'clock' then 'samples of a time too far ahead of the server''s clock are not stored, as of %s'
+          else 'samples of paused signals are not stored, as of %s'
+        end,
+        dropped.first
+      )
+    )
+    on conflict on constraint event_pkey do update
+    set until = excluded.until, rows = stored_event.rows + excluded.rows, words = excluded.words;
+    if dropped.kind = 'clock' then
+      raise notice '%: % samples are not stored, as one of signal ''%'': the time % is more than % ahead of the server''s clock',
+        {name}, dropped.n, dropped.first, dropped."time", {drift}::interval;
+    else
+      raise notice '%: % samples are not stored, as one of signal ''%'': it is paused', {name}, dropped.n, dropped.first;
+    end if;
+  end loop;
+  if doubtful > 0 then
+    select
+      array_agg(sent.signal), array_agg(sent."time"), array_agg(sent.value), array_agg(sent.severity),
+      array_agg(sent.status)
+    into signals, times, samples, severities, statuses
+    from unnest(signals, times, samples, severities, statuses) as sent (signal, "time", value, severity, status)
+    where sent."time" <= latest and exists (
+      select from ringlog.sample_signal as known where known.number = sent.signal and known.state = 'active'
+    );
+    if signals is null then
+      return 0;
+    end if;
+  end if;
+
+  with came as materialized (
+    select
+      sent.signal,
+      count(*)::integer as n,
+      count(distinct sent."time") as times_in_all,
+      ringlog.moment(min(sent."time")) as begins,
+      ringlog.moment(max(sent."time")) as ends,
+      array_agg(sent."time" order by sent."time") as times,
+      array_agg(sent.value order by sent."time") as samples,
+      case when bool_or(sent.severity <> 0) then array_agg(coalesce(sent.severity, 0::smallint) order by sent."time") end
+        as severities,
+      case when bool_or(sent.status <> 0) then array_agg(coalesce(sent.status, 0::smallint) order by sent."time") end
+        as statuses
+    from unnest(signals, times, samples, severities, statuses) as sent (signal, "time", value, severity, status)
+    -- no block is of two hours
+    group by sent.signal, sent."time" / 3600000000000
+  ), judged as materialized (
+    select came.*, came.n <> came.times_in_all or exists (
+      select from {log} as there
+      where there.signal = came.signal and there."time" >= came.begins and there."time" < came.begins + interval '1 hour'
+        and there.begins <= came.ends
+    ) as overlaps
+    from came
+  ), stored as (
+    insert into {log} (signal, n, "time", begins, times, samples, severities, statuses)
+    select judged.signal, judged.n, judged.ends, judged.begins, judged.times, judged.samples, judged.severities,
+      judged.statuses
+    from judged
+    where not judged.overlaps
+  )
+  select array_agg(distinct judged.signal) filter (where judged.overlaps), array_agg(distinct date_trunc('hour', judged.begins, 'UTC'))
+  into overlapping, late_hours
+  from judged;
+
+  if overlapping is not null then
+    for other in
+      select sent.signal, ringlog.moment(sent."time") as "time"
+      from (
+        select distinct each.signal, each."time", row (each.value, coalesce(each.severity, 0), coalesce(each.status, 0))::text
+        from unnest(signals, times, samples, severities, statuses) as each (signal, "time", value, severity, status)
+        where each.signal = any(overlapping)
+        union
+        select each.signal, stored."time", row (stored.value, coalesce(stored.severity, 0), coalesce(stored.status, 0))::text
+        from unnest(signals, times) as each (signal, "time")
+        cross join lateral (
+          select block.times, block.samples, block.severities, block.statuses
+          from {log} as block
+          where each.signal = any(overlapping) and block.signal = each.signal
+            and block."time" >= ringlog.moment(each."time")
+            and block."time" < ringlog.moment(each."time") + interval '1 hour'
+            and block.begins <= ringlog.moment(each."time")
+        ) as block
+        cross join lateral unnest(block.times, block.samples, block.severities, block.statuses)
+          as stored ("time", value, severity, status)
+        where stored."time" = each."time"
+      ) as sent
+      group by sent.signal, sent."time"
+      having count(*) > 1
+      limit 1
+    loop
+      raise exception '%: the log has another sample of signal ''%'' at %: give each sample a time of its own',
+        {name}, ringlog.signal_of_number(other.signal), other."time"
+        using errcode = 'unique_violation';
+    end loop;
+    insert into {log} (signal, n, "time", begins, times, samples, severities, statuses)
+    select
+      sent.signal, count(*), ringlog.moment(max(sent."time")), ringlog.moment(min(sent."time")),
+      array_agg(sent."time" order by sent."time"), array_agg(sent.value order by sent."time"),
+      array_agg(coalesce(sent.severity, 0::smallint) order by sent."time"),
+      array_agg(coalesce(sent.status, 0::smallint) order by sent."time")
+    from (
+      select distinct on (each.signal, each."time") each.*
+      from unnest(signals, times, samples, severities, statuses) as each (signal, "time", value, severity, status)
+      where each.signal = any(overlapping)
+      order by each.signal, each."time"
+    ) as sent
+    where not exists (
+      select from {log} as block
+      where block.signal = sent.signal and block."time" >= ringlog.moment(sent."time")
+        and block."time" < ringlog.moment(sent."time") + interval '1 hour'
+        and block.begins <= ringlog.moment(sent."time") and sent."time" = any(block.times)
+    )
+    group by sent.signal, sent."time" / 3600000000000;
+  end if;
+
+  select known.merged_until into merged from ringlog.sample_table as known where known.table_name = {table};
+  if late_hours[1] < merged then
+    insert into ringlog.sample_mark (table_name, hour)
+    select {table}, each from unnest(late_hours) as each where each < merged
+    on conflict do nothing;
+  end if;
+  return 0;
+end
+$$;
+
+comment on function {procedure}(integer[], bigint[], {type}[], smallint[], smallint[], bigint) is
+$$Stores many samples, all of them or none: arrays with an element for each sample: the number of its signal
+(list_signals), its time in nanoseconds since 1970-01-01 UTC, value (null: no reading), and EPICS's alarm severity and
+status, 0 where they are left out. A sample that is stored already is stored once. Samples further ahead of the server's
+clock than the table's clock_drift, and those of paused signals, are dropped; a message and ringlog.event tell of them.
+With _epoch it is for the writer that has the table's claim: see claim_writer. Errors, which write nothing: arrays of
+different lengths (2202E), a null signal or time (23502), no such signal in this table (42704), another sample of this
+signal and time (23505), another writer has taken the table over (RL001).$$;
+
+revoke all on function {procedure}(integer[], bigint[], {type}[], smallint[], smallint[], bigint) from public;
+grant execute on function {procedure}(integer[], bigint[], {type}[], smallint[], smallint[], bigint) to daq_writer;

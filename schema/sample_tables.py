@@ -1,0 +1,279 @@
+"""Tables of samples: their registry, and their objects in the database.
+
+`weeks.<table>` has a row, a block, for some samples of one signal within one hour: arrays in the order of
+time. A call stores a block for each signal; housekeeping merges those of hours that are over. Signals are
+known by a number, which stays when they are renamed, and which is their `column_name` in ringlog.signal.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from psycopg import sql
+from sqlalchemy.dialects import postgresql
+
+from ringlog.procedures import OF_A_SAMPLE_TABLE, Procedure, sample_procedures, sample_views
+from ringlog.schema.change import run
+from ringlog.schema.facility import Facility, SampleSignal, SampleTable
+from ringlog.schema.layout import ARCHIVIST, LOG, LOG_TABLES, READER
+from ringlog.schema.obstacles import Obstacle, as_owner
+from ringlog.schema.partitions import make_first_partitions
+from ringlog.schema.registry import signal
+from ringlog.schema.report import differences
+
+metadata = sa.MetaData(schema="ringlog")
+
+sample_table = sa.Table(
+    "sample_table",
+    metadata,
+    sa.Column("table_name", sa.TEXT, primary_key=True),
+    sa.Column("description", sa.TEXT, nullable=False),
+    sa.Column("type", sa.TEXT, nullable=False, comment="of the values, as in the facility file"),
+    sa.Column("ring", sa.INTEGER, nullable=False, comment="online shows so many samples of each signal"),
+    sa.Column("retention", sa.TEXT, comment="interval that samples are kept; null: for ever"),
+    sa.Column(
+        "clock_drift",
+        sa.DOUBLE_PRECISION,
+        nullable=False,
+        comment="seconds; a sample further ahead is dropped",
+    ),
+    sa.Column(
+        "merged_until",
+        postgresql.TIMESTAMP(timezone=True),
+        comment="the blocks of the hours before this are merged, but those of sample_mark",
+    ),
+    comment="tables of samples of the facility",
+)
+
+sample_signal = sa.Table(
+    "sample_signal",
+    metadata,
+    sa.Column("number", sa.INTEGER, sa.Identity(always=True), primary_key=True),
+    sa.Column("table_name", sa.TEXT, nullable=False),
+    sa.Column("signal", sa.TEXT, nullable=False, comment="its name now"),
+    sa.Column("state", sa.TEXT, nullable=False, server_default="active", comment="active, paused or retired"),
+    sa.Column(
+        "listed", sa.BOOLEAN, nullable=False, server_default=sa.false(), comment="in the facility file"
+    ),
+    sa.UniqueConstraint("table_name", "signal", name="sample_signal_name"),
+    comment="signals of tables of samples; ringlog.signal says what they are and were",
+)
+
+signal_change = sa.Table(
+    "signal_change",
+    metadata,
+    sa.Column(
+        "time", postgresql.TIMESTAMP(timezone=True), nullable=False, server_default=sa.func.clock_timestamp()
+    ),
+    sa.Column("login", sa.TEXT, nullable=False),
+    sa.Column("program", sa.TEXT, nullable=False, comment="as the client calls itself"),
+    sa.Column("table_name", sa.TEXT, nullable=False),
+    sa.Column("signal", sa.TEXT, nullable=False, comment="its name before the change"),
+    sa.Column("change", sa.TEXT, nullable=False, comment="add, pause, resume, rename or retire"),
+    sa.Column("words", sa.TEXT, nullable=False, comment="the new name"),
+    sa.Index("signal_change_signal", "table_name", "signal"),
+    comment="who changed which signal of a table of samples, and when",
+)
+
+sample_mark = sa.Table(
+    "sample_mark",
+    metadata,
+    sa.Column("table_name", sa.TEXT, primary_key=True),
+    sa.Column("hour", postgresql.TIMESTAMP(timezone=True), primary_key=True),
+    comment="hours with late samples, whose blocks are to be merged again",
+)
+
+
+def log(table: SampleTable) -> sa.Table:
+    """The blocks of a table of samples, partitioned by week. `time` is the time of a block's last sample."""
+    return sa.Table(
+        table.name,
+        sa.MetaData(),
+        sa.Column("signal", sa.INTEGER, nullable=False),
+        sa.Column("n", sa.INTEGER, nullable=False),
+        sa.Column("time", postgresql.TIMESTAMP(timezone=True), nullable=False),
+        sa.Column("begins", postgresql.TIMESTAMP(timezone=True), nullable=False),
+        sa.Column("times", postgresql.ARRAY(sa.BIGINT), nullable=False),
+        sa.Column("samples", postgresql.ARRAY(table.type.sqlalchemy), nullable=False),
+        sa.Column("severities", postgresql.ARRAY(sa.SMALLINT)),
+        sa.Column("statuses", postgresql.ARRAY(sa.SMALLINT)),
+        sa.Index(f"{table.name}_signal", "signal", "time"),
+        sa.Index(f"{table.name}_time", "time", postgresql_using="brin"),
+        schema=LOG_TABLES,
+        postgresql_partition_by='range ("time")',
+    )
+
+
+def known_tables(connection: sa.Connection) -> dict[str, Mapping[str, Any]]:
+    """The installed tables of samples by name."""
+    found = connection.execute(sa.select(sample_table)).mappings()
+    return {row["table_name"]: {**row} for row in found}
+
+
+def obstacles(
+    connection: sa.Connection, facility: Facility, rows: Mapping[str, object]
+) -> Iterator[Obstacle]:
+    """Conflicts of the tables of samples; `rows` are the installed tables of rows."""
+    known = known_tables(connection)
+    wanted = {table.name: table for table in facility.sample_tables}
+    for table in facility.tables:
+        if table.name in known:
+            yield Obstacle(
+                f"table {table.name}: it is a table of samples in the database, and one of rows in the file",
+                "-- give it another name in the facility file",
+            )
+    for name in known:
+        if name not in wanted:
+            yield Obstacle(
+                f"table {name}: is not in the facility file any more; this drops it with its samples",
+                as_owner(
+                    sql.SQL("drop view if exists {}, {}").format(
+                        sql.Identifier(LOG, name), sql.Identifier("online", name)
+                    ),
+                    sql.SQL("drop table {}").format(sql.Identifier(LOG_TABLES, name)),
+                    *(
+                        sql.SQL("drop function if exists {}").format(
+                            sql.Identifier("ringlog", pattern.format(name))
+                        )
+                        for pattern in OF_A_SAMPLE_TABLE.values()
+                    ),
+                    *(
+                        sql.SQL("delete from {} where table_name = {}").format(
+                            sql.Identifier("ringlog", noted), sql.Literal(name)
+                        )
+                        for noted in ("signal", "sample_signal", "sample_mark", "sample_table")
+                    ),
+                ),
+            )
+    for name, sampled in wanted.items():
+        if name in rows:
+            yield Obstacle(
+                f"table {name}: it is a table of rows in the database, and one of samples in the file",
+                "-- give it another name in the facility file",
+            )
+        elif name in known and known[name]["type"] != str(sampled.type):
+            yield Obstacle(
+                f"table {name}: its samples are {known[name]['type']} in the database"
+                f" and {sampled.type} in the file",
+                "-- make another table for values of another type",
+            )
+
+
+def install(connection: sa.Connection, facility: Facility) -> tuple[list[str], list[str]]:
+    """Makes and changes the tables of samples, and the signals that the file lists. Returns the created and
+    the changed things."""
+    created, changed = [], []
+    known = known_tables(connection)
+    for table in facility.sample_tables:
+        row = {
+            "table_name": table.name,
+            "description": table.description,
+            "type": str(table.type),
+            "ring": table.ring,
+            "retention": table.retention and str(table.retention),
+            "clock_drift": table.clock_drift.total_seconds(),
+        }
+        if table.name not in known:
+            _create(connection, table)
+            connection.execute(sample_table.insert().values(row))
+            created.append(f"table {table.name}")
+        else:
+            before = {name: known[table.name][name] for name in row}
+            if before != row:
+                connection.execute(
+                    sample_table.update().where(sample_table.c.table_name == table.name).values(row)
+                )
+                words = [{name: str(value) for name, value in each.items()} for each in (before, row)]
+                changed.append(f"table {table.name}: {differences(*words)}")
+            if before["ring"] != row["ring"]:
+                run(connection, sample_views(table.name, table.ring))
+        changed += _record_signals(connection, table)
+    return created, changed
+
+
+def procedures(tables: Sequence[SampleTable]) -> Iterator[Procedure]:
+    """The procedures of these tables."""
+    for table in tables:
+        yield from sample_procedures(table.name, table.type.sql, table.clock_drift)
+
+
+def _create(connection: sa.Connection, table: SampleTable) -> None:
+    log(table).create(connection)
+    name = sql.Identifier(LOG_TABLES, table.name)
+    if table.type.is_fixed:
+        # arrays of readings hardly become smaller
+        for column in ("times", "samples"):
+            run(connection, sql.SQL(f"alter table {{}} alter {column} set storage external").format(name))
+    make_first_partitions(connection, table.name)
+    run(connection, sample_views(table.name, table.ring))
+    views = [sql.Identifier(schema, table.name) for schema in (LOG, "online")]
+    readers = sql.Identifier(READER)
+    run(connection, sql.SQL("grant select on {}, {}, {} to {}").format(name, *views, readers))
+
+
+def _record_signals(connection: sa.Connection, table: SampleTable) -> list[str]:
+    """Adds the signals that the file lists, changes what they are, and retires those it listed before."""
+    listed = {each.name: each for each in table.signals}
+    of_table = sample_signal.c.table_name == table.name
+    there = {row.signal: row for row in connection.execute(sa.select(sample_signal).where(of_table))}
+    changed = []
+    for name, row in there.items():
+        if row.listed and name not in listed:
+            connection.execute(
+                sample_signal.update().where(sample_signal.c.number == row.number).values(listed=False)
+            )
+            if row.state != "retired":
+                connection.execute(sa.select(sa.func.ringlog.retire_signal(name)))
+                changed.append(f"signal {name}: ends; what it has can be read")
+    for name, each in listed.items():
+        if name not in there:
+            connection.execute(sa.select(sa.func.ringlog.add_signal(table.name, name)))
+        elif there[name].state == "retired":
+            if not there[name].listed:
+                connection.execute(sa.select(sa.func.ringlog.add_signal(table.name, name)))
+                changed.append(f"signal {name}: is there again")
+            else:
+                # somebody has retired it since
+                continue
+        changed += _describe(connection, table, each, new=name not in there)
+    names = sa.any_(sa.literal([*listed], postgresql.ARRAY(sa.TEXT)))
+    connection.execute(
+        sample_signal.update()
+        .where(of_table, sample_signal.c.signal == names, sample_signal.c.listed.is_(False))
+        .values(listed=True)
+    )
+    return changed
+
+
+def _describe(connection: sa.Connection, table: SampleTable, each: SampleSignal, *, new: bool) -> list[str]:
+    """Has the registry say what the file says of a signal."""
+    wanted = {
+        "unit": each.unit,
+        "description": each.description,
+        "limit_low": each.limits and each.limits[0],
+        "limit_high": each.limits and each.limits[1],
+        "alarm_low": each.alarm_limits and each.alarm_limits[0],
+        "alarm_high": each.alarm_limits and each.alarm_limits[1],
+        "states": json.dumps(dict(each.states), ensure_ascii=False) if each.states else None,
+        "held": each.held,
+    }
+    here = (signal.c.signal == each.name, signal.c.table_name == table.name, signal.c.valid_to.is_(None))
+    row = connection.execute(sa.select(signal).where(*here)).mappings().one()
+    before = {name: row[name] for name in wanted}
+    if before == wanted:
+        return []
+    if new:
+        connection.execute(signal.update().where(*here).values(wanted))
+        return []
+    now = sa.func.clock_timestamp()
+    connection.execute(signal.update().where(*here).values(valid_to=now))
+    connection.execute(signal.insert().values({**row, **wanted, "valid_from": now, "valid_to": None}))
+    words = [{name: str(value) for name, value in one.items()} for one in (before, wanted)]
+    return [f"signal {each.name}: {differences(*words)}"]
+
+
+def prepare(connection: sa.Connection) -> None:
+    """Lets archivists read what they change."""
+    names = sql.SQL(", ").join(sql.Identifier("ringlog", table.name) for table in metadata.sorted_tables)
+    run(connection, sql.SQL("grant select on {} to {}").format(names, sql.Identifier(ARCHIVIST)))

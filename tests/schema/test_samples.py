@@ -1,0 +1,488 @@
+"""Tables of samples: the facility file, signals that come and go, put_<table>, reading in SQL, merging."""
+
+import random
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from psycopg import errors
+
+from ringlog.schema.column_type import ColumnType
+from ringlog.schema.facility import Facility, Retention, SampleSignal, SampleTable
+from ringlog.schema.facility_file import FacilityError, load_facility
+from ringlog.schema.install import InstallRefused, difference, install
+from ringlog.schema.partitions import maintain
+
+from .conftest import Connect, at, rows
+
+T0 = at("2026-03-02 12:00:00")
+NS0 = 1_772_452_800_000_000_000
+"""T0 in nanoseconds since 1970, as `date +%s%N` has it"""
+SIGNALS = (SampleSignal("gauge:1", "mbar", "first gauge", (0.0, 1.0)), SampleSignal("gauge:2"))
+
+
+def vacuum(kind: str = "double", signals: tuple[SampleSignal, ...] = SIGNALS, **table: Any) -> Facility:
+    tables = (SampleTable("vac", ColumnType.of(kind), signals=signals, **table),)
+    return Facility("test", "UTC", (), sample_tables=tables)
+
+
+class Vacuum:
+    """A database with a table of samples, `vac`, and a connection to it."""
+
+    def __init__(self, engine: sa.Engine, connect: Connect) -> None:
+        self.engine = engine
+        self.connect = connect
+        self.connection = connect()
+        self.install()
+
+    def install(self, facility: Facility | None = None) -> None:
+        install(self.engine, facility or vacuum())
+
+    def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        return rows(self.connection, statement, *values)
+
+    def value(self, statement: str, *values: object) -> Any:
+        ((value,),) = self.rows(statement, *values)
+        return value
+
+    def put(self, signal: str, time: object, value: object, *alarm: int) -> Any:
+        of_alarm = "".join(f", {each}::smallint" for each in alarm)
+        return self.value(f"select ringlog.put_vac(%s, %s::timestamptz, %s{of_alarm})", signal, time, value)
+
+    def batch(
+        self,
+        signals: list[int],
+        times: list[int],
+        samples: list[Any],
+        severities: list[int] | None = None,
+        epoch: int | None = None,
+    ) -> Any:
+        return self.value(
+            "select ringlog.put_vac_batch(%s::integer[], %s::bigint[], %s, %s::smallint[], null, %s)",
+            signals,
+            times,
+            samples,
+            severities,
+            epoch,
+        )
+
+    def number(self, signal: str) -> int:
+        return int(self.value("select number from ringlog.sample_signal where signal = %s", signal))
+
+    def samples(self, signal: str = "gauge:1") -> list[tuple[int, Any]]:
+        """Nanoseconds after T0, and value."""
+        found = self.rows(
+            'select "time", nanoseconds, value from ringlog.get_vac(%s)',
+            signal,
+        )
+        return [
+            ((time - T0) // timedelta(microseconds=1) * 1000 + nanos, value) for time, nanos, value in found
+        ]
+
+    def merge(self) -> list[int]:
+        """Merges all; the signals merged in each hour."""
+        merged = []
+        while (n := self.value("select ringlog.merge_samples('vac')")) is not None:
+            merged.append(n)
+        return merged
+
+
+@pytest.fixture
+def vac(engine: sa.Engine, connect: Connect) -> Vacuum:
+    return Vacuum(engine, connect)
+
+
+def loaded(folder: Path, text: str) -> Facility:
+    file = folder / "facility.toml"
+    file.write_text(text)
+    return load_facility(file)
+
+
+TABLE = '[[table]]\nname = "vac"\nkind = "samples"\ntype = "double"\n'
+
+
+def test_a_facility_file_has_tables_of_samples(tmp_path: Path) -> None:
+    facility = loaded(
+        tmp_path,
+        TABLE
+        + 'ring = 50\nretention = "2 years"\nclock_drift = 60\n'
+        + '[[table.signal]]\nname = "gauge:{n}"\ncount = 2\nunit = "mbar"\nlimits = [0, 1]\n'
+        + '[[table.signal]]\nname = "pump"\nheld = true\n',
+    )
+    (table,) = facility.sample_tables
+    assert facility.tables == ()
+    assert (table.ring, str(table.retention), table.clock_drift) == (50, "2 years", timedelta(minutes=1))
+    assert [signal.name for signal in table.signals] == ["gauge:1", "gauge:2", "pump"]
+    assert (table.signals[1].unit, table.signals[1].limits, table.signals[2].held) == (
+        "mbar",
+        (0.0, 1.0),
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (TABLE + "rows = 3000\n", "rows is for tables of rows, and this one has samples"),
+        (TABLE + "rings = 1\n", "'rings' is no key of a table of samples: did you mean 'ring'"),
+        (TABLE + "log = { nth = 2 }\n", 'log must be "every": a table of samples keeps all'),
+        (TABLE + "ring = 0\n", "ring must be a whole number from 1"),
+        (TABLE.replace("double", "double[]"), "samples are double, real, int, smallint, bigint, bit or text"),
+        (TABLE.replace('"samples"', '"events"'), "kind 'events' is neither rows nor samples"),
+        (TABLE + '[[table.signal]]\nname = "a{n}"\n', "name has {n} where a count is given, and only there"),
+        (TABLE + '[[table.signal]]\nname = "a"\n[[table.signal]]\nname = "a"\n', "two signals are named a"),
+        (TABLE + '[[table.signal]]\nname = "a"\ncycle = 1\n', "'cycle' is no key of a signal"),
+        (TABLE + TABLE, "two tables are named vac"),
+        (
+            TABLE
+            + '[[table]]\nname = "mag"\nrows = 5\ncycle = 1\n[[table.column]]\nname = "a"\ntype = "real"\n'
+            'signal = "x"\n' + TABLE.replace("vac", "more") + '[[table.signal]]\nname = "x"\n',
+            "table more: signal 'x' is the one of mag.a already",
+        ),
+    ],
+)
+def test_wrong_entries_are_refused(tmp_path: Path, text: str, problem: str) -> None:
+    with pytest.raises(FacilityError) as error:
+        loaded(tmp_path, text)
+    assert problem in str(error.value)
+
+
+def test_a_sample_is_read_back(vac: Vacuum) -> None:
+    assert vac.put("gauge:1", T0, 0.5, 2, 4) == 0
+    assert vac.rows('select signal, "time", value, severity, status from log.vac') == [
+        ("gauge:1", T0, 0.5, 2, 4)
+    ]
+    assert vac.rows("select * from ringlog.get_vac('gauge:1')") == [(T0, 0, 0.5, 2, 4)]
+    assert vac.rows("select * from ringlog.get_vac_at()") == [("gauge:1", T0, 0, 0.5, 2, 4)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("double", float("nan")),
+        ("double", None),
+        ("real", 0.1),
+        ("int", -7),
+        ("smallint", 3),
+        ("bigint", 2**62),
+        ("bit", True),
+        ("text", "weiß, 'x'"),
+    ],
+)
+def test_values_of_each_type(engine: sa.Engine, connect: Connect, kind: str, value: object) -> None:
+    install(engine, vacuum(kind))
+    connection = connect()
+    for _ in range(2):
+        rows(connection, f"select ringlog.put_vac('gauge:1', %s, %s::{ColumnType.of(kind).sql})", T0, value)
+    ((stored,),) = rows(connection, "select value::text from log.vac")
+    ((wanted,),) = rows(connection, f"select (%s::{ColumnType.of(kind).sql})::text", value)
+    assert stored == wanted
+
+
+def test_many_samples_in_one_call_are_stored_once(vac: Vacuum) -> None:
+    one, two = vac.number("gauge:1"), vac.number("gauge:2")
+    call = ([one, two, one], [NS0 + 7, NS0 + 1, NS0 + 2], [1.0, 2.0, 3.0], [0, 1, 0])
+    for _ in range(3):
+        assert vac.batch(*call) == 0
+    assert vac.samples("gauge:1") == [(2, 3.0), (7, 1.0)]
+    assert vac.samples("gauge:2") == [(1, 2.0)]
+    assert vac.value("select count(*) from weeks.vac") == 2
+    # one that has some of these and another
+    assert vac.batch([one, one, two], [NS0 + 2, NS0 + 5, NS0 + 1], [3.0, 4.0, 2.0], [0, 0, 1]) == 0
+    assert vac.samples("gauge:1") == [(2, 3.0), (5, 4.0), (7, 1.0)]
+
+
+def test_another_sample_of_the_same_time_is_refused_and_nothing_is_stored(vac: Vacuum) -> None:
+    one, two = vac.number("gauge:1"), vac.number("gauge:2")
+    vac.batch([one], [NS0], [1.0])
+    words = "put_vac_batch: the log has another sample of signal 'gauge:1' at 2026-03-02 12:00:00"
+    for other in (
+        ([two, one], [NS0, NS0], [2.0, 1.5], None),
+        ([two, one], [NS0, NS0], [2.0, 1.0], [0, 1]),
+        ([two, one, one], [NS0, NS0 + 9, NS0 + 9], [2.0, 1.0, 2.0], None),
+    ):
+        with pytest.raises(errors.UniqueViolation, match=words):
+            vac.batch(*other)
+    assert vac.samples("gauge:2") == []
+    assert vac.samples("gauge:1") == [(0, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("signals", "times", "values", "error"),
+    [
+        ([1], [NS0, NS0], [1.0], errors.ArraySubscriptError),
+        ([None], [NS0], [1.0], errors.NotNullViolation),
+        ([1], [None], [1.0], errors.NotNullViolation),
+        ([10**9], [NS0], [1.0], errors.UndefinedObject),
+        ([1], [-1], [1.0], errors.DatetimeFieldOverflow),
+    ],
+)
+def test_wrong_calls_are_errors(
+    vac: Vacuum, signals: list[Any], times: list[Any], values: list[float], error: type[Exception]
+) -> None:
+    signals = [vac.number("gauge:1") if each == 1 else each for each in signals]
+    with pytest.raises(error):
+        vac.batch(signals, times, values)
+    for time in (None, "infinity", "1900-01-01", "3000-01-01"):
+        with pytest.raises((errors.NotNullViolation, errors.DatetimeFieldOverflow)):
+            vac.put("gauge:1", time, 1.0)
+    with pytest.raises(errors.UndefinedObject, match="table vac has no signal 'none'"):
+        vac.put("none", T0, 1.0)
+    assert vac.value("select count(*) from weeks.vac") == 0
+
+
+def test_only_a_sample_of_a_time_ahead_is_dropped_and_named(vac: Vacuum) -> None:
+    one, two = vac.number("gauge:1"), vac.number("gauge:2")
+    ahead = int((datetime.now(UTC) + timedelta(hours=1)).timestamp() * 1e9)
+    notices: list[str] = []
+    vac.connection.add_notice_handler(lambda said: notices.append(said.message_primary or ""))
+    vac.batch([one, two, one], [NS0, ahead, ahead], [1.0, 2.0, 3.0])
+    assert vac.value("select count(*) from log.vac") == 1
+    assert vac.rows("select kind, rows from ringlog.event") == [("clock", 2)]
+    assert "put_vac_batch: 2 samples are not stored, as one of signal 'gauge:1'" in notices[0]
+
+
+def test_signals_come_and_go_while_it_runs(vac: Vacuum) -> None:
+    vac.rows("select ringlog.add_signal('vac', 'gauge:9', 'mbar', 'the ninth')")
+    vac.put("gauge:9", T0, 9.0)
+    assert vac.rows("select signal, table_name, type, unit, description from ringlog.find_signals('%9')") == [
+        ("gauge:9", "vac", "double", "mbar", "the ninth")
+    ]
+    vac.rows("select ringlog.pause_signal('gauge:9')")
+    vac.put("gauge:9", T0 + timedelta(seconds=1), 9.5)
+    assert vac.samples("gauge:9") == [(0, 9.0)]
+    assert vac.rows("select kind, rows from ringlog.event") == [("paused", 1)]
+    vac.rows("select ringlog.resume_signal('gauge:9')")
+    vac.rows("select ringlog.rename_signal('gauge:9', 'gauge:nine')")
+    # by both names
+    vac.put("gauge:9", T0 + timedelta(seconds=2), 9.7)
+    vac.put("gauge:nine", T0 + timedelta(seconds=3), 9.8)
+    values = [9.0, 9.7, 9.8]
+    for name in ("gauge:9", "gauge:nine"):
+        assert [value for _, value in vac.samples(name)] == values
+        assert vac.rows("select value from ringlog.get_signal(%s)", name) == [(value,) for value in values]
+        assert vac.rows("select value from ringlog.get_latest(%s)", name) == [(9.8,)]
+    vac.rows("select ringlog.retire_signal('gauge:nine')")
+    with pytest.raises(errors.UndefinedObject):
+        vac.put("gauge:nine", T0 + timedelta(seconds=4), 10.0)
+    assert [value for _, value in vac.samples("gauge:nine")] == values
+    assert vac.rows("select value from ringlog.get_signal('gauge:nine')") == [(value,) for value in values]
+    number = vac.number("gauge:nine")
+    assert vac.value("select ringlog.add_signal('vac', 'gauge:nine')") == number
+    vac.put("gauge:nine", T0 + timedelta(seconds=4), 10.0)
+    assert vac.rows(
+        "select change, login from ringlog.signal_change where signal like '%9' or signal like '%nine'"
+    ) == [
+        (change, vac.connection.info.user) for change in ("add", "pause", "resume", "rename", "retire", "add")
+    ]
+    assert vac.rows("select state, change from ringlog.list_signals('gauge:nine')") == [("active", "add")]
+    # an installation of the same file leaves it alone
+    assert not install(vac.engine, vacuum())
+    assert vac.samples("gauge:nine")[-1] == (4 * 10**9, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ("add_signal('vac', 'gauge:1')", errors.DuplicateObject),
+        ("add_signal('none', 'x')", errors.UndefinedObject),
+        ("add_signal('vac', ' x')", errors.InvalidParameterValue),
+        ("add_signal('vac', 'x', '', '', 2, 1)", errors.InvalidParameterValue),
+        ("rename_signal('gauge:1', 'gauge:2')", errors.DuplicateObject),
+        ("rename_signal('x', 'y')", errors.UndefinedObject),
+        ("pause_signal('x')", errors.UndefinedObject),
+        ("retire_signal('x')", errors.UndefinedObject),
+    ],
+)
+def test_wrong_changes_of_signals_are_errors(vac: Vacuum, call: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        vac.rows(f"select ringlog.{call}")
+
+
+def test_the_file_says_which_signals_it_lists(vac: Vacuum) -> None:
+    vac.put("gauge:2", T0, 2.0)
+    vac.rows("select ringlog.add_signal('vac', 'mine')")
+    changed = (SampleSignal("gauge:1", "Pa", "first gauge", (0.0, 1.0)), SampleSignal("gauge:3"))
+    report = install(vac.engine, vacuum(signals=changed, ring=5))
+    assert "unit mbar → Pa" in str(report)
+    assert "gauge:2: ends" in str(report)
+    assert "ring 1000 → 5" in str(report)
+    assert vac.rows("select signal, unit from ringlog.find_signals()") == [
+        ("gauge:1", "Pa"),
+        ("gauge:3", ""),
+        ("mine", ""),
+    ]
+    assert vac.rows("select value from ringlog.get_signal('gauge:2')") == [(2.0,)]
+    vac.install()
+    assert [name for (name,) in vac.rows("select signal from ringlog.find_signals()")] == [
+        "gauge:1",
+        "gauge:2",
+        "mine",
+    ]
+
+
+def test_conflicts_with_the_database_are_refused(vac: Vacuum) -> None:
+    with pytest.raises(InstallRefused, match="samples are double in the database and int in the file"):
+        difference(vac.engine, vacuum("int"))
+    with pytest.raises(InstallRefused, match="table vac: is not in the facility file any more") as refused:
+        difference(vac.engine, Facility("test", "UTC", ()))
+    vac.put("gauge:1", T0, 1.0)
+    vac.connection.execute(refused.value.obstacles[0].sql.encode())
+    install(vac.engine, Facility("test", "UTC", ()))
+    assert vac.rows("select signal from ringlog.find_signals()") == []
+    vac.install()
+    assert vac.samples() == []
+
+
+def test_the_ring_shows_the_last_samples_of_each_signal(vac: Vacuum) -> None:
+    vac.install(vacuum(ring=3))
+    one, two = vac.number("gauge:1"), vac.number("gauge:2")
+    vac.batch([one] * 5, [NS0 + each for each in range(5)], [float(each) for each in range(5)])
+    vac.batch([one, two], [NS0 + 10, NS0 + 10], [10.0, 20.0])
+    shown = vac.rows("select signal, value from online.vac order by signal, nanoseconds")
+    assert shown == [("gauge:1", 3.0), ("gauge:1", 4.0), ("gauge:1", 10.0), ("gauge:2", 20.0)]
+
+
+def test_samples_of_any_order_are_read_in_order_of_time_and_as_of_a_time(vac: Vacuum) -> None:
+    """Compared with a dictionary: calls of any samples, before and after merging."""
+    chance = random.Random(53)
+    numbers = {vac.number(name): name for name in ("gauge:1", "gauge:2")}
+    known: dict[tuple[int, int], float] = {}
+    for call in range(60):
+        sent = [
+            (chance.choice([*numbers]), NS0 + chance.randrange(0, 4 * 3600) * 10**9 + chance.randrange(3))
+            for _ in range(chance.randrange(1, 30))
+        ]
+        for key in sent:
+            known.setdefault(key, chance.random())
+        vac.batch([key[0] for key in sent], [key[1] for key in sent], [known[key] for key in sent])
+        if call == 40:
+            assert sum(vac.merge()) == 8
+    for round_ in range(2):
+        for number, name in numbers.items():
+            own = sorted((time - NS0, value) for (of, time), value in known.items() if of == number)
+            assert vac.samples(name) == own
+            begin, end = 5000, 9000
+            part = [value for time, value in own if begin * 10**9 <= time < end * 10**9]
+            bounds = (T0 + timedelta(seconds=begin), T0 + timedelta(seconds=end))
+            assert [
+                value
+                for (value,) in vac.rows("select value from ringlog.get_signal(%s, %s, %s)", name, *bounds)
+            ] == part
+            assert [
+                value
+                for (value,) in vac.rows("select value from ringlog.get_signal(%s, %s, %s, 3)", name, *bounds)
+            ] == part[:3]
+        for second in range(0, 4 * 3600, 700):
+            newest = {
+                name: max(
+                    (time, value)
+                    for (of, time), value in known.items()
+                    if of == number and (time - NS0) // 1000 <= second * 10**6
+                )[1]
+                for number, name in numbers.items()
+                if any(of == number and (time - NS0) // 1000 <= second * 10**6 for of, time in known)
+            }
+            found = vac.rows(
+                "select signal, value from ringlog.get_vac_at(%s)", T0 + timedelta(seconds=second)
+            )
+            assert dict(found) == newest
+        if round_ == 0:
+            # the hours with late samples again
+            assert vac.merge()
+            assert vac.value("select count(*) from weeks.vac") == 8
+            assert vac.merge() == []
+
+
+def test_a_repeat_after_merging_is_stored_once(vac: Vacuum) -> None:
+    one = vac.number("gauge:1")
+    for each in range(5):
+        vac.batch([one], [NS0 + each * 10**9], [float(each)])
+    assert vac.merge() == [1]
+    for each in range(5):
+        vac.batch([one], [NS0 + each * 10**9], [float(each)])
+    assert vac.value("select count(*) from weeks.vac") == 1
+    with pytest.raises(errors.UniqueViolation):
+        vac.batch([one], [NS0 + 10**9], [7.0])
+
+
+def test_a_writer_that_lost_its_claim_stores_nothing(vac: Vacuum) -> None:
+    one = vac.number("gauge:1")
+    claim = "select epoch from ringlog.claim_writer('vac', %s, 'me', %s)"
+    epoch = vac.value(claim, "spool 1", False)
+    vac.batch([one], [NS0], [1.0], None, epoch)
+    with pytest.raises(psycopg.DatabaseError, match="table vac is written by me"):
+        vac.value(claim, "spool 2", False)
+    later = vac.value(claim, "spool 2", True)
+    with pytest.raises(psycopg.DatabaseError, match="another writer has taken the table over"):
+        vac.batch([one], [NS0 + 1], [2.0], None, epoch)
+    vac.batch([one], [NS0 + 1], [2.0], None, later)
+    assert vac.samples() == [(0, 1.0), (1, 2.0)]
+
+
+def test_housekeeping_moves_samples_to_their_week_and_sets_old_weeks_aside(vac: Vacuum) -> None:
+    vac.install(vacuum(clock_drift=timedelta(days=300)))
+    later = datetime.now(UTC) + timedelta(weeks=8)
+    vac.put("gauge:1", later, 1.0)
+    assert vac.value("select count(*) from log.vac_default") == 1
+    maintain(vac.engine, later)
+    assert vac.value("select count(*) from log.vac_default") == 0
+    assert vac.rows("select value from ringlog.get_signal('gauge:1')") == [(1.0,)]
+    short = Retention(1, "week")
+    vac.install(vacuum(clock_drift=timedelta(days=300), retention=short))
+    report = maintain(vac.engine, later + timedelta(weeks=3))
+    assert f"vac_{later:%Gw%V}" in report.set_aside
+    assert vac.samples() == []
+
+
+def test_who_may_do_what(vac: Vacuum, connect: Connect) -> None:
+    vac.put("gauge:1", T0, 1.0)
+    allowed = {
+        "select ringlog.put_vac('gauge:1', '2026-03-02 12:00', 1)": "daq_writer",
+        "select * from log.vac": "daq_reader",
+        "select * from online.vac": "daq_reader",
+        "select * from ringlog.get_vac('gauge:1')": "daq_reader",
+        "select * from ringlog.get_signal('gauge:1')": "daq_reader",
+        "select ringlog.pause_signal('gauge:2')": "signal_archivist",
+        "select ringlog.add_signal('vac', 'another')": "signal_archivist",
+    }
+    for statement, role in allowed.items():
+        for each in ("daq_writer", "daq_reader", "signal_archivist"):
+            connection = connect()
+            connection.execute(f"set role {each}".encode())
+            if each == role:
+                connection.execute(statement.encode())
+            else:
+                with pytest.raises(errors.InsufficientPrivilege):
+                    connection.execute(statement.encode())
+    for role in ("daq_writer", "daq_reader", "signal_archivist"):
+        connection = connect()
+        connection.execute(f"set role {role}".encode())
+        for statement in (
+            "insert into ringlog.sample_signal (table_name, signal) values ('vac', 'x')",
+            "delete from weeks.vac",
+            "delete from ringlog.signal_change",
+        ):
+            with pytest.raises(errors.InsufficientPrivilege):
+                connection.execute(statement.encode())
+
+
+def test_statistics_and_trends_are_computed_from_the_samples(vac: Vacuum) -> None:
+    one, two = vac.number("gauge:1"), vac.number("gauge:2")
+    # a minute of samples each second of one, and three of the other
+    vac.batch([one] * 60, [NS0 + each * 10**9 for each in range(60)], [float(each) for each in range(60)])
+    vac.batch([two] * 3, [NS0 + each * 10**9 for each in (1, 2, 50)], [1.0, None, 5.0])
+    begin, end = T0, T0 + timedelta(minutes=1)
+    figures = "select n, min, max, mean, nulls from ringlog.get_statistics(%s, %s, %s)"
+    assert vac.rows(figures, "gauge:1", begin, end) == [(60, 0.0, 59.0, 29.5, 0)]
+    assert vac.rows(figures, "gauge:2", begin, end) == [(2, 1.0, 5.0, 3.0, 1)]
+    trend = 'select "time", n, mean from ringlog.get_trend(%s, %s, %s, 2)'
+    assert vac.rows(trend, "gauge:1", begin, end) == [
+        (T0, 30, 14.5),
+        (T0 + timedelta(seconds=30), 30, 44.5),
+    ]
+    every = "select value from ringlog.get_signal(%s, %s, %s, null, 20)"
+    assert vac.rows(every, "gauge:1", begin, end) == [(0.0,), (20.0,), (40.0,)]
