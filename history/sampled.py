@@ -1,8 +1,8 @@
 """Reads the samples of one signal of a table of samples, as Arrow record batches.
 
 The table's blocks have arrays (ringlog.schema.sample_tables), which are decoded without an object for each
-value. A batch has `time`, the value under the name of its place's column, and `nanoseconds` (of the time below
-a microsecond), `severity` and `status`.
+value. A batch has `time`, the value under the name of its place's column, and `nanoseconds` (of the time
+below a microsecond), `severity` and `status`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,13 +40,14 @@ with bound as materialized (
   ), 'infinity') as until
 )
 select
-  (extract(epoch from nullif(bound.until, 'infinity')) * 1000000)::bigint, {pack}(block.times), {pack}(block.samples),
-  {pack}(block.severities), {pack}(block.statuses)
+  (extract(epoch from nullif(bound.until, 'infinity')) * 1000000)::bigint, {pack}(block.times),
+  {pack}(block.samples), {pack}(block.severities), {pack}(block.statuses)
 from bound
 cross join lateral (
   select * from {log} as each
   where each.signal = $1 and each."time" >= $2::timestamptz
-    and each."time" < least($3::timestamptz + interval '1 hour', bound.until) and each.begins < $3::timestamptz
+    and each."time" < least($3::timestamptz + interval '1 hour', bound.until)
+    and each.begins < $3::timestamptz
 ) as block
 order by block."time"
 """
@@ -225,8 +226,8 @@ def _packs(connection: Connection) -> bool:
     """Whether arrays come in PostgreSQL's form in memory: only a superuser can have installed that."""
     if connection.packs is None:
         query = (
-            "select coalesce(has_function_privilege(to_regprocedure('ringlog.array_bytes(anyarray)'), 'execute'),"
-            " false) as packs"
+            "select coalesce(has_function_privilege("
+            "to_regprocedure('ringlog.array_bytes(anyarray)'), 'execute'), false) as packs"
         )
         connection.packs = bool(records(connection, sql.SQL(query))[0]["packs"])
     return connection.packs

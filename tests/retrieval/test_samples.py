@@ -1,0 +1,246 @@
+"""Signals of a table of samples over TDS and HTTP, read without asking which kind of table has them."""
+
+import csv
+import io
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pymssql
+import pytest
+from epics_event import MESSAGE_OF, message
+from pb_http import chunks
+from webs import Web
+
+from ringlog.clients import call, connect
+from ringlog.retrieval.appliance.raw import PayloadType
+from servers import add_logins, free_port, serving
+
+BEGIN = datetime(2026, 5, 1, 12, tzinfo=UTC)
+NS = 1_777_636_800_000_000_000
+"""BEGIN, in nanoseconds since 1970"""
+
+FACILITY = """
+[[table]]
+name = "vac"
+kind = "samples"
+type = "double"
+[[table.signal]]
+name = "gauge:1"
+unit = "mbar"
+limits = [0.0, 1.0]
+[[table.signal]]
+name = "gauge:{n}00"
+count = 3
+[[table.signal]]
+name = "gauge:never"
+
+[[table]]
+name = "words"
+kind = "samples"
+type = "text"
+[[table.signal]]
+name = "gauge:state"
+
+[[table]]
+name = "mag"
+rows = 5
+cycle = 1.0
+[[table.column]]
+name = "current"
+type = "real"
+"""
+
+# value, severity, status, nanoseconds after BEGIN
+SAMPLES: list[tuple[float | None, int, int, int]] = [
+    (1.5, 0, 0, 0),
+    (2.5, 1, 4, 1_000_000_001),
+    (None, 3, 9, 2_000_000_999),
+    (4.5, 0, 0, 3_000_000_500),
+]
+
+
+@pytest.fixture(scope="module")
+def own(temporary_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
+    """A server with HTTP and these tables, where the samples have been written over TDS."""
+    file = tmp_path_factory.mktemp("samples") / "samples.toml"
+    file.parent.chmod(0o755)
+    file.write_text(FACILITY)
+    port = free_port()
+    options = ("--http", f"127.0.0.1:{port}")
+    with serving(temporary_directory / "samples", *options, facility=file) as running:
+        add_logins(running)
+        web = Web(running, f"http://127.0.0.1:{port}", "")
+        with closing(connection(web)) as writer:
+            for value, severity, status, after in SAMPLES:
+                call(
+                    writer,
+                    "put_vac",
+                    signal="gauge:1",
+                    time=BEGIN + timedelta(microseconds=after // 1000),
+                    value=value,
+                    severity=severity,
+                    status=status,
+                    nanoseconds=after % 1000,
+                )
+            for second, word in enumerate(("closed", "weiß", "open")):
+                at = BEGIN + timedelta(seconds=second)
+                call(writer, "put_words", signal="gauge:state", time=at, value=word)
+            call(writer, "put_mag", seq_no=1, time=BEGIN, current=7.0)
+        yield web
+
+
+def connection(web: Web):
+    url = f"tds://{web.server.writer.user}@{web.server.host}:{web.server.port}"
+    return connect(url, web.server.writer.password)
+
+
+@pytest.fixture
+def client(own: Web) -> Iterator[httpx.Client]:
+    with own.client(own.server.reader) as client:
+        yield client
+
+
+SPAN = {"from": BEGIN.isoformat(), "to": (BEGIN + timedelta(minutes=1)).isoformat()}
+
+
+def test_plain_data_and_the_newest_values(client: httpx.Client) -> None:
+    answer = client.get("/api/v1/data", params=SPAN | {"signal": "gauge:1"}).json()
+    (signal,) = answer["signals"]
+    assert signal["unit"] == "mbar"
+    milliseconds = BEGIN.timestamp() * 1000
+    assert signal["samples"] == [
+        [milliseconds + after // 1000 / 1000, value] for value, _, _, after in SAMPLES
+    ]
+    names = [
+        ("signal", "gauge:1"),
+        ("signal", "gauge:never"),
+        ("signal", "mag/current"),
+        ("signal", "gauge:state"),
+    ]
+    newest = client.get("/api/v1/latest", params=names).json()
+    assert [each["value"] for each in newest] == [4.5, None, 7.0, "open"]
+    text = client.get("/api/v1/data", params=SPAN | {"signal": "gauge:state", "format": "csv"}).text
+    assert [row[1] for row in csv.reader(io.StringIO(text))][1:] == ["closed", "weiß", "open"]
+
+
+def test_trends_and_columns_beside_a_table_of_rows(client: httpx.Client) -> None:
+    (trend,) = client.get("/api/v1/trend", params=SPAN | {"signal": "gauge:1", "points": "2"}).json()[
+        "signals"
+    ]
+    assert (sum(trend["n"]), min(trend["min"]), max(trend["max"])) == (3, 1.5, 4.5)
+    names = [
+        *SPAN.items(),
+        ("signal", "gauge:1"),
+        ("signal", "mag/current"),
+        ("wide", "last"),
+        ("format", "csv"),
+    ]
+    table = [*csv.reader(io.StringIO(client.get("/api/v1/data", params=names).text))]
+    assert [row[1:] for row in table[1:]] == [["1.5", "7.0"], ["2.5", "7.0"], ["", "7.0"], ["4.5", "7.0"]]
+
+
+def test_rows_of_a_table_of_samples_are_refused(client: httpx.Client) -> None:
+    answer = client.get("/api/v1/rows", params=SPAN | {"table": "vac"})
+    assert answer.status_code == 400, answer.text
+    assert "table vac has samples and no rows" in answer.text
+
+
+def test_the_appliance_answers_with_severity_status_and_nanoseconds(client: httpx.Client) -> None:
+    span = {"from": (BEGIN + timedelta(seconds=0.5)).isoformat(), "to": SPAN["to"]}
+    answer = client.get("/retrieval/data/getData.json", params=span | {"pv": "gauge:1"}).json()
+    events = answer[0]["data"]
+    # the newest sample before the interval comes first (the appliance's documentation)
+    wanted = [
+        {
+            "secs": int(BEGIN.timestamp()) + after // 10**9,
+            "nanos": after % 10**9,
+            "severity": severity,
+            "status": status,
+        }
+        for _, severity, status, after in SAMPLES
+    ]
+    assert [{key: event[key] for key in wanted[0]} for event in events] == wanted
+    assert [event["val"] for event in events][:2] == [1.5, 2.5]
+    assert answer[0]["meta"]["EGU"] == "mbar"
+    raw = client.get("/retrieval/data/getData.raw", params=span | {"pv": "gauge:1"}).content
+    ((head, lines),) = chunks(raw)
+    assert (head.type, len(lines)) == (PayloadType.SCALAR_DOUBLE, len(SAMPLES))
+    at = client.get(
+        "/retrieval/data/getDataAtTime",
+        params={"pv": "gauge:1", "at": (BEGIN + timedelta(seconds=1.5)).isoformat()},
+    ).json()
+    assert (at["gauge:1"]["val"], at["gauge:1"]["severity"], at["gauge:1"]["nanos"]) == (2.5, 1, 1)
+    mean = client.get("/retrieval/data/getData.json", params=SPAN | {"pv": "mean_60(gauge:1)"}).json()
+    assert mean[0]["data"][0]["val"] == pytest.approx((1.5 + 2.5 + 4.5) / 3)
+
+
+def test_many_samples_travel_packed_over_tds(own: Web, client: httpx.Client) -> None:
+    """A call of a batch with arrays as binary; read over HTTP by pages, compared with what was sent."""
+    chance = random.Random(53)
+    names = ["gauge:100", "gauge:200", "gauge:300"]
+    known: dict[tuple[str, int], float] = {}
+    with closing(connection(own)) as writer:
+        with writer.cursor() as cursor:
+            cursor.execute("select signal, number from ringlog..last_vac()")
+            numbers = dict(cursor.fetchall())
+        for _ in range(40):
+            sent = {
+                (
+                    chance.choice(names),
+                    NS + chance.randrange(3 * 3600 * 10**6) * 1000 + chance.randrange(1000),
+                ): (chance.random())
+                for _ in range(300)
+            }
+            known |= sent
+            arrays = {
+                "signals": np.array([numbers[name] for name, _ in sent], "<i4").tobytes(),
+                "times": np.array([time for _, time in sent], "<i8").tobytes(),
+                "samples": np.array([*sent.values()], "<f8").tobytes(),
+            }
+            for _ in range(2):
+                call(writer, "put_vac_batch", **arrays)
+    for name in names:
+        own_samples = sorted((time, value) for (of, time), value in known.items() if of == name)
+        span = {"from": SPAN["from"], "to": (BEGIN + timedelta(hours=3)).isoformat()}
+        for begin, end in ((0, 3 * 3600), (1000, 9000)):
+            span = {
+                "from": (BEGIN + timedelta(seconds=begin)).isoformat(),
+                "to": (BEGIN + timedelta(seconds=end)).isoformat(),
+            }
+            part = [(t, v) for t, v in own_samples if NS + begin * 10**9 <= t < NS + end * 10**9]
+            answer = client.get("/api/v1/data", params=span | {"signal": name}).json()
+            assert [value for _, value in answer["signals"][0]["samples"]] == [value for _, value in part]
+        raw = client.get("/retrieval/data/getData.raw", params=span | {"pv": name}).content
+        ((head, lines),) = chunks(raw)
+        double = message(MESSAGE_OF[PayloadType.SCALAR_DOUBLE])
+        events = [double.FromString(line) for line in lines]
+        wanted = [time for time, _ in own_samples if time < NS + 9000 * 10**9]
+        assert head.year == 2026
+        year = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp()) * 10**9
+        found = [year + event.secondsintoyear * 10**9 + event.nano for event in events]
+        assert found == [time for time in wanted if time >= max(t for t in wanted if t <= NS + 1000 * 10**9)]
+
+
+def test_tsql_reads_the_view_and_the_procedures(own: Web) -> None:
+    reader = own.server.reader
+    with (
+        closing(
+            pymssql.connect(
+                server=own.server.host, port=str(own.server.port), user=reader.user, password=reader.password
+            )
+        ) as session,
+        session.cursor() as cursor,
+    ):
+        cursor.execute(
+            "select signal, value, severity, status from log..vac where signal = 'gauge:1' order by time"
+        )
+        assert cursor.fetchall() == [("gauge:1", value, sev, stat) for value, sev, stat, _ in SAMPLES]
+        cursor.execute("exec get_latest @name = 'gauge:1'")
+        assert [row[1] for row in cursor.fetchall()] == [4.5]
+        cursor.execute("exec get_signal @name = 'gauge:1', @max_rows = 2")
+        assert [row[1] for row in cursor.fetchall()] == [1.5, 2.5]
