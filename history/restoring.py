@@ -49,7 +49,9 @@ def _demand_retention(connection: sa.Connection, week: Aside) -> None:
     moment = clock.read(connection).believed
     query = sa.text(
         "select retention, cast(:now as timestamptz) - retention::interval >= :ends as past"
-        " from ringlog.logged_table where table_name = :table"
+        " from (select table_name, retention from ringlog.logged_table"
+        " union all select table_name, retention from ringlog.sample_table) as log"
+        " where table_name = :table"
     )
     found = connection.execute(query, {"now": moment, "ends": week.ends, "table": week.table}).one()
     if found.past:

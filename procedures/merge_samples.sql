@@ -11,6 +11,11 @@ declare
   one record;
   merged integer := 0;
 begin
+  -- one at a time
+  perform from ringlog.sample_table as known where known.table_name = table_name for update skip locked;
+  if not found then
+    return null;
+  end if;
   delete from ringlog.sample_mark as mark
   where mark.ctid = (
     select each.ctid from ringlog.sample_mark as each where each.table_name = table_name order by each.hour limit 1

@@ -2,7 +2,6 @@ create or replace function ringlog.number_of_signal(table_name text, signal text
 returns integer
 language plpgsql
 stable
-security definer
 set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_variable

@@ -124,6 +124,42 @@ begin
     end;
     return next;
   end loop;
+  for known in
+    select sampled.table_name, arrival.called
+    from ringlog.sample_table as sampled
+    left join ringlog.arrivals() as arrival on arrival.table_name = sampled.table_name
+    where names is null or sampled.table_name = any(names)
+    order by 1
+  loop
+    table_name := known.table_name;
+    cycle := null;
+    silent := null;
+    unread := null;
+    newest := null;
+    rows_per_second := null;
+    in_default := null;
+    begin
+      execute format(
+        'select max("time"), coalesce(sum(n) filter (where "time" <= $2), 0) / 60.0 from weeks.%I where "time" > $1',
+        table_name
+      ) into newest, rows_per_second using since, until;
+      -- an index of ranges of pages: the near past is found fast
+      for hours in 1 .. 3 loop
+        exit when newest is not null;
+        execute format('select max("time") from weeks.%I where "time" > $1', table_name)
+        into newest using until - (array[1, 24, 24 * 31])[hours] * interval '1 hour';
+      end loop;
+      execute format('select coalesce(sum(n), 0) from log.%I', table_name || '_default') into in_default;
+    exception
+      when lock_not_available then
+        unread := 'locked by another transaction';
+      when others then
+        unread := sqlerrm;
+    end;
+    ahead := case when newest > present then extract(epoch from newest - until) end;
+    age := extract(epoch from until - greatest(known.called, case when newest <= present then newest end));
+    return next;
+  end loop;
 end
 $$;
 
@@ -133,7 +169,8 @@ seconds since a row came, by the last call of its put over TDS or by the newest 
 cycles and a minute; ahead: seconds that the newest row is ahead of the clock, from a minute on; rows added to the log per second, over the last
 minute; rows in the log's default partition, whose times belong to no week's partition. A table that is locked for more
 than 100 ms, or cannot be read, has none of these but the reason in unread. again: the session will ask again, and keeps
-its statements prepared.$$;
+its statements prepared. A table of samples has no cycle and is never silent; its rows are samples, and newest is of the
+last 31 days.$$;
 
 revoke all on function ringlog.table_states(text[], boolean) from public;
 grant execute on function ringlog.table_states(text[], boolean) to daq_reader, daq_table_reader;

@@ -6,7 +6,8 @@ known by a number, which stays when they are renamed, and which is their `column
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -21,6 +22,7 @@ from ringlog.schema.obstacles import Obstacle, as_owner
 from ringlog.schema.partitions import make_first_partitions
 from ringlog.schema.registry import signal
 from ringlog.schema.report import differences
+from ringlog.schema.roles import become_owner
 
 metadata = sa.MetaData(schema="ringlog")
 
@@ -49,7 +51,9 @@ sample_table = sa.Table(
 sample_signal = sa.Table(
     "sample_signal",
     metadata,
-    sa.Column("number", sa.INTEGER, sa.Identity(always=True), primary_key=True),
+    sa.Column(
+        "number", sa.INTEGER, sa.Identity(always=True), primary_key=True, comment="of the signal, for ever"
+    ),
     sa.Column("table_name", sa.TEXT, nullable=False),
     sa.Column("signal", sa.TEXT, nullable=False, comment="its name now"),
     sa.Column("state", sa.TEXT, nullable=False, server_default="active", comment="active, paused or retired"),
@@ -80,7 +84,7 @@ sample_mark = sa.Table(
     "sample_mark",
     metadata,
     sa.Column("table_name", sa.TEXT, primary_key=True),
-    sa.Column("hour", postgresql.TIMESTAMP(timezone=True), primary_key=True),
+    sa.Column("hour", postgresql.TIMESTAMP(timezone=True), primary_key=True, comment="its begin"),
     comment="hours with late samples, whose blocks are to be merged again",
 )
 
@@ -90,14 +94,16 @@ def log(table: SampleTable) -> sa.Table:
     return sa.Table(
         table.name,
         sa.MetaData(),
-        sa.Column("signal", sa.INTEGER, nullable=False),
-        sa.Column("n", sa.INTEGER, nullable=False),
+        sa.Column("signal", sa.INTEGER, nullable=False, comment="number of the signal"),
+        sa.Column("n", sa.INTEGER, nullable=False, comment="number of samples"),
         sa.Column("time", postgresql.TIMESTAMP(timezone=True), nullable=False),
-        sa.Column("begins", postgresql.TIMESTAMP(timezone=True), nullable=False),
-        sa.Column("times", postgresql.ARRAY(sa.BIGINT), nullable=False),
-        sa.Column("samples", postgresql.ARRAY(table.type.sqlalchemy), nullable=False),
-        sa.Column("severities", postgresql.ARRAY(sa.SMALLINT)),
-        sa.Column("statuses", postgresql.ARRAY(sa.SMALLINT)),
+        sa.Column(
+            "begins", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="time of the first sample"
+        ),
+        sa.Column("times", postgresql.ARRAY(sa.BIGINT), nullable=False, comment="nanoseconds since 1970 UTC"),
+        sa.Column("samples", postgresql.ARRAY(table.type.sqlalchemy), nullable=False, comment="values"),
+        sa.Column("severities", postgresql.ARRAY(sa.SMALLINT), comment="null: all are 0"),
+        sa.Column("statuses", postgresql.ARRAY(sa.SMALLINT), comment="null: all are 0"),
         sa.Index(f"{table.name}_signal", "signal", "time"),
         sa.Index(f"{table.name}_time", "time", postgresql_using="brin"),
         schema=LOG_TABLES,
@@ -271,6 +277,28 @@ def _describe(connection: sa.Connection, table: SampleTable, each: SampleSignal,
     connection.execute(signal.insert().values({**row, **wanted, "valid_from": now, "valid_to": None}))
     words = [{name: str(value) for name, value in one.items()} for one in (before, wanted)]
     return [f"signal {each.name}: {differences(*words)}"]
+
+
+def merge(
+    engine: sa.Engine, stopped: Callable[[], bool] = lambda: False, seconds: float = float("inf")
+) -> int:
+    """Merges the blocks of hours that are over, one hour in a transaction, for about so many seconds. Returns
+    the number of merged signals and hours."""
+    begin = time.monotonic()
+    merged = 0
+    with engine.connect() as connection:
+        tables = [
+            *connection.scalars(sa.select(sample_table.c.table_name).order_by(sample_table.c.table_name))
+        ]
+    for table in tables:
+        while not stopped() and time.monotonic() - begin < seconds:
+            with engine.begin() as connection:
+                become_owner(connection)
+                number = connection.scalar(sa.select(sa.func.ringlog.merge_samples(table)))
+            if number is None:
+                break
+            merged += number
+    return merged
 
 
 def prepare(connection: sa.Connection) -> None:

@@ -1,6 +1,6 @@
-"""How samples of many signals are stored best: `python -m ringlog_lab.samples`.
+"""How samples of many signals are stored best: `python -m ringlog_lab.samples DSN`.
 
-Three forms in a durable PostgreSQL of its own: a row for each sample; a row for each signal of a call, with
+Three forms in an empty database of a durable PostgreSQL: a row for each sample; a row for each signal of a call, with
 arrays of its samples; a row for each call, with arrays of the samples of many signals. The loads are calls
 with ten samples of each of 2,000 signals (10 Hz), with one of each of 20,000 (1 Hz), and with ten of each of
 20, until each has 12,000. Two clients write to two tables at once. The last two forms are then merged to
@@ -8,23 +8,18 @@ blocks of one signal.
 """
 
 import struct
-import tempfile
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 import psycopg
 from psycopg import pq
 
-from ringlog.clients.listening import free_port
 from ringlog.schema import session
-from ringlog.server.postgres import Postgres
-from ringlog.server.settings import MiB
 
 CLIENTS = 2
 BLOCK = 4096
@@ -140,18 +135,12 @@ def _sent(values: np.ndarray, kind: str, oid: int) -> bytes:
     return struct.pack(">iiiii", 1, 0, oid, len(values), 1) + each.tobytes()
 
 
-def main() -> None:
+def main(address: str) -> None:
     """Prints a line for each form and load."""
-    with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True))
-        Path(folder).chmod(0o755)
-        postgres = Postgres(Path(folder) / "data")
-        stack.enter_context(postgres.running(memory=1024 * MiB, port=free_port()))
-        address = postgres.conninfo("postgres")
-        for signals, samples, n in ((2_000, 10, 24), (20_000, 1, 24), (20, 10, LONG // 10)):
-            load = calls(signals, samples, n)
-            for form in FORMS:
-                _measure(address, form, load, signals * samples * n)
+    for signals, samples, n in ((2_000, 10, 24), (20_000, 1, 24), (20, 10, LONG // 10)):
+        load = calls(signals, samples, n)
+        for form in FORMS:
+            _measure(address, form, load, signals * samples * n)
 
 
 def _measure(address: str, form: Form, load: Sequence[Call], n: int) -> None:
@@ -221,4 +210,4 @@ def _timed(work: Callable[[], object]) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

@@ -32,12 +32,15 @@ def facility_check(
     """Read a facility file and print a summary, or its errors."""
     facility = load_facility(file)
     columns = sum(len(table.columns) for table in facility.tables)
-    print(f"{file}: {facility.name}, {len(facility.tables)} tables, {columns} data columns")
+    tables = len(facility.tables) + len(facility.sample_tables)
+    print(f"{file}: {facility.name}, {tables} tables, {columns} data columns")
     for table in facility.tables:
         where = f", on node {table.node}" if table.node else ""
         print(
             f"  {table.name}: {len(table.columns)} columns, {table.rows} rows, every {table.cycle:g} s{where}"
         )
+    for sampled in facility.sample_tables:
+        print(f"  {sampled.name}: samples of {sampled.type}, {len(sampled.signals)} signals listed")
     if facility.parameters:
         print(f"{len(facility.parameters)} parameter tables")
 

@@ -17,6 +17,7 @@ _COMMANDS = {
         "Whether the server runs, and the state of its tables, writers and disk.",
     ),
     "signals": ("commands.signals:signals", "Find signals by words, in any order."),
+    "signal": ("commands.signal:signal_app", "Signals of tables of samples come and go."),
     "latest": ("commands.signals:latest", "Print the newest values of signals."),
     "export": (
         "commands.export:export",

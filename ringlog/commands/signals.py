@@ -132,6 +132,10 @@ def _values(conninfo: str, rows: Sequence[dict[str, Any]]) -> list[_Value]:
         with session.connect(server) as connection:
             for table in sorted({row["table_name"] for row in rows if row["node"] == node}):
                 own = [row for row in rows if row["table_name"] == table]
+                query = "select exists (select from ringlog.sample_table where table_name = %s)"
+                if connection.execute(query, [table]).fetchone() == (True,):
+                    found |= {_name(row): _newest_sample(connection, row) for row in own}
+                    continue
                 newest = _newest(connection, table, own)
                 for place, row in enumerate(own, 1):
                     found[_name(row)] = (
@@ -148,6 +152,14 @@ def _newest(
         'select "time", {} from {} where "time" is not null order by "time" desc, seq_no desc limit 1'
     ).format(sql.SQL(", ").join(columns), sql.Identifier("online", table))
     return connection.execute(query).fetchone()
+
+
+def _newest_sample(connection: psycopg.Connection, row: dict[str, Any]) -> _Value:
+    query = sql.SQL("select \"time\", value from {}('infinity', %s)").format(
+        sql.Identifier("ringlog", f"get_{row['table_name']}_at")
+    )
+    newest = connection.execute(query, [int(row["column_name"])]).fetchone()
+    return _Value(None, None) if newest is None else _Value(*newest)
 
 
 def _column(row: dict[str, Any]) -> sql.Composable:

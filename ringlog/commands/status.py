@@ -239,7 +239,7 @@ def _table(states: Sequence[TableState], now: datetime) -> Iterator[str]:
             _word(state),
             _moment(state.newest),
             _age(state, now),
-            f"{state.cycle:g} s",
+            "-" if state.cycle is None else f"{state.cycle:g} s",
             "-" if state.rows_per_second is None else f"{state.rows_per_second:.2f}",
         ]
         for state in states

@@ -77,6 +77,10 @@ def add(
     parameter_writer: Annotated[
         bool, typer.Option("--parameter-writer", help="It may change all parameters, and read them.")
     ] = False,
+    archivist: Annotated[
+        bool,
+        typer.Option("--archivist", help="It may add, rename and retire signals of tables of samples."),
+    ] = False,
     parameter: Annotated[
         list[str] | None,
         typer.Option(
@@ -104,16 +108,18 @@ def add(
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
-    """Add a login that may write, read, or change parameters. The server may be running."""
+    """Add a login that may write, read, or change parameters or signals. The server may be running."""
     given = {
         logins.Right.WRITER: writer,
         logins.Right.READER: reader or bool(parameter),
         logins.Right.PARAMETER_WRITER: parameter_writer,
+        logins.Right.ARCHIVIST: archivist,
     }
     rights = [right for right, wanted in given.items() if wanted]
     if not rights:
         raise UsageError(
-            "choose the rights of the login: --writer, --reader, --parameter-writer or --parameter TABLE"
+            "choose the rights of the login: --writer, --reader, --parameter-writer or --parameter TABLE,"
+            " or --archivist"
         )
     if tables is not None and (tables.strip() == "none" or not (writer or reader)):
         raise UsageError("--tables names the tables of --writer and --reader")

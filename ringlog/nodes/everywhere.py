@@ -38,7 +38,10 @@ log = logging.getLogger(__name__)
 
 _PAUSE = 10.0
 """seconds until a node that was away is tried again"""
-_GROUPS = ["daq_writer", "daq_reader", "daq_table_writer", "daq_table_reader", "parameter_writer"]
+_GROUPS = [
+    *("daq_writer", "daq_reader", "daq_table_writer", "daq_table_reader"),
+    *("parameter_writer", "signal_archivist"),
+]
 
 
 def install_everywhere(first: sqlalchemy.Engine, facility: Facility, *, alone: bool = False) -> InstallReport:

@@ -11,6 +11,7 @@ import sqlalchemy
 
 from ringlog.schema import partitions, rings
 from ringlog.schema.partitions import MaintenanceReport, maintain
+from ringlog.schema.sample_tables import merge
 from ringlog.server.background import in_background
 from ringlog.server.memory import give_back_memory
 from ringlog.server.postgres import Stopped
@@ -33,8 +34,8 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[
     """Looks after the database in a thread until the end.
 
     Partitions are made and set aside at once and then every hour; rings whose rows
-    somebody has deleted are completed once; every minute summaries are brought up to date, and closed rows
-    packed as columns.
+    somebody has deleted are completed once; every minute summaries are brought up to date, closed rows
+    packed as columns, and blocks of samples merged.
 
     The function that this yields waits for the first round of partitions, raises its error, and lets the rest
     begin, which would slow a start down. It raises Stopped when its event is set: another process may have
@@ -112,10 +113,13 @@ def housekeeping(engine: sqlalchemy.Engine, conninfo: str) -> Iterator[Callable[
                 closed = close(conninfo, end.is_set, full=full, seconds=CLOSING, turn=Turn.SKIPPED)
                 if full and closed.complete:
                     whole = time.monotonic() + INTERVAL
+                merge(engine, stopped=end.is_set, seconds=CLOSING)
                 failed = False
             except Exception:
                 if not failed:  # once is enough while the reason lasts
-                    log.exception("summaries or closed rows were not made; the next attempt is in a minute")
+                    log.exception(
+                        "summaries, closed rows or blocks were not made; the next attempt is in a minute"
+                    )
                 failed = True
 
     with in_background("housekeeping", hourly, end), in_background("summaries", every_minute, end):

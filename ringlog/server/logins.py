@@ -33,6 +33,7 @@ class Right(Enum):
     PARAMETER_WRITER = "parameter_writer"
     TABLE_WRITER = "daq_table_writer"
     TABLE_READER = "daq_table_reader"
+    ARCHIVIST = "signal_archivist"
 
     @property
     def shown(self) -> str:

@@ -6,7 +6,8 @@ import psycopg
 import sqlalchemy as sa
 
 from ringlog.schema import closed
-from ringlog.schema.facility import Column, Facility, Table
+from ringlog.schema.column_type import ColumnType
+from ringlog.schema.facility import Column, Facility, SampleTable, Table
 from ringlog.schema.install import install
 from ringlog.schema.layout import SCHEMAS
 
@@ -50,7 +51,8 @@ def of_column(connection: psycopg.Connection, relation: str, column: str) -> str
 
 
 def test_nothing_of_ringlogs_is_without_a_comment(engine: sa.Engine, connect: Connect) -> None:
-    install(engine, Facility("test", "UTC", (RF,)))
+    vacuum = SampleTable("vac", ColumnType.of("double"))
+    install(engine, Facility("test", "UTC", (RF,), sample_tables=(vacuum,)))
     connection = connect()
     connection.execute("set role ringlog_owner")
     closed.create_missing(connection, "sr_rf")

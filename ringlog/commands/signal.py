@@ -1,0 +1,193 @@
+"""The commands `ringlog signal`: signals of tables of samples come and go while they are written."""
+
+import csv
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import psycopg
+import typer
+
+from ringlog.commands.lines import columns
+from ringlog.commands.options import Data, Dsn
+from ringlog.errors import UsageError
+from ringlog.schema import session
+from ringlog.server.database import chosen_database, demand_facility
+
+signal_app = typer.Typer(
+    help="Signals of tables of samples: they come and go while their tables are written.",
+    no_args_is_help=True,
+)
+
+Names = Annotated[
+    list[str], typer.Argument(metavar="SIGNAL…", help="Names of signals; * stands for any characters.")
+]
+Table = Annotated[str, typer.Argument(metavar="TABLE", help="A table of samples.")]
+
+
+@signal_app.command("add")
+def add(
+    table: Table,
+    names: Annotated[list[str], typer.Argument(metavar="SIGNAL…", help="Names of new signals.")],
+    unit: Annotated[str, typer.Option(metavar="TEXT", help="Their unit.")] = "",
+    description: Annotated[str, typer.Option(metavar="TEXT", help="Their description.")] = "",
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Add signals to a table of samples, all or none; retired ones are taken up again."""
+    with _opened(data, dsn) as connection:
+        for name in names:
+            connection.execute("select ringlog.add_signal(%s, %s, %s, %s)", [table, name, unit, description])
+    print(_number(len(names), f"added to {table}"))
+
+
+@signal_app.command("import")
+def import_(
+    table: Table,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Signals, a line for each: name, then unit and description, separated by commas (CSV). "
+            "- is the standard input.",
+        ),
+    ],
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Add the signals of a list that are not there yet, all or none."""
+    lines = [*_read(file)]
+    with _opened(data, dsn) as connection:
+        query = "select signal from ringlog.sample_signal where table_name = %s and state <> 'retired'"
+        there = {name for (name,) in connection.execute(query, [table])}
+        new = {line[0]: line for line in lines if line[0] not in there}
+        for name, unit, description in new.values():
+            connection.execute("select ringlog.add_signal(%s, %s, %s, %s)", [table, name, unit, description])
+    print(_number(len(new), f"added to {table}") + f", {len(lines) - len(new)} were there")
+
+
+@signal_app.command("list")
+def show(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SIGNAL…", help="Names; * stands for any characters. Default: all."),
+    ] = None,
+    table: Annotated[str | None, typer.Option("--table", metavar="TABLE", help="Only this table's.")] = None,
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """List signals of tables of samples: state, table, type and unit, and who changed each last. Code 1:
+    there is none."""
+    head = ["signal", "state", "table", "type", "unit", "changed", "by"]
+    with _opened(data, dsn) as connection:
+        found = {
+            row[0]: [
+                *row[:5],
+                "-" if row[5] is None else f"{row[6]} {row[5].astimezone():%Y-%m-%d %H:%M %Z}",
+                row[7] or "-",
+            ]
+            for name in names or ["*"]
+            for row in connection.execute(
+                "select signal, state, table_name, type, unit, changed, change, changed_by"
+                " from ringlog.list_signals(%s, %s)",
+                [_pattern(name), table],
+            )
+        }
+    if not found:
+        print("no signal of a table of samples has such a name", file=sys.stderr)
+        raise typer.Exit(1)
+    for line in columns([head, *found.values()]):
+        print(line)
+
+
+@signal_app.command("pause")
+def pause(names: Names, data: Data = None, dsn: Dsn = None) -> None:
+    """Do not store samples of signals until `ringlog signal resume`; their writers get a message."""
+    print(_number(_changed("pause_signal", names, data, dsn), "paused"))
+
+
+@signal_app.command("resume")
+def resume(names: Names, data: Data = None, dsn: Dsn = None) -> None:
+    """Store the samples of paused signals again."""
+    print(_number(_changed("resume_signal", names, data, dsn), "written again"))
+
+
+@signal_app.command("retire")
+def retire(names: Names, data: Data = None, dsn: Dsn = None) -> None:
+    """End signals: they are not written any more, and their samples can be read."""
+    print(_number(_changed("retire_signal", names, data, dsn), "retired"))
+
+
+@signal_app.command("rename")
+def rename(
+    name: Annotated[str, typer.Argument(metavar="SIGNAL", help="Its name now.")],
+    new_name: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.")],
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Give a signal another name; it can be read and written by both."""
+    with _opened(data, dsn) as connection:
+        connection.execute("select ringlog.rename_signal(%s, %s)", [name, new_name])
+    print(f"{name} is {new_name} now, and is read and written by both names")
+
+
+def _changed(procedure: str, names: Sequence[str], data: Path | None, dsn: str | None) -> int:
+    """Calls a procedure for each of these signals, all or none; their number. Raises UsageError for a name
+    that fits none."""
+    with _opened(data, dsn) as connection:
+        chosen: dict[str, None] = {}
+        for name in names:
+            query = "select signal from ringlog.list_signals(%s) where state <> 'retired'"
+            found = [signal for (signal,) in connection.execute(query, [_pattern(name)])]
+            if not found:
+                raise UsageError(f"no table of samples has a signal {name}: ringlog signal list")
+            chosen |= dict.fromkeys(found)
+        for signal in chosen:
+            connection.execute(f"select ringlog.{procedure}(%s)".encode(), [signal])
+    return len(chosen)
+
+
+@contextmanager
+def _opened(data: Path | None, dsn: str | None) -> Iterator[psycopg.Connection]:
+    """A transaction. Raises UsageError for what the procedures refuse."""
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        try:
+            with session.connect(conninfo) as connection:
+                yield connection
+        except psycopg.DatabaseError as error:
+            if error.sqlstate is None or error.diag.message_primary is None:
+                raise
+            raise UsageError(error.diag.message_primary) from None
+
+
+def _pattern(name: str) -> str:
+    """A name with * as a pattern of LIKE."""
+    escaped = name.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
+    return escaped.replace("*", "%")
+
+
+def _read(file: Path) -> Iterator[tuple[str, str, str]]:
+    """Name, unit and description of each line. Raises UsageError."""
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} cannot be read: {error}") from None
+    yield from _lines(csv.reader(text.splitlines()), file)
+
+
+def _lines(rows: Iterable[list[str]], file: Path) -> Iterator[tuple[str, str, str]]:
+    for number, row in enumerate(rows, 1):
+        cells = [cell.strip() for cell in row]
+        if not any(cells) or cells[0].startswith("#"):
+            continue
+        if len(cells) > 3 or not cells[0]:
+            raise UsageError(f"{file}:{number}: a line has a name, and perhaps unit and description")
+        name, unit, description = [*cells, "", ""][:3]
+        yield name, unit, description
+
+
+def _number(count: int, verb: str) -> str:
+    return f"{count} signal{'' if count == 1 else 's'} {verb}"

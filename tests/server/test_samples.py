@@ -1,0 +1,106 @@
+"""Tables of samples by the commands: ringlog signal, latest, status, facility check, and housekeeping."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+
+from ringlog.schema.sample_tables import merge
+from servers import RunningServer, ringlog, serving, sqlalchemy_url
+
+FACILITY = """
+[[table]]
+name = "vac"
+kind = "samples"
+type = "double"
+[[table.signal]]
+name = "gauge:1"
+unit = "mbar"
+"""
+
+
+@pytest.fixture(scope="module")
+def facility(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("samples") / "plant.toml"
+    file.parent.chmod(0o755)
+    file.write_text(FACILITY)
+    return file
+
+
+@pytest.fixture(scope="module")
+def own(temporary_directory: Path, facility: Path) -> Iterator[RunningServer]:
+    with serving(temporary_directory / "commands", facility=facility) as running:
+        yield running
+
+
+def said(own: RunningServer, *words: str, stdin: str = "", code: int = 0) -> str:
+    ran = ringlog(*words, "--data", own.data, stdin=stdin)
+    assert ran.returncode == code, ran.stdout + ran.stderr
+    return ran.stdout + ran.stderr
+
+
+def listed(own: RunningServer, *words: str) -> list[list[str]]:
+    return [line.split()[:3] for line in said(own, "signal", "list", *words).splitlines()[1:]]
+
+
+def test_signals_come_and_go(own: RunningServer) -> None:
+    assert "2 signals added to vac" in said(own, "signal", "add", "vac", "pump:a", "pump:b", "--unit", "A")
+    lines = "gauge:1\n# a comment\npump:c, A, the third\npump:d\n"
+    assert "2 signals added to vac, 1 were there" in said(own, "signal", "import", "vac", "-", stdin=lines)
+    assert "2 signals paused" in said(own, "signal", "pause", "pump:a", "pump:b")
+    assert "1 signal written again" in said(own, "signal", "resume", "pump:b")
+    said(own, "signal", "rename", "pump:c", "pump:third")
+    assert "1 signal retired" in said(own, "signal", "retire", "*:d")
+    assert listed(own, "pump:*") == [
+        ["pump:a", "paused", "vac"],
+        ["pump:b", "active", "vac"],
+        ["pump:d", "retired", "vac"],
+        ["pump:third", "active", "vac"],
+    ]
+    assert "the third" in said(own, "signals", "third")
+    # all or none
+    assert "is there already, in table vac" in said(own, "signal", "add", "vac", "new", "pump:a", code=2)
+    assert said(own, "signal", "list", "new", code=1)
+    assert "no table of samples has a signal x" in said(own, "signal", "pause", "x", code=2)
+    assert "there is no table of samples 'none'" in said(own, "signal", "add", "none", "x", code=2)
+
+
+def test_status_and_the_newest_value(own: RunningServer, facility: Path) -> None:
+    with psycopg.connect(own.dsn) as connection:
+        connection.execute("select ringlog.put_vac('gauge:1', now(), 0.5)")
+    status = json.loads(said(own, "status", "--json"))
+    (table,) = [each for each in status["tables"] if each["table_name"] == "vac"]
+    assert (table["cycle"], table["silent"], table["unread"]) == (None, None, None)
+    assert table["age"] < 600
+    assert "vac" in said(own, "status")
+    assert said(own, "latest", "gauge:1").split()[:3] == ["gauge:1", "0.5", "mbar"]
+    assert "vac: samples of double, 1 signals listed" in ringlog("facility", "check", facility).stdout
+    assert "no difference" in said(own, "facility", "diff", str(facility))
+
+
+def test_housekeeping_merges_the_blocks_of_hours_that_are_over(own: RunningServer) -> None:
+    with psycopg.connect(own.dsn, autocommit=True) as connection:
+        for second in range(20):
+            time = f"2026-03-02 12:00:{second:02}Z"
+            connection.execute("select ringlog.put_vac('gauge:1', %s::timestamptz, %s)", [time, second])
+        engine = sa.create_engine(sqlalchemy_url(own.dsn))
+        merge(engine)
+        engine.dispose()
+        march = "time < '2026-04-01'"
+        assert connection.execute(f"select n from weeks.vac where {march}").fetchall() == [(20,)]
+        assert connection.execute(f"select sum(value) from log.vac where {march}").fetchone() == (190.0,)
+
+
+def test_an_archivist_changes_signals_and_nothing_else(own: RunningServer) -> None:
+    said(own, "user", "add", "keeper", "--archivist", "--password-stdin", stdin="keep-Ω-5")
+    dsn = psycopg.conninfo.make_conninfo(own.dsn, user="keeper", password="keep-Ω-5")
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("select ringlog.add_signal('vac', 'kept')")
+        for refused in ("select ringlog.put_vac('kept', now(), 1)", "select * from log.vac"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(refused.encode())
+    assert listed(own, "kept") == [["kept", "active", "vac"]]
+    assert "keeper" in said(own, "signal", "list", "kept")
