@@ -7,7 +7,7 @@ known by a number, which stays when they are renamed, and which is their `column
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -20,7 +20,7 @@ from ringlog.schema.facility import Facility, SampleSignal, SampleTable
 from ringlog.schema.layout import ARCHIVIST, LOG, LOG_TABLES, READER
 from ringlog.schema.obstacles import Obstacle, as_owner
 from ringlog.schema.partitions import make_first_partitions
-from ringlog.schema.registry import signal
+from ringlog.schema.registry import FOREVER, signal
 from ringlog.schema.report import differences
 from ringlog.schema.roles import become_owner
 
@@ -123,6 +123,7 @@ def obstacles(
     """Conflicts of the tables of samples; `rows` are the installed tables of rows."""
     known = known_tables(connection)
     wanted = {table.name: table for table in facility.sample_tables}
+    yield from _taken(connection, facility, known)
     for table in facility.tables:
         if table.name in known:
             yield Obstacle(
@@ -163,6 +164,25 @@ def obstacles(
                 f"table {name}: its samples are {known[name]['type']} in the database"
                 f" and {sampled.type} in the file",
                 "-- make another table for values of another type",
+            )
+
+
+def _taken(connection: sa.Connection, facility: Facility, known: Collection[str]) -> Iterator[Obstacle]:
+    """Names of the file's signals that signals of other tables of samples have now."""
+    if not known:
+        return
+    of_rows = {column.signal: table.name for table in facility.tables for column in table.columns}
+    wanted = of_rows | {each.name: table.name for table in facility.sample_tables for each in table.signals}
+    query = sa.select(signal.c.signal, signal.c.table_name).where(
+        signal.c.signal == sa.any_(sa.literal([*wanted], postgresql.ARRAY(sa.TEXT))),
+        signal.c.table_name == sa.any_(sa.literal([*known], postgresql.ARRAY(sa.TEXT))),
+        signal.c.valid_to.is_(None),
+    )
+    for name, table in connection.execute(query):
+        if wanted[name] != table:
+            yield Obstacle(
+                f"table {wanted[name]}: signal '{name}' is one of table {table} in the database",
+                "-- give it another name in the facility file, or retire the other first",
             )
 
 
@@ -223,38 +243,81 @@ def _record_signals(connection: sa.Connection, table: SampleTable) -> list[str]:
     listed = {each.name: each for each in table.signals}
     of_table = sample_signal.c.table_name == table.name
     there = {row.signal: row for row in connection.execute(sa.select(sample_signal).where(of_table))}
+    now = {
+        row["signal"]: row
+        for row in connection.execute(
+            sa.select(signal).where(signal.c.table_name == table.name, signal.c.valid_to.is_(None))
+        ).mappings()
+    }
+    _add(connection, table, [each for name, each in listed.items() if name not in there])
     changed = []
     for name, row in there.items():
-        if row.listed and name not in listed:
-            connection.execute(
-                sample_signal.update().where(sample_signal.c.number == row.number).values(listed=False)
-            )
-            if row.state != "retired":
+        of_signal = sample_signal.update().where(sample_signal.c.number == row.number)
+        if name not in listed:
+            if row.listed and row.state != "retired":
                 connection.execute(sa.select(sa.func.ringlog.retire_signal(name)))
                 changed.append(f"signal {name}: ends; what it has can be read")
-    for name, each in listed.items():
-        if name not in there:
-            connection.execute(sa.select(sa.func.ringlog.add_signal(table.name, name)))
-        elif there[name].state == "retired":
-            if not there[name].listed:
-                connection.execute(sa.select(sa.func.ringlog.add_signal(table.name, name)))
-                changed.append(f"signal {name}: is there again")
-            else:
-                # somebody has retired it since
-                continue
-        changed += _describe(connection, table, each, new=name not in there)
-    names = sa.any_(sa.literal([*listed], postgresql.ARRAY(sa.TEXT)))
-    connection.execute(
-        sample_signal.update()
-        .where(of_table, sample_signal.c.signal == names, sample_signal.c.listed.is_(False))
-        .values(listed=True)
-    )
+            if row.listed:
+                connection.execute(of_signal.values(listed=False))
+        elif name in now:
+            changed += _describe(connection, listed[name], now[name])
+            if not row.listed:
+                connection.execute(of_signal.values(listed=True))
+        elif not row.listed:
+            # one that the file still lists stays retired, as somebody has decided
+            connection.execute(of_signal.values(listed=True, state="active"))
+            description = {
+                "signal": name,
+                "table_name": table.name,
+                "column_name": str(row.number),
+                "type": str(table.type),
+                **_description(listed[name]),
+            }
+            connection.execute(signal.insert().values(description))
+            _note(connection, table.name, [name])
+            changed.append(f"signal {name}: is there again")
     return changed
 
 
-def _describe(connection: sa.Connection, table: SampleTable, each: SampleSignal, *, new: bool) -> list[str]:
-    """Has the registry say what the file says of a signal."""
-    wanted = {
+def _add(connection: sa.Connection, table: SampleTable, new: Sequence[SampleSignal]) -> None:
+    """Adds signals that the table never had, all at once: there may be thousands."""
+    if not new:
+        return
+    # names that other signals had before they were renamed
+    formers = signal.c.signal == sa.any_(sa.literal([each.name for each in new], postgresql.ARRAY(sa.TEXT)))
+    connection.execute(
+        signal.update().where(formers, signal.c.valid_to == FOREVER).values(valid_to=sa.func.now())
+    )
+    insert = (
+        "insert into ringlog.sample_signal (table_name, signal, listed)"
+        " select :table, given.signal, true"
+        " from unnest(cast(:names as text[])) with ordinality as given (signal, place)"
+        " order by given.place returning signal, number"
+    )
+    words = {"table": table.name, "names": [each.name for each in new]}
+    numbers = {row.signal: row.number for row in connection.execute(sa.text(insert), words)}
+    known = {"table_name": table.name, "type": str(table.type)}
+    rows = [
+        {"signal": each.name, **known, "column_name": str(numbers[each.name]), **_description(each)}
+        for each in new
+    ]
+    connection.execute(signal.insert(), rows)
+    _note(connection, table.name, words["names"])
+    run(connection, "analyze ringlog.signal, ringlog.sample_signal")
+
+
+def _note(connection: sa.Connection, table: str, names: Sequence[str]) -> None:
+    insert = (
+        "insert into ringlog.signal_change (login, program, table_name, signal, change, words)"
+        " select session_user, 'installation', :table, each, 'add', 'facility file'"
+        " from unnest(cast(:names as text[])) as each"
+    )
+    connection.execute(sa.text(insert), {"table": table, "names": [*names]})
+
+
+def _description(each: SampleSignal) -> dict[str, Any]:
+    """The columns of ringlog.signal that the file determines."""
+    return {
         "unit": each.unit,
         "description": each.description,
         "limit_low": each.limits and each.limits[0],
@@ -264,15 +327,16 @@ def _describe(connection: sa.Connection, table: SampleTable, each: SampleSignal,
         "states": json.dumps(dict(each.states), ensure_ascii=False) if each.states else None,
         "held": each.held,
     }
-    here = (signal.c.signal == each.name, signal.c.table_name == table.name, signal.c.valid_to.is_(None))
-    row = connection.execute(sa.select(signal).where(*here)).mappings().one()
+
+
+def _describe(connection: sa.Connection, each: SampleSignal, row: sa.RowMapping) -> list[str]:
+    """Has the registry say what the file says of a signal, of which it has this row now."""
+    wanted = _description(each)
     before = {name: row[name] for name in wanted}
     if before == wanted:
         return []
-    if new:
-        connection.execute(signal.update().where(*here).values(wanted))
-        return []
     now = sa.func.clock_timestamp()
+    here = (signal.c.signal == each.name, signal.c.valid_to.is_(None))
     connection.execute(signal.update().where(*here).values(valid_to=now))
     connection.execute(signal.insert().values({**row, **wanted, "valid_from": now, "valid_to": None}))
     words = [{name: str(value) for name, value in one.items()} for one in (before, wanted)]

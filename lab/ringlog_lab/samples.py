@@ -1,10 +1,10 @@
 """How samples of many signals are stored best: `python -m ringlog_lab.samples DSN`.
 
-Three forms in an empty database of a durable PostgreSQL: a row for each sample; a row for each signal of a call, with
-arrays of its samples; a row for each call, with arrays of the samples of many signals. The loads are calls
-with ten samples of each of 2,000 signals (10 Hz), with one of each of 20,000 (1 Hz), and with ten of each of
-20, until each has 12,000. Two clients write to two tables at once. The last two forms are then merged to
-blocks of one signal.
+Three forms in an empty database of a durable PostgreSQL: a row for each sample; a row for each signal of a
+call, with arrays of its samples; a row for each call, with arrays of the samples of many signals. The loads
+are calls with ten samples of each of 2,000 signals (10 Hz), with one of each of 20,000 (1 Hz), and with ten
+of each of 20, until each has 12,000. Two clients write to two tables at once. The last two forms are then
+merged to blocks of one signal.
 """
 
 import struct

@@ -1,6 +1,7 @@
 """Tables of samples: the facility file, signals that come and go, put_<table>, reading in SQL, merging."""
 
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import sqlalchemy as sa
 from psycopg import errors
 
 from ringlog.schema.column_type import ColumnType
-from ringlog.schema.facility import Facility, Retention, SampleSignal, SampleTable
+from ringlog.schema.facility import Column, Facility, Retention, SampleSignal, SampleTable, Table
 from ringlog.schema.facility_file import FacilityError, load_facility
 from ringlog.schema.install import InstallRefused, difference, install
 from ringlog.schema.partitions import maintain
@@ -335,6 +336,15 @@ def test_conflicts_with_the_database_are_refused(vac: Vacuum) -> None:
     assert vac.rows("select signal from ringlog.find_signals()") == []
     vac.install()
     assert vac.samples() == []
+
+
+def test_a_name_is_that_of_one_signal(vac: Vacuum) -> None:
+    other = SampleTable("more", ColumnType.of("int"), signals=(SampleSignal("gauge:1"),))
+    with pytest.raises(InstallRefused, match="table more: signal 'gauge:1' is one of table vac"):
+        difference(vac.engine, replace(vacuum(), sample_tables=(*vacuum(signals=()).sample_tables, other)))
+    mag = Table("mag", 5, 1.0, (Column("current", "gauge:1", ColumnType.of("real")),))
+    with pytest.raises(InstallRefused, match="table mag: signal 'gauge:1' is one of table vac"):
+        difference(vac.engine, replace(vacuum(signals=()), tables=(mag,)))
 
 
 def test_the_ring_shows_the_last_samples_of_each_signal(vac: Vacuum) -> None:
