@@ -38,7 +38,7 @@ function showParts(root, { answer, events: events_, losses: losses_, room }) {
   });
   fill(root.querySelector("#tables tbody"), rows, (table) => [
     text(table.table_name, table.description), text(table.newest ? timeText(Date.parse(table.newest)) : "never"),
-    number(ageText(table.age)), number(`${table.cycle} s`), number(sizeText(bytes.get(table.table_name))),
+    number(ageText(table.age)), number(table.cycle === null ? "–" : `${table.cycle} s`), number(sizeText(bytes.get(table.table_name))),
     mark(...table.mood), text(table.writer ?? ""),
     number(table.acknowledged), number(table.waiting), number(table.late), number(table.refused),
     words(table.trouble ? `${timeText(Date.parse(table.troubled))}: ${table.trouble}` : ""),
@@ -78,6 +78,8 @@ function showParts(root, { answer, events: events_, losses: losses_, room }) {
 
 // seconds without a row after which a table is silent; the server records calls every ten seconds
 function quiet(table) {
+  // signals of a table of samples have times of their own
+  if (table.cycle === null) return Infinity;
   return Math.max(10 * table.cycle, 15);
 }
 

@@ -309,14 +309,21 @@ async def get_tables(request: Request) -> Response:
                 continue
             there = records(connection, query("tables", others=excluded(others)))
             newest = {}
-            if there:
+            of_rows = [table["table_name"] for table in there if table["cycle"] is not None]
+            if len(of_rows) < len(there):
+                names = [table["table_name"] for table in there if table["cycle"] is None]
+                states = sql.SQL("select table_name, newest from ringlog.table_states({})").format(
+                    sql.Literal(names)
+                )
+                newest = {row["table_name"]: row["newest"] for row in records(connection, states)}
+            if of_rows:
                 each = sql.SQL(" union all ").join(
                     sql.SQL('select {} as table_name, max("time") as newest from {}').format(
-                        sql.Literal(table["table_name"]), sql.Identifier("online", table["table_name"])
+                        sql.Literal(name), sql.Identifier("online", name)
                     )
-                    for table in there
+                    for name in of_rows
                 )
-                newest = {row["table_name"]: row["newest"] for row in records(connection, each)}
+                newest |= {row["table_name"]: row["newest"] for row in records(connection, each)}
             calls = sql.SQL("select table_name, called from ringlog.arrivals()")
             called = {row["table_name"]: row["called"] for row in records(connection, calls)}
             for table in there:

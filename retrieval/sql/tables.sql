@@ -18,7 +18,12 @@ select
   writer.late,
   writer.refused,
   writer.latency
-from ringlog.logged_table
+from (
+  select table_name, description, rows, cycle, retention from ringlog.logged_table
+  union all
+  -- signals with times of their own have no cycle
+  select table_name, description, ring, null, retention from ringlog.sample_table
+) as logged_table
 left join ringlog.writer on writer.table_name = logged_table.table_name
 where logged_table.table_name <> all({others})
 order by logged_table.table_name

@@ -150,6 +150,17 @@ def test_rows_of_a_table_of_samples_are_refused(client: httpx.Client) -> None:
     assert "table vac has samples and no rows" in answer.text
 
 
+def test_tables_and_disk_have_tables_of_samples(client: httpx.Client) -> None:
+    tables = {each["table_name"]: each for each in client.get("/api/v1/tables").json()["tables"]}
+    assert [(name, each["cycle"]) for name, each in tables.items()] == [
+        ("mag", 1.0),
+        ("vac", None),
+        ("words", None),
+    ]
+    sizes = {each["table_name"]: each["bytes"] for each in client.get("/api/v1/disk").json()["logs"]}
+    assert sizes["vac"] > 0
+
+
 def test_the_appliance_answers_with_severity_status_and_nanoseconds(client: httpx.Client) -> None:
     span = {"from": (BEGIN + timedelta(seconds=0.5)).isoformat(), "to": SPAN["to"]}
     answer = client.get("/retrieval/data/getData.json", params=span | {"pv": "gauge:1"}).json()

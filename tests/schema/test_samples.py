@@ -1,6 +1,8 @@
 """Tables of samples: the facility file, signals that come and go, put_<table>, reading in SQL, merging."""
 
 import random
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,11 +13,13 @@ import pytest
 import sqlalchemy as sa
 from psycopg import errors
 
+from ringlog.schema import rights
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Column, Facility, Retention, SampleSignal, SampleTable, Table
 from ringlog.schema.facility_file import FacilityError, load_facility
 from ringlog.schema.install import InstallRefused, difference, install
 from ringlog.schema.partitions import maintain
+from waiting import PATIENCE
 
 from .conftest import Connect, at, rows
 
@@ -227,9 +231,9 @@ def test_wrong_calls_are_errors(
     signals = [vac.number("gauge:1") if each == 1 else each for each in signals]
     with pytest.raises(error):
         vac.batch(signals, times, values)
-    for time in (None, "infinity", "1900-01-01", "3000-01-01"):
+    for wrong in (None, "infinity", "1900-01-01", "3000-01-01"):
         with pytest.raises((errors.NotNullViolation, errors.DatetimeFieldOverflow)):
-            vac.put("gauge:1", time, 1.0)
+            vac.put("gauge:1", wrong, 1.0)
     with pytest.raises(errors.UndefinedObject, match="table vac has no signal 'none'"):
         vac.put("none", T0, 1.0)
     assert vac.value("select count(*) from weeks.vac") == 0
@@ -496,3 +500,47 @@ def test_statistics_and_trends_are_computed_from_the_samples(vac: Vacuum) -> Non
     ]
     every = "select value from ringlog.get_signal(%s, %s, %s, null, 20)"
     assert vac.rows(every, "gauge:1", begin, end) == [(0.0,), (20.0,), (40.0,)]
+
+
+def test_two_calls_of_the_same_samples_at_once_are_stored_once(vac: Vacuum) -> None:
+    one = vac.number("gauge:1")
+    put = "select ringlog.put_vac_batch(array[%s], array[%s::bigint], array[1.0::float8])"
+    first, second = vac.connect(), vac.connect()
+    first.autocommit = False
+    first.execute(put, [one, NS0])
+    with ThreadPoolExecutor() as threads:
+        # its answer was lost: it is sent again while the first call has not committed
+        again = threads.submit(second.execute, put, [one, NS0])
+        waiting = "select count(*) from pg_locks where not granted and relation = 'weeks.vac'::regclass"
+        deadline = time.monotonic() + PATIENCE
+        while not vac.value(waiting):
+            assert time.monotonic() < deadline
+        first.commit()
+        again.result(PATIENCE)
+    assert vac.samples() == [(0, 1.0)]
+
+
+def test_a_login_with_rights_to_this_table_alone(vac: Vacuum, connect: Connect) -> None:
+    vac.put("gauge:1", T0, 1.0)
+    connection = vac.connection
+    connection.execute("create role alone_with_vac login")
+    try:
+        connection.execute("grant daq_table_writer, daq_table_reader to alone_with_vac")
+        both = (rights.TABLE_WRITER, rights.TABLE_READER)
+        for role in both:
+            rights.hold(connection, "alone_with_vac", role, rights.split(connection, ["vac"]))
+        own = connect()
+        own.execute("set role alone_with_vac")
+        for statement in (
+            "select ringlog.put_vac('gauge:1', '2026-03-02 12:00:01+00', 2)",
+            "select * from ringlog.last_vac()",
+            "select ringlog.claim_writer('vac', 'spool', 'me')",
+        ):
+            own.execute(statement.encode())
+        for read in ("log.vac", "online.vac", "ringlog.get_signal('gauge:1')", "ringlog.get_vac('gauge:1')"):
+            assert len(rows(own, f"select * from {read}")) == 2
+        assert rows(own, "select value from ringlog.get_latest('gauge:1')") == [(2.0,)]
+        assert rows(own, "select value from ringlog.get_vac_at()") == [(2.0,)]
+    finally:
+        rights.forget(connection, "alone_with_vac")
+        connection.execute("drop role alone_with_vac")
