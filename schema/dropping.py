@@ -11,7 +11,7 @@ from psycopg import sql
 from ringlog.schema.believed import Clock
 from ringlog.schema.catalogue import WEEKS
 from ringlog.schema.change import run
-from ringlog.schema.facility import Facility
+from ringlog.schema.facility import Facility, SampleTable
 from ringlog.schema.layout import LOG_TABLES, SET_ASIDE
 from ringlog.schema.obstacles import Obstacle, as_owner
 from ringlog.schema.roles import become_owner
@@ -94,9 +94,9 @@ def drop_for_good(connection: sa.Connection, week: Aside) -> bool:
 
 def obstacles(connection: sa.Connection, facility: Facility) -> Iterator[Obstacle]:
     """A shorter retention takes weeks from the log: it is a decision of the operator."""
-    query = sa.text("select table_name, retention from ringlog.logged_table")
+    query = sa.text(f"select table_name, retention from {_LOGS}")
     recorded = {row.table_name: row.retention for row in connection.execute(query)}
-    for table in facility.tables:
+    for table in (*facility.tables, *facility.sample_tables):
         if table.retention is None or recorded.get(table.name, "") in ("", str(table.retention)):
             continue
         found = connection.execute(sa.text(_WEEKS_LOST), {"table": table.name, "to": str(table.retention)})
@@ -111,17 +111,27 @@ def obstacles(connection: sa.Connection, facility: Facility) -> Iterator[Obstacl
             f"table {table.name}: its log is kept for {before or 'ever'} and the facility file says"
             f" {table.retention}; this drops {which} with about {sum(rows for _, rows in weeks)} rows",
             as_owner(
-                sql.SQL("update ringlog.logged_table set retention = {} where table_name = {}").format(
-                    sql.Literal(str(table.retention)), sql.Literal(table.name)
+                sql.SQL("update {} set retention = {} where table_name = {}").format(
+                    sql.Identifier(
+                        "ringlog", "sample_table" if isinstance(table, SampleTable) else "logged_table"
+                    ),
+                    sql.Literal(str(table.retention)),
+                    sql.Literal(table.name),
                 )
             ),
         )
 
 
+_LOGS = (
+    "(select table_name, retention from ringlog.logged_table"
+    " union all select table_name, retention from ringlog.sample_table) as known"
+)
+"""how long the log of each table is kept"""
+
 _WEEKS_LOST = f"""
 with bound as (
   select now() - cast(:to as interval) as later, now() - known.retention::interval as earlier
-  from ringlog.logged_table as known where known.table_name = :table
+  from {_LOGS} where known.table_name = :table
 )
 select week.begins, week.relation, week.estimate
 from (

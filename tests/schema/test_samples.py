@@ -452,6 +452,21 @@ def test_housekeeping_moves_samples_to_their_week_and_sets_old_weeks_aside(vac: 
     assert vac.samples() == []
 
 
+def test_a_shorter_retention_that_removes_weeks_is_refused(vac: Vacuum) -> None:
+    before = vac.connection.execute("select date_trunc('week', now()) - interval '21 days'").fetchone()
+    vac.put("gauge:1", before[0], 1.0)
+    # a week of few samples that is not long over gets a partition
+    maintain(vac.engine)
+    short = vacuum(retention=Retention(1, "week"))
+    with pytest.raises(InstallRefused, match="table vac: its log is kept for ever") as refused:
+        difference(vac.engine, short)
+    vac.connection.execute(refused.value.obstacles[0].sql.encode())
+    vac.install(short)
+    assert vac.samples() != []
+    assert maintain(vac.engine).set_aside
+    assert vac.samples() == []
+
+
 def test_who_may_do_what(vac: Vacuum, connect: Connect) -> None:
     vac.put("gauge:1", T0, 1.0)
     allowed = {
