@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import random
 from collections.abc import Iterator
 from contextlib import closing
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import httpx
 import numpy as np
+import psycopg
 import pymssql
 import pytest
 from epics_event import MESSAGE_OF, message
@@ -255,3 +257,19 @@ def test_tsql_reads_the_view_and_the_procedures(own: Web) -> None:
         assert [row[1] for row in cursor.fetchall()] == [4.5]
         cursor.execute("exec get_signal @name = 'gauge:1', @max_rows = 2")
         assert [row[1] for row in cursor.fetchall()] == [1.5, 2.5]
+
+
+def test_a_signal_that_is_added_while_it_runs_is_read_at_once(own: Web, client: httpx.Client) -> None:
+    assert client.get("/api/v1/data", params=SPAN | {"signal": "pump:new"}).status_code == 404
+    with psycopg.connect(own.server.dsn, autocommit=True) as administrator:
+        administrator.execute("select ringlog.add_signal('vac', 'pump:new', 'A')")
+    with closing(connection(own)) as writer:
+        call(writer, "put_vac", signal="pump:new", time=BEGIN, value=0.25)
+        found = client.get("/api/v1/data", params=SPAN | {"signal": "pump:new"}).json()
+        assert [value for _, value in found["signals"][0]["samples"]] == [0.25]
+        with client.stream("GET", "/api/v1/live", params={"signal": ["pump:new", "mag/current"]}) as answer:
+            lines = answer.iter_lines()
+            next(lines)
+            call(writer, "put_vac", signal="pump:new", time=datetime.now(UTC), value=0.5)
+            data = next(line for line in lines if line.startswith("data:"))
+    assert [value for _, value in json.loads(data.removeprefix("data:"))["pump:new"]] == [0.5]
