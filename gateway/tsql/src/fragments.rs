@@ -19,7 +19,7 @@ pub enum Fragment {
     Query,
 }
 
-/// What is noted of SQL while it is written.
+/// The facts noted of SQL while it is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// It calls functions that are none of T-SQL's, and may change something.
@@ -89,7 +89,7 @@ pub fn is_global(table: &str) -> bool {
 /// A table whose rows a query selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowSource {
-    /// What its columns are qualified by.
+    /// The qualifier of its columns.
     pub qualifier: String,
     /// In SQL.
     pub table: String,

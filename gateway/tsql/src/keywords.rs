@@ -1,6 +1,6 @@
 //! Reserved words, and words that begin statements.
 
-/// What a word is where a statement may begin or a name may stand.
+/// The class of a word where a statement may begin or a name may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// No name without brackets, and the beginning of a statement.

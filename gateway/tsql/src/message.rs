@@ -85,7 +85,7 @@ fn array(values: &[Expression], scope: &Scope, variables: &mut dyn Variables) ->
     Ok(names::array(values, "text"))
 }
 
-/// Whether the arguments of a RAISERROR are numbers; null of what has no type. Error 2748: only whole numbers, texts and
+/// Whether the arguments of a RAISERROR are numbers; null of a value without a type. Error 2748: only whole numbers, texts and
 /// bytes can be arguments ("RAISERROR (Transact-SQL)").
 fn substitutes(
     values: &[Expression],

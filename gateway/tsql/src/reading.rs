@@ -22,7 +22,7 @@ pub struct Reading<'t> {
 }
 
 impl<'t> Reading<'t> {
-    /// The error says what is wrong with the text where no tokens can be made of it.
+    /// The error of a text that cannot be split into tokens.
     pub fn new(text: &'t str, settings: &Settings) -> Result<Reading<'t>, Error> {
         let tokens = lexer::tokens(text, settings.syntax())?;
         let literals = (0..tokens.len()).filter(|at| tokens[*at].is_literal()).collect();

@@ -54,7 +54,7 @@ fn cases_read_as_they_should() {
     }
 }
 
-/// What is printed reads as the same tree.
+/// A printed tree reads as the same tree.
 fn round_trip(text: &str, batch: &Batch, syntax: Syntax) {
     let printed = Lines(&batch.statements).to_string();
     let again = parse(&printed, syntax).unwrap_or_else(|error| panic!("{text}\n{printed}\n{error}"));

@@ -40,7 +40,7 @@ use std::sync::Arc;
 /// Bytes of all SQL of a program.
 const LONGEST: usize = 16 << 20;
 
-/// The program of a batch. `text`: what it was read from, which a procedure keeps. `lifted`: literals that the
+/// The program of a batch. `text`: its source, which a procedure keeps. `lifted`: literals that the
 /// tree has as variables.
 pub(crate) fn program(
     batch: &[tree::Statement],
@@ -271,7 +271,7 @@ impl Compiler<'_> {
             Tree::WritetextBulk(text) => self.sent_text(text, line)?,
             Tree::InsertBulk(bulk) => Action::InsertBulk(session::insert_bulk(bulk)?),
             Tree::Use(name) => {
-                // what follows is of that database; `master` and the like are the session's to know
+                // the next statements are of that database; `master` and the like are the session's to know
                 self.scope.database.clear();
                 self.scope.schema = None;
                 Action::Use(name.text.clone())

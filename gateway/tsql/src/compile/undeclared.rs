@@ -22,7 +22,7 @@ pub struct Undeclared {
     pub place: Option<usize>,
     /// Values that an INSERT has for the table's columns; None where that is not known, and of any other statement.
     pub given: Option<usize>,
-    /// Not that type itself but the longest of its kind: what is compared by order ("General deduction").
+    /// Not that type itself but the longest of its kind: values compared by order ("General deduction").
     pub longest: bool,
 }
 
@@ -74,7 +74,7 @@ enum Filled {
     At(usize),
 }
 
-/// Looks at what is compared with a parameter, or assigned from one. Queries inside of others are left out, since what
+/// Looks at the values compared with a parameter, or assigned from one. Queries inside of others are left out, since what
 /// they name may be the outer one's: their parameters are not found.
 struct Finder<'d> {
     declared: &'d HashSet<String>,

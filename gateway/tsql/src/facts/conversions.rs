@@ -69,7 +69,7 @@ const SQL_SERVER: [&str; 15] = [
     "eeeeexexeeeeexi", // sql_variant
 ];
 
-/// ASE, the same; what it does not have is as in SQL Server.
+/// ASE, the same; types that it does not have convert as in SQL Server.
 const ASE: [&str; 15] = [
     "iiiiixixxvxxxxi", // bit
     "iiiiixixxvxxxxi", // int

@@ -1,4 +1,4 @@
-//! Options of ALTER DATABASE that say what is so here in any case, or what nothing here depends on: scripts that SQL
+//! Options of ALTER DATABASE that hold here in any case, or that nothing here depends on: scripts that SQL
 //! Server has generated set each of them (SQL Server: "ALTER DATABASE SET options").
 
 const EITHER: &[&str] = &["off", "on"];

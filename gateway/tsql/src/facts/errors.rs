@@ -114,7 +114,7 @@ pub fn is_deferred(number: i32) -> bool {
     DEFERRED.contains(&number) || number >= NO_NUMBER.0
 }
 
-/// What has no number of its own: numbers from 50000 on are an application's.
+/// The number of errors without one of their own: numbers from 50000 on are an application's.
 const NO_NUMBER: (i32, u8) = (50000, 16);
 
 fn known(sqlstate: &str) -> Option<&'static (&'static [&'static str], i32, u8, Ends)> {
@@ -162,7 +162,7 @@ struct Told {
     after: &'static str,
     /// None: the number of the SQLSTATE.
     number: Option<i32>,
-    /// `%` is the name, `^` what is behind its last point. None: PostgreSQL's own words.
+    /// `%` is the name, `^` its part behind the last point. None: PostgreSQL's own words.
     words: Option<&'static str>,
 }
 
@@ -386,7 +386,7 @@ const TOLD: &[Told] = &[
         Some("Windowed functions can only appear in the SELECT or ORDER BY clauses.")),
 ];
 
-/// What is put before the text of an error about a computed column: it is the same as that about an identity column.
+/// Stands before the text of an error about a computed column, which is otherwise that of an identity column.
 pub const GENERATED: &str = "computed: ";
 
 const OF_COMPUTED: &str =

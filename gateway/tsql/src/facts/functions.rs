@@ -385,7 +385,7 @@ impl Rule {
     }
 }
 
-/// What a datetimeoffset has and no other time.
+/// Parts that only a datetimeoffset has.
 pub const TZOFFSET: &str = "tzoffset";
 
 /// The parts of a date, by the words T-SQL and ASE have for each.

@@ -110,7 +110,7 @@ pub fn holds(words: &[&str]) -> bool {
     }
 }
 
-/// Options of what is sent beside results, and of how queries are planned: no result depends on them.
+/// Options of messages beside results and of the plans of queries: no result depends on them.
 const BESIDE_RESULTS: &[&str] = &["forceplan"];
 /// Those that ASE has (Reference Manual: Commands, "set").
 const BESIDE_RESULTS_OF_ASE: &[&str] = &["forceplan", "prefetch", "showplan", "sort_resources"];

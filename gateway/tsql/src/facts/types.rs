@@ -269,7 +269,7 @@ pub fn named(name: &str, arguments: &[Option<u32>], line: u32, default_length: u
 pub fn of_name(name: &TypeName, default_length: u32, sybase: bool) -> Result<Type, Error> {
     let number = |argument: &TypeArgument| match argument {
         TypeArgument::Max => None,
-        // what is out of range is refused for being too long
+        // a number out of range is refused as too long
         TypeArgument::Number(number) => Some(u32::try_from(*number).unwrap_or(u32::MAX)),
     };
     let arguments: Vec<_> = name.arguments.iter().map(number).collect();

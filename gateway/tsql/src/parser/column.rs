@@ -24,7 +24,7 @@ const STORAGE: [&str; 13] = [
     "statistics",
     "statistics_norecompute",
 ];
-/// ASE: what is locked is rows in every case.
+/// ASE's words for the unit of locks: here rows are locked in every case.
 pub(super) const LOCKED: [&str; 3] = ["allpages", "datapages", "datarows"];
 
 impl<'t> Parser<'t> {
@@ -158,7 +158,7 @@ impl<'t> Parser<'t> {
         } else if self.words(&["with", "values"]) {
             column.with_values = true;
         } else if self.any_word(&["rowguidcol", "sparse"]) {
-            // what they say is of no consequence here
+            // they change nothing here
         } else {
             return Ok(false);
         }

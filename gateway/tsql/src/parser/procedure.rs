@@ -72,7 +72,7 @@ impl<'t> Parser<'t> {
         Ok(name)
     }
 
-    /// `execute as owner`; 'dbo' is the owner of what is in its schema.
+    /// `execute as owner`; 'dbo' owns the objects of its schema.
     fn runs_as_owner(&mut self, procedure: &ObjectName) -> bool {
         if !self.next_is_any(&["exec", "execute"]) || !self.ahead_is(1, "as") {
             return false;

@@ -380,7 +380,7 @@ impl<'t> Parser<'t> {
         Ok(None)
     }
 
-    /// ASE's `at isolation`: whether nobody else may write to what is read until the transaction ends. Levels 0 and 1 read
+    /// ASE's `at isolation`: whether nobody else may write to the tables read until the transaction ends. Levels 0 and 1 read
     /// no more than every query here does.
     pub(super) fn at_isolation(&mut self) -> Result<bool, Error> {
         if !self.words(&["at", "isolation"]) {

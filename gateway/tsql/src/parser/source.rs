@@ -15,7 +15,7 @@ const LOCKING: [&str; 8] =
 const OF_TABLES: [&str; 3] = ["holdlock", "serializable", "tablockx"];
 const WHY: &str = "it changes what is locked or read";
 
-/// What the table is whose hints are read.
+/// The use of the table whose hints are read.
 #[derive(Clone, Copy, PartialEq)]
 enum Hinted {
     Read,
@@ -29,7 +29,7 @@ fn has_condition(kind: JoinKind) -> bool {
 }
 
 impl<'t> Parser<'t> {
-    /// A table and what is joined to it.
+    /// A table and those joined to it.
     pub(super) fn table_source(&mut self) -> Result<TableSource, Error> {
         let mut left = self.table_factor()?;
         let mut chain = 0;
@@ -305,9 +305,9 @@ impl<'t> Parser<'t> {
         if (locks.rows || locks.table) && reads_all {
             return Err(Error::new(1047, "Conflicting locking hints specified.", start));
         }
-        // TABLOCK alone of what is read ends with the statement
+        // TABLOCK alone, of a table that is only read, ends with the statement
         locks.table |= at_table && (locks.rows || of == Hinted::Changed);
-        // the catalogue is never locked, and what is only read waits for nobody
+        // the catalogue is never locked, and a table that is only read waits for nobody
         if of == Hinted::System || locks == (Locks { fails: locks.fails, ..Locks::default() }) {
             return Ok(Locks::default());
         }

@@ -172,7 +172,7 @@ impl<'t> BodyWriter<'t> {
         Ok(())
     }
 
-    /// What the setting is inside a TRY block: whether errors of calls come to it by a return.
+    /// The setting inside a TRY block: whether errors of calls come to it by a return.
     fn marked(&self) -> &'static str {
         match self.purpose {
             Purpose::Procedure => "'returned'",
@@ -180,7 +180,7 @@ impl<'t> BodyWriter<'t> {
         }
     }
 
-    /// What the setting is outside a TRY block, inside this one.
+    /// The setting outside a TRY block, inside this one.
     pub(super) fn marked_by(&self, handler: &Handler<'t>) -> String {
         let mut handler = handler;
         while let Some(block) = handler.as_try() {

@@ -76,7 +76,7 @@ fn value(
     Ok(format!("select tsql.create_procedure({})", parts.join(", ")))
 }
 
-/// `returns @t table (…)`: the table variable is made first, and its rows are what is returned.
+/// `returns @t table (…)`: the table variable is made first, and its rows are returned.
 fn table(
     create: &CreateFunction,
     header: &Header<'_>,

@@ -427,7 +427,7 @@ fn body(parameters: &[(&Parameter, Type)], writer: &BodyWriter<'_>, source: &str
     format!("{body} {end} end\n{}{}\n", takes(parameters.iter().map(|(_, of)| of)), mark(source))
 }
 
-/// The line by which a body says what its parameters are: PostgreSQL keeps no lengths of arguments.
+/// The line of a body with the types of its parameters: PostgreSQL keeps no lengths of arguments.
 fn takes<'p>(parameters: impl Iterator<Item = &'p Type>) -> String {
     let types: Vec<_> = parameters.map(Type::declared).collect();
     if types.is_empty() {

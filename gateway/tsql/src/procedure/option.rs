@@ -7,7 +7,7 @@ use crate::facts::session::{holds, is_beside_results};
 use crate::resolve::names::literal;
 use crate::tree::{nulls_equal, set_words, SetWord};
 
-/// Options that say what is so in a session that has changed nothing.
+/// Options that repeat the defaults of a session.
 const AT_FIRST: &[&[&str]] = &[
     &["ansi_padding", "on"],
     &["chained", "off"],

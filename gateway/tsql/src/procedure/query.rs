@@ -110,7 +110,7 @@ impl<'t> BodyWriter<'t> {
         format!("raise notice using errcode = '{ROW_COUNT}', message = {rows}::text, detail = {detail};")
     }
 
-    /// SELECT @a = …: the values of the last row, or what the variables were when there is none.
+    /// SELECT @a = …: the values of the last row, or the variables' former ones when there is none.
     fn select_into(&mut self, query: &Translated) -> Run {
         self.declare(ROW, "record");
         self.declare(N, "bigint");

@@ -8,7 +8,7 @@ use super::writer::{quoted, BodyWriter, Purpose};
 use crate::facts::notices::ENDED;
 use crate::resolve::names::literal;
 
-/// What is asked of an error, and the variables that take it.
+/// The properties that are read of an error, and the variables that take them.
 const DIAGNOSTICS: [(&str, &str); 6] = [
     (TEXT, "message_text"),
     (DETAIL, "pg_exception_detail"),
@@ -21,17 +21,17 @@ const DIAGNOSTICS: [(&str, &str); 6] = [
 /// Lines of PL/pgSQL that can fail, and what they leave in @@rowcount.
 pub struct Run {
     pub lines: Vec<String>,
-    /// None: what it was.
+    /// None: unchanged.
     pub rows: Option<String>,
     /// A procedure's, whose wrong names are errors for a CATCH block.
     pub calls: bool,
-    /// Its error is one that T-SQL raises, and leaves what the procedure has done.
+    /// Its error is one that T-SQL raises, and leaves the procedure's changes.
     pub raises: bool,
     /// An error ends the procedure, whatever its number is: of THROW, and where nobody can say how to go on.
     pub ends: bool,
     /// What a statement whose error a CATCH block gets does in the end.
     pub caught: Option<String>,
-    /// What one whose error is only sent does beside.
+    /// The further action of one whose error is only sent.
     pub sent: Option<String>,
 }
 
@@ -167,7 +167,7 @@ impl<'t> BodyWriter<'t> {
         self.add("end;");
     }
 
-    /// The end of the procedure by an error. `keeps`: what was done before it stays, where the error ends the batch only.
+    /// The end of the procedure by an error. `keeps`: changes before it stay, where the error ends the batch only.
     fn raise_again(&mut self, keeps: bool, error: &str) {
         if keeps {
             self.add(format!("if tsql.ends_with_it(sqlstate, {}) then", quoted(DETAIL)));
@@ -179,7 +179,7 @@ impl<'t> BodyWriter<'t> {
     }
 
     /// Whether an error may go to a TRY block around the call by way of a return, which undoes nothing: neither the rows that
-    /// have been selected nor what has been written. Not out of a transaction, which the block would find open.
+    /// have been selected nor changes. Not out of a transaction, which the block would find open.
     pub(super) fn hands_over(&self, place: &Place<'t>) -> bool {
         self.purpose == Purpose::Procedure && place.region.is_none() && place.handler.as_try().is_none()
     }

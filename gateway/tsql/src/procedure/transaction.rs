@@ -7,7 +7,7 @@
 use crate::error::Error;
 use crate::tree::{Arguments, BinaryOperator, Expression, LiteralValue, Statement, StatementKind as Tree};
 
-/// What has become of a transaction at the end of a path.
+/// The state of a transaction at the end of a path.
 const OPEN: u8 = 1;
 const ENDED: u8 = 2;
 /// Ended, and the procedure or the loop around the region with it.
@@ -39,7 +39,7 @@ pub fn ends_everywhere(statements: &[Statement]) -> Result<bool, Error> {
     Ok(through(statements, false)? & OPEN == 0)
 }
 
-/// Inside a region: what a condition is that asks only whether a transaction is open.
+/// Inside a region: the value of a condition that asks only whether a transaction is open.
 pub fn always(condition: &Expression) -> Option<bool> {
     let Expression::Binary { operator, left, right, .. } = condition else { return None };
     let counts = matches!(left.as_ref(), Expression::Variable(variable) if variable.name == "@@trancount");

@@ -64,7 +64,7 @@ const ANSWERS: &[(&str, &str)] = &[
     ("@@xact_state", "tsql.transaction_state()"),
 ];
 
-/// What a variable is where a statement of a procedure names it.
+/// The kind of a variable where a statement of a procedure names it.
 pub struct Named<'w> {
     pub procedure: &'w str,
     pub schema: &'w str,

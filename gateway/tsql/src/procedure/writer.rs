@@ -27,7 +27,7 @@ use std::collections::{HashMap, HashSet};
 
 pub(super) use crate::resolve::names::quoted;
 
-/// What a body is written for.
+/// The purpose of a body.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Purpose {
     Procedure,
@@ -88,7 +88,7 @@ pub struct BodyWriter<'t> {
     pub(super) labels: Vec<Label>,
     pub(super) caught: Option<u32>,
     pub(super) sends_counts: bool,
-    /// It has said SET NOCOUNT itself: what its caller has set holds no longer.
+    /// It has a SET NOCOUNT of its own: the caller's setting holds no longer.
     pub(super) sets_nocount: bool,
     pub(super) calls: bool,
     pub(super) rows: Rows,
@@ -164,7 +164,7 @@ impl<'t> BodyWriter<'t> {
         let holds = |wanted: fn(&Tree) -> bool| tree::every(body).any(|statement| wanted(&statement.kind));
         self.calls = holds(|kind| matches!(kind, Tree::Execute(_) | Tree::ExecuteText(_)));
         self.changed_cursors = changed_cursors(body);
-        // who calls may ask for @@error after a RAISERROR here, or in what is called from here
+        // the caller may ask for @@error after a RAISERROR here, or in a procedure called from here
         let asks = mentioned.contains("@@error");
         let raises = self.calls || holds(|kind| matches!(kind, Tree::Raise(_)));
         let is_procedure = self.purpose == Purpose::Procedure;
@@ -250,7 +250,7 @@ impl<'t> BodyWriter<'t> {
         if self.dooms {
             let (line, name) = (self.line, literal(&self.name));
             let raise = format!("perform tsql.raise(3616, 16, 1, {}, {line}, {name})", literal(RAISED));
-            // where what it has called got the error, the transaction is only marked
+            // where a called procedure got the error, the transaction is only marked
             self.add(format!("if {} or tsql.is_doomed() then {raise}; end if;", quoted(DOOMED)));
         }
         if is_procedure {
@@ -282,7 +282,7 @@ impl<'t> BodyWriter<'t> {
         self.add(format!("perform set_config('{setting}', {value}, true);"));
     }
 
-    /// Declares a variable with what a setting is where the body begins.
+    /// Declares a variable with the value of a setting where the body begins.
     fn declare_as_set(&mut self, variable: &str, setting: &str) {
         self.declare(variable, format!("text := coalesce(current_setting('{setting}', true), '')"));
     }

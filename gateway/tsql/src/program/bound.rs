@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// What SQL is written of.
+/// The source of written SQL.
 #[derive(Debug)]
 pub enum Tree {
     Statement(StatementKind),
@@ -21,7 +21,7 @@ pub enum Tree {
     Value(Expression, Option<Type>),
 }
 
-/// The declarations that SQL depends on, and what it is written of.
+/// The declarations that SQL depends on, and its source.
 #[derive(Debug)]
 pub struct Bound {
     pub(crate) tree: Tree,

@@ -31,7 +31,7 @@ impl Uses {
     }
 }
 
-/// What is named behind the first effect of a batch. `made`: the tables and views that the batch creates elsewhere than by
+/// The names behind the first effect of a batch. `made`: the tables and views that the batch creates elsewhere than by
 /// `select … into`.
 pub fn demanded(statements: &[Statement], made: &[String]) -> Vec<Demanded> {
     let mut demanded: Vec<Demanded> = Vec::new();
@@ -115,8 +115,8 @@ pub(crate) fn each<'s>(statements: &'s [Statement], found: &mut dyn FnMut(&'s St
     }
 }
 
-/// Not the views of the system, which are always there, nor what ASE has not: table variables, recursive queries and global
-/// temporary tables.
+/// Not the views of the system, which are always there, nor those that ASE does not have: table variables, recursive
+/// queries and global temporary tables.
 fn is_looked_for(table: &str) -> bool {
     let is_variable = |name: &str| name.starts_with("\"@") || name.starts_with("pg_temp.\"#@");
     (table.starts_with('"') || table.starts_with("pg_temp.")) && !is_variable(table)

@@ -21,7 +21,7 @@ pub use crate::translate::{Changes, Current, Filled, FilledBy, ListItem, ResultT
 use std::collections::BTreeMap;
 use std::mem::size_of;
 
-/// What a text is compiled under beside itself.
+/// The conditions under which a text is compiled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Settings {
     /// The schema that the client uses.
@@ -35,7 +35,7 @@ pub struct Settings {
     pub limits_rows: bool,
     /// `?` is a place for a parameter.
     pub placeholders: bool,
-    /// What is declared already; None: of a type that is PostgreSQL's alone.
+    /// The variables declared already; None: of a type that is PostgreSQL's alone.
     pub variables: BTreeMap<String, Option<Type>>,
     /// The columns that an insert without columns fills, by the table as SQL names it: of tables that have identity,
     /// computed or sql_variant columns too.
@@ -178,7 +178,7 @@ pub enum CursorAction {
     Declare {
         name: String,
         query: Sql,
-        /// What its columns are called, where PostgreSQL would call them otherwise.
+        /// The names of its columns, where PostgreSQL would give them others.
         columns: Option<Vec<Title>>,
         scrolls: bool,
         /// Static or keyset-driven: @@cursor_rows is the number of its rows.
@@ -353,7 +353,7 @@ pub struct Argument {
     pub value: Option<Expression>,
     /// The value is a variable that takes what the procedure gives back.
     pub output: bool,
-    /// What is given back as a value of the variable's type, where that is no type of PostgreSQL's; its own variable is
+    /// The returned value of the variable's type, where that is no type of PostgreSQL's; its own variable is
     /// `#taken_1`.
     pub taken: Option<Sql>,
     /// The type of the value, where the text says it.

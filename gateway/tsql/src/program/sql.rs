@@ -30,7 +30,7 @@ impl Sql {
         Sql::written(text.as_ref(), Vec::new())
     }
 
-    /// The same as what no other SQL is: it names a cursor.
+    /// No other SQL is the same: it names a cursor.
     pub fn once(mut self) -> Sql {
         (self.facts.once, self.facts.adds_nulls) = (true, true);
         self

@@ -1,4 +1,4 @@
-//! Types that a site has made of others: what declares something of one declares it of what that was made of.
+//! Types that a site has made of others: a declaration by such a type becomes one by its system type.
 
 use crate::error::Error;
 use crate::facts::types;

@@ -239,7 +239,7 @@ impl CallTranslation<'_, '_, '_> {
         Ok(self.aggregate(&sql, "", Some(FLOAT)))
     }
 
-    /// grouping and grouping_id: whether a column is not what the row is a group of, a bit for each
+    /// grouping and grouping_id: whether the row's group is not by a column, a bit for each
     pub fn grouping(&mut self) -> Result<Value, Error> {
         let most = if self.name == "grouping" { 1 } else { 32 };
         let number = self.count(1, most)?;

@@ -73,7 +73,7 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
             }
             declared.retain(Declaration::says_more);
         }
-        // in place of what was said of it before; its name keeps its case
+        // in place of its former declaration; its name keeps its case
         AlterTable::AlterColumn { column, type_, nullable, .. } => {
             further.extend(stripped([(column, type_, *nullable)], scope)?);
             declared.push(Declaration {

@@ -56,7 +56,7 @@ impl Translation<'_> {
     }
 }
 
-/// What a source has of a column by this name.
+/// The column of this name that a source has.
 fn found(source: &Named, own: &str, scope: &Scope, variables: &mut dyn Variables) -> Found {
     if let Some(of) = source.columns.get(own) {
         return Found::Column(of.of);

@@ -15,11 +15,11 @@ use crate::tree::{
     Variable, Where,
 };
 
-/// The table that is changed, beside what is joined to it: T-SQL names it in FROM again.
+/// The table that is changed, beside those joined to it: T-SQL names it in FROM again.
 pub(super) struct Changed {
     /// As it stands behind UPDATE or DELETE FROM.
     pub target: String,
-    /// What its columns are qualified by.
+    /// The qualifier of its columns.
     pub qualifier: String,
     /// What stands behind FROM or USING; "" for nothing.
     sources: String,
@@ -375,7 +375,7 @@ impl Changed {
     }
 }
 
-/// A source and what is joined to it, from left to right.
+/// A source and those joined to it, from left to right.
 struct Group<'s> {
     sources: Vec<&'s TableSource>,
     joins: Vec<(JoinKind, Option<&'s Expression>)>,

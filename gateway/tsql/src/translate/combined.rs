@@ -63,7 +63,7 @@ impl Translation<'_> {
                 let held = locks_rows(select).then(|| holding_tables(select));
                 let select = held.as_ref().unwrap_or(select);
                 let written = self.select(select, &[], false, stands)?;
-                // what has a LIMIT must stand by itself
+                // a query with a LIMIT must stand by itself
                 Ok(if select.top.is_some() { in_parentheses(written) } else { written })
             }
             QueryBody::Combined { first, others } => {

@@ -124,7 +124,7 @@ fn column_names(common: &CommonTable, items: &[Item]) -> Result<Vec<String>, Err
     items.iter().map(name).collect()
 }
 
-/// The select with the table by its other name, and what its columns are qualified by. None where it does not
+/// The select with the table by its other name, and the qualifier of its columns. None where it does not
 /// stand once in FROM, or where a row would not come of one row.
 fn renamed(select: &Select, own: &str, other: &str) -> Option<(Select, String)> {
     let mut select = select.clone();

@@ -16,7 +16,7 @@ use crate::resolve::names::{folded, literal};
 use crate::resolve::Fired;
 use crate::tree::{Arguments, BinaryOperator, ColumnName, Expression, FunctionCall, Quantifier};
 
-/// The sign of a comparison; None for an operator between values and for what was an outer join.
+/// The sign of a comparison; None for an operator between values and for a former outer join.
 fn sign(operator: BinaryOperator) -> Option<&'static str> {
     Some(match operator {
         BinaryOperator::Equal => "=",
@@ -71,7 +71,7 @@ impl Translation<'_> {
                 let like = match width {
                     Width::Narrow => like("is_like"),
                     Width::Wide => like("is_wide_like"),
-                    // what is like it in the narrower sense is like it in the other, which an index may serve
+                    // a text that is like it in the narrower sense is like it in the other, which an index may serve
                     Width::Asked(is_wide) => {
                         format!("({} and (not {is_wide} or {}))", like("is_like"), like("is_wide_like"))
                     }

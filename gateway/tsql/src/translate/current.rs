@@ -9,7 +9,7 @@ use crate::tree::{Access, CursorOption, DeclareCursor};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Current {
     pub cursor: String,
-    /// What is changed, in SQL.
+    /// The changed table, in SQL.
     pub table: String,
     /// Those that an update sets, in SQL.
     pub columns: Vec<String>,

@@ -54,7 +54,7 @@ pub fn declaration(column: &ColumnDefinition, scope: &Scope) -> Result<Declarati
     Ok(Declaration { column: folded, shown, type_ })
 }
 
-/// The definition and, in the same statement, what is declared: as comments on the columns, which go where the
+/// The definition and, in the same statement, the declarations: as comments on the columns, which go where the
 /// columns go. `further`: other arguments of the procedure, by name.
 pub fn with_declarations(
     procedure: &str,
@@ -74,7 +74,7 @@ pub fn with_declarations(
     format!("call tsql.{procedure}({})", arguments.join(", "))
 }
 
-/// The arguments of a procedure that runs a definition and keeps what is declared.
+/// The arguments of a procedure that runs a definition and keeps the declarations.
 fn declaring(sql: String, table: &str, declared: &[Declaration]) -> String {
     let listed = |of: &dyn Fn(&Declaration) -> String| {
         names::array(declared.iter().map(|one| names::literal(&of(one))), "text")

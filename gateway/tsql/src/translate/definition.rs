@@ -128,7 +128,7 @@ pub fn create_bindable(create: &CreateBindable, source: &str, scope: &Scope) -> 
     Ok(format!("call tsql.create_bindable('{}', {name}, {body}, {source})", create.kind))
 }
 
-/// The name with its database: what is changed is not looked for in others, as what is read is.
+/// The name with its database: a table to be changed is not looked for in others, as one to be read.
 fn in_database(name: &ObjectName, scope: &Scope) -> Result<ObjectName, Error> {
     if name.is_temporary() || !schema_of(name)?.is_empty() || scope.database.is_empty() {
         return Ok(name.clone());

@@ -102,7 +102,7 @@ impl Translation<'_> {
         }
     }
 
-    /// A value whose type decides nothing of what is written around it.
+    /// A value whose type decides nothing about the SQL around it.
     pub fn plain(&mut self, expression: &Expression) -> Result<Value, Error> {
         match expression {
             Expression::Column(column) if self.output.is_none() && self.column_types.is_empty() => {

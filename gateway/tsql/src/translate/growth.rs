@@ -20,7 +20,7 @@ struct Growth {
     part: Expression,
 }
 
-/// What the part is put behind while the variable is null.
+/// The text before the part while the variable is null.
 enum First {
     /// `@v + part`: it stays null.
     Null,

@@ -209,7 +209,7 @@ impl Translation<'_> {
         Ok(format!("values {}", rows_sql(&rows, targets, self.sybase(), guarded)))
     }
 
-    /// Rows for an insert that names no columns and has not the values of a table's own: PostgreSQL says what is wrong.
+    /// Rows for an insert that names no columns and has not the values of a table's own: PostgreSQL reports the error.
     fn unfit(&mut self, into: &str, width: usize, given: usize) -> String {
         let guard = takes(into, given);
         self.note(|facts| facts.guards.push(guard.clone()));
@@ -327,7 +327,7 @@ impl Translation<'_> {
     }
 }
 
-/// The columns that a change fills, and what says whether one is national or an image.
+/// The columns that a change fills, and their types where these may be national or an image.
 pub struct Targets<'a> {
     pub table: &'a str,
     pub columns: Option<&'a [String]>,
@@ -362,7 +362,7 @@ impl Targets<'_> {
         };
         match known.is_none_or(says) {
             true => carried_into(&value, || self.sql(place), sybase),
-            // of what has another type nothing is asked
+            // values of other types are not asked about
             false => carried(&value, sybase),
         }
     }

@@ -24,7 +24,7 @@ pub struct Item {
     pub name: Option<String>,
     /// The name is that of the table's column.
     pub is_own: bool,
-    /// What it is assigned to.
+    /// The target of its assignment.
     pub variable: Option<String>,
     /// Its type, where it is known and does not follow from a table's column.
     pub result_type: Option<ResultType>,
@@ -36,7 +36,7 @@ pub struct Item {
     pub digits: Option<String>,
     /// What gives precision and scale, if it is a decimal, where its columns are not seen.
     pub decimal: Option<String>,
-    /// Of a star: what it is of.
+    /// Of a star: its source.
     pub all_of: Vec<Named>,
 }
 

@@ -14,7 +14,7 @@ pub struct OfTable {
     /// The table's name as the query writes it.
     pub shown: String,
     pub table: String,
-    /// What its columns are qualified with.
+    /// The qualifier of its columns.
     pub name: String,
     /// The table in FROM, with its alias.
     pub from: String,

@@ -76,7 +76,7 @@ impl Translation<'_> {
         Ok(format!("{with}{sql}"))
     }
 
-    /// The assignments of an update; `own`: what the target is called.
+    /// The assignments of an update; `own`: the name of the target.
     fn merge_set(&mut self, set: &[SetItem], own: &ObjectName, into: &str) -> Result<String, Error> {
         let mut assignments = Vec::with_capacity(set.len());
         let mut columns = Vec::with_capacity(set.len());

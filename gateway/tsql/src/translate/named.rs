@@ -31,7 +31,7 @@ impl Width {
         }
     }
 
-    /// Of what is put together of both.
+    /// Of a text made of both.
     pub fn or(self, other: Width) -> Width {
         match (self, other) {
             (Width::Wide, _) | (_, Width::Wide) => Width::Wide,
@@ -54,7 +54,7 @@ pub struct Declared {
     pub decimal: Option<String>,
 }
 
-/// What columns are of.
+/// The source of columns.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
     /// What qualifies them, in lower case.
@@ -90,7 +90,7 @@ impl Named {
     }
 }
 
-/// What a source is called where its columns are named; None for a query without a name and for joins.
+/// The name of a source where its columns are named; None for a query without a name and for joins.
 pub fn source_name(source: &TableSource) -> Option<String> {
     match source {
         TableSource::Table { alias: Some(alias), .. }

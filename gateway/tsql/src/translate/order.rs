@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::resolve::names::folded;
 use crate::tree::{Expression, LiteralValue, Ordering, Query, QueryBody};
 
-/// What rows are ordered by.
+/// The keys by which rows are ordered.
 struct Key {
     column: KeyColumn,
     /// As PostgreSQL may name it in ORDER BY where it needs no function around it.

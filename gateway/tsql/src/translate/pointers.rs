@@ -15,7 +15,7 @@ use crate::tree::{
     ColumnName, Expression, Readtext, StatementKind, TextSource, Updatetext, Writetext, WritetextBulk,
 };
 
-/// What the statements are called in messages.
+/// The names of the statements in messages.
 const READ: &str = "ReadText";
 const WRITE: &str = "WriteText";
 const UPDATE: &str = "UpdateText";

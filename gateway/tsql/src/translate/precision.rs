@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-/// Of a value of unknown type, were it a decimal. Written only where a quotient needs it: it grows with what it is of.
+/// Of a value of unknown type, were it a decimal. Written only where a quotient needs it: it grows with its operands.
 #[derive(Clone, Debug)]
 pub struct Digits(Rc<Of>);
 

@@ -9,7 +9,7 @@ use crate::tree::Sequence;
 /// The range of PostgreSQL's sequences.
 const WIDEST: (i64, i64) = (i64::MIN, i64::MAX);
 
-/// The SQL of `create sequence` and `alter sequence`: what is not said is as in SQL Server.
+/// The SQL of `create sequence` and `alter sequence`: omitted options are as in SQL Server.
 pub fn defined(sequence: &Sequence, scope: &Scope) -> Result<String, Error> {
     let name = table(&sequence.name)?;
     let shown = &sequence.name.name;

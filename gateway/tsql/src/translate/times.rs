@@ -274,7 +274,7 @@ impl CallTranslation<'_, '_, '_> {
 }
 
 impl Translation<'_> {
-    /// `time at time zone 'UTC'`: what has no offset is shown by a clock of UTC.
+    /// `time at time zone 'UTC'`: a time without an offset is shown by a clock of UTC.
     pub fn at_time_zone(&mut self, operand: &Expression, zone: &Expression) -> Result<Value, Error> {
         let line = operand.at().line;
         let zone = self.value(zone)?;

@@ -65,7 +65,7 @@ pub struct Translated {
 /// What the names of columns can mean.
 #[derive(Debug, Default)]
 pub struct Names {
-    /// What the columns are of, of each select that stands around, the innermost last.
+    /// The sources of the columns, of each surrounding select, the innermost last.
     pub sources: Vec<Vec<Named>>,
     /// The names of the queries of WITH, in lower case.
     pub common: HashSet<String>,
@@ -73,7 +73,7 @@ pub struct Names {
     pub written: HashMap<String, Named>,
 }
 
-/// Where what is being written stands.
+/// The place that is being written.
 #[derive(Debug, Default)]
 pub struct Around {
     /// How many selects stand around.
@@ -96,7 +96,7 @@ pub struct Around {
 pub struct Translation<'a> {
     pub scope: &'a Scope,
     pub variables: &'a mut dyn Variables,
-    /// What is said of the statement beside its SQL.
+    /// Properties of the statement beside its SQL.
     pub result: Translated,
     pub names: Names,
     pub around: Around,
@@ -148,7 +148,7 @@ impl<'a> Translation<'a> {
         });
     }
 
-    /// Counts what has been written. Error 191 when it is too much.
+    /// Counts the written parts. Error 191 when they are too many.
     pub fn wrote(&mut self, sql: &str, line: u32) -> Result<(), Error> {
         self.written += sql.len();
         if self.written > LONGEST {

@@ -24,7 +24,7 @@ pub struct Value {
     pub declared_digits: Option<String>,
 }
 
-/// What a literal is.
+/// The kind of a literal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constant {
     /// No literal.
@@ -311,7 +311,7 @@ pub fn text_of(value: &Value, sybase: bool) -> String {
     }
 }
 
-/// What gives the digits of what is one of these values: a datetime beside a datetime2 becomes one.
+/// The source of the digits of one of these values: a datetime beside a datetime2 becomes one.
 pub fn widest_digits<'v>(values: impl IntoIterator<Item = &'v Value>, sybase: bool) -> Option<String> {
     let mut widest: Vec<String> = Vec::new();
     for value in values {

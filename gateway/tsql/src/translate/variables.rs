@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub trait Variables {
     fn write(&mut self, name: &str, line: u32) -> Result<String, Error>;
 
-    /// What is noted of the SQL; None: nobody wants to know.
+    /// The facts noted of the SQL; None: nobody wants to know.
     fn facts(&mut self) -> Option<&mut Facts> {
         None
     }

@@ -2,7 +2,7 @@
 
 use crate::tree::{Arguments, Expression, Grouping, Query, QueryBody, Select, SelectItem, TableSource};
 
-/// Whether one of an expression's parts, or of its queries, or itself is what is looked for.
+/// Whether an expression, one of its parts, or one of its queries' fits.
 pub fn any(expression: &Expression, found: &mut dyn FnMut(&Expression) -> bool) -> bool {
     if found(expression) {
         return true;

@@ -11,7 +11,7 @@ use crate::tree::{
 };
 use crate::units;
 
-/// What is asked of a text.
+/// The question about a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Question {
     IsNational,
@@ -44,7 +44,7 @@ impl Question {
 }
 
 impl Translation<'_> {
-    /// Whether a text is national: a literal, a variable, a column, a conversion, and what is put together of these.
+    /// Whether a text is national: a literal, a variable, a column, a conversion, and texts made of these.
     pub fn width(&mut self, text: &Expression) -> Result<Width, Error> {
         match self.sybase() {
             true => Ok(Width::Narrow),

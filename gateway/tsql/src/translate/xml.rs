@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::facts::types::{nvarchar, varchar};
 use crate::tree::{Xml, XmlForm};
 
-/// What a column is called that is text of its own: as if it had no name.
+/// The name of a column that is text of its own: as if it had none.
 const TEXT: &str = "text()";
 
 impl Translation<'_> {

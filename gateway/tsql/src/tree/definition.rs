@@ -2,7 +2,7 @@
 
 use super::{Expression, Name, ObjectName, Position, Query, TypeName};
 
-/// Of what is defined by its text.
+/// Of objects that are defined by their text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Create,

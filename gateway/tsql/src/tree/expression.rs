@@ -213,7 +213,7 @@ pub enum BinaryOperator {
     Greater,
     /// `>=` and `!<`
     GreaterOrEqual,
-    /// `*=`: what was an outer join
+    /// `*=`: formerly an outer join
     LeftOuter,
     /// `=*`
     RightOuter,

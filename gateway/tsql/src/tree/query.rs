@@ -16,7 +16,7 @@ pub struct Query {
     pub fetch: Option<Expression>,
     /// `option (maxrecursion n)`; 0 is without limit.
     pub max_recursion: Option<u16>,
-    /// ASE's `at isolation` of a level that keeps others from writing to what is read.
+    /// ASE's `at isolation` of a level that keeps others from writing to the tables read.
     pub is_held: bool,
     /// `for browse`
     pub for_browse: bool,

@@ -21,7 +21,7 @@ impl<'t> Iterator for Every<'t> {
                 self.rest.pop();
                 continue;
             };
-            // what is pushed last is visited first
+            // the last one pushed is visited first
             for body in next.bodies().into_iter().flatten().rev() {
                 self.rest.push(body.iter());
             }
