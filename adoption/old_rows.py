@@ -14,7 +14,7 @@ from ringlog.adoption.names import quoted
 from ringlog.adoption.rings import Ring
 from ringlog.adoption.session import connected, number, words
 from ringlog.adoption.texts import QuestionMarks, Unreadable, reading
-from ringlog.history.incoming import Description, IncomingError
+from ringlog.history.incoming import Description, IncomingError, fraction_of
 
 if TYPE_CHECKING:
     from ringlog.adoption.objects import OldColumn
@@ -56,10 +56,7 @@ class OldRows:
         return Description(self._ring.time, self._ring.seq_no, self._source.timezone)
 
     def fraction(self) -> float | None:
-        if self._bounds is None or self._reached is None or self._bounds[1] <= self._bounds[0]:
-            return None
-        first, last = self._bounds
-        return min(1.0, max(0.0, (self._reached - first) / (last - first)))
+        return fraction_of(self._bounds, self._reached)
 
     def batches(self, wanted: pa.Schema, start: datetime | None, end: datetime) -> Iterator[pa.RecordBatch]:
         """See ringlog.history.incoming.Source. Raises IncomingError, also for a text that cannot be read."""

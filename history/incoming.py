@@ -45,6 +45,14 @@ class Source(Protocol):
         ...
 
 
+def fraction_of(bounds: tuple[datetime, datetime] | None, reached: datetime | None) -> float | None:
+    """The part of the time between `bounds` that `reached` has come to, 0 to 1; None: not known yet."""
+    if bounds is None or reached is None or bounds[1] <= bounds[0]:
+        return None
+    first, last = bounds
+    return min(1.0, max(0.0, (reached - first) / (last - first)))
+
+
 @dataclass(frozen=True)
 class Description:
     """How a source's columns become a log's: `[TABLE]` of a TOML file."""

@@ -145,6 +145,7 @@ class Migration:
         self._now = now
         self._stopped = stopped
         self._incoming: Incoming | None = None
+        self._left_out_before = 0
 
     @property
     def missing(self) -> list[str]:
@@ -450,8 +451,6 @@ class Migration:
             folder.set_aside(old.file)
         if self._incoming is not None:
             self._left_out_before = self._incoming.without_time + self._incoming.repeated
-
-    _left_out_before = 0
 
 
 def progress(connection: sa.Connection) -> list[Progress]:

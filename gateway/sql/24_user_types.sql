@@ -160,7 +160,7 @@ begin
     execute format('alter table %s drop constraint %I', relation, own);
   end if;
   if function is not null then
-    -- of the rows that are there nothing is asked
+    -- existing rows are not checked
     execute format('alter table %s add constraint %I check (%s(%I)) not valid', relation, own, function::regproc, column_name);
   end if;
 end

@@ -12,7 +12,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ringlog.history.connection import Connection, ReadError, rows, run
 from ringlog.history.files import BATCH_BYTES
-from ringlog.history.incoming import Description, IncomingError
+from ringlog.history.incoming import Description, IncomingError, fraction_of
 from ringlog.schema import session
 
 _HOUR = timedelta(hours=1)
@@ -37,10 +37,7 @@ class PostgresRows:
         return f"postgresql: {make_conninfo('', **said)} query {digest}"
 
     def fraction(self) -> float | None:
-        if self._bounds is None or self._reached is None or self._bounds[1] <= self._bounds[0]:
-            return None
-        first, last = self._bounds
-        return min(1.0, max(0.0, (self._reached - first) / (last - first)))
+        return fraction_of(self._bounds, self._reached)
 
     def batches(self, wanted: pa.Schema, start: datetime | None, end: datetime) -> Iterator[pa.RecordBatch]:
         """See Source. Its server sorts the rows by time and seq_no, by an index if it has one."""

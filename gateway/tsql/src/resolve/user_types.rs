@@ -102,7 +102,7 @@ impl Binding<'_> {
         Ok(())
     }
 
-    /// What a column of the type says that says nothing: SQL Server's takes nulls anyway.
+    /// Whether a column that says neither takes nulls; None: SQL Server's does anyway.
     fn nullable(&self, user_type: &UserType) -> Option<bool> {
         match user_type.nullable {
             false => Some(false),

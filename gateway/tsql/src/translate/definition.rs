@@ -105,7 +105,7 @@ fn drop_each(call: &str, drop: &DropObjects) -> Result<String, Error> {
     Ok(format!("do {}", literal(&format!("begin {} end", calls.join(" ")))))
 }
 
-/// The value that a rule is asked about.
+/// Writes the variable of a rule as the parameter of its function.
 struct RuledValue;
 
 impl Variables for RuledValue {
