@@ -49,9 +49,7 @@ def _demand_retention(connection: sa.Connection, week: Aside) -> None:
     moment = clock.read(connection).believed
     query = sa.text(
         "select retention, cast(:now as timestamptz) - retention::interval >= :ends as past"
-        " from (select table_name, retention from ringlog.logged_table"
-        " union all select table_name, retention from ringlog.sample_table) as log"
-        " where table_name = :table"
+        " from ringlog.every_table where table_name = :table"
     )
     found = connection.execute(query, {"now": moment, "ends": week.ends, "table": week.table}).one()
     if found.past:

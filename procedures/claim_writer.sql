@@ -14,9 +14,7 @@ declare
   holder record;
 begin
   table_name := ringlog.table_now(table_name);
-  if not exists (select from ringlog.logged_table as known where known.table_name = table_name)
-    and not exists (select from ringlog.sample_table as known where known.table_name = table_name)
-  then
+  if not exists (select from ringlog.every_table as known where known.table_name = table_name) then
     raise exception 'claim_writer: there is no table ''%''', table_name using errcode = 'undefined_object';
   end if;
   perform ringlog.demand_writer(table_name);

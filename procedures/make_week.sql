@@ -13,16 +13,14 @@ declare
   finish constant timestamptz := start + interval '7 days';
   partition constant text := table_name || to_char(start, '"_"IYYY"w"IW');
   fallback constant text := table_name || '_default';
-  is_of_samples constant boolean := exists (
-    select from ringlog.sample_table as known where known.table_name = table_name
+  is_of_samples constant boolean := (
+    select known.is_of_samples from ringlog.every_table as known where known.table_name = table_name
   );
   silent text;
   moved bigint;
   later bigint;
 begin
-  if not is_of_samples and not exists (
-    select from ringlog.logged_table as known where known.table_name = table_name
-  ) then
+  if is_of_samples is null then
     raise exception 'make_week: there is no table ''%''', table_name using errcode = 'undefined_object';
   end if;
   perform ringlog.demand_writer(table_name);

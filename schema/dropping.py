@@ -94,7 +94,7 @@ def drop_for_good(connection: sa.Connection, week: Aside) -> bool:
 
 def obstacles(connection: sa.Connection, facility: Facility) -> Iterator[Obstacle]:
     """A shorter retention takes weeks from the log: it is a decision of the operator."""
-    query = sa.text(f"select table_name, retention from {_LOGS}")
+    query = sa.text("select table_name, retention from ringlog.every_table")
     recorded = {row.table_name: row.retention for row in connection.execute(query)}
     tables: tuple[Table | SampleTable, ...] = (*facility.tables, *facility.sample_tables)
     for table in tables:
@@ -123,16 +123,10 @@ def obstacles(connection: sa.Connection, facility: Facility) -> Iterator[Obstacl
         )
 
 
-_LOGS = (
-    "(select table_name, retention from ringlog.logged_table"
-    " union all select table_name, retention from ringlog.sample_table) as known"
-)
-"""how long the log of each table is kept"""
-
 _WEEKS_LOST = f"""
 with bound as (
   select now() - cast(:to as interval) as later, now() - known.retention::interval as earlier
-  from {_LOGS} where known.table_name = :table
+  from ringlog.every_table as known where known.table_name = :table
 )
 select week.begins, week.relation, week.estimate
 from (

@@ -331,9 +331,8 @@ def _weeks_ahead(now: datetime) -> Iterator[Week]:
 def _retentions(connection: sa.Connection, now: datetime) -> list[tuple[str, datetime | None, bool]]:
     """Each table, the time from which its log is kept, and whether it is retired."""
     statement = sa.text(
-        "select table_name, cast(:now as timestamptz) - cast(retention as interval), retired from ("
-        "select table_name, retention, retired from ringlog.logged_table"
-        " union all select table_name, retention, false from ringlog.sample_table) as log order by table_name"
+        "select table_name, cast(:now as timestamptz) - cast(retention as interval), retired"
+        " from ringlog.every_table order by table_name"
     )
     rows = connection.execute(statement, {"now": now})
     return [
@@ -344,11 +343,7 @@ def _retentions(connection: sa.Connection, now: datetime) -> list[tuple[str, dat
 
 def tables_of_logs(connection: sa.Connection) -> list[str]:
     """The tables that have a log: of rows and of samples."""
-    query = (
-        "select table_name from ringlog.logged_table"
-        " union all select table_name from ringlog.sample_table order by 1"
-    )
-    return [*connection.scalars(sa.text(query))]
+    return [*connection.scalars(sa.text("select table_name from ringlog.every_table order by 1"))]
 
 
 def log_partitions(connection: sa.Connection, table: str) -> tuple[Partition, ...]:

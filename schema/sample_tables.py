@@ -365,7 +365,25 @@ def merge(
     return merged
 
 
+_EVERY_TABLE = """
+create view ringlog.every_table as
+select table_name, description, rows, cycle, retention, retired, false as is_of_samples
+from ringlog.logged_table
+union all
+-- signals with times of their own have no cycle
+select table_name, description, ring, null, retention, false, true from ringlog.sample_table;
+comment on view ringlog.every_table is 'tables of rows and of samples of the facility';
+comment on column ringlog.every_table.rows is 'rows of the ring, or samples of each signal';
+comment on column ringlog.every_table.cycle is 'seconds between two rows; null: a table of samples';
+comment on column ringlog.every_table.retention is 'interval that the log is kept; null: for ever';
+comment on column ringlog.every_table.retired is 'not in the facility file';
+comment on column ringlog.every_table.is_of_samples is 'its signals have times of their own'
+"""
+
+
 def prepare(connection: sa.Connection) -> None:
-    """Lets archivists read what they change."""
+    """Makes the view of the tables of both kinds, and lets archivists read what they change."""
+    run(connection, _EVERY_TABLE)
+    run(connection, sql.SQL("grant select on ringlog.every_table to {}").format(sql.Identifier(READER)))
     names = sql.SQL(", ").join(sql.Identifier("ringlog", table.name) for table in metadata.sorted_tables)
     run(connection, sql.SQL("grant select on {} to {}").format(names, sql.Identifier(ARCHIVIST)))

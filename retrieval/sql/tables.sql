@@ -1,10 +1,10 @@
 -- every table, and who writes it
 select
-  logged_table.table_name,
-  logged_table.description,
-  logged_table.rows,
-  logged_table.cycle,
-  logged_table.retention,
+  every_table.table_name,
+  every_table.description,
+  every_table.rows,
+  every_table.cycle,
+  every_table.retention,
   writer.name as writer,
   writer.since,
   writer.released,
@@ -18,12 +18,7 @@ select
   writer.late,
   writer.refused,
   writer.latency
-from (
-  select table_name, description, rows, cycle, retention from ringlog.logged_table
-  union all
-  -- signals with times of their own have no cycle
-  select table_name, description, ring, null, retention from ringlog.sample_table
-) as logged_table
-left join ringlog.writer on writer.table_name = logged_table.table_name
-where logged_table.table_name <> all({others})
-order by logged_table.table_name
+from ringlog.every_table
+left join ringlog.writer on writer.table_name = every_table.table_name
+where every_table.table_name <> all({others})
+order by every_table.table_name

@@ -39,18 +39,18 @@ def signals(
     """Find signals of today by words, in any order. Code 1: there is none."""
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
-        found = _found(conninfo, " ".join(words or ()), limit + 1)
-    shown = found[:limit]
+        rows = found(conninfo, " ".join(words or ()), limit + 1)
+    shown = rows[:limit]
     if machine:
         print(json.dumps([_described(row) for row in shown]))
     else:
-        for line in columns([[_name(row), row["type"], row["unit"], row["description"]] for row in shown]):
+        for line in columns([[name_of(row), row["type"], row["unit"], row["description"]] for row in shown]):
             print(line)
-        if len(found) > limit:
+        if len(rows) > limit:
             print(f"the first {limit}: more with --limit, fewer with more words", file=sys.stderr)
-        if not found:
+        if not rows:
             print("no signal has these words", file=sys.stderr)
-    if not found:
+    if not rows:
         raise typer.Exit(1)
 
 
@@ -85,7 +85,7 @@ def latest(
     else:
         lines = [
             [
-                _name(row),
+                name_of(row),
                 _shown(value, row),
                 "never" if value.time is None else f"{age_text((now - value.time).total_seconds())} ago",
                 "" if value.time is None else f"{value.time.astimezone():%Y-%m-%d %H:%M:%S %Z}",
@@ -105,7 +105,8 @@ class _Value:
     value: Any
 
 
-def _found(conninfo: str, text: str, limit: int) -> list[dict[str, Any]]:
+def found(conninfo: str, text: str, limit: int) -> list[dict[str, Any]]:
+    """Rows of the signals that have these words. Raises UsageError for a wrong regular expression."""
     with session.connect(conninfo) as connection, connection.cursor(row_factory=dict_row) as cursor:
         try:
             return cursor.execute(search_query(text, limit)).fetchall()
@@ -115,12 +116,12 @@ def _found(conninfo: str, text: str, limit: int) -> list[dict[str, Any]]:
 
 def _named(conninfo: str, name: str) -> list[dict[str, Any]]:
     """The signals of a name, or of a part of one with *. Raises UsageError for none."""
-    found = _found(conninfo, f"signal:{name}", _MOST)
-    exact = [row for row in found if _name(row) == name]
-    if not exact and ("*" not in name or not found):
-        near = f"; did you mean {_name(found[0])}?" if found else ": ringlog signals WORDS finds signals"
+    rows = found(conninfo, f"signal:{name}", _MOST)
+    exact = [row for row in rows if name_of(row) == name]
+    if not exact and ("*" not in name or not rows):
+        near = f"; did you mean {name_of(rows[0])}?" if rows else ": ringlog signals WORDS finds signals"
         raise UsageError(f"there is no signal {name}{near}")
-    return exact or found
+    return exact or rows
 
 
 def _values(conninfo: str, rows: Sequence[dict[str, Any]]) -> list[_Value]:
@@ -134,14 +135,14 @@ def _values(conninfo: str, rows: Sequence[dict[str, Any]]) -> list[_Value]:
                 own = [row for row in rows if row["table_name"] == table]
                 query = "select exists (select from ringlog.sample_table where table_name = %s)"
                 if connection.execute(query, [table]).fetchone() == (True,):
-                    found |= {_name(row): _newest_sample(connection, row) for row in own}
+                    found |= {name_of(row): _newest_sample(connection, row) for row in own}
                     continue
                 newest = _newest(connection, table, own)
                 for place, row in enumerate(own, 1):
-                    found[_name(row)] = (
+                    found[name_of(row)] = (
                         _Value(None, None) if newest is None else _Value(newest[0], newest[place])
                     )
-    return [found[_name(row)] for row in rows]
+    return [found[name_of(row)] for row in rows]
 
 
 def _newest(
@@ -188,13 +189,13 @@ def _shown(value: _Value, row: dict[str, Any]) -> str:
     return f"{text} {row['unit'] or ''}".strip()
 
 
-def _name(row: dict[str, Any]) -> str:
+def name_of(row: dict[str, Any]) -> str:
     return str(row["signal"]) if row["scalar"] is None else f"{row['signal']}.{row['scalar']}"
 
 
 def _described(row: dict[str, Any]) -> dict[str, Any]:
     return {
-        "signal": _name(row),
+        "signal": name_of(row),
         "table": row["table_name"],
         "column": row["column_name"],
         "type": row["type"],

@@ -157,8 +157,7 @@ def _unregistered(connection: psycopg.Connection) -> Iterator[str]:
     found = connection.execute(
         "select nspname || '.' || relname from pg_class join pg_namespace on pg_namespace.oid = relnamespace"
         " where nspname in ('online', 'weeks') and relkind in ('r', 'p') and not relispartition"
-        " and relname not in (select table_name from ringlog.logged_table)"
-        " and relname not in (select table_name from ringlog.sample_table) order by 1"
+        " and relname not in (select table_name from ringlog.every_table) order by 1"
     ).fetchall()
     for (name,) in found:
         yield f"{name}: this table is not in the registry"

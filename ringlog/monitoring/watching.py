@@ -83,10 +83,7 @@ def look(conninfo: str, *, kept: bool = False) -> psycopg.Connection:
 def table_states(conninfo: str) -> list[TableState]:
     """Every table of a server, by name."""
     with look(conninfo) as connection:
-        query = (
-            "select table_name from ringlog.logged_table where not retired"
-            " union all select table_name from ringlog.sample_table order by 1"
-        )
+        query = "select table_name from ringlog.every_table where not retired order by 1"
         names = [name for (name,) in connection.execute(query)]
         callers = _callers(connection)
         first, *others = by_connection(names) or [[]]
@@ -154,10 +151,7 @@ join pg_class as log on log.oid = inhparent
 join pg_namespace on pg_namespace.oid = log.relnamespace
 where nspname = 'weeks'
   and bounds[2]::timestamptz > now() - interval '28 days' and bounds[1]::timestamptz <= now()
-  and (
-    exists (select from ringlog.logged_table where table_name = log.relname)
-    or exists (select from ringlog.sample_table where table_name = log.relname)
-  )
+  and exists (select from ringlog.every_table where table_name = log.relname)
 """
 
 # What pg_total_relation_size returns, from the files: it would open each week, and wait for a lock of it.

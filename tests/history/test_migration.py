@@ -180,8 +180,6 @@ def test_a_kill_at_any_step_loses_and_repeats_nothing(
     file = tmp_path / "old.parquet"
     pq.write_table(table(), file, row_group_size=300)
     steps = [
-        "new_file before",
-        "rename before",
         "rename after",
         "enter_spans after",
         "note after",

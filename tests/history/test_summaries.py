@@ -247,7 +247,7 @@ def test_killed_at_any_moment_nothing_is_double_or_missing(
 ) -> None:
     monkeypatch.setattr(summaries, "VALUES", 4_000)
     made = summaries._make
-    for calls in range(8):
+    for calls in range(5):
         left = iter(range(calls, -1, -1))
 
         def make(connection: psycopg.Connection, *rest: object, left: Iterator[int] = left) -> int:

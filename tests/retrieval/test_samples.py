@@ -201,7 +201,7 @@ def test_many_samples_travel_packed_over_tds(own: Web, client: httpx.Client) -> 
         with writer.cursor() as cursor:
             cursor.execute("select signal, number from ringlog..last_vac()")
             numbers = dict(cursor.fetchall())
-        for _ in range(40):
+        for _ in range(12):
             sent = {
                 (
                     chance.choice(names),

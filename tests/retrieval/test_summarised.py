@@ -26,7 +26,7 @@ from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
 
 BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
-HOURS = 30
+HOURS = 14
 NOW = BEGIN + timedelta(hours=HOURS, minutes=7)
 
 COLUMNS = (

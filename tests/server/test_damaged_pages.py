@@ -51,6 +51,7 @@ def damage(data: Path, file: str, page: int = 1) -> None:
         stream.write(b"\xa5" * 64)
 
 
+@pytest.mark.long
 def test_a_damaged_week_stops_no_other(temporary_directory: Path, tmp_path: Path) -> None:
     data = temporary_directory / "damagedpage"
     archive = temporary_directory / "damagedpage-archive"

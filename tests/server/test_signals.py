@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from webs import BPM
 
+from ringlog.commands import signals
 from servers import FACILITY, RunningServer, ringlog, serving
 
 
@@ -26,9 +27,8 @@ def found(temporary_directory: Path) -> Iterator[RunningServer]:
 
 
 def names(server: RunningServer, *words: str) -> list[str]:
-    ran = ringlog("signals", "--json", "--limit", "300", *words, "--data", server.data)
-    assert ran.returncode == (0 if json.loads(ran.stdout) else 1), ran.stderr
-    return [signal["signal"] for signal in json.loads(ran.stdout)]
+    """What the command finds, without the start of a process."""
+    return [signals.name_of(row) for row in signals.found(server.dsn, " ".join(words), 300)]
 
 
 def test_words_in_any_order(found: RunningServer) -> None:
@@ -46,6 +46,9 @@ def test_words_in_any_order(found: RunningServer) -> None:
     for words in (("rms",), ("turns", "rms"), ("turns.rms",)):
         assert names(found, *words) == ["bpm/turns.rms"]
     assert names(found, "turns") == ["bpm/turns"]
+    ran = ringlog("signals", "--json", "pressure", "vac", "--data", found.data)
+    assert (ran.returncode, [signal["signal"] for signal in json.loads(ran.stdout)]) == (0, pressures)
+    assert ringlog("signals", "zzzz", "--data", found.data).returncode == 1
     wrong = ringlog("signals", "/(/", "--data", found.data)
     assert (wrong.returncode, "parentheses () not balanced" in wrong.stderr) == (2, True)
     few = ringlog("signals", "current_adc", "--limit", "3", "--data", found.data)

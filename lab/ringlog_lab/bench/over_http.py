@@ -17,6 +17,7 @@ from psycopg import sql
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables, frames
 from ringlog.loadtest.experiment.server import READER, Server
+from ringlog_lab.bench.reading import settle
 
 CLIENTS = (1, 10, 100)
 FORMS = {
@@ -90,6 +91,7 @@ def _fill_frames(server: Server, rows: int) -> None:
     )
     server.administrator.execute(statement)
     server.administrator.execute(sql.SQL("vacuum analyze {}").format(sql.Identifier("log", table)))
+    settle(server.administrator, table)
 
 
 def path(form: str, tables: Tables) -> str:

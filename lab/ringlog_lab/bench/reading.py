@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from ringlog.history.closing import close
 from ringlog.history.summaries import summarise
 from ringlog.loadtest.experiment.errors import LoadTestError
 from ringlog.loadtest.experiment.facility import Tables
@@ -46,7 +47,7 @@ class Reading:
 
 def fill(administrator: psycopg.Connection, tables: Tables, rows: int) -> None:
     """Fills the log of the first of these tables with so many rows, a millisecond apart, from the begin of
-    the week; their summaries are made before this returns, so that no measurement runs beside that.
+    the week, and settles it.
     """
     log = sql.Identifier("log", tables.names[0])
     values = sql.SQL(", ").join([sql.SQL("(random() * 1000)::real")] * tables.columns)
@@ -66,9 +67,19 @@ def fill(administrator: psycopg.Connection, tables: Tables, rows: int) -> None:
     found = log_rows(administrator, tables.names[0])
     if found != rows:
         raise LoadTestError(f"the log to be read has {found} rows instead of {rows}")
-    while not _summarised(administrator, tables.names[0]):
-        if not summarise(conninfo_of(administrator), enough=1):
+    settle(administrator, tables.names[0])
+
+
+def settle(administrator: psycopg.Connection, table: str) -> None:
+    """Makes summaries and blocks of a log's rows: no measurement then runs beside that, or reads rows first
+    and blocks later.
+    """
+    conninfo = conninfo_of(administrator)
+    while not _summarised(administrator, table):
+        if not summarise(conninfo, enough=1):
             time.sleep(0.2)  # a transaction continues
+    while not close(conninfo, pauses=0).complete:
+        pass
 
 
 def _summarised(administrator: psycopg.Connection, table: str) -> bool:

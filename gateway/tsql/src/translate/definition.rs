@@ -47,19 +47,7 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>
             ObjectKind::Table => drop_relations("table", &drop.names, drop.if_exists)?,
             ObjectKind::View => drop_relations("view", &drop.names, drop.if_exists)?,
             ObjectKind::Sequence => drop_each("drop_sequence(", drop)?,
-            ObjectKind::Database | ObjectKind::Schema => {
-                let one = |name: &ObjectName| {
-                    folded(&name.name, name.at.line)?;
-                    Ok(format!(
-                        "call tsql.drop_schema('{}', {}, {});",
-                        drop.kind,
-                        literal(&name.name),
-                        drop.if_exists
-                    ))
-                };
-                let calls = drop.names.iter().map(one).collect::<Result<Vec<_>, Error>>()?;
-                format!("do {}", literal(&format!("begin {} end", calls.join(" "))))
-            }
+            ObjectKind::Database | ObjectKind::Schema => drop_schemas(drop)?,
             ObjectKind::Type => drop_each("drop_type(", drop)?,
             ObjectKind::Rule => drop_each("drop_bindable('rule', ", drop)?,
             ObjectKind::Default => drop_each("drop_bindable('default', ", drop)?,
@@ -88,7 +76,12 @@ fn with_indexes(table: String, indexes: Vec<String>) -> String {
     if indexes.is_empty() {
         return table;
     }
-    format!("do {}", literal(&format!("begin {table}; {}; end", indexes.join("; "))))
+    in_one(&format!("{table}; {};", indexes.join("; ")))
+}
+
+/// One statement of several of PL/pgSQL.
+fn in_one(statements: &str) -> String {
+    format!("do {}", literal(&format!("begin {statements} end")))
 }
 
 /// Schema and name as arguments, the name as it is written.
@@ -102,7 +95,17 @@ fn named(name: &ObjectName) -> Result<String, Error> {
 fn drop_each(call: &str, drop: &DropObjects) -> Result<String, Error> {
     let one = |name: &ObjectName| Ok(format!("call tsql.{call}{}, {});", named(name)?, drop.if_exists));
     let calls = drop.names.iter().map(one).collect::<Result<Vec<_>, Error>>()?;
-    Ok(format!("do {}", literal(&format!("begin {} end", calls.join(" ")))))
+    Ok(in_one(&calls.join(" ")))
+}
+
+/// Drops databases or schemas, whose names have no schema.
+fn drop_schemas(drop: &DropObjects) -> Result<String, Error> {
+    let one = |name: &ObjectName| {
+        folded(&name.name, name.at.line)?;
+        Ok(format!("call tsql.drop_schema('{}', {}, {});", drop.kind, literal(&name.name), drop.if_exists))
+    };
+    let calls = drop.names.iter().map(one).collect::<Result<Vec<_>, Error>>()?;
+    Ok(in_one(&calls.join(" ")))
 }
 
 /// Writes the variable of a rule as the parameter of its function.
@@ -160,7 +163,7 @@ fn drop_relations(kind: &str, names: &[ObjectName], if_exists: bool) -> Result<S
         let own = literal(&folded(&name.name, line)?);
         drops.push(format!("perform tsql.drop_relation('{kind}', {place}, {own}, {if_exists});"));
     }
-    Ok(format!("do {}", literal(&format!("begin {} end", drops.join(" ")))))
+    Ok(in_one(&drops.join(" ")))
 }
 
 /// Indexes of two tables may have one name in T-SQL; in PostgreSQL an index stands beside the tables. Where both names
