@@ -5,7 +5,9 @@ line of input has nodes to add. The process stops when its input ends, also beca
 ended.
 """
 
+import asyncio
 import io
+import logging
 import os
 import signal
 import socket
@@ -143,7 +145,13 @@ def _prepared(settings: Settings) -> tuple[socket.socket, uvicorn.Server, Access
         h11_max_incomplete_event_size=65_536,
     )
     config.load()
+    logging.getLogger("uvicorn.error").addFilter(_is_of_a_fault)
     return listening, uvicorn.Server(config), access
+
+
+def _is_of_a_fault(record: logging.LogRecord) -> bool:
+    """False for a request that the stop of the server has cancelled: uvicorn has told their number before."""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -9,13 +9,14 @@ import urllib.request
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 
 from ringlog.errors import ServerError
 from ringlog.server.account import Account
 from ringlog.server.web import Web, settings
-from servers import free_port, ringlog, serving
+from servers import add_logins, free_port, ringlog, serving
 from waiting import PATIENCE, is_alive, wait_until
 
 NOWHERE = "host=127.0.0.1 port=1 dbname=none"
@@ -123,6 +124,19 @@ def test_one_that_dies_while_it_starts_for_the_first_time_is_started_again(
     assert "ended while it started (code 1); starting it again" in caplog.text
     # the pause grows
     assert "the next try is in 2 s" in caplog.text
+
+
+@pytest.mark.long
+def test_a_stop_during_answers_is_no_fault(data: Path) -> None:
+    port = free_port()
+    with ExitStack() as clients, serving(data, "--http", f"127.0.0.1:{port}") as server:
+        add_logins(server)
+        live = f"http://127.0.0.1:{port}/api/v1/live?signal=sr_rf/power"
+        login = (server.reader.user, server.reader.password)
+        answer = clients.enter_context(httpx.stream("GET", live, auth=login))
+        assert answer.status_code == 200, answer.read()
+    log = data.with_name(data.name + ".stderr").read_text()
+    assert "Traceback" not in log, log
 
 
 def test_an_address_that_another_program_has_stops_the_start(data: Path) -> None:
