@@ -1,6 +1,6 @@
-"""docs/reference/measured.md: the figures of the results that are kept in lab/ringlog_lab/measured.
+"""lab/ringlog_lab/measured/README.md: the figures of the results that are kept in this folder.
 
-python -m ringlog_lab.measurements > docs/reference/measured.md
+python -m ringlog_lab.measurements > lab/ringlog_lab/measured/README.md
 """
 
 from collections.abc import Iterator
@@ -27,10 +27,10 @@ def text(folder: Path = KEPT) -> str:
 def _blocks(folder: Path) -> Iterator[Block]:
     yield Heading("Measured results", 1)
     yield Paragraph(
-        "Made from `lab/ringlog_lab/measured` by `python -m ringlog_lab.measurements`; do not edit it. "
-        "[Load test](load-test.md) describes the experiments. `ringlog loadtest report --output` with a copy "
-        "of that folder makes the whole report, also of `columns` and `users`. Five figures were repeated "
-        "with other tools (`lab/ringlog_lab/measured/by-hand.md`). "
+        "Made from the JSON files of this folder by `python -m ringlog_lab.measurements`; do not edit it. "
+        "[Load test](../../../docs/reference/load-test.md) describes the experiments. "
+        "`ringlog loadtest report --output` with a copy of the folder makes the whole report, also of `columns` and "
+        "`users`. Five figures were repeated with other tools ([by hand](by-hand.md)). "
         "The machine compiled and tested at the same time, as the load averages show: ratios within a run "
         "hold better than absolute figures."
     )

@@ -1,4 +1,4 @@
-"""The outcome of an experiment, as JSON for reports, comparisons and docs/reference/measured.md."""
+"""The outcome of an experiment, as JSON for reports, comparisons and lab/ringlog_lab/measured/README.md."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

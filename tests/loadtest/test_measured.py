@@ -1,4 +1,4 @@
-"""docs/reference/measured.md says what the kept results say."""
+"""lab/ringlog_lab/measured/README.md says what the kept results say."""
 
 import re
 from pathlib import Path
@@ -10,8 +10,8 @@ from ringlog_lab.ess.row_plan import answer, cpu_of, row_cost, wal_of
 from ringlog_lab.measurements import KEPT, text
 from servers import ringlog
 
-DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "reference" / "measured.md"
-SCALING = DOCUMENT.parents[1] / "how-to" / "scale.md"
+DOCUMENT = KEPT / "README.md"
+SCALING = Path(__file__).parents[2] / "docs" / "how-to" / "scale.md"
 EXPERIMENTS = {"normal", "max", "ess", "saturation", "sdalinac", "half", "soak"}
 
 

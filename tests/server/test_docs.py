@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
-    ROOT / "lab" / "ringlog_lab" / "measured" / "by-hand.md",
+    *sorted((ROOT / "lab" / "ringlog_lab" / "measured").glob("*.md")),
 ]
 # what may stand before a command in a line of a shell, and where the next command begins
 _BEFORE = re.compile(r"^(\$ |sudo |nohup |time |[A-Z_]+=\S+ )+")

@@ -76,7 +76,7 @@ def watched(temporary_directory: Path) -> Iterator[tuple[RunningServer, int]]:
 
 
 def slow_calls(port: int) -> float:
-    """Calls that waited for a lock for more than 100 ms (docs/gateway.md, Group commit)."""
+    """Calls that waited for a lock for more than 100 ms (docs/explanation/gateway.md, Group commit)."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=100) as answer:
         lines = str(answer.read(), "utf-8").splitlines()
     (line,) = (line for line in lines if line.startswith("ringlog_gateway_group_commit_quarantines_total"))

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     *sorted(ROOT.glob("*.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
-    ROOT / "lab" / "ringlog_lab" / "measured" / "by-hand.md",
+    *sorted((ROOT / "lab" / "ringlog_lab" / "measured").glob("*.md")),
 ]
 LISTED = subprocess.run(["git", "ls-files"], capture_output=True, text=True, cwd=ROOT, check=True)
 FILES = LISTED.stdout.split()

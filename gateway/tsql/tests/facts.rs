@@ -77,7 +77,7 @@ fn notices_of(text: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn notices_are_those_of_the_table() {
     let system = folder().join("../../procedures/system/calling.sql");
-    let docs = std::fs::read_to_string(folder().join("../../docs/gateway.md")).unwrap();
+    let docs = std::fs::read_to_string(folder().join("../../docs/explanation/gateway.md")).unwrap();
     for said in notices_of(&(sql() + &std::fs::read_to_string(system).unwrap() + &docs)) {
         assert!(notices::NOTICES.contains(&said), "{said}");
     }

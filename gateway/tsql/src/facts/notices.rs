@@ -1,4 +1,5 @@
-//! The SQLSTATEs by which procedures in PostgreSQL say what T-SQL's say (docs/gateway.md, Procedures with several results).
+//! The SQLSTATEs of notices from procedures in PostgreSQL: result sets, row counts, errors (docs/explanation/gateway.md,
+//! "Procedures with several results").
 
 /// A result set: the message is the name of its cursor. The detail may be a JSON list of names for its columns; a name
 /// in brackets of its own is that of a table's column. With a hint `nocount` its number of rows is not sent.
