@@ -109,6 +109,7 @@ OVER_ALL_TABLES = (
     "silences",
     "table_states",
     "likely_reading",
+    "differences",
     "damaged_place",
     "note_damage",
     "mend_ring",

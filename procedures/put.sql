@@ -68,8 +68,12 @@ begin
         where logged."time" = r."time" and logged.seq_no = r.seq_no
           and row ({log_columns})::{ring} *= r
       ) then
-        raise exception '%: the log has another row of seq_no % at %: give each reading a time of its own (datetime has steps of 1/300 s)',
-          {name}, r.seq_no, r."time"
+        raise exception '%: the log has another row of seq_no % at %: %. Give each reading a time or a seq_no of its own (datetime has steps of 1/300 s, a time as text keeps its microseconds)',
+          {name}, r.seq_no, r."time", (
+            select coalesce(ringlog.differences(to_jsonb(logged), to_jsonb(r)), 'its values differ')
+            from {log} as logged
+            where logged."time" = r."time" and logged.seq_no = r.seq_no
+          )
           using errcode = 'unique_violation';
       end if;
       raise notice '%: the time % is more than % ahead of the server''s clock: the row is in the log, not in the ring',
@@ -144,8 +148,12 @@ begin
     where logged."time" = r."time" and logged.seq_no = r.seq_no
       and row ({log_columns})::{ring} *= r
   ) then
-    raise exception '%: the log has another row of seq_no % at %: give each reading a time of its own (datetime has steps of 1/300 s)',
-      {name}, r.seq_no, r."time"
+    raise exception '%: the log has another row of seq_no % at %: %. Give each reading a time or a seq_no of its own (datetime has steps of 1/300 s, a time as text keeps its microseconds)',
+      {name}, r.seq_no, r."time", (
+        select coalesce(ringlog.differences(to_jsonb(logged), to_jsonb(r)), 'its values differ')
+        from {log} as logged
+        where logged."time" = r."time" and logged.seq_no = r.seq_no
+      )
       using errcode = 'unique_violation';
   end if;
   return 0;

@@ -53,12 +53,35 @@ def test_the_ring_does_not_go_back_and_the_log_takes_everything(magnets: Magnets
 
 
 def test_another_row_of_the_same_number_and_time_is_refused(magnets: Magnets) -> None:
+    """The message tells what differs, and what to do."""
     magnets.put(1, T0, 1)
-    with pytest.raises(
-        errors.UniqueViolation, match="put_magnets: the log has another row of seq_no 1 at 2026"
-    ):
-        magnets.put(1, T0, 2)
+    for current, shown in ((2, "2"), (None, "NULL"), (float("nan"), "NaN")):
+        with pytest.raises(errors.UniqueViolation) as error:
+            magnets.put(1, T0, current)
+        message = error.value.diag.message_primary or ""
+        assert re.fullmatch(
+            r"put_magnets: the log has another row of seq_no 1 at 2026\S+ \S+: "
+            rf"current is 1 there and {shown} here\. Give each reading a time or a seq_no of its own "
+            r"\(datetime has steps of 1/300 s, a time as text keeps its microseconds\)",
+            message,
+        ), message
     assert magnets.ring() == magnets.log() == [(1, T0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("here", "words"),
+    [
+        ('{"a": 1, "b": 2, "c": 3, "d": 4, "e": null}', None),
+        ('{"a": 1, "b": 0, "c": 3, "d": 4, "e": 5}', "b is 2 there and 0 here, e is NULL there and 5 here"),
+        (
+            '{"a": 0, "b": 0, "c": 0, "d": 0, "e": null}',
+            "a is 1 there and 0 here, b is 2 there and 0 here, c is 3 there and 0 here (and 1 columns more)",
+        ),
+    ],
+)
+def test_differences_in_words(magnets: Magnets, here: str, words: str | None) -> None:
+    there = '{"a": 1, "b": 2, "c": 3, "d": 4, "e": null}'
+    assert magnets.value("select ringlog.differences(%s, %s)", there, here) == words
 
 
 @pytest.mark.parametrize("seq_no", [0, 6, -1, 2147483647, -2147483648])
