@@ -150,6 +150,7 @@ def test_a_site_is_read_and_moves_in(
     assert ring == (50, ROWS - 1)
 
 
+@pytest.mark.long
 def test_old_rows_go_into_the_archive_and_new_ones_into_the_log(
     old: RunningServer, temporary_directory: Path, tmp_path: Path
 ) -> None:

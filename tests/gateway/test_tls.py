@@ -338,7 +338,10 @@ def certificate_shown(server: RunningServer) -> bytes:
         return shown
 
 
-@pytest.mark.parametrize("asked", [False, True], ids=["by the file", "by SIGHUP"])
+@pytest.mark.parametrize(
+    "asked",
+    [pytest.param(False, id="by the file"), pytest.param(True, id="by SIGHUP", marks=pytest.mark.long)],
+)
 def test_a_renewed_certificate_is_taken_without_a_restart(
     temporary_directory: Path, tmp_path: Path, asked: bool
 ) -> None:

@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -32,6 +33,7 @@ def imported(file: Path, known: dict[str, Path]) -> Iterator[str]:
                 yield inner if inner in known else node.module
 
 
+@cache
 def graph() -> dict[str, set[str]]:
     known = modules()
     return {
