@@ -29,8 +29,8 @@ def _blocks(folder: Path) -> Iterator[Block]:
     yield Paragraph(
         "Made from the JSON files of this folder by `python -m ringlog_lab.measurements`; do not edit it. "
         "[Load test](../../../docs/reference/load-test.md) describes the experiments. "
-        "`ringlog loadtest report --output` with a copy of the folder makes the whole report, also of `columns` and "
-        "`users`. Five figures were repeated with other tools ([by hand](by-hand.md)). "
+        "`ringlog loadtest report --output` with a copy of the folder makes the whole report, also of "
+        "`columns` and `users`. Five figures were repeated with other tools ([by hand](by-hand.md)). "
         "The machine compiled and tested at the same time, as the load averages show: ratios within a run "
         "hold better than absolute figures."
     )
