@@ -19,7 +19,7 @@ from ringlog.adoption.objects import (
     OldTable,
     Reference,
 )
-from ringlog.adoption.parts import Asked, Parts, Place, Rows, condition_of_rule, default_of, joined
+from ringlog.adoption.parts import Parts, Query, Rows, TableName, condition_of_rule, default_of, joined
 from ringlog.adoption.session import number
 
 # sysprotects.action and protecttype
@@ -63,15 +63,15 @@ _NO_FUNCTION = (195, 14216, 2812)
 _TIMES = ("time", "bigtime", "bigdatetime")
 
 
-def table_parts(asked: Asked) -> Parts:
+def table_parts(query: Query) -> Parts:
     """Columns with their defaults, checks with rules, foreign keys."""
     parts = Parts()
-    defaults = {key: default_of(text) for key, text in joined(asked("defaults")).items()}
+    defaults = {key: default_of(text) for key, text in joined(query("defaults")).items()}
     computed = {
-        key: re.sub(r"(?is)^\s*as\s+", "", text).strip() for key, text in joined(asked("computed")).items()
+        key: re.sub(r"(?is)^\s*as\s+", "", text).strip() for key, text in joined(query("computed")).items()
     }
-    wide = next((int(width) for (width,) in asked("ncharsize")), 1)
-    for owner, table, name, kind, length, precision, scale, nullable, _, _, identity, _ in asked("columns"):
+    wide = next((int(width) for (width,) in query("ncharsize")), 1)
+    for owner, table, name, kind, length, precision, scale, nullable, _, _, identity, _ in query("columns"):
         place, key = (str(owner), str(table)), (str(owner), str(table), str(name))
         plain = _NULLABLE.get(str(kind), {}).get(int(length or 0), _OTHER.get(str(kind), str(kind)))
         bytes_ = int(length or 0)
@@ -89,13 +89,13 @@ def table_parts(asked: Asked) -> Parts:
             computed.get(key, ""),
         )
         parts.columns[place].append(replace(column, identity=(1, 1)) if identity else column)
-    for (owner, table, name), text in joined(asked("checks")).items():
+    for (owner, table, name), text in joined(query("checks")).items():
         parts.checks[owner, table].append(Check(name, _condition(text)))
-    for (owner, table, column_name, name), text in joined(asked("rules")).items():
+    for (owner, table, column_name, name), text in joined(query("rules")).items():
         parts.checks[owner, table].append(
             Check(f"{name}_{column_name}", condition_of_rule(text, quoted(column_name)))
         )
-    for owner, table, name, of, referenced, *columns in asked("references"):
+    for owner, table, name, of, referenced, *columns in query("references"):
         pairs = [pair for pair in zip(columns[::2], columns[1::2], strict=True) if pair[0] is not None]
         parts.references[str(owner), str(table)].append(
             Reference(
@@ -117,14 +117,14 @@ def _condition(text: str) -> str:
 
 def indexes(
     cursor: Any, unread: list[str], left: list[str]
-) -> tuple[Mapping[Place, Any], Mapping[Place, Any], Mapping[Place, Any]]:
+) -> tuple[Mapping[TableName, Any], Mapping[TableName, Any], Mapping[TableName, Any]]:
     """Keys, those of them that are primary, and other indexes.
 
     By index_col, which gives the columns of an index one by one.
     """
-    keys: dict[Place, list[tuple[str, ...]]] = defaultdict(list)
-    primary: dict[Place, list[OldKey]] = defaultdict(list)
-    others: dict[Place, list[OldIndex]] = defaultdict(list)
+    keys: dict[TableName, list[tuple[str, ...]]] = defaultdict(list)
+    primary: dict[TableName, list[OldKey]] = defaultdict(list)
+    others: dict[TableName, list[OldIndex]] = defaultdict(list)
     text = (
         "select user_name(o.uid), o.name, i.name, i.indid, i.status from sysobjects o, sysindexes i"
         " where o.type = 'U' and i.id = o.id and i.indid > 0 and i.indid < 255"
@@ -166,8 +166,8 @@ def add_last_identities(cursor: Any, parts: Parts) -> None:
                 if number(error) not in _NO_FUNCTION:
                     raise
                 parts.left.append(
-                    "the server does not report the next values of identities: here they go on behind the "
-                    "greatest that is stored"
+                    "the server does not report the next values of identities: here they continue after "
+                    "the greatest stored value"
                 )
                 return
             if following is not None:
@@ -187,7 +187,7 @@ def _columns_of(cursor: Any, owner: str, table: str, index: int) -> Iterator[str
 
 
 def grants(
-    rows: Rows, tables: Mapping[Place, OldTable], names: Mapping[str, Mapping[str, str]]
+    rows: Rows, tables: Mapping[TableName, OldTable], names: Mapping[str, Mapping[str, str]]
 ) -> list[Grant]:
     """Rights of sysprotects. Bit 0 of the columns is all of them, bit n the column of id n.
 

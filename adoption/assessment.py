@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from ringlog.adoption.objects import Module, Old
 from ringlog.adoption.rights import Rights
 from ringlog.adoption.rings import Ring, Sorted
-from ringlog.adoption.tables import Made
+from ringlog.adoption.tables import TableScript
 from ringlog.gateway import TsqlError, translate
 
 BY_GATEWAY = "run by the gateway, with the rights of its callers"
@@ -63,7 +63,7 @@ def _whole(value: object) -> int:
 def assess(
     old: Old,
     found: Sorted,
-    tables: Sequence[Made],
+    tables: Sequence[TableScript],
     rights: Rights,
     database: str,
     of_texts: Sequence[str] = (),
@@ -130,14 +130,14 @@ def _log(ring: Ring) -> str | None:
     return f"{ring.log.database}..{ring.log.name}" if is_away else ring.log.name
 
 
-def _descriptions(tables: Sequence[Made]) -> Iterator[dict[str, str]]:
+def _descriptions(tables: Sequence[TableScript]) -> Iterator[dict[str, str]]:
     for made in tables:
         for column in made.table.columns:
             if column.description:
                 yield {"table": made.table.name, "column": column.name, "description": column.description}
 
 
-def _undescribed(tables: Sequence[Made]) -> Iterator[str]:
+def _undescribed(tables: Sequence[TableScript]) -> Iterator[str]:
     if count := len([*_descriptions(tables)]):
         yield f"descriptions of {count} columns of the site's tables are kept in assessment.json only"
 

@@ -14,11 +14,11 @@ import pymssql
 
 from ringlog.adoption import ase, dynamic, left, sql_server
 from ringlog.adoption.names import quoted
+from ringlog.adoption.object_names import ObjectNames
 from ringlog.adoption.objects import Member, Module, Old, OldTable
 from ringlog.adoption.owners import BEFORE, placed, without_owners
 from ringlog.adoption.parts import Parts, Rows
-from ringlog.adoption.places import Places
-from ringlog.adoption.session import ABSENT, is_of_server, number, rows_of, words
+from ringlog.adoption.session import ABSENT, is_of_server, message_of, number, rows_of
 
 _COUNTED = 10_000_000  # rows; of larger tables the server's own word is taken
 _KINDS = {
@@ -59,26 +59,26 @@ def read(connection: pymssql.Connection, named: str) -> Old:
         is_ase = _is_ase(cursor, version)
         unread: list[str] = []
 
-        def asked(name: str) -> Rows:
-            return _asked(cursor, f"ase_{name}" if is_ase else name, name, unread)
+        def query(name: str) -> Rows:
+            return _answer(cursor, f"ase_{name}" if is_ase else name, name, unread)
 
-        parts = ase.table_parts(asked) if is_ase else sql_server.table_parts(asked)
+        parts = ase.table_parts(query) if is_ase else sql_server.table_parts(query)
         if is_ase:
             ase.add_last_identities(cursor, parts)
         pages = {} if is_ase else _code_pages(cursor, parts)
-        reported = [*parts.left, *(left.of_ase(asked) if is_ase else left.of_sql_server(asked))]
-        said, said_of_columns = ({}, {}) if is_ase else left.descriptions(asked, reported)
+        reported = [*parts.left, *(left.of_ase(query) if is_ase else left.of_sql_server(query))]
+        said, said_of_columns = ({}, {}) if is_ase else left.descriptions(query, reported)
         keys, constraints, indexes = (
-            ase.indexes(cursor, unread, reported) if is_ase else sql_server.indexes(asked("keys"))
+            ase.indexes(cursor, unread, reported) if is_ase else sql_server.indexes(query("keys"))
         )
-        found_tables, found_modules = asked("tables"), asked("modules")
-        places = Places(
+        found_tables, found_modules = query("tables"), query("modules")
+        object_names = ObjectNames(
             [
                 *(("table", str(owner), str(name)) for owner, name, _ in found_tables),
                 *((_kind(row), str(row[0]), _name(row)) for row in found_modules),
             ]
         )
-        by_owner = places.by_owner()
+        by_owner = object_names.by_owner()
 
         def here_in(text: str) -> str:
             return without_owners(text, by_owner, database)
@@ -86,7 +86,7 @@ def read(connection: pymssql.Connection, named: str) -> Old:
         tables = []
         for owner, name, rows in found_tables:
             place = str(owner), str(name)
-            here = places.here(*place)
+            here = object_names.new_name(*place)
             if place in parts.columns and here is not None:
                 count = _rows(cursor, *place, rows, reported)
                 tables.append(
@@ -122,7 +122,7 @@ def read(connection: pymssql.Connection, named: str) -> Old:
                 table,
                 references=tuple(
                     replace(reference, table=here)
-                    for reference, here in places.referred(table.name, table.references)
+                    for reference, here in object_names.referred(table.name, table.references)
                 ),
             )
             for table in tables
@@ -130,27 +130,27 @@ def read(connection: pymssql.Connection, named: str) -> Old:
         reported += left.of_collations(parts.columns)
         modules = tuple(
             replace(placed(each, by_owner, database), database=database)
-            for each in _modules(found_modules, places, reported)
+            for each in _modules(found_modules, object_names, reported)
         )
-        reported += dynamic.found(modules, by_owner, database, is_ase)
+        reported += dynamic.names_in_dynamic_sql(modules, by_owner, database, is_ase)
         if is_ase:
             grants = ase.grants(
-                asked("grants"), {(table.owner, table.there): table for table in tables}, by_owner
+                query("grants"), {(table.owner, table.there): table for table in tables}, by_owner
             )
-            members = [*_members(asked("members")), *_members(asked("role_members"))]
-            charset = next((str(name) for (name,) in asked("charset")), "")
+            members = [*_members(query("members")), *_members(query("role_members"))]
+            charset = next((str(name) for (name,) in query("charset")), "")
         else:
             objects = [
                 *((table.owner, table.name, False) for table in tables),
                 *((each.owner, each.name, each.kind != "view") for each in modules if each.kind != "trigger"),
             ]
-            grants = sql_server.grants(asked("grants"), objects, by_owner)
-            members = _members(asked("members"))
+            grants = sql_server.grants(query("grants"), objects, by_owner)
+            members = _members(query("members"))
             charset = ""
-        begins = {str(login): str(there or "").lower() for login, there in asked("login_databases")}
-        users = tuple((str(user), str(login or "")) for user, login in asked("users"))
+        begins = {str(login): str(there or "").lower() for login, there in query("login_databases")}
+        users = tuple((str(user), str(login or "")) for user, login in query("users"))
         logins = tuple(
-            str(name) for (name,) in asked("logins") if not _OWN_LOGINS.fullmatch(str(name).strip())
+            str(name) for (name,) in query("logins") if not _OWN_LOGINS.fullmatch(str(name).strip())
         )
     return Old(
         version,
@@ -162,7 +162,7 @@ def read(connection: pymssql.Connection, named: str) -> Old:
         tuple(unread),
         tuple(members),
         users,
-        (*places.reported, *places.without_owner()),
+        (*object_names.reported, *object_names.without_owner()),
         charset,
         tuple(reported),
         database,
@@ -187,7 +187,7 @@ def _is_ase(cursor: Any, version: str) -> bool:
     return False
 
 
-def _asked(cursor: Any, file: str, what: str, unread: list[str]) -> list[tuple[Any, ...]]:
+def _answer(cursor: Any, file: str, what: str, unread: list[str]) -> list[tuple[Any, ...]]:
     try:
         cursor.execute(files(__name__.rpartition(".")[0]).joinpath("sql", f"{file}.sql").read_text())
         return rows_of(cursor)
@@ -196,7 +196,7 @@ def _asked(cursor: Any, file: str, what: str, unread: list[str]) -> list[tuple[A
             raise
         # servers that resemble SQL Server have other error numbers for missing views
         if number(error) not in ABSENT or what not in _OPTIONAL:
-            unread.append(f"{what}: {words(error)}")
+            unread.append(f"{what}: {message_of(error)}")
         return []
 
 
@@ -222,7 +222,7 @@ def _rows(cursor: Any, owner: str, table: str, reported: Any, unread: list[str])
     except pymssql.Error as error:
         if number(error) not in ABSENT:
             raise
-        unread.append(f"the rows of table {table} cannot be read: {words(error)}")
+        unread.append(f"the rows of table {table} cannot be read: {message_of(error)}")
         return 0
 
 
@@ -235,7 +235,7 @@ def _name(row: Sequence[Any]) -> str:
     return str(row[1]) if int(row[3] or 1) == 1 else f"{row[1]};{row[3]}"
 
 
-def _modules(rows: Rows, places: Places, left_: list[str]) -> Iterator[Module]:
+def _modules(rows: Rows, object_names: ObjectNames, left_: list[str]) -> Iterator[Module]:
     """ASE gives texts in pieces; those of one object come one after the other."""
     texts: dict[tuple[str, str, str], str] = {}
     quoted_: dict[tuple[str, str, str], bool] = {}
@@ -244,7 +244,7 @@ def _modules(rows: Rows, places: Places, left_: list[str]) -> Iterator[Module]:
         owner, _, _, _, text, *settings = row
         name = _name(row)
         key = _kind(row), str(owner), name
-        if places.here(*key[1:]) is not None:
+        if object_names.new_name(*key[1:]) is not None:
             texts[key] = texts.get(key, "") + ("" if text is None else str(text))
             if settings and settings[0] is not None:
                 quoted_[key] = bool(settings[0])

@@ -40,7 +40,7 @@ def variant_expression(column: str) -> str:
 
 
 def variant(given: str) -> str:
-    """What `variant_expression` has given, as `tsql.sql_variant` keeps it: the base type, a colon, the value.
+    """A value of `variant_expression` in the form of `tsql.sql_variant`: the base type, a colon, the value.
 
     Raises ValueError.
     """
@@ -80,7 +80,7 @@ def offset(value: datetime) -> str:
 
 
 def stored(kind: str, value: object) -> object:
-    """What COPY stores of a value as it is compared."""
+    """The value that COPY stores for a compared value."""
     if not isinstance(value, str):
         return value
     if kind == SQL_VARIANT:

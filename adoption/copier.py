@@ -1,7 +1,7 @@
 """The login that fills a site's tables.
 
-Checks, domains and generated columns run for each row, with all that the session may do. They are the site's
-own code: in the administrator's session they could make a superuser of whoever wrote them.
+Checks, domains and generated columns are the site's own code, which runs for each row with the session's
+rights: in the administrator's session it could make its author a superuser.
 """
 
 import secrets

@@ -16,7 +16,7 @@ _QUOTED = r"|(?P<quoted>\"(?:[^\"]|\"\")*\")"
 _MOST = 8  # names reported of a module
 
 
-def found(
+def names_in_dynamic_sql(
     modules: Sequence[Module], names: Mapping[str, Mapping[str, str]], database: str, is_ase: bool
 ) -> Iterator[str]:
     """A line for each module that runs such texts: where, and which names in them are others here.

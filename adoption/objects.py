@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ringlog.adoption.names import quoted
 
 NO_SCALE = -1
-"""Of a time whose type has none, as ASE's."""
+"""The scale of a time whose type has none, as ASE's."""
 
 
 @dataclass(frozen=True)

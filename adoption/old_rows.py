@@ -12,7 +12,7 @@ from ringlog.adoption.copying import WEEK, Part, Source, log_bounds, within
 from ringlog.adoption.moments import moment
 from ringlog.adoption.names import quoted
 from ringlog.adoption.rings import Ring
-from ringlog.adoption.session import connected, number, words
+from ringlog.adoption.session import connected, message_of, number
 from ringlog.adoption.texts import QuestionMarks, Unreadable, reading
 from ringlog.history.incoming import Description, IncomingError, fraction_of
 
@@ -81,7 +81,7 @@ class OldRows:
         except Unreadable as error:
             raise IncomingError(f"{self}: {error}") from None
         except pymssql.Error as error:
-            raise IncomingError(f"{self}: {number(error)} {words(error)}") from None
+            raise IncomingError(f"{self}: {number(error)} {message_of(error)}") from None
 
     def _week(self, old: pymssql.Connection, part: Part, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
         ring, source = self._ring, self._source

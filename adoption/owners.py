@@ -23,8 +23,8 @@ _HEAD = re.compile(
 def placed(module: Module, names: Mapping[str, Mapping[str, str]], database: str) -> Module:
     """The module with the names that objects have here.
 
-    It is refused where it says a name without its owner that means another object here. Owners, names and
-    database in small letters.
+    The module is refused if it has a name without owner that means another object here. Owners, names and
+    database are in small letters.
     """
     there = module.name.lower()
     here = names.get(module.owner.lower(), {}).get(there, module.name)
@@ -34,7 +34,7 @@ def placed(module: Module, names: Mapping[str, Mapping[str, str]], database: str
     moved = {name for name, new in names.get(module.owner.lower(), {}).items() if new.lower() != name}
     refused = next(
         (
-            f"line {line}: it says {name} without its owner, which is {module.owner}.{name} there, "
+            f"line {line}: {name} has no owner; it is {module.owner}.{name} there, "
             f"and {names[module.owner.lower()][name]} here: write the owner"
             for line, name in _bare(text, moved)
         ),

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 from ringlog.adoption.objects import Check, OldColumn, Reference
 
 Rows: TypeAlias = list[tuple[Any, ...]]
-Asked: TypeAlias = Callable[[str], Rows]
-"""Asks the old server one of the questions in sql/, by its name."""
-Place: TypeAlias = tuple[str, str]
+Query: TypeAlias = Callable[[str], Rows]
+"""Executes a query of sql/ on the old server, by the name of its file."""
+TableName: TypeAlias = tuple[str, str]
 """owner and name of a table"""
 
 
@@ -19,9 +19,9 @@ Place: TypeAlias = tuple[str, str]
 class Parts:
     """The columns of each table, and its constraints."""
 
-    columns: dict[Place, list[OldColumn]] = field(default_factory=lambda: defaultdict(list))
-    checks: dict[Place, list[Check]] = field(default_factory=lambda: defaultdict(list))
-    references: dict[Place, list[Reference]] = field(default_factory=lambda: defaultdict(list))
+    columns: dict[TableName, list[OldColumn]] = field(default_factory=lambda: defaultdict(list))
+    checks: dict[TableName, list[Check]] = field(default_factory=lambda: defaultdict(list))
+    references: dict[TableName, list[Reference]] = field(default_factory=lambda: defaultdict(list))
     left: list[str] = field(default_factory=list)
     """parts that are not migrated, with the reason"""
 

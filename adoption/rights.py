@@ -80,7 +80,7 @@ def rights(old: Old, found: Sorted, database: str, replaced: Collection[str] = (
             decisions.append(why)
             continue
         if grant.state == "grantable":
-            decisions.append(f"{who} may grant {_shown(grant)} to others there; here whoever owns it does")
+            decisions.append(f"{who} may grant {_shown(grant)} to others there; here only its owner may")
         line = _written(grant, who, database)
         (beside if grant.columns or who != who.lower() else tsql).append(line)
     decisions += [
@@ -94,7 +94,9 @@ def rights(old: Old, found: Sorted, database: str, replaced: Collection[str] = (
         elif member.role in roles:
             beside.append(f"grant {_name(member.role)} to {_name(member.who)};")
         elif member.who not in _NOBODY and is_system(member.role):
-            decisions.append(f"{member.who} has the role {member.role} of the old server, which there is not")
+            decisions.append(
+                f"{member.who} has the role {member.role} of the old server, which ringlog does not have"
+            )
     path = ", ".join(map(_name, (database, *SEARCH_PATH)))
     beside += [
         f"alter role {_name(login)} set search_path = {path};"
@@ -134,9 +136,11 @@ def _roles(grants: Sequence[Grant], members: Sequence[Member], users: set[str]) 
 def _refused(grant: Grant, who: str, kinds: dict[str, str], rings: set[str]) -> str:
     """Why a right has no equivalent here; empty where it has one."""
     if grant.state == "denied":
-        return f"{who} is denied {_shown(grant)}: here nothing is denied, so no role of {who} may have it"
+        return (
+            f"{who} is denied {_shown(grant)}: ringlog has no denied rights, so no role of {who} may have it"
+        )
     if who == "guest":
-        return f"whoever has no user there is guest and has {_shown(grant)}: here everybody has a login"
+        return f"guest, a login without a user there, has {_shown(grant)}: here each login needs its rights"
     if grant.what in rings:
         if grant.right == "SELECT" and not grant.columns:
             whose = "every login" if who == "public" else "the login"

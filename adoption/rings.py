@@ -145,13 +145,13 @@ Bounds = Callable[[OldTable, str], tuple[Any, Any]]
 def bounds_by(connection: pymssql.Connection) -> Bounds:
     """Asks by a session at the old server."""
 
-    def asked(table: OldTable, column: str) -> tuple[Any, Any]:
+    def bounds_of(table: OldTable, column: str) -> tuple[Any, Any]:
         with connection.cursor() as cursor:
             cursor.execute(f"select min({quoted(column)}), max({quoted(column)}) from {table.place}")
             first, last = rows_of(cursor)[0]
         return moment(first), moment(last)
 
-    return asked
+    return bounds_of
 
 
 def sort(databases: Sequence[Old], rules: Rules, bounds: Bounds) -> list[Sorted]:
@@ -227,11 +227,11 @@ def _rings_of(
                 f"ring {table.name} has no log: from now on it has one (log = … in the facility file)"
             )
         if not rule or "cycle" not in rule:
-            decisions.append(f"ring {table.name}: its cycle is taken to be {cycle:g} s, as its times say")
+            decisions.append(f"ring {table.name}: its cycle is {cycle:g} s according to its times")
         if (seq_no, time) != ("seq_no", "time"):
             decisions.append(
-                f"ring {table.name}: its columns {seq_no} and {time} are seq_no and time here; who calls "
-                f"put_{table.name.lower()} by name says @seq_no and @time"
+                f"ring {table.name}: its columns {seq_no} and {time} are seq_no and time here; calls of "
+                f"put_{table.name.lower()} by name need @seq_no and @time"
             )
     return rings, decisions
 
@@ -242,7 +242,7 @@ def _shape(table: OldTable, rule: Mapping[str, Any] | None) -> tuple[str, str] |
         for column in (rule["seq_no"], rule["time"]):
             if table.column(column) is None:
                 raise AdoptionError(
-                    f"the rules name column {column!r} of table {table.name}, which it has not"
+                    f"the rules name column {column!r} of table {table.name}, which does not exist"
                 )
         return str(rule["seq_no"]), str(rule["time"])
     numbers = [

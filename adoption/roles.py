@@ -9,7 +9,7 @@ from ringlog.adoption.rights import CALLED, OF_TABLES, OWNERS, is_system, of_fix
 _EVERYBODY = frozenset({"public", "guest", "dbo", "sys", "INFORMATION_SCHEMA"})
 
 
-def apart(databases: Sequence[Old]) -> list[Old]:
+def with_distinct_roles(databases: Sequence[Old]) -> list[Old]:
     """The databases with roles that have the same members wherever they have the same name.
 
     A role with other members than that of a database before has its database's name in front. Who owns some

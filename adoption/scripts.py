@@ -13,7 +13,7 @@ from ringlog.adoption.objects import Module, Old
 from ringlog.adoption.order import ordered
 from ringlog.adoption.rights import Rights
 from ringlog.adoption.rings import Ring, Sorted, facility_type
-from ringlog.adoption.tables import Made
+from ringlog.adoption.tables import TableScript
 
 _Statement: TypeAlias = tuple[str, str]
 """the database it is for, and its T-SQL"""
@@ -34,11 +34,11 @@ class Database:
     """the schema here"""
     old: Old
     found: Sorted
-    tables: Sequence[Made]
+    tables: Sequence[TableScript]
     rights: Rights
 
     @property
-    def made(self) -> list[Made]:
+    def accepted(self) -> list[TableScript]:
         return [table for table in self.tables if not table.refused]
 
 
@@ -55,9 +55,14 @@ def write(folder: Path, databases: Sequence[Database], timezone: str) -> list[st
         written.append(f"facility.toml: {len(rings)} tables")
     scripts: dict[str, list[_Statement]] = {
         "1_tables.sql": [
-            *((each.name, table.text) for each in databases for table in each.made),
-            *((each.name, text) for each in databases for table in each.made for text in table.indexes),
-            *((each.name, text) for each in databases for table in each.made for text in table.references),
+            *((each.name, table.text) for each in databases for table in each.accepted),
+            *((each.name, text) for each in databases for table in each.accepted for text in table.indexes),
+            *(
+                (each.name, text)
+                for each in databases
+                for table in each.accepted
+                for text in table.references
+            ),
         ]
     }
     for place, (name, kinds) in enumerate(_ORDER, 2):
@@ -80,7 +85,10 @@ def write(folder: Path, databases: Sequence[Database], timezone: str) -> list[st
     for file, lines in (
         ("0_roles.psql", [line for each in databases for line in each.rights.roles]),
         ("6_rights.psql", [line for each in databases for line in each.rights.sql]),
-        ("7_descriptions.psql", [line for each in databases for line in _descriptions(each.made, each.name)]),
+        (
+            "7_descriptions.psql",
+            [line for each in databases for line in _descriptions(each.accepted, each.name)],
+        ),
     ):
         if lines:
             (folder / file).write_text("\n".join([*dict.fromkeys(lines), ""]))
@@ -137,7 +145,7 @@ def _text(module: Module) -> str:
     return module.text.strip()
 
 
-def _descriptions(tables: Sequence[Made], database: str) -> Iterator[str]:
+def _descriptions(tables: Sequence[TableScript], database: str) -> Iterator[str]:
     for made in tables:
         if made.table.description:
             place = sql.Identifier(database, made.table.name.lower()).as_string(None)

@@ -1,4 +1,4 @@
-"""Sessions at an old server, Sybase ASE or SQL Server, and what it says of errors."""
+"""Sessions at an old server, Sybase ASE or SQL Server, and its error messages."""
 
 import os
 from collections.abc import Iterator
@@ -85,7 +85,7 @@ def is_of_server(error: pymssql.Error) -> bool:
     return found != 0 and found not in _OF_DRIVER
 
 
-def words(error: pymssql.Error) -> str:
+def message_of(error: pymssql.Error) -> str:
     """The server's error message."""
     said: object = error.args
     while isinstance(said, tuple):

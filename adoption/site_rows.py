@@ -18,7 +18,7 @@ from ringlog.adoption.copier import copier
 from ringlog.adoption.copying import Source
 from ringlog.adoption.digest import Digest
 from ringlog.adoption.objects import OldColumn, OldTable
-from ringlog.adoption.session import ABSENT, connected, number, words
+from ringlog.adoption.session import ABSENT, connected, message_of, number
 from ringlog.adoption.tables import ROW_VERSIONS
 from ringlog.adoption.texts import QuestionMarks, Unreadable, reading
 from ringlog.adoption.threads import in_threads
@@ -82,7 +82,7 @@ def _tried(
     except pymssql.Error as error:
         if number(error) not in ABSENT:
             raise
-        return SiteCopied(table.name, 0, False, False, (), f"the old server says: {words(error)}")
+        return SiteCopied(table.name, 0, False, False, (), f"the old server says: {message_of(error)}")
 
 
 def _copy(
@@ -96,7 +96,7 @@ def _copy(
         what = f"has no column {lost[0]}" if there else "is not there: run 1_tables.sql"
         return SiteCopied(table.name, 0, False, False, (), f"{database}.{table.name} {what}")
     readings = [reading(column, source.charset, source.is_ase) for column in columns]
-    asked = f"select {', '.join(of.expression for of in readings)} from {table.place}"
+    query = f"select {', '.join(of.expression for of in readings)} from {table.place}"
     names = sql.SQL(", ").join(sql.Identifier(column.name.lower()) for column in columns)
     singles = [place for place, column in enumerate(columns) if column.type == "real"]
     kinds = [column.type for column in columns]
@@ -115,7 +115,7 @@ def _copy(
         )
         statement = sql.SQL("copy arrived ({}) from stdin").format(names)
         with new.cursor() as cursor, cursor.copy(statement) as into, old.cursor() as from_old:
-            from_old.execute(asked)
+            from_old.execute(query)
             while batch := from_old.fetchmany(_BATCH):
                 for row in batch:
                     try:

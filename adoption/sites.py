@@ -12,10 +12,10 @@ from ringlog.adoption.errors import AdoptionError
 from ringlog.adoption.objects import Old
 from ringlog.adoption.rights import rights
 from ringlog.adoption.rings import Rules, bounds_by, sort
-from ringlog.adoption.roles import apart
+from ringlog.adoption.roles import with_distinct_roles
 from ringlog.adoption.scripts import Database
-from ringlog.adoption.session import connected, is_of_server, words
-from ringlog.adoption.tables import made_all
+from ringlog.adoption.session import connected, is_of_server, message_of
+from ringlog.adoption.tables import table_scripts
 from ringlog.adoption.writers import decisions, replaced
 from ringlog.clients import Address
 
@@ -41,7 +41,7 @@ def chosen(
             except pymssql.Error as error:
                 if not is_of_server(error):
                     raise
-                left_out.append(f"database {name}: {words(error)}")
+                left_out.append(f"database {name}: {message_of(error)}")
     if not names:
         raise AdoptionError("the old server has no database of a site that this login may use")
     demand_names(names)
@@ -70,13 +70,15 @@ def read_all(
         )
         for old, each, instead in zip(there, found, own, strict=True)
     ]
-    olds = apart(across(olds, known, {old.database: [*each] for old, each in zip(olds, own, strict=True)}))
+    olds = with_distinct_roles(
+        across(olds, known, {old.database: [*each] for old, each in zip(olds, own, strict=True)})
+    )
     return [
         Database(
             old.database,
             old,
             each,
-            made_all(each.site, old.is_ase),
+            table_scripts(each.site, old.is_ase),
             rights(old, each, old.database, instead, olds[0].database),
         )
         for old, each, instead in zip(olds, found, own, strict=True)

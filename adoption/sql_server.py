@@ -6,7 +6,7 @@ from typing import Any
 
 from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Check, Grant, OldColumn, OldIndex, OldKey, Reference
-from ringlog.adoption.parts import Asked, Parts, Place, Rows, condition_of_rule, default_of
+from ringlog.adoption.parts import Parts, Query, Rows, TableName, condition_of_rule, default_of
 
 _OBJECT, _SCHEMA = 1, 3  # database_permissions.class
 # rights that every object may have, and that are granted with a schema or the database too
@@ -15,14 +15,14 @@ _STATES = {"GRANT": "granted", "GRANT_WITH_GRANT_OPTION": "grantable", "DENY": "
 _PLAIN = {"text", "char", "varchar"}
 
 
-def table_parts(asked: Asked) -> Parts:
+def table_parts(query: Query) -> Parts:
     """Columns with their defaults, checks with rules, foreign keys."""
     parts = Parts()
     identities = {
         (str(owner), str(table)): ((int(seed), int(step)), None if last is None else int(last))
-        for owner, table, seed, step, last in asked("identities")
+        for owner, table, seed, step, last in query("identities")
     }
-    for owner, table, name, kind, length, precision, scale, *more in asked("columns"):
+    for owner, table, name, kind, length, precision, scale, *more in query("columns"):
         nullable, default, computed, identity, collation = more
         place = str(owner), str(table)
         first, last = identities.get(place, ((1, 1), None))
@@ -42,16 +42,16 @@ def table_parts(asked: Asked) -> Parts:
                 str(collation or ""),
             )
         )
-    for owner, table, name, condition, disabled in asked("checks"):
+    for owner, table, name, condition, disabled in query("checks"):
         if disabled:
             parts.left.append(f"check {name} of {table} is disabled there, and not migrated: {condition}")
         else:
             parts.checks[str(owner), str(table)].append(Check(str(name), str(condition)))
-    for owner, table, column, name, text in asked("rules"):
+    for owner, table, column, name, text in query("rules"):
         condition = condition_of_rule(str(text), quoted(str(column)))
         parts.checks[str(owner), str(table)].append(Check(f"{name}_{column}", condition))
-    found: dict[tuple[Place, str], list[tuple[Any, ...]]] = defaultdict(list)
-    for owner, table, name, *rest in asked("references"):
+    found: dict[tuple[TableName, str], list[tuple[Any, ...]]] = defaultdict(list)
+    for owner, table, name, *rest in query("references"):
         found[(str(owner), str(table)), str(name)].append(tuple(rest))
     for (place, name), rows in found.items():
         _, table, _, deleting, updating, owner, disabled = rows[0]
@@ -76,18 +76,18 @@ def _action(given: Any) -> str:
     return "" if str(given) == "NO_ACTION" else str(given).replace("_", " ")
 
 
-def indexes(rows: Rows) -> tuple[Mapping[Place, Any], Mapping[Place, Any], Mapping[Place, Any]]:
+def indexes(rows: Rows) -> tuple[Mapping[TableName, Any], Mapping[TableName, Any], Mapping[TableName, Any]]:
     """Keys, the primary one first, those of them that are constraints, and other indexes.
 
     An index of some rows only is no key. One that is unique is both a key and an index: repeated rows are
     another error there (2601) than of a constraint (2627).
     """
-    found: dict[tuple[Place, str], list[tuple[Any, ...]]] = defaultdict(list)
+    found: dict[tuple[TableName, str], list[tuple[Any, ...]]] = defaultdict(list)
     for owner, table, name, *rest in rows:
         found[(str(owner), str(table)), str(name)].append(tuple(rest))
-    keys: dict[Place, list[tuple[str, ...]]] = defaultdict(list)
-    constraints: dict[Place, list[OldKey]] = defaultdict(list)
-    others: dict[Place, list[OldIndex]] = defaultdict(list)
+    keys: dict[TableName, list[tuple[str, ...]]] = defaultdict(list)
+    constraints: dict[TableName, list[OldKey]] = defaultdict(list)
+    others: dict[TableName, list[OldIndex]] = defaultdict(list)
     for (place, name), columns in sorted(found.items(), key=lambda each: not each[1][0][1]):
         _, primary, unique, _, condition, of_constraint, by_server = columns[0]
         named = tuple(str(column[0]) for column in columns)

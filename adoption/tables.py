@@ -16,8 +16,8 @@ ROW_VERSIONS = ("timestamp", "rowversion")
 
 
 @dataclass
-class Made:
-    """A table's T-SQL, or why there is none."""
+class TableScript:
+    """A table's T-SQL, or the reason of its refusal."""
 
     table: OldTable
     text: str = ""
@@ -27,22 +27,22 @@ class Made:
     """made when all indexes are there, on which foreign keys may lean"""
     refused: str = ""
     lost: list[str] = field(default_factory=list)
-    """what it demands there and not here, with why"""
+    """its parts that are left out here, with the reason"""
 
 
-def made_all(tables: Sequence[OldTable], sybase: bool) -> list[Made]:
+def table_scripts(tables: Sequence[OldTable], sybase: bool) -> list[TableScript]:
     """The T-SQL of the tables of a site."""
     there = [table.name for table in tables]
     taken = {name.lower() for name in there}
-    return [made(table, there, sybase, taken) for table in tables]
+    return [table_script(table, there, sybase, taken) for table in tables]
 
 
-def made(table: OldTable, there: Sequence[str], sybase: bool, taken: set[str]) -> Made:
+def table_script(table: OldTable, there: Sequence[str], sybase: bool, taken: set[str]) -> TableScript:
     """The T-SQL of a table beside others; parts that the front end refuses are left out, and reported.
 
     `taken` are names that a key cannot have, since it stands beside the tables here; in small letters.
     """
-    result = Made(table)
+    result = TableScript(table)
     for column in table.columns:
         if column.type in ROW_VERSIONS:
             result.lost.append(
@@ -106,7 +106,7 @@ def _column(column: OldColumn) -> str:
     return f"{quoted(column.name)} {column.declared}{identity} {null}"
 
 
-def _with_rest(column: OldColumn, line: str, others: Sequence[str], sybase: bool, result: Made) -> str:
+def _with_rest(column: OldColumn, line: str, others: Sequence[str], sybase: bool, result: TableScript) -> str:
     where = f"table {result.table.name}, column {column.name}"
     if column.computed:
         name = quoted(column.name)
@@ -115,7 +115,8 @@ def _with_rest(column: OldColumn, line: str, others: Sequence[str], sybase: bool
         if not why:
             return computed
         result.lost.append(
-            f"{where} is computed there ({column.computed}): {why}; here it has its values of now"
+            f"{where} is computed there ({column.computed}): {why}; here it is an ordinary "
+            "column with the values of the copy"
         )
     elif column.default:
         why = _refusal(f"create table t ({line} default {column.default})", sybase)
@@ -125,7 +126,7 @@ def _with_rest(column: OldColumn, line: str, others: Sequence[str], sybase: bool
     return line
 
 
-def _indexes(table: OldTable, sybase: bool, result: Made) -> Iterator[str]:
+def _indexes(table: OldTable, sybase: bool, result: TableScript) -> Iterator[str]:
     for place, index in enumerate(table.indexes, 1):
         unique = "unique " if index.unique else ""
         columns = ", ".join(index.columns)
@@ -141,7 +142,7 @@ def _indexes(table: OldTable, sybase: bool, result: Made) -> Iterator[str]:
             yield text
 
 
-def _references(table: OldTable, there: Sequence[str], sybase: bool, result: Made) -> Iterator[str]:
+def _references(table: OldTable, there: Sequence[str], sybase: bool, result: TableScript) -> Iterator[str]:
     for reference in table.references:
         key = (
             f"foreign key ({_listed(reference.columns)}) references {quoted(reference.table)}"

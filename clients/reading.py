@@ -36,8 +36,8 @@ _IN_MEMORY = Answers()
 class ReadRefused(Exception):
     """The server refuses a request, or cannot be reached. `status` is the HTTP status; 0: no answer."""
 
-    def __init__(self, status: int, words: str) -> None:
-        super().__init__(words)
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
         self.status = status
 
 
@@ -78,14 +78,14 @@ def read(
     Raises ReadRefused; ValueError for a time without a zone or an invalid URL; OSError of the folder.
     """
     names = [signals] if isinstance(signals, str) else list(signals)
-    path, asked = request_of(names, start, end, "arrow", points, wide, step)
+    path, query = request_of(names, start, end, "arrow", points, wide, step)
     kept = _IN_MEMORY if cache is None else Answers(Path(cache))
-    key = repr((server or os.environ.get(SERVER), path, asked))
+    key = repr((server or os.environ.get(SERVER), path, query))
     known = kept.find(key)
     headers = {} if known is None else {"If-None-Match": known[0]}
     try:
         with ExitStack() as stack:
-            answer = stack.enter_context(opened(path, asked, server, password, certificate, headers))
+            answer = stack.enter_context(opened(path, query, server, password, certificate, headers))
             table = table_of(Counted(answer, progress or stack.enter_context(line())))
     except ReadRefused as error:
         if known is None or error.status != 304:
@@ -106,14 +106,14 @@ def request_of(
     step: str | float | None = None,
 ) -> tuple[str, list[tuple[str, str]]]:
     """The path and the parameters of a request for what `read` returns. Raises ValueError."""
-    asked = [("signal", name) for name in signals]
-    asked += [("from", _time(start)), ("to", _time(end)), ("format", form)]
+    query = [("signal", name) for name in signals]
+    query += [("from", _time(start)), ("to", _time(end)), ("format", form)]
     if points is not None and (wide is not None or step is not None):
         raise ValueError("points is for a trend, step for signals in columns: give one of them")
     for name, value in (("points", points), ("wide", wide), ("step", step)):
         if value is not None:
-            asked.append((name, str(value)))
-    return "data" if points is None else "trend", asked
+            query.append((name, str(value)))
+    return "data" if points is None else "trend", query
 
 
 def table_of(answer: Any) -> "pa.Table":
@@ -165,19 +165,21 @@ def opened(
     try:
         return urllib.request.build_opener(*handlers).open(request, timeout=600)
     except urllib.error.HTTPError as error:
-        raise ReadRefused(error.code, _words(error)) from None
+        raise ReadRefused(error.code, _message(error)) from None
     except urllib.error.URLError as error:
         if isinstance(error.reason, ssl.SSLCertVerificationError):
             remedy = (
                 "copy its certificate (DIR/ringlog.crt of `ringlog cert DIR`) to this machine, and set "
                 "SSL_CERT_FILE to the copy, or give certificate="
             )
-            words = f"{where}: its certificate is not trusted here ({error.reason.verify_message}): {remedy}"
-            raise ReadRefused(0, words) from None
+            message = (
+                f"{where}: its certificate is not trusted here ({error.reason.verify_message}): {remedy}"
+            )
+            raise ReadRefused(0, message) from None
         raise ReadRefused(0, f"{where} does not answer: {error.reason}") from None
 
 
-def _words(error: "HTTPError") -> str:
+def _message(error: "HTTPError") -> str:
     text = error.read(10_000).decode(errors="replace")
     try:
         return str(json.loads(text)["error"])

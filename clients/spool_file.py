@@ -214,7 +214,7 @@ def take_over(file: Path, former: Path) -> None:
     except sqlite3.DatabaseError as error:
         if is_one_of(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise SpoolError(
-                f"{former}: a process still writes this table by its former name: end that one first"
+                f"{former}: a process still writes this table by its former name: stop it first"
             ) from None
         # damaged: it is read when it is opened
     for part in ("-count", "-wal", ""):
@@ -261,8 +261,8 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
     return is_one_of(error, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-def damage(words: str) -> sqlite3.DatabaseError:
+def damage(message: str) -> sqlite3.DatabaseError:
     """The error of damage that SQLite does not see."""
-    error = sqlite3.DatabaseError(words)
+    error = sqlite3.DatabaseError(message)
     error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
     return error

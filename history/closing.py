@@ -304,7 +304,7 @@ def _closed(
     with connection.transaction():
         # keeps the week in the log until the transaction ends
         log = sql.Identifier(LOG_TABLES, table)
-        connection.execute(locks.beside(table))
+        connection.execute(locks.wait_for_change(table))
         query = "select true from pg_inherits where inhparent = %s::regclass and inhrelid = %s"
         if connection.execute(query, [log.as_string(), part.relation]).fetchone() is None:
             return None

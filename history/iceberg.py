@@ -71,7 +71,7 @@ def is_published(connection: sa.Connection) -> bool:
 
 
 def publish_tables(engine: sa.Engine, conninfo: str) -> Iterator[str]:
-    """The same for whoever is the only one already."""
+    """As `publish`, for a caller that already excludes others."""
     with engine.begin() as connection:
         chosen, known = settings(connection), manifest(connection)
         tables = {week.table for week in known if week.rows}

@@ -334,7 +334,7 @@ def by_week(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Week, Iterator[
 
 
 class Checksum:
-    """Of rows in their order, however they are divided into batches."""
+    """A checksum of rows in their order, independent of their division into batches."""
 
     def __init__(self) -> None:
         self.rows = 0

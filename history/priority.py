@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from adbc_driver_manager.dbapi import Connection
 
 LOWEST = 19
-"""Of `nice`."""
+"""The nice value of the lowest priority."""
 _TOLERANCE = 2.0  # seconds between a process's start as the system has it, in ticks, and as PostgreSQL has it
 
 

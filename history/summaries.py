@@ -231,8 +231,8 @@ def _what_can_be_read(
 
 def _note_damage(connection: psycopg.Connection, table: str, error: psycopg.Error) -> Bounds | None:
     """The week that PostgreSQL's error message names."""
-    words = " ".join(str(error).split())
-    (sentence,) = _row(connection, "select ringlog.note_damage('summaries', %s, %s)", table, words)
+    message = " ".join(str(error).split())
+    (sentence,) = _row(connection, "select ringlog.note_damage('summaries', %s, %s)", table, message)
     if sentence not in _logged:
         _logged.add(sentence)
         log.error("%s", sentence)
@@ -243,7 +243,7 @@ def _note_damage(connection: psycopg.Connection, table: str, error: psycopg.Erro
         where child.oid = ringlog.damaged_place(%s)::regclass and inhparent = %s::regclass
           and bounds is not null
         """,
-        [words, sql.Identifier(LOG_TABLES, table).as_string()],
+        [message, sql.Identifier(LOG_TABLES, table).as_string()],
     ).fetchone()
     return Bounds(*found) if found else None
 
@@ -338,7 +338,7 @@ def _summarise(
     if end - begin < enough * shortest and not (marked and end > EARLIEST):
         return rows
     end = max(begin, end)
-    # the transactions for which one table waited in vain are not waited for again
+    # after one table has waited too long for open transactions, the others do not wait again
     if not _closed(connection, table, end, 0.0 if held_up else PATIENCE):
         held_up.append(table.name)
         return rows
@@ -563,7 +563,7 @@ def _make(
     `earlier` is as in _make_longer.
     """
     # locked before the snapshot is taken, so that no week is dropped or moved until the transaction ends
-    connection.execute(locks.beside(table.name))
+    connection.execute(locks.wait_for_change(table.name))
     level = table.levels[0]
     taken = connection.execute(
         "delete from ringlog.summary_mark as mark where table_name = %s and time < %s and "

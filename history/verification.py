@@ -45,10 +45,10 @@ def whole(connection: psycopg.Connection, place: str, problems: Iterator[str]) -
     except psycopg.Error as error:
         if connection.broken:
             raise
-        words = str(error.diag.message_primary or error)
-        found = connection.execute("select ringlog.damaged_place(%s)", [words]).fetchone()
+        message = str(error.diag.message_primary or error)
+        found = connection.execute("select ringlog.damaged_place(%s)", [message]).fetchone()
         where = "" if found is None or found[0] is None else f" ({found[0]})"
-        yield f"{place}: {words}{where}"
+        yield f"{place}: {message}{where}"
 
 
 def _compared(

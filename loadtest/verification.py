@@ -19,7 +19,7 @@ from ringlog.schema.facility import Table
 
 
 @dataclass(frozen=True)
-class Found:
+class Verified:
     """One table's acknowledged rows: the numbers of those that are where they must be."""
 
     table: Table
@@ -44,7 +44,7 @@ class Found:
 
 def verify(
     conninfo: str, tables: Sequence[Table], acknowledgements: Path, simulator: Simulator
-) -> list[Found]:
+) -> list[Verified]:
     """Looks up every acknowledgement of the folder (a file for each table) in rings and logs, and computes
     the readings of every stored row again. `conninfo` is the administrator's."""
     with _connected(conninfo) as connection:
@@ -63,7 +63,7 @@ def verify_sets(
     conninfo: str,
     written: Mapping[Table, Iterable[Acknowledgement]],
     sets: Callable[[Table], Sequence[Mapping[str, Reading]]],
-) -> list[Found]:
+) -> list[Verified]:
     """Looks up the acknowledgements of each table in rings and logs, and compares every stored row with the
     set of readings that was sent: of number t modulo how many sets there are, t being the row's time in
     microseconds since 1970. `conninfo` may be of any login that may select."""
@@ -88,7 +88,7 @@ def _verify(
     table: Table,
     acknowledgements: Iterable[Acknowledgement],
     altered: Callable[[psycopg.Cursor], int],
-) -> Found:
+) -> Verified:
     """Looks the acknowledgements up; `altered` counts stored rows with other values, and finds the
     acknowledgements in a temporary table `acknowledgement`."""
     ring, log = sql.Identifier("online", table.name), sql.Identifier("log", table.name)
@@ -114,7 +114,7 @@ def _verify(
         )
         other_values = altered(cursor)
         connection.commit()
-    return Found(table, number, in_ring, in_log, other_values)
+    return Verified(table, number, in_ring, in_log, other_values)
 
 
 def _altered_beside_simulator(cursor: psycopg.Cursor, table: Table, simulator: Simulator) -> int:

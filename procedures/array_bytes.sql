@@ -8,9 +8,8 @@ parallel safe
 as 'byteasend';
 
 comment on function ringlog.array_bytes(anyarray) is
-$$An array's bytes as PostgreSQL has them in memory, without its length: for readers of many numbers, as it takes a fifth
-of the time of array_send. Functions of PostgreSQL's own like this one can only be created by a superuser: where
-another role installs ringlog it is not there, and readers use array_send.$$;
+$$An array's bytes as PostgreSQL has them in memory, without its length. It takes a fifth of the time of array_send. Only
+a superuser can create such a function: if another role installs ringlog, readers use array_send.$$;
 
 alter function ringlog.array_bytes(anyarray) owner to ringlog_owner;
 revoke all on function ringlog.array_bytes(anyarray) from public;

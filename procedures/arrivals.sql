@@ -10,8 +10,8 @@ as $$
 $$;
 
 comment on function ringlog.arrivals() is
-$$When a row of each table came last over TDS, whatever time the row has. None for a table whose last call was answered by
-an error. The server records calls every ten seconds.$$;
+$$The time at which the latest row of each table arrived over TDS, whatever time the row has. None for a table whose last
+call was answered by an error. The server records calls every ten seconds.$$;
 
 revoke all on function ringlog.arrivals() from public;
 grant execute on function ringlog.arrivals() to daq_reader, daq_table_reader;

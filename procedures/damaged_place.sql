@@ -11,6 +11,6 @@ as $$
 $$;
 
 comment on function ringlog.damaged_place(text) is
-$$The table, or the week of a log, whose file PostgreSQL's words on a damaged page name; null: they name none.$$;
+$$The table, or the week of a log, whose file PostgreSQL's message about a damaged page names; null: it names none.$$;
 
 revoke all on function ringlog.damaged_place(text) from public;

@@ -23,7 +23,7 @@ end
 $$;
 
 comment on function ringlog.demand_writer(text) is
-$$For procedures over all tables that write: demands that the caller may write this one, which is that he may execute
-put_<table>_claimed. Error: he may not (42501).$$;
+$$For procedures that write any table: demands that the caller may write this one, that is, may execute
+put_<table>_claimed. Error: the caller may not (42501).$$;
 
 revoke all on function ringlog.demand_writer(text) from public;

@@ -58,8 +58,8 @@ end
 $$;
 
 comment on function ringlog.list_archived(text) is
-$$Tells log.<table> and archive.<table> which files there are: in the catalogue, so that a query of any snapshot finds
-a week either in PostgreSQL or in its file. Their foreign table is a partition from the first archived week to the last
-one, so that queries of other times leave it out. log.<table> has none of it before the first week is archived.$$;
+$$Writes the list of archived files into the definition of log.<table> and archive.<table>, so that a query of any
+snapshot finds a week either in PostgreSQL or in its file. Their foreign table is a partition from the first archived
+week to the last one, so that queries of other times leave it out. log.<table> has it from the first archived week on.$$;
 
 revoke all on function ringlog.list_archived(text) from public;

@@ -20,7 +20,7 @@ end
 $$;
 
 comment on function ringlog.mark_summaries(text, regclass, timestamptz, timestamptz) is
-$$Has the summaries of a table's rows made again that have moved to another partition: a snapshot from before the move
-finds them in neither.$$;
+$$Marks the summaries of rows that have moved to another partition, so that they are made again: a snapshot from before
+the move finds the rows in neither partition.$$;
 
 revoke all on function ringlog.mark_summaries(text, regclass, timestamptz, timestamptz) from public;

@@ -17,6 +17,7 @@ end
 $$;
 
 comment on function ringlog.note_damage(text, text, text) is
-$$Notes that a work of housekeeping on a table has failed, with PostgreSQL's words, and returns them with the place.$$;
+$$Records that a step of housekeeping has failed for a table, with PostgreSQL's message. Returns the message with the
+damaged place.$$;
 
 revoke all on function ringlog.note_damage(text, text, text) from public;

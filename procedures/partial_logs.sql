@@ -13,10 +13,10 @@ as $$
 $$;
 
 comment on function ringlog.partial_logs() is
-$$The logs whose weeks may leave PostgreSQL where that cannot read the archive, and whether some have. The gateway has selects on them call `demand` with the
-table and the bounds of `time_column` that the select names.$$;
+$$The logs whose weeks may leave PostgreSQL although it cannot read the archive, and whether some have. For a select on one
+the gateway calls `demand` with the table and the select's bounds of `time_column`.$$;
 
 revoke all on function ringlog.partial_logs() from public;
 grant execute on function ringlog.partial_logs() to public;
--- the gateway reads them before any login and is in no group
+-- the gateway reads them before any client's login, and its role is in no group
 grant usage on schema ringlog to ringlog_gateway;

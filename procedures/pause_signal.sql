@@ -18,7 +18,8 @@ end
 $$;
 
 comment on function ringlog.pause_signal(text) is
-$$The signal of a table of samples is not written: its samples are dropped, and a message tells of them, until resume_signal. Error: no such signal now (42704).$$;
+$$Pauses a signal of a table of samples: its samples are dropped, with a message to the caller, until resume_signal.
+Error: there is no such signal (42704).$$;
 
 revoke all on function ringlog.pause_signal(text) from public;
 grant execute on function ringlog.pause_signal(text) to signal_archivist;

@@ -15,7 +15,7 @@ from ringlog.history.connection import ReadError
 from ringlog.retrieval import page
 from ringlog.retrieval.access import Access
 from ringlog.retrieval.appliance import routes as appliance
-from ringlog.retrieval.asking import Asked, json_response
+from ringlog.retrieval.asking import Services, json_response
 from ringlog.retrieval.limits import Limits
 from ringlog.retrieval.plain import routes as plain
 from ringlog.retrieval.queries import Queries
@@ -53,7 +53,7 @@ def application(access: Access, limits: Limits, data: str | None = None) -> ASGI
         },
         lifespan=lifespan,
     )
-    app.state.asked = Asked(access, queries, data)
+    app.state.services = Services(access, queries, data)
     return _Safe(app)
 
 

@@ -14,7 +14,7 @@ from ringlog.retrieval.signals import LONGEST
 
 
 @dataclass(frozen=True)
-class Asked:
+class Services:
     """The application's state, for its requests."""
 
     access: Access
@@ -23,14 +23,14 @@ class Asked:
     """folder on the disk of the data; None: the data are on another machine"""
 
 
-def asked(request: Request) -> Asked:
-    found: Asked = request.app.state.asked
+def services(request: Request) -> Services:
+    found: Services = request.app.state.services
     return found
 
 
 def caller(request: Request) -> Login:
     """The client's login. Raises Refused (401)."""
-    return asked(request).access.login(request.headers.get("authorization"))
+    return services(request).access.login(request.headers.get("authorization"))
 
 
 def number(text: str | None, name: str, default: int, least: int = -1, most: int = 10_000_000) -> int:
@@ -49,7 +49,7 @@ def number(text: str | None, name: str, default: int, least: int = -1, most: int
 def names(request: Request, parameter: str = "signal") -> list[str]:
     """The requested signals, each once. Raises Refused (400, 413)."""
     found = list(dict.fromkeys(request.query_params.getlist(parameter)))
-    most = asked(request).queries.limits.signals
+    most = services(request).queries.limits.signals
     if not found:
         raise Refused(400, f"{parameter} is missing: write {parameter}=<name>, repeated for several")
     if len(found) > most:
@@ -62,7 +62,7 @@ def names(request: Request, parameter: str = "signal") -> list[str]:
 
 async def body(request: Request) -> bytes:
     """A request's body. Raises Refused (413)."""
-    most = asked(request).queries.limits.body
+    most = services(request).queries.limits.body
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)

@@ -13,8 +13,8 @@ log = logging.getLogger(__name__)
 class Refused(Exception):
     """A refused request. `status` is the HTTP status; the text is for the client."""
 
-    def __init__(self, status: int, words: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(words)
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
         self.status = status
         self.headers = dict(headers or {})
 
@@ -81,8 +81,8 @@ def refused(error: ReadError | Damaged, login: str | None = None) -> Refused:
         denied = _DENIED.search(text)
         return Refused(403, f"{who} has no right to do this" + (f": {denied[0]}" if denied else ""))
     if state in _STATES:
-        status, words = _STATES[state]
-        return Refused(status, words, CHALLENGE if status == 401 else None)
+        status, message = _STATES[state]
+        return Refused(status, message, CHALLENGE if status == 401 else None)
     if fatal := _FATAL.search(str(error)):
         return _refused_login(fatal[1])
     if state in ("", "00000") and (raised := _RAISED.search(str(error))) and "server closed" not in text:
@@ -92,18 +92,18 @@ def refused(error: ReadError | Damaged, login: str | None = None) -> Refused:
     return Refused(500, f"PostgreSQL refused the query ({state})")
 
 
-def _refused_login(words: str) -> Refused:
+def _refused_login(message: str) -> Refused:
     """The answer if PostgreSQL has ended the connection with this message."""
-    if no_role := _NO_ROLE.search(words):
+    if no_role := _NO_ROLE.search(message):
         add = "it is the login of --http-role: add it with ringlog user add NAME --reader"
         return Refused(503, f"{no_role[0]}: {add}")
-    if no_login := _NO_LOGIN.search(words):
+    if no_login := _NO_LOGIN.search(message):
         return Refused(
             503,
             f"role {no_login[1]} is locked, or it is no login: it is the login of --http-role, for requests "
             "that show none; ringlog user list shows it",
         )
     for part, status, meaning in _REFUSED_LOGINS:
-        if part in words:
+        if part in message:
             return Refused(status, meaning, CHALLENGE if status == 401 else None)
-    return Refused(503, f"PostgreSQL has ended the connection: {words}")
+    return Refused(503, f"PostgreSQL has ended the connection: {message}")

@@ -27,9 +27,9 @@ def followed(
         # read before the block begins, so that every later change is noticed
         seen = first
         while not end.is_set():
-            asked = wake.wait(_PAUSE)
+            wanted_now = wake.wait(_PAUSE)
             wake.clear()
-            if end.is_set() or (state() == seen and not asked):
+            if end.is_set() or (state() == seen and not wanted_now):
                 continue
             seen = state()
             try:

@@ -380,7 +380,7 @@ def _columns_of(connection: Connection, signal: str) -> list[_Beside]:
     tables = sorted({place.table for place in known})
     found = places(connection, [*fields, *(nanoseconds_of(table) for table in tables)])
 
-    def beside(name: str, table: str) -> str | None:
+    def other_column(name: str, table: str) -> str | None:
         own = {place.column for place in known}
         there = [place.column for place in found[name] if place.table == table]
         return there[-1] if there and there[-1] not in own else None
@@ -388,9 +388,9 @@ def _columns_of(connection: Connection, signal: str) -> list[_Beside]:
     return [
         (
             place,
-            beside(nanoseconds_of(place.table), place.table),
-            beside(fields[0], place.table),
-            beside(fields[1], place.table),
+            other_column(nanoseconds_of(place.table), place.table),
+            other_column(fields[0], place.table),
+            other_column(fields[1], place.table),
             scalar,
         )
         for place in known

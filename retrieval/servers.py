@@ -52,8 +52,8 @@ class Servers:
         except ReadError as error:
             answer = refused(error)
             if answer.status == 401:
-                words = "ringlog user passwd sets a password on all servers"
-                raise Refused(403, f"node {node} refuses this login: {words}") from error
+                remedy = "ringlog user passwd sets a password on all servers"
+                raise Refused(403, f"node {node} refuses this login: {remedy}") from error
             raise Refused(answer.status, f"node {node}: {answer}", answer.headers) from error
 
     def registry(self, node: str | None) -> dict[Any, Any]:

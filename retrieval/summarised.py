@@ -339,7 +339,7 @@ def _ends(
 def _spans(
     connection: Connection, table: str, columns: list[str], level: int, numbers: NDArray[np.int64]
 ) -> tuple[Spans, NDArray[np.bool_]]:
-    """Of these spans, by their numbers in order: those with rows, and a mask of the spans for which this is
+    """The spans with rows among these numbers, which are in order, and a mask of the spans for which this is
     known."""
     length = BLOCK[level]
     block_of = numbers // length
@@ -365,9 +365,9 @@ def _spans(
         contents = [found.get_value(row, 2 + place) for row in rows]
         some = np.array([content is not None for content in contents], bool)
         values[figure][spans_of[some], places[some, None]] = _arrays([*filter(None, contents)], length)
-    asked = np.searchsorted(blocks, block_of) * length + numbers % length
-    spans = Spans(numbers, *(values[name][asked] for name in NAMES))
-    of_all = there[asked].all(axis=1)
+    positions = np.searchsorted(blocks, block_of) * length + numbers % length
+    spans = Spans(numbers, *(values[name][positions] for name in NAMES))
+    of_all = there[positions].all(axis=1)
     with_rows = (spans.n + spans.nans + spans.nulls).any(axis=1)
     return spans.chosen(with_rows & of_all), of_all
 

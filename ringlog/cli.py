@@ -59,11 +59,11 @@ def _errors_reported() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        words_and_code = message_of(error)
-        if words_and_code is None:
+        message_and_code = message_of(error)
+        if message_and_code is None:
             raise
-        words, code = words_and_code
-        command_log.error("%s", words)
+        message, code = message_and_code
+        command_log.error("%s", message)
         sys.exit(code)
 
 

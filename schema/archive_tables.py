@@ -218,8 +218,8 @@ def _domain(kind: str) -> str | None:
 
 
 def _domain_in_log(kind: str) -> str | None:
-    """The domain in the foreign table of the log, of which only time and place are asked: whatever PostgreSQL
-    calculates with other columns, it finds the same rows."""
+    """The domain of a column in the log's foreign table. Only conditions on time and seq_no are sent, so
+    PostgreSQL's calculations with other columns find the same rows."""
     column = ColumnType.of_postgresql(kind)
     if column is None or column.is_array or column.is_text:
         return _domain(kind)
@@ -262,7 +262,7 @@ def _make_server(connection: sa.Connection) -> bool:
         "connect_timeout": "10",
         "application_name": "ringlog",
     }
-    # so that nobody else on the port of a server that is down is told the password
+    # the password is not sent to another program on the port of a server that is down
     if version and version >= (16,):
         options["require_auth"] = "scram-sha-256"
     run(

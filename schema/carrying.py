@@ -59,7 +59,7 @@ class Carrier:
     table: str
     ring: sql.Identifier
     _known: dict[str, list[str]] = field(default_factory=dict)
-    """columns of relations that were asked for"""
+    """columns of relations that have been read"""
 
     @property
     def log(self) -> sql.Identifier:

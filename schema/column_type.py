@@ -121,7 +121,7 @@ class ColumnType:
 
     @property
     def bits(self) -> int | None:
-        """Of a whole number or of a waveform's; None for other types."""
+        """The bits of a whole number, or of a waveform's points; None for other types."""
         return 8 * (_ELSEWHERE[self.kind].width or 0) if self.is_integer else None
 
     @property
@@ -209,7 +209,7 @@ class ColumnType:
 def _of(text: str) -> ColumnType:
     found = _TEXT.fullmatch(text)
     if found is None or found["kind"] not in [*Kind]:
-        raise ValueError(f"'{text}' is no type of a column")
+        raise ValueError(f"'{text}' is not a column type")
     kind, array = Kind(found["kind"]), found["array"] is not None
     first, second = (None if size is None else int(size) for size in (found["first"], found["second"]))
     match kind, first, second:
@@ -221,4 +221,4 @@ def _of(text: str) -> ColumnType:
             return ColumnType(kind)
         case _, None, None if kind in NUMBERS:
             return ColumnType(kind, is_array=array)
-    raise ValueError(f"'{text}' is no type of a column")
+    raise ValueError(f"'{text}' is not a column type")

@@ -1,4 +1,4 @@
-"""The signals of other servers: procedures that are asked for one raise an error that names its node."""
+"""The signals of other servers: a procedure called with one raises an error that names its node."""
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql

@@ -54,8 +54,8 @@ class Entry:
         self._asked: set[str] = set()
 
     def refuse(self, rule: str) -> None:
-        words = f"{self._where}: {rule}" if self._where else rule
-        self._problems.append(Problem(words, self._known.line(rule, self._whole)))
+        message = f"{self._where}: {rule}" if self._where else rule
+        self._problems.append(Problem(message, self._known.line(rule, self._whole)))
 
     def take(self, key: str) -> Any:
         """The value; None when the key is missing."""

@@ -14,7 +14,7 @@ MOST_POINTS = 2**26
 """PostgreSQL's values end at 1 GB, of which a point may take 12 bytes on its way."""
 
 SUMMARY_LEVELS = {"10 s": 10, "1 min": 60, "10 min": 600, "1 h": 3600, "1 day": 86_400}
-"""Spans that summaries may have, and their seconds; each is so many of the one before."""
+"""Spans that summaries may have, and their seconds; each is a multiple of the one before."""
 
 
 NANOSECONDS = "nanoseconds"
@@ -28,10 +28,10 @@ def nanoseconds_of(table: str) -> str:
 
 @dataclass(frozen=True)
 class LogPolicy:
-    """Which rows put_<table> sends on to the log.
+    """The rows that put_<table> stores in the log.
 
     `nth`: rows 1, 1 + nth, 1 + 2 nth, … of the ring; 1 is every row.
-    `period`: in seconds; of each period, counted from 2000-01-01 00:00 UTC, the row that arrives first.
+    `period`: in seconds; the first row that arrives in each period, counted from 2000-01-01 00:00 UTC.
     """
 
     nth: int = 1

@@ -76,7 +76,7 @@ class FacilityFile:
         return len(tables) if isinstance(tables, list) else 0
 
     def facility(self) -> Facility:
-        """What it says. Raises FacilityError with every rule it breaks."""
+        """The facility that the file describes. Raises FacilityError with every rule it breaks."""
         problems: list[str] = []
         known = Known(Lines(self._read.decode("utf-8-sig")))
         facility = _facility(Entry(self._content, "", problems, known), self._path.stem)

@@ -1,4 +1,4 @@
-"""What all know of how rows are stored: names of roles and schemas, lengths of spans, the earliest time.
+"""The layout of stored rows, for all parts: names of roles and schemas, lengths of spans, the earliest time.
 
 Readers over HTTP import this without SQLAlchemy, which takes a quarter of their memory and of their start.
 """

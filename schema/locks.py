@@ -32,8 +32,8 @@ def statement(lock: Lock) -> sql.Composed:
     return sql.SQL("lock table {} in exclusive mode").format(sql.Identifier("ringlog", lock.name))
 
 
-def beside(table: str) -> sql.Composed:
-    """Waits for the change of tables that runs; from then to the transaction's end weeks keep their rows.
+def wait_for_change(table: str) -> sql.Composed:
+    """Waits for a running change of tables. Then no week loses its rows until the transaction ends.
 
     Work that reads logs for long begins each transaction so: a change waits for its end here, where no writer
     waits behind it.

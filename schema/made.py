@@ -68,8 +68,8 @@ def _note(connection: sa.Connection, made: Collection[Procedure]) -> None:
         " on conflict (name) do update set source = excluded.source, definition = excluded.definition"
     )
     if made:
-        words = {"names": [each.name for each in made], "sources": [each.digest for each in made]}
-        connection.execute(statement, words)
+        parameters = {"names": [each.name for each in made], "sources": [each.digest for each in made]}
+        connection.execute(statement, parameters)
 
 
 def drop(connection: sa.Connection, names: Collection[str]) -> list[str]:

@@ -312,7 +312,7 @@ def _note(connection: sa.Connection, parameters: Collection[Parameter]) -> dict[
     for (table, column), row in columns.items():
         if (before := known.get((table, column))) != row:
             changes = changed.setdefault(table, [])
-            if before and (what := differences(_words(before), _words(row))):
+            if before and (what := differences(_settings_text(before), _settings_text(row))):
                 changes.append(f"column {column}: {what}")
     if changed:
         for noted in (parameter_table, parameter_column):
@@ -327,7 +327,7 @@ def _note(connection: sa.Connection, parameters: Collection[Parameter]) -> dict[
     return {name: "; ".join(changed[name]) or "columns more" for name in sorted(changed)}
 
 
-def _words(row: Mapping[str, Any]) -> dict[str, str]:
+def _settings_text(row: Mapping[str, Any]) -> dict[str, str]:
     return {
         "unit": quoted(row["unit"]),
         "description": quoted(row["description"]),

@@ -44,9 +44,9 @@ LATELY = timedelta(weeks=26)
 _LOOK = "500ms"  # between two looks whether to wait for it any longer
 
 PARTITION_OPTIONS = sql.SQL("toast.autovacuum_vacuum_insert_threshold = -1")
-"""Of each partition: waveforms are never changed, and no query needs the visibility map of their pages. To
-mark these, autovacuum would write most of them into the WAL again (docs/explanation/decisions.md). The
-vacuum against wraparound of transaction numbers is not affected."""
+"""Storage parameters of each partition: waveforms are never changed, and no query needs the visibility map of
+their pages. To mark these, autovacuum would write most of them into the WAL again
+(docs/explanation/decisions.md). The vacuum against wraparound of transaction numbers is not affected."""
 
 
 @dataclass(frozen=True, order=True)
@@ -109,7 +109,7 @@ class MaintenanceReport:
 
 
 class Stopped(Exception):
-    """A stop was asked for while another process maintained the logs."""
+    """A stop was requested while another process maintained the logs."""
 
 
 def maintain(
@@ -117,11 +117,11 @@ def maintain(
 ) -> MaintenanceReport:
     """Makes the logs' coming weeks, moves rows to weeks just made and sets aside weeks past retention.
 
-    `now` is a time of which the caller is sure; without it PostgreSQL's clock is examined first
-    (ringlog.schema.clock). Writers and readers may go on: each partition has a transaction of its own, which
-    holds up the writers of one table for a moment, longer only when many rows are to be moved. What meets
-    with a lock for too long is postponed to the next run.
-    `stopped` is asked while another process maintains the logs; raises Stopped then.
+    `now` is a time that the caller trusts; without it PostgreSQL's clock is examined first
+    (ringlog.schema.clock). Writers and readers continue: each partition has a transaction of its own, which
+    delays the writers of one table for a moment, longer only when many rows are to be moved. A step that
+    waits too long for a lock is postponed to the next run.
+    `stopped` is called while another process maintains the logs; if it is true, raises Stopped.
     """
     if now is not None and now.tzinfo is None:
         raise ValueError(f"now must have a time zone: {now}")

@@ -117,11 +117,13 @@ def record_tables(connection: sa.Connection, tables: Sequence[Table]) -> list[st
             connection.execute(
                 logged_table.update().where(logged_table.c.table_name == table.name).values(row)
             )
-            changed.append(f"table {table.name}: {differences(_words(known[table.name]), _words(row))}")
+            changed.append(
+                f"table {table.name}: {differences(_settings_text(known[table.name]), _settings_text(row))}"
+            )
     return changed
 
 
-def _words(row: Mapping[str, Any]) -> dict[str, str]:
+def _settings_text(row: Mapping[str, Any]) -> dict[str, str]:
     """The recorded settings of a table, in the words of the facility file."""
     log = f"nth = {row['log_nth']}" if row["log_period"] is None else f"period = {row['log_period']:g} s"
     return {
@@ -188,7 +190,7 @@ def _begin(connection: sa.Connection, begun: Sequence[_SignalRow], known: Contai
 
 
 def _is_one_of(names: Sequence[object]) -> sa.ColumnElement[bool]:
-    """Of a signal. As one array: a statement has 65,535 parameters at most."""
+    """A condition on a signal's name. One array, because a statement has 65,535 parameters at most."""
     return signal.c.signal == sa.any_(sa.literal([*names], postgresql.ARRAY(sa.TEXT)))
 
 

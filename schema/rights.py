@@ -181,7 +181,7 @@ def grant_missing(connection: psycopg.Connection) -> None:
           where granted.grantee = its.oid and granted.privilege_type in ('EXECUTE', 'SELECT')
         )
     """
-    for login, privilege, name in connection.execute(query.encode(), _words(tables)).fetchall():
+    for login, privilege, name in connection.execute(query.encode(), _parameters(tables)).fetchall():
         grant = sql.SQL("grant {} on {} to {}")
         connection.execute(grant.format(sql.SQL(privilege), sql.SQL(name), sql.Identifier(login)))
 
@@ -257,12 +257,12 @@ def _revoke(connection: psycopg.Connection, pairs: Collection[tuple[str, str, st
         where exists (select from aclexplode(object.acl) where grantee = known.oid)
     """
     logins, kinds, its = zip(*pairs, strict=True)
-    words = _words(its) | {"logins": [*logins], "of": [*kinds], "its": [*its]}
-    for login, name in connection.execute(query.encode(), words).fetchall():
+    parameters = _parameters(its) | {"logins": [*logins], "of": [*kinds], "its": [*its]}
+    for login, name in connection.execute(query.encode(), parameters).fetchall():
         connection.execute(sql.SQL("revoke all on {} from {}").format(sql.SQL(name), sql.Identifier(login)))
 
 
-def _words(tables: Iterable[str]) -> dict[str, Any]:
+def _parameters(tables: Iterable[str]) -> dict[str, Any]:
     return {
         "tables": sorted({*tables}),
         "roles": [role for role, _ in _KINDS],

@@ -74,8 +74,8 @@ def _complete(connection: sa.Connection, schema: str, name: str) -> int:
 
 def refill(engine: sa.Engine, table: str) -> tuple[int, int]:
     """Makes the empty rows of a ring again from the log, and its indexes, after a damage
-    (procedures/mend_ring.sql). Writers and readers go on. How many rows it made, and how many stay empty: the
-    log has none for them.
+    (procedures/mend_ring.sql). Writers and readers continue. Returns the number of rows made, and of those
+    that stay empty because the log has no row for them.
 
     Raises LookupError when there is no such table here.
     """
@@ -86,7 +86,7 @@ def refill(engine: sa.Engine, table: str) -> tuple[int, int]:
             raise LookupError(f"there is no table {table}")
         weeks = log_partitions(connection, table)
     ring, log = sql.Identifier(schema, table), sql.Identifier(LOG_TABLES, table)
-    # first mend damage that no call has met yet
+    # first repair damage that no call has met yet
     _read(engine, partial(run, statements=_WHOLE.format(ring)))
     made = 0
     for week in sorted(weeks, key=lambda week: week.start, reverse=True):
@@ -147,14 +147,14 @@ def _read(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
 
 
 def mended(engine: sa.Engine, work: Callable[[], T]) -> T:
-    """Does a work that reads rings, and does it again when a damaged one has been mended."""
+    """Does work that reads rings, again after a damaged ring has been repaired."""
     while True:
         try:
             return work()
         except sa.exc.DBAPIError as error:
             if not isinstance(error.orig, errors.DataCorrupted | errors.IndexCorrupted):
                 raise
-            words = " ".join(str(error.orig).split())
+            message = " ".join(str(error.orig).split())
             with engine.begin() as connection:
-                if not connection.scalar(sa.select(sa.func.ringlog.mend_ring(words))):
+                if not connection.scalar(sa.select(sa.func.ringlog.mend_ring(message))):
                     raise

@@ -60,13 +60,13 @@ def create_missing(connection: sa.Connection, tables: Collection[Table]) -> list
         if levels.get(table.name) != stored_levels(table.summaries):
             _note(connection, table)
             if table.name in levels:
-                before, now = map(_words, (levels[table.name], stored_levels(table.summaries)))
+                before, now = map(_listed, (levels[table.name], stored_levels(table.summaries)))
                 changed.append(f"summaries of {table.name}: {before} → {now}")
         _create_views(connection, table, views)
     return changed
 
 
-def _words(levels: Sequence[int]) -> str:
+def _listed(levels: Sequence[int]) -> str:
     spans = {seconds: span for span, seconds in SUMMARY_LEVELS.items()}
     return f"from {spans[levels[0]]} on" if levels else "none"
 

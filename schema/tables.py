@@ -94,10 +94,10 @@ def stored_columns(connection: sa.Connection, schema: str, names: Collection[str
         " and relkind in ('r', 'p', 'f', 'v', 'm')"
         " group by relname"
     )
-    words = {"schema": schema, "names": [*names], "keys": [*KEY_COLUMNS]}
+    parameters = {"schema": schema, "names": [*names], "keys": [*KEY_COLUMNS]}
     return {
         name: {column: _as_sqlalchemy_writes(kind) for column, kind in columns.items()}
-        for name, columns in connection.execute(statement, words)
+        for name, columns in connection.execute(statement, parameters)
     }
 
 

@@ -76,7 +76,7 @@ class Problem(str):
 
     line: int | None
 
-    def __new__(cls, words: str, line: int | None = None) -> "Problem":
-        made = super().__new__(cls, words)
+    def __new__(cls, message: str, line: int | None = None) -> "Problem":
+        made = super().__new__(cls, message)
         made.line = line
         return made

@@ -29,7 +29,7 @@ def connect(address: Address, password: str, *, autocommit: bool, login_timeout:
             timeout=timeout,
         )
     except ctds.Error as error:
-        number, message = _said(error)
+        number, message = _number_and_message(error)
         kind = LoginRefused if number in _LOGIN_FAILED else Unanswered
         words = f"the server refused the login: {message}" if kind is LoginRefused else message
         raise kind(f"{address}: {words}", number) from None
@@ -48,7 +48,7 @@ def call(
             columns = tuple(str(column[0]) for column in cursor.description or ())
             rows = [tuple(row) for row in cursor.fetchall()] if columns else []
     except ctds.Error as error:
-        number, message = _said(error)
+        number, message = _number_and_message(error)
         if number:
             raise Refused(number, message) from None
         raise Unanswered(message) from None
@@ -76,7 +76,7 @@ def _sendable(place: str, argument: Argument) -> Any:
     raise TypeError(f"argument {place}: ctds has no output of {argument.type.__name__}")
 
 
-def _said(error: Exception) -> tuple[int, str]:
+def _number_and_message(error: Exception) -> tuple[int, str]:
     """The server's error number and message; without one, 0 and the library's own message."""
     message = getattr(error, "last_message", None)
     if message and message.get("number") and not getattr(error, "os_error", None):

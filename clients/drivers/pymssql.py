@@ -57,7 +57,7 @@ def connect(
     except (pymssql.Error, _mssql.MSSQLException) as error:
         if connection is not None:
             connection.close()
-        number, message = _said(error, left=_LEFT_BY_THE_DEAD)
+        number, message = _number_and_message(error, left=_LEFT_BY_THE_DEAD)
         if message == "Unknown error":
             message = "no connection: is the host name right?"
         elif number == _CHECK_MESSAGES:
@@ -102,7 +102,7 @@ def call(
         columns = tuple(str(column[0]) for column in driver.get_header() or ())
         rows = list(driver.get_iterator(_mssql.ROW_FORMAT_TUPLE)) if columns else []
     except (pymssql.Error, _mssql.MSSQLException) as error:
-        number, message = _said(error)
+        number, message = _number_and_message(error)
         if number == 0 or number in _CLIENT_NUMBERS:
             raise Unanswered(message, number) from None
         raise Refused(number, message) from None
@@ -123,7 +123,7 @@ def _sendable(place: str, argument: Argument) -> Argument:
     return argument
 
 
-def _said(error: Exception, *, left: re.Pattern[str] | None = None) -> tuple[int, str]:
+def _number_and_message(error: Exception, *, left: re.Pattern[str] | None = None) -> tuple[int, str]:
     """Number and message of a driver's exception, without the driver's additions; number 0 if it has none.
 
     `left`: the text of earlier connections, removed unless there is no other text.

@@ -54,8 +54,8 @@ class Session:
 
     def serve(self, startup: Startup, password: Password) -> None:
         """Answers until the client ends the connection."""
-        words = [*texts(startup.content)]
-        named = dict(zip(words[::2], words[1::2], strict=False))
+        message = [*texts(startup.content)]
+        named = dict(zip(message[::2], message[1::2], strict=False))
         if startup.code >> 16 != PROTOCOL >> 16:
             self._refuse("0A000", "the archive server speaks version 3 of PostgreSQL's protocol")
             return
@@ -82,8 +82,8 @@ class Session:
             if self._running is not None:
                 self._running.cancel(starved=starved)
 
-    def _refuse(self, state: str, words: str) -> None:
-        self._wire.put_error(state, words, "FATAL")
+    def _refuse(self, state: str, message: str) -> None:
+        self._wire.put_error(state, message, "FATAL")
         self._wire.flush()
 
     def _ready(self) -> None:

@@ -288,7 +288,7 @@ class _Reader:
                 yield f"::{kind}"
                 continue
             elif token.text in "[]":
-                raise Refused(f"the archive server does not take arrays apart. {ADVICE}")
+                raise Refused(f"the archive server does not support elements of arrays. {ADVICE}")
             else:
                 yield token.text
             place += 1

@@ -150,7 +150,7 @@ class Password:
 def _answer(wire: Wire) -> bytes:
     kind, content = wire.read()
     if kind != b"p":
-        raise Closed("no answer to the demand for a password")
+        raise Closed("the client sent no password")
     return content
 
 

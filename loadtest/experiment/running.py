@@ -23,7 +23,7 @@ Data = Annotated[
     typer.Option(
         metavar="DIR",
         show_default="temporary",
-        help="Folder for the temporary server's data, which are removed at the end; a long load writes much.",
+        help="Folder for the temporary server's data, removed at the end; a long load needs much space.",
     ),
 ]
 Output = Annotated[

@@ -66,8 +66,7 @@ Url = Annotated[
     typer.Option(
         metavar="URL",
         show_default=False,
-        help="A server that runs already, and its writers' login: tds://user@host:port. Default: a server of "
-        "our own for the time being.",
+        help="A running server, and its writers' login: tds://user@host:port. Default: a temporary server.",
     ),
 ]
 Reader = Annotated[
@@ -79,7 +78,7 @@ Dsn = Annotated[
     typer.Option(
         metavar="DSN",
         show_default=False,
-        help="With --url: the connection string of its PostgreSQL, where acknowledged rows are looked for; "
+        help="With --url: the connection string of its PostgreSQL, to check the acknowledged rows; "
         "ringlog dsn prints it. Default: $RINGLOG_DSN.",
     ),
 ]
@@ -89,7 +88,7 @@ Clients = Annotated[
         metavar="A,B,...",
         show_default="all that the experiment has",
         help=f"{PYTHON}: users of locust; {CTLIB}: the ct-library writer in C, a process a table; {NATIVE}: "
-        "its requests sent again, which costs the clients next to nothing.",
+        "its recorded requests, with almost no client CPU.",
     ),
 ]
 Processes = Annotated[

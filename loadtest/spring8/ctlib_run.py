@@ -227,7 +227,7 @@ def _check(server: Server, before: dict[Tables, int], stored: dict[Tables, int],
     in_logs = stale = altered = 0
     for tables in stored:
         (name,) = tables.names
-        rows, filled, latest = native.found(server.administrator, name)
+        rows, filled, latest = native.count_rows(server.administrator, name)
         in_logs += rows - before[tables]
         stale += filled - latest
         altered += _altered(server, tables, since)

@@ -179,7 +179,7 @@ def check(server: Server, before: Mapping[Tables, int], acknowledged: Mapping[Ta
     in_logs = stale = 0
     for tables in acknowledged:
         for name in tables.names:
-            rows, filled, latest = found(server.administrator, name)
+            rows, filled, latest = count_rows(server.administrator, name)
             in_logs += rows
             stale += filled - latest
         in_logs -= before.get(tables, 0)
@@ -198,7 +198,7 @@ def logged(server: Server, tables: Tables) -> int:
     return sum(log_rows(server.administrator, name) for name in tables.names)
 
 
-def found(connection: psycopg.Connection, table: str) -> Sequence[int]:
+def count_rows(connection: psycopg.Connection, table: str) -> Sequence[int]:
     """Rows of a table's log; filled rows of its ring; those of them that are the latest of their seq_no."""
     query = sql.SQL(_FOUND).format(log=sql.Identifier("log", table), ring=sql.Identifier("online", table))
     row = connection.execute(query).fetchone()

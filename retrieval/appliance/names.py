@@ -19,7 +19,7 @@ _PATTERNS = 100
 _SPECIAL = frozenset(".^$+()[]{}|\\")
 
 
-def known(servers: Servers, names: Sequence[str]) -> dict[str, Signal]:
+def signals_of(servers: Servers, names: Sequence[str]) -> dict[str, Signal]:
     """The signals of these names, by the given names.
 
     A name may have EPICS's protocol as prefix and the field of the value as suffix, as `ca://power.VAL` (the
@@ -122,7 +122,7 @@ def chosen(servers: Servers, names: Sequence[str], limit: int | None, *, unknown
     plain = [name for name in names if not _WILD & set(name)]
     if len(names) - len(plain) > _PATTERNS:
         raise Refused(413, f"more than {_PATTERNS} names have * or ?")
-    there = known(servers, plain)
+    there = signals_of(servers, plain)
     found: dict[str, None] = {}
     for name in dict.fromkeys(names):
         if _WILD & set(name):

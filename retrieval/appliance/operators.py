@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ringlog.history.signals import Place
 from ringlog.retrieval.appliance.events import Events, doubles, of_samples, vectors
 from ringlog.retrieval.appliance.gaps import Gaps
-from ringlog.retrieval.appliance.pattern import Wanted
+from ringlog.retrieval.appliance.pattern import SignalRequest
 from ringlog.retrieval.appliance.regression import loess
 from ringlog.retrieval.bins import SECOND, Bins, binned, samples_of_bins, starts_of, whole_bins
 from ringlog.retrieval.refused import Refused
@@ -82,7 +82,7 @@ def _all(width: int, *, last: bool) -> None:
 
 def processed(
     stream: Iterator[Samples],
-    wanted: Wanted,
+    wanted: SignalRequest,
     start: datetime,
     end: datetime,
     now: datetime,
@@ -215,13 +215,15 @@ def _flyers(stream: Iterator[Samples], width: int, deviations: float, given: boo
 
 
 def _optimized(
-    stream: Iterator[Samples], wanted: Wanted, begin: int, until: int, now: int, summaries: Summaries
+    stream: Iterator[Samples], wanted: SignalRequest, begin: int, until: int, now: int, summaries: Summaries
 ) -> Iterator[Events]:
     """The samples themselves when there are few, otherwise five figures per bin (mean, deviation, min, max,
     n)."""
     points = int(wanted.number)
     width = max(1, (until - begin) // SECOND // points)
-    stats = Wanted(wanted.signal, "stats" if wanted.operator == "optimized" else "stats6", width, wanted.fill)
+    stats = SignalRequest(
+        wanted.signal, "stats" if wanted.operator == "optimized" else "stats6", width, wanted.fill
+    )
     found = summaries(width, Gaps(width, begin, None).moved)
     if found is not None and found.samples > points:
         yield from _figures(stream, stats, width, begin, until, now, found)
@@ -246,7 +248,7 @@ def _optimized(
 
 def _figures(
     stream: Iterator[Samples],
-    wanted: Wanted,
+    wanted: SignalRequest,
     width: int,
     begin: int,
     until: int,

@@ -61,7 +61,7 @@ _WIDEST = 100 * 366 * 86_400
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SignalRequest:
     """A signal, and an operator with its number; operator "" gives the samples as they are."""
 
     signal: str
@@ -73,7 +73,7 @@ class Wanted:
     """deviations from the mean beyond which a sample is a flyer"""
 
 
-def wanted(pv: str, operator: str | None = None) -> Wanted:
+def parse_pv(pv: str, operator: str | None = None) -> SignalRequest:
     """Reads `pv`, as `sr_rf/power` or `mean_60(sr_rf/power)`, and the parameter `pp`, if it was given.
 
     A text before a bracket that is not the name of an operator is part of the signal's name. Raises Refused
@@ -89,14 +89,14 @@ def wanted(pv: str, operator: str | None = None) -> Wanted:
         if named is None or not _is_operator(named[1]):
             raise Refused(400, f"there is no operator {operator[:60]!r}: {', '.join(OF_BINS + OF_SAMPLES)}")
         return _operator(named[1], named[2], pv.strip())
-    return Wanted(pv.strip())
+    return SignalRequest(pv.strip())
 
 
 def _is_operator(name: str) -> bool:
     return name in OF_BINS or name in OF_SAMPLES or name in WITHOUT_FILL
 
 
-def _operator(name: str, numbers: str, signal: str) -> Wanted:
+def _operator(name: str, numbers: str, signal: str) -> SignalRequest:
     if not signal:
         raise Refused(400, f"{name}() names no signal")
     fill = name not in WITHOUT_FILL
@@ -115,4 +115,4 @@ def _operator(name: str, numbers: str, signal: str) -> Wanted:
         )
     if name in ("optimized", "optimLastSample") and number > 1_000_000:
         raise Refused(400, f"{name}_{given[0]}: at most 1000000 points")
-    return Wanted(signal, "" if name == "pb" else name, number, fill, deviations)
+    return SignalRequest(signal, "" if name == "pb" else name, number, fill, deviations)

@@ -12,11 +12,11 @@ from starlette.routing import Route
 
 from ringlog.retrieval.appliance import texts
 from ringlog.retrieval.appliance.events import Events, of_samples
-from ringlog.retrieval.appliance.names import chosen, expression, known, listed, most, posted
+from ringlog.retrieval.appliance.names import chosen, expression, listed, most, posted, signals_of
 from ringlog.retrieval.appliance.operators import FIGURES, processed
-from ringlog.retrieval.appliance.pattern import Wanted, wanted
+from ringlog.retrieval.appliance.pattern import SignalRequest, parse_pv
 from ringlog.retrieval.appliance.raw import payload_type, ping_events, raw
-from ringlog.retrieval.asking import asked, caller, json_response
+from ringlog.retrieval.asking import caller, json_response, services
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.samples import MICROSECOND, Samples, at, demand_few, samples, thinned
 from ringlog.retrieval.servers import Servers
@@ -82,7 +82,7 @@ async def get_data(request: Request) -> Response:
     several = "getDataForPVs" in request.url.path
     if len(names) > 1 and not several:
         raise Refused(400, "getData accepts one pv: use getDataForPVs for several")
-    queries = asked(request).queries
+    queries = services(request).queries
     if len(names) > queries.limits.signals:
         raise Refused(413, f"{len(names)} signals are more than {queries.limits.signals}")
     if len(names) > 1 and form not in _SEVERAL:
@@ -90,7 +90,7 @@ async def get_data(request: Request) -> Response:
     now = datetime.now(UTC)
     ranges = _ranges(request, now)
     reduced = "firstSample" if request.query_params.get("usereduced", "").lower() == "true" else None
-    wants = [wanted(name, request.query_params.get("pp") or reduced) for name in names]
+    wants = [parse_pv(name, request.query_params.get("pp") or reduced) for name in names]
 
     def work(servers: Servers) -> Iterator[bytes]:
         found = _demanded(servers, wants)
@@ -112,7 +112,7 @@ async def get_data(request: Request) -> Response:
     return queries.stream(caller(request), work, _MEDIA[form])
 
 
-def _formed(form: str, want: Wanted, signal: Signal, events: Iterator[Events]) -> Iterator[bytes]:
+def _formed(form: str, want: SignalRequest, signal: Signal, events: Iterator[Events]) -> Iterator[bytes]:
     name = signal.name
     if form == "csv":
         return texts.csv(events)
@@ -129,7 +129,7 @@ def _formed(form: str, want: Wanted, signal: Signal, events: Iterator[Events]) -
 def _events(
     servers: Servers,
     signal: Signal,
-    want: Wanted,
+    want: SignalRequest,
     ranges: Sequence[tuple[datetime, datetime]],
     now: datetime,
     most: int,
@@ -151,8 +151,8 @@ def _samples(
     yield from samples(servers, signal, start, end + MICROSECOND, before=before)
 
 
-def _demanded(servers: Servers, wants: Sequence[Wanted]) -> list[tuple[Wanted, Signal]]:
-    there = known(servers, [want.signal for want in wants])
+def _demanded(servers: Servers, wants: Sequence[SignalRequest]) -> list[tuple[SignalRequest, Signal]]:
+    there = signals_of(servers, [want.signal for want in wants])
     for want in wants:
         if want.signal not in there:
             words = f"there is no signal {want.signal!r}: /retrieval/bpl/getMatchingPVs finds signals"
@@ -195,14 +195,14 @@ def _headers(signal: Signal) -> dict[str, str]:
 async def get_data_at_time(request: Request) -> Response:
     """The newest reading of each signal at or before an instant; signals without one are omitted."""
     given = await posted(request) if request.method == "POST" else request.query_params.getlist("pv")
-    limits = asked(request).queries.limits
+    limits = services(request).queries.limits
     if len(given) > limits.signals:
         raise Refused(413, f"{len(given)} signals are more than {limits.signals}")
     now = datetime.now(UTC)
     when = instant(request.query_params.get("at") or "now", now, "at")
 
     def work(servers: Servers) -> dict[str, Any]:
-        there = known(servers, given)
+        there = signals_of(servers, given)
         found = {}
         for name, signal in there.items():
             sample = at(servers, signal, when)
@@ -221,7 +221,7 @@ async def get_data_at_time(request: Request) -> Response:
             }
         return found
 
-    return json_response(await asked(request).queries.answer(caller(request), work))
+    return json_response(await services(request).queries.answer(caller(request), work))
 
 
 async def get_matching_pvs(request: Request) -> Response:
@@ -299,7 +299,7 @@ async def get_pv_status(request: Request) -> Response:
             names = listed(servers, request, -1, unknown=True)
         else:
             names = chosen(servers, given, most(request, -1), unknown=True)
-        there = known(servers, names)
+        there = signals_of(servers, names)
         return [_status(name, there.get(name)) for name in names]
 
     return json_response(await _answer(request, work))
@@ -363,8 +363,8 @@ def _one_pv(request: Request) -> str:
 
 
 async def _described(request: Request, names: list[str]) -> dict[str, Signal]:
-    return await _answer(request, lambda servers: known(servers, names))
+    return await _answer(request, lambda servers: signals_of(servers, names))
 
 
 async def _answer(request: Request, work: Callable[[Servers], Result]) -> Result:
-    return await asked(request).queries.answer(caller(request), work)
+    return await services(request).queries.answer(caller(request), work)

@@ -6,12 +6,12 @@ _TIME = "ISO 8601 (2026-11-20T14:00:00Z), seconds since 1970, or now-90m (s, m, 
 
 
 def _parameter(
-    name: str, words: str, kind: str = "string", *, required: bool = False, many: bool = False
+    name: str, description: str, kind: str = "string", *, required: bool = False, many: bool = False
 ) -> Any:
     schema: dict[str, Any] = {"type": kind}
     if many:
         schema = {"type": "array", "items": schema}
-    return {"name": name, "in": "query", "required": required, "description": words, "schema": schema}
+    return {"name": name, "in": "query", "required": required, "description": description, "schema": schema}
 
 
 _SIGNALS = _parameter("signal", "name of a signal; may be repeated", required=True, many=True)
@@ -43,10 +43,10 @@ def _get(summary: str, parameters: list[Any], media: tuple[str, ...] = ("applica
     responses: dict[str, Any] = {"200": {"description": summary, "content": {each: {} for each in media}}}
     responses |= {
         status: {
-            "description": words,
+            "description": description,
             "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
         }
-        for status, words in _ERRORS.items()
+        for status, description in _ERRORS.items()
     }
     return {"get": {"summary": summary, "parameters": parameters, "responses": responses}}
 

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from ringlog.history.connection import records
 from ringlog.history.sampled import newest_of
 from ringlog.history.signals import places
-from ringlog.retrieval.asking import asked, caller, json_response, names, number
+from ringlog.retrieval.asking import caller, json_response, names, number, services
 from ringlog.retrieval.parts import Part
 from ringlog.retrieval.plain import parameters
 from ringlog.retrieval.plain.data import data, newest, rows
@@ -70,15 +70,15 @@ async def post_token(request: Request) -> Response:
     if request.headers.get("authorization") is None:
         raise Refused(401, "log in with HTTP Basic", {"WWW-Authenticate": 'Basic realm="ringlog"'})
     login = caller(request)
-    await asked(request).queries.answer(login, lambda servers: None)
-    token, seconds = asked(request).access.token(login)
+    await services(request).queries.answer(login, lambda servers: None)
+    token, seconds = services(request).access.token(login)
     return json_response({"token": token, "seconds": seconds})
 
 
 async def get_me(request: Request) -> Response:
     """The PostgreSQL login of the client, and the facility's time zone."""
     found = await _answer(request, lambda servers: records(servers.first, query("me"))[0])
-    return json_response(found | {"open": asked(request).access.open})
+    return json_response(found | {"open": services(request).access.open})
 
 
 async def get_signals(request: Request) -> Response:
@@ -148,7 +148,7 @@ def _alignment(request: Request, form: str) -> tuple[str | None, int | None]:
 async def get_data(request: Request) -> Response:
     wanted, form = names(request), _form(request)
     start, end = _span(request)
-    queries = asked(request).queries
+    queries = services(request).queries
     given = request.query_params.get("limit")
     limit = number(given, "limit", 1, 1, 100_000) if given else None
     how, step = _alignment(request, form)
@@ -183,7 +183,7 @@ async def get_at(request: Request) -> Response:
     wanted = names(request)
     now, given = datetime.now(UTC), request.query_params.get("time")
     when = instant(given, now, "time") if given else now
-    return asked(request).queries.stream(
+    return services(request).queries.stream(
         caller(request),
         lambda servers: newest(servers, demand(servers, wanted), when),
         MEDIA["json"],
@@ -194,7 +194,7 @@ async def get_rows(request: Request) -> Response:
     table, form = request.query_params.get("table", ""), _form(request, "csv")
     chosen = request.query_params.getlist("column")
     start, end = _span(request)
-    queries = asked(request).queries
+    queries = services(request).queries
     if form == "json":
         raise Refused(400, "rows are available as csv, arrow or parquet")
 
@@ -221,7 +221,7 @@ async def get_trend(request: Request) -> Response:
     wanted, form = names(request), _form(request)
     start, end = _span(request)
     points = number(request.query_params.get("points"), "points", 1000, 1, 100_000)
-    queries = asked(request).queries
+    queries = services(request).queries
 
     def work(servers: Servers) -> Iterator[Part]:
         signals = demand(servers, wanted)
@@ -275,7 +275,7 @@ async def get_latest(request: Request) -> Response:
 
 async def get_live(request: Request) -> Response:
     global _streams
-    wanted, login, queries = names(request), caller(request), asked(request).queries
+    wanted, login, queries = names(request), caller(request), services(request).queries
     since = request.query_params.get("since")
     now = datetime.now(UTC)
     begin = instant(since, now, "since") if since else now - timedelta(seconds=5)
@@ -337,7 +337,7 @@ async def get_tables(request: Request) -> Response:
 async def get_disk(request: Request) -> Response:
     """Bytes of all databases and of each log; free and total bytes of the first server's disk, if it is on
     this machine; nodes that cannot be reached."""
-    data = asked(request).data
+    data = services(request).data
 
     def work(servers: Servers) -> dict[str, Any]:
         size = sql.SQL("select pg_database_size(current_database()) as bytes")
@@ -371,7 +371,9 @@ async def get_parameters(request: Request) -> Response:
     def work(servers: Servers) -> Iterator[Part]:
         yield from parameters.current(servers.first, table, when, form)
 
-    return asked(request).queries.stream(caller(request), work, MEDIA[form], _attached(request, form, table))
+    return services(request).queries.stream(
+        caller(request), work, MEDIA[form], _attached(request, form, table)
+    )
 
 
 async def get_parameter_history(request: Request) -> Response:
@@ -385,7 +387,9 @@ async def get_parameter_history(request: Request) -> Response:
     def work(servers: Servers) -> Iterator[Part]:
         yield from parameters.history(servers.first, table, start, end, form)
 
-    return asked(request).queries.stream(caller(request), work, MEDIA[form], _attached(request, form, table))
+    return services(request).queries.stream(
+        caller(request), work, MEDIA[form], _attached(request, form, table)
+    )
 
 
 async def get_snapshots(request: Request) -> Response:
@@ -430,7 +434,7 @@ def _of_servers(
 
 
 async def _answer(request: Request, work: Callable[[Servers], Any]) -> Any:
-    return await asked(request).queries.answer(caller(request), work)
+    return await services(request).queries.answer(caller(request), work)
 
 
 def _span(request: Request) -> tuple[datetime, datetime]:

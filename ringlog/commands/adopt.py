@@ -87,7 +87,7 @@ def adopt(
     from ringlog.adoption.copying import Ledger, Source, archived, copy, identity, without_time
     from ringlog.adoption.errors import AdoptionError
     from ringlog.adoption.rings import Rules, read_rules
-    from ringlog.adoption.session import number, words
+    from ringlog.adoption.session import message_of, number
     from ringlog.adoption.site_rows import copy_site, unreferenced
     from ringlog.adoption.sites import chosen, read_all
     from ringlog.adoption.texts import codec, doubts
@@ -141,7 +141,7 @@ def adopt(
                 done = copy(source, conninfo, rings, connections, ledger, _report)
                 beside = []
                 for each in databases:
-                    tables = [made.table for made in each.made]
+                    tables = [made.table for made in each.accepted]
                     if len(databases) > 1 and tables:
                         print(f"{each.name}:", flush=True)
                     beside += copy_site(source, conninfo, each.name, tables, connections, _report_site)
@@ -159,7 +159,7 @@ def adopt(
     except AdoptionError as error:
         raise UsageError(str(error)) from None
     except pymssql.Error as error:
-        raise ServerError(f"{address}: {number(error)} {words(error)}") from None
+        raise ServerError(f"{address}: {number(error)} {message_of(error)}") from None
     if differ or any(one.refused for one in judged):
         raise typer.Exit(1)
 

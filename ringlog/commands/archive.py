@@ -105,7 +105,7 @@ def _print_unknown(administrator: "sa.Engine") -> None:
     from ringlog.history.ownership import unknown_files
 
     for file in unknown_files(administrator):
-        print(f"{file} is not of this database, which never deletes it")
+        print(f"{file} was not written by this database, which never deletes it")
 
 
 def _print_damages(
@@ -181,7 +181,7 @@ def archive_spark(
     from ringlog.history.spark import RUNTIMES, session_settings
 
     if version not in RUNTIMES:
-        raise UsageError(f"Spark {version} is none of those whose settings are known: {', '.join(RUNTIMES)}")
+        raise UsageError(f"no settings are known for Spark {version}, only for {', '.join(RUNTIMES)}")
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
         for _, server in Everywhere(conninfo).with_headlines():

@@ -34,7 +34,7 @@ from ringlog.loadtest.experiment.running import temporary_folder
 from ringlog.loadtest.parameters import fill, of_a_reader
 from ringlog.loadtest.reader import Reader
 from ringlog.loadtest.trend import draw, example_signals, read_trends
-from ringlog.loadtest.verification import Found, verify
+from ringlog.loadtest.verification import Verified, verify
 from ringlog.schema import session, spring8
 from ringlog.schema.facility import Facility
 from ringlog.schema.facility_file import load_facility
@@ -137,7 +137,7 @@ def _server(console: Console, facility: Path, data: Path, folder: Path) -> Itera
     """`ringlog serve` in a process of its own, in a process group of its own: Ctrl-C is not for it."""
     console.print(f"Starting a server with {facility.name} on {data}")
     began = time.monotonic()
-    said = folder / "serve.log"
+    log_file = folder / "serve.log"
     command = [sys.executable, "-P", "-m", "ringlog", "serve"]
     command += ["--facility", str(facility), "--data", str(data), "--listen", "127.0.0.1:0"]
     try:
@@ -147,13 +147,13 @@ def _server(console: Console, facility: Path, data: Path, folder: Path) -> Itera
     except ServerError as error:
         console.print(f"  without the page: {error}", soft_wrap=True, markup=False)
         http = "()"
-    with said.open("wb") as log:
+    with log_file.open("wb") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, process_group=0)
     try:
         listening = re.compile(rf"^TDS on (.+):(\d+)\n(?:.*\n)*?{http}", re.MULTILINE)
-        while not (found := listening.search(said.read_text())):
+        while not (found := listening.search(log_file.read_text())):
             if server.poll() is not None or time.monotonic() - began > _STARTED:
-                reason = said.read_text().strip().rpartition("\n")[2]
+                reason = log_file.read_text().strip().rpartition("\n")[2]
                 raise ServerError(f"the demo's server did not start: {reason or 'it printed no reason'}")
             time.sleep(0.05)
         console.print(f"  PostgreSQL and the gateway are up after {time.monotonic() - began:.1f} s")
@@ -204,7 +204,7 @@ def _demonstrate(
         )
         _connect(console, supervisor)
         _invite(console, "To look for yourself while it runs", facility, server, folder)
-        # What happened while 120 processes logged in at once is no normal operation.
+        # the time in which 120 processes log in at once is no normal operation
         for one in supervisor.statistics.values():
             one.forget_latencies()
         begin, before = datetime.now(UTC), _mark(server, supervisor, facility, writing)
@@ -290,7 +290,7 @@ def _report(
     console: Console,
     writing: Mapping[str, Statistics],
     reading: Mapping[str, Statistics],
-    found: Sequence[Found],
+    found: Sequence[Verified],
     before: Mark,
     after: Mark,
 ) -> None:
@@ -331,7 +331,7 @@ def _report(
     console.print(processor, "")
 
 
-def _report_trouble(console: Console, supervisor: Supervisor, found: Sequence[Found]) -> bool:
+def _report_trouble(console: Console, supervisor: Supervisor, found: Sequence[Verified]) -> bool:
     """Says what went wrong; whether nothing did."""
     good = True
     for one in found:

@@ -26,7 +26,7 @@ Level = Literal["danger", "warning", "note"]
 
 _NETWORKED = frozenset({"nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p"})
 _FLEETING = frozenset({"tmpfs", "ramfs"})
-# What a disk that turns can write for good in a second: once a turn, 15,000 turns a minute at most.
+# Durable writes a second of a rotating disk: one a turn, at 15,000 turns a minute at most.
 _TURNING = 250
 # No disk is known to reach this without a cache that survives a power failure.
 _PLAUSIBLE = 20_000
@@ -57,7 +57,7 @@ def doctor(
             help="A certificate of the server or of HTTP, whose expiry is checked; may be repeated.",
         ),
     ] = None,
-    machine: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+    machine: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Find settings of this machine that endanger data or speed. Code 1: a danger was found."""
     database = chosen_database(data, dsn)

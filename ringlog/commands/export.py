@@ -124,9 +124,9 @@ def export(
     how = None if wide is None else wide.value
     with _reported():
         if kind in (Form.CSV, Form.PARQUET):
-            path, asked = request_of(signals, start, end, kind.value, points, how, step)
-            asked += [("download", "")] + ([("comments", "")] if comments else [])
-            with opened(path, asked, server, None) as answer:
+            path, query = request_of(signals, start, end, kind.value, points, how, step)
+            query += [("download", "")] + ([("comments", "")] if comments else [])
+            with opened(path, query, server, None) as answer:
                 file = _file(output, _name_in(answer), kind)
                 with _unfinished(file) as made, made.open("wb") as content:
                     shutil.copyfileobj(answer, content, 1 << 20)
@@ -134,8 +134,8 @@ def export(
             tables: dict[str, pa.Table] = {}
             # each alone: they may be of different types
             for together in [signals] if how else [[name] for name in signals]:
-                path, asked = request_of(together, start, end, "arrow", points, how, step)
-                with opened(path, [*asked, ("download", "")], server, None) as answer:
+                path, query = request_of(together, start, end, "arrow", points, how, step)
+                with opened(path, [*query, ("download", "")], server, None) as answer:
                     name = _name_in(answer)
                     tables[together[0]] = table_of(answer)
                     if not output or output.is_dir():

@@ -14,10 +14,10 @@ from ringlog.commands.options import logging_command
 _COMMANDS = {
     "status": (
         "commands.status:status",
-        "Whether the server runs, and the state of its tables, writers and disk.",
+        "Print whether the server runs, and the state of its tables, writers and disk.",
     ),
     "signals": ("commands.signals:signals", "Find signals by words, in any order."),
-    "signal": ("commands.signal:signal_app", "Signals of tables of samples come and go."),
+    "signal": ("commands.signal:signal_app", "Add, pause, rename and retire signals of tables of samples."),
     "latest": ("commands.signals:latest", "Print the newest values of signals."),
     "export": (
         "commands.export:export",
@@ -28,51 +28,63 @@ _COMMANDS = {
     "web": ("commands.serve:web", "Serve HTTP for a PostgreSQL on another machine."),
     "load": (
         "loader.command:load",
-        "Write: one process per table takes rows from a source and calls put_<table>.",
+        "Run the writers: one process per table takes rows from a source and calls put_<table>.",
     ),
-    "reload": ("loader.command:reload", "Let running writers go by their facility file as it is now."),
-    "init": ("commands.facility:init", "Install a facility, or what its file has gained since."),
-    "facility": ("commands.facility:facility_app", "Facility files."),
-    "user": ("commands.user:user", "Logins."),
+    "reload": ("loader.command:reload", "Make running writers read their changed facility file."),
+    "init": ("commands.facility:init", "Install a facility, or the additions to its file."),
+    "facility": ("commands.facility:facility_app", "Check a facility file, and list its changes."),
+    "user": ("commands.user:user", "Add, change, limit and remove logins."),
     "dsn": ("commands.dsn:dsn", "Print the administrator's connection string."),
     "cert": ("commands.cert:cert", "Make a certificate for TLS, signed by its own key."),
     "doctor": ("commands.doctor:doctor", "Find settings of this machine that endanger data or speed."),
-    "report": ("commands.report:report_app", "Reports on the rows."),
+    "report": ("commands.report:report_app", "Account for all rows, and list losses."),
     "verify": (
         "commands.verify:verify",
-        "Check all of it: rings, logs, registry, indexes, pages, summaries, archive.",
+        "Check everything that is stored: rings, logs, registry, indexes, pages, summaries, archive.",
     ),
     "maintain": (
         "commands.maintain:maintain",
-        "Make the log's coming weeks, set aside those past retention.",
+        "Make the log's coming weeks, and set aside those past retention.",
     ),
     "refill": ("commands.maintain:refill", "Make rows of a damaged ring again from its log."),
-    "summarise": ("commands.maintain:summarise_again", "Make the summaries of a table again from its rows."),
-    "weeks": ("commands.weeks:weeks_app", "Weeks past retention that are set aside."),
-    "archive": ("commands.archive:archive_app", "The archive: old weeks of the logs in Parquet files."),
+    "summarise": ("commands.maintain:summarise_table", "Make the summaries of a table again from its rows."),
+    "weeks": ("commands.weeks:weeks_app", "List and restore weeks past retention that are set aside."),
+    "archive": (
+        "commands.archive:archive_app",
+        "Check and manage the archive: old weeks of the logs in Parquet files.",
+    ),
     "recall": ("commands.archive:recall_weeks", "Copy weeks of a table from the archive back into the log."),
     "backup": ("commands.backup:backup", "Copy all servers while they run."),
     "restore": (
         "commands.restore:restore",
         "Make a new data directory with the database as of a given time.",
     ),
-    "upgrade": ("commands.upgrade:upgrade", "Bring the cluster of an older PostgreSQL to this version's."),
-    "service": ("commands.service:service_app", "ringlog serve and load as services of systemd."),
-    "ha": ("commands.ha:ha_app", "High availability: several machines, of which one may fail."),
-    "node": ("commands.node:node_app", "Servers that tables lie on."),
-    "adopt": ("commands.adopt:adopt", "Read an old server's catalogue, and write what becomes of it."),
-    "migrate": ("commands.migrate:migrate_app", "Take over the old rows of another server or of files."),
+    "upgrade": ("commands.upgrade:upgrade", "Upgrade the cluster of an older PostgreSQL to this version's."),
+    "service": ("commands.service:service_app", "Run ringlog serve or ringlog load as a service of systemd."),
+    "ha": ("commands.ha:ha_app", "Set up and watch two machines, of which one may fail."),
+    "node": ("commands.node:node_app", "List several servers, and move tables between them."),
+    "adopt": (
+        "commands.adopt:adopt",
+        "Read an old server's catalogue, and write a facility file, T-SQL and a report.",
+    ),
+    "migrate": (
+        "commands.migrate:migrate_app",
+        "Copy old rows of another server, or of files, into the archive.",
+    ),
     "mirror": (
         "commands.mirror:mirror",
         "Send requests to an old and a new server, and compare the answers.",
     ),
     "mirror-switch": ("commands.mirror:mirror_switch", "Select the server that answers clients of a mirror."),
-    "demo": ("commands.demo:demo", "The main job for a minute: writers, readers, and a check of every row."),
-    "loadtest": ("loadtest.command:app", "Experiments of five papers, repeated."),
-    "bench": ("ringlog_lab.bench.command:bench", "Measure the gateway beside PostgreSQL called directly."),
+    "demo": (
+        "commands.demo:demo",
+        "Run a server with writers and readers for a minute, and check every row.",
+    ),
+    "loadtest": ("loadtest.command:app", "Repeat the experiments of five papers."),
+    "bench": ("ringlog_lab.bench.command:bench", "Compare the gateway with direct calls of PostgreSQL."),
     "plan": (
         "ringlog_lab.ess.plan:plan",
-        "What a machine needs for waveforms and rows, from what was measured.",
+        "Compute the machines for waveforms and rows from measured costs.",
     ),
 }
 """The module of each, below ringlog, the name of its function or Typer there, and a line for the help, so
@@ -97,7 +109,7 @@ class Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in _COMMANDS:
-            # of which one may be meant
+            # for the suggestion of a similar name
             self.commands = dict.fromkeys(_COMMANDS, TyperCommand(None))
             return None
         if cmd_name not in self.commands:
@@ -107,7 +119,7 @@ class Commands(TyperGroup):
 
 def _imported(name: str) -> Any:
     module, _, attribute = _COMMANDS[name][0].partition(":")
-    # what an import makes stays: to look for garbage in it again and again takes a fifth of the time
+    # imported objects stay: garbage collection among them would take a fifth of the time
     gc.disable()
     # plain text: rich takes a tenth of a second, and cuts names of options where a line is short
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -107,7 +107,7 @@ def init(
 @ha_app.command("status")
 def status(
     config: Config = _CONFIG,
-    machine: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+    machine: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Show the primary, the lag of the others, and the PostgreSQL that each gateway uses. Code 1: there is a
     problem."""
@@ -145,10 +145,10 @@ def switchover(
             asked = thread.submit(ask_switchover, access, leader, to)
             for line in _watched(known, asked):
                 print(line, flush=True)
-            code, words = asked.result()
+            code, answer = asked.result()
     if code != 200:
-        raise ServerError(f"Patroni: {words.strip()}")
-    print(words.strip())
+        raise ServerError(f"Patroni: {answer.strip()}")
+    print(answer.strip())
 
 
 @ha_app.command("guard")

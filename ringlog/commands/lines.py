@@ -25,7 +25,7 @@ def coloured(text: str, colour: str) -> str:
 
 
 def plain(text: object) -> str:
-    """What may be printed of a text: nothing that a terminal would take for a command."""
+    """The text without characters that a terminal would take for a command."""
     return "" if text is None else "".join(each if each.isprintable() else "?" for each in str(text))
 
 
@@ -40,8 +40,8 @@ def screen() -> int:
 
 
 def columns(rows: Sequence[Sequence[object]], right: Sequence[int] = ()) -> Iterator[str]:
-    """Rows as lines, in columns as wide as they need, those of `right` aligned there. What does not fit on
-    the terminal is cut at the end of the line."""
+    """Rows as lines, in columns as wide as they need; `right` are columns aligned to the right. Lines are cut
+    at the width of the terminal."""
     texts = [[plain(cell) for cell in row] for row in rows]
     widths = [max(map(width_of, column)) for column in zip(*texts, strict=True)]
     most = screen()

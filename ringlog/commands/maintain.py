@@ -7,8 +7,8 @@ import typer
 
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import UsageError
-from ringlog.history.again import again
 from ringlog.history.closing import close
+from ringlog.history.resummarising import summarise_again
 from ringlog.history.summaries import summarise
 from ringlog.nodes.servers import Everywhere, server_of
 from ringlog.schema import clock, rings
@@ -29,7 +29,7 @@ def maintain(
     dsn: Dsn = None,
 ) -> None:
     """Make the log's coming weeks and set aside those past retention, on all servers. A running server does
-    this hourly. Code 1: something failed, or PostgreSQL's clock has jumped and is not believed."""
+    this hourly. Code 1: something failed, or PostgreSQL's clock has jumped and is not trusted."""
     complete = True
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
@@ -63,7 +63,7 @@ def refill(
     print(f"ring {table}: {made} rows from the log, {empty} are empty")
 
 
-def summarise_again(
+def summarise_table(
     table: Annotated[str, typer.Argument(metavar="TABLE", help="Table of the facility.")],
     start: Annotated[datetime, typer.Argument(metavar="FROM", help="First day (UTC), as 2024-03-01.")],
     end: Annotated[datetime, typer.Argument(metavar="TO", help="Day after the last (UTC).")],
@@ -78,7 +78,7 @@ def summarise_again(
         demand_facility(conninfo)
         bounds = (start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
         try:
-            for begin, rows in again(server_of(conninfo, table), table, *bounds):
+            for begin, rows in summarise_again(server_of(conninfo, table), table, *bounds):
                 print(f"summarised {table} from {begin:%Y-%m-%d} on: {rows} rows", flush=True)
         except ValueError as error:
             raise UsageError(str(error)) from None

@@ -41,7 +41,7 @@ def migrate_history(
         typer.Option(
             metavar="SQL",
             show_default=False,
-            help="Rows of a PostgreSQL: a query. Default: the table of that name.",
+            help="postgresql://: a query for the rows. Default: all of the table of that name.",
         ),
     ] = "",
     columns: Annotated[
@@ -57,12 +57,13 @@ def migrate_history(
         str,
         typer.Option(
             metavar="RULE",
-            help="Weeks that the archive has already: refuse them, or merge rows into them; "
+            help="For weeks that the archive has already: refuse them, or merge rows into them; "
             "of two with one key the archive's stays.",
         ),
     ] = "refuse",
     rate: Annotated[
-        float, typer.Option(metavar="VALUES/S", min=0, help="The most values a second to read; 0: no limit.")
+        float,
+        typer.Option(metavar="VALUES/S", min=0, help="Values to read in a second at most; 0: no limit."),
     ] = 0,
     tds_version: Annotated[
         str, typer.Option(metavar="VERSION", help="tds://: 5.0 for Sybase ASE, 7.0 to 7.4 for SQL Server.")
@@ -85,11 +86,11 @@ def migrate_history(
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
-    """Take rows older than the facility's online weeks from where they are into the archive's files.
+    """Copy rows older than the facility's online weeks into the archive's files.
 
-    Week by week, with summaries, and never through PostgreSQL. The server may run meanwhile. Each week's
-    file is read back and compared. After Ctrl-C or a kill the same command goes on. Code 1: the archive has
-    other rows with the keys of some.
+    Week by week, with summaries, not through PostgreSQL. The server may run meanwhile. Each week's file is
+    read back and compared. After Ctrl-C or a kill run the same command again: it continues. Code 1: some
+    rows were left out, because the archive has other rows with their keys.
     """
     from ringlog.history.incoming import IncomingError, description_of
     from ringlog.history.migration import Existing, Migration, MigrationError, progress
@@ -133,14 +134,14 @@ def migrate_history(
             if count:
                 print(f"{count} rows {why}: left out")
         if migration.missing:
-            print(f"null, since the source has no such columns: {', '.join(migration.missing)}")
+            print(f"null, because the source has no such columns: {', '.join(migration.missing)}")
     if conflicting:
         raise typer.Exit(1)
 
 
 @migrate_app.command("status")
 def migrate_status(data: Data = None, dsn: Dsn = None) -> None:
-    """List how far each source of old rows is."""
+    """List the progress of each source of old rows."""
     from ringlog.history.migration import progress
 
     with chosen_database(data, dsn).opened() as conninfo:
@@ -203,7 +204,7 @@ def _old_server(
     from ringlog.adoption.errors import AdoptionError
     from ringlog.adoption.old_rows import OldRows
     from ringlog.adoption.rings import Rules, read_rules
-    from ringlog.adoption.session import number, words
+    from ringlog.adoption.session import message_of, number
     from ringlog.adoption.sites import read_all
     from ringlog.adoption.texts import codec
 
@@ -219,7 +220,7 @@ def _old_server(
     except AdoptionError as error:
         raise UsageError(str(error)) from None
     except pymssql.Error as error:
-        raise ServerError(f"{address}: {number(error)} {words(error)}") from None
+        raise ServerError(f"{address}: {number(error)} {message_of(error)}") from None
     found = {ring.table.name.lower(): ring for ring in database.found.rings if ring.log is not None}
     if table not in found:
         there = ", ".join(sorted(found)) or "none"

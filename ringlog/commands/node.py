@@ -8,7 +8,7 @@ import typer
 
 from ringlog.commands.options import Data, Dsn
 from ringlog.nodes.moving import Move, move_tables, moves_under_way
-from ringlog.nodes.servers import nodes_of, place, places, reached
+from ringlog.nodes.servers import node_of_each_table, nodes_of, place, reached
 from ringlog.schema import session
 from ringlog.schema.change import driver
 from ringlog.schema.facility_file import load_facility
@@ -27,7 +27,7 @@ def show(data: Data = None, dsn: Dsn = None) -> None:
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
         with engine(conninfo).connect() as connection:
-            found = places(driver(connection))
+            found = node_of_each_table(driver(connection))
             under_way = moves_under_way(connection)
         servers = {None: conninfo} | {name: reached(dsn) for name, (dsn, _) in nodes_of(conninfo).items()}
         amiss = bool(under_way)
@@ -73,7 +73,7 @@ def move(
 
 
 def _size(conninfo: str) -> int | str:
-    """Bytes of a database, or why it cannot be asked."""
+    """Bytes of a database, or the reason why it cannot be reached."""
     try:
         with session.connect(conninfo) as connection:
             row = connection.execute("select pg_database_size(current_database())").fetchone()
@@ -84,5 +84,5 @@ def _size(conninfo: str) -> int | str:
 
 
 def _state(move: Move) -> str:
-    state = "its old copy is yet to be dropped" if move.switched else "half way"
-    return f"{move}: {state}; ringlog node move {move.table} --facility FILE goes on"
+    state = "its old copy is not dropped yet" if move.switched else "unfinished"
+    return f"{move}: {state}; ringlog node move {move.table} --facility FILE continues it"

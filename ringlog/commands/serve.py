@@ -250,8 +250,8 @@ def web(
     try:
         nodes = nodes_of(reached(database.conninfo))
     except DBAPIError as error:
-        # only the administrator may read where they are: without that a request for one of them is refused. A
-        # PostgreSQL that does not answer is asked again.
+        # only the administrator may read the nodes' addresses: for others a request for a node is refused. If
+        # PostgreSQL does not answer, it is tried again.
         nodes = None if isinstance(error.orig, psycopg.errors.InsufficientPrivilege) else {}
     wanted = web_settings(
         chosen.listen.host,
@@ -277,7 +277,7 @@ def web(
 
 
 def _installer_of(file: Path, database: Embedded | External) -> Installer | None:
-    """What installs the facility of a file. None, and a logged error, for an invalid one where another is
+    """The installer of a facility file. None, and a logged error, for an invalid file if a facility is
     installed: a machine that restarts at night must not stay down because of a typing error.
     """
     is_new = isinstance(database, Embedded) and not database.postgres.exists

@@ -45,7 +45,7 @@ def service_install(
         bool, typer.Option("--print", help="Print the unit, and change nothing on this machine.")
     ] = False,
 ) -> None:
-    """Make a service of `ringlog serve` or `ringlog load`, and start it, now and with the machine.
+    """Run `ringlog serve` or `ringlog load` as a service, from now on and at every boot.
 
     Makes the account ringlog and the folder of the data, writes the unit, and tells systemd. Repeat it with
     other options to change the service.
@@ -63,14 +63,14 @@ def service_install(
     paths = [value for value in chosen.values() if isinstance(value, Path)]
     for path in (*paths, *([given] if given else [])):
         if not path.is_absolute():
-            raise UsageError(f"{path}: a service needs the whole path")
+            raise UsageError(f"{path}: a service needs an absolute path")
     program = Path(sys.argv[0]).resolve()
     name = _checked(name or _NAMES[command])
     if shows:
         print(systemd.unit(program, words, SYSTEM_ACCOUNT, given), end="")
         return
     if os.geteuid() != 0:
-        raise UsageError("a service is installed by root: use sudo, or --print to see the unit")
+        raise UsageError("only root can install a service: use sudo, or --print to see the unit")
     account = system_account()
     _demand(account, "x", program)
     for path in paths:
@@ -81,18 +81,18 @@ def service_install(
     if systemd.install(name, systemd.unit(program, words, account.name, given)):
         print(f"{name} runs: systemctl status {name}, journalctl -u {name}")
         return
-    print(f"{systemd.UNITS}/{name}.service is written; systemd does not run here. Where it does:")
+    print(f"{systemd.UNITS}/{name}.service is written, but systemd does not run here. When it runs:")
     print(f"  systemctl daemon-reload\n  systemctl enable --now {name}")
 
 
 @service_app.command("remove")
 def service_remove(name: _Name = None) -> None:
-    """Stop the service and remove its unit. The data stay."""
+    """Stop the service and remove its unit. The data remain."""
     name = _checked(name or _NAMES["serve"])
     if os.geteuid() != 0:
-        raise UsageError("a service is removed by root: use sudo")
+        raise UsageError("only root can remove a service: use sudo")
     systemd.remove(name)
-    print(f"{name} is removed; its data stay")
+    print(f"{name} is removed; its data remain")
 
 
 def _parsed(command: str, words: list[str]) -> dict[str, Any]:
@@ -129,8 +129,10 @@ def _demand(account: Account, right: str, path: Path) -> None:
 
 
 def _give(account: Account, folder: Path) -> None:
-    """A folder of the account's own."""
+    """Make a folder that the account owns."""
     if not folder.exists():
         account.make_folder(folder)
     elif folder.stat().st_uid != account.uid:
-        raise ServerError(f"{folder} is not of the account {account.name}: chown -R {account.name} {folder}")
+        raise ServerError(
+            f"{folder} does not belong to the account {account.name}: chown -R {account.name} {folder}"
+        )

@@ -65,7 +65,7 @@ def import_(
         new = {line[0]: line for line in lines if line[0] not in there}
         for name, unit, description in new.values():
             connection.execute("select ringlog.add_signal(%s, %s, %s, %s)", [table, name, unit, description])
-    print(_number(len(new), f"added to {table}") + f", {len(lines) - len(new)} were there")
+    print(_number(len(new), f"added to {table}") + f", {len(lines) - len(new)} were there already")
 
 
 @signal_app.command("list")
@@ -184,7 +184,7 @@ def _lines(rows: Iterable[list[str]], file: Path) -> Iterator[tuple[str, str, st
         if not any(cells) or cells[0].startswith("#"):
             continue
         if len(cells) > 3 or not cells[0]:
-            raise UsageError(f"{file}:{number}: a line has a name, and perhaps unit and description")
+            raise UsageError(f"{file}:{number}: a line must be: name, unit, description")
         name, unit, description = [*cells, "", ""][:3]
         yield name, unit, description
 

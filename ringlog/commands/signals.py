@@ -25,18 +25,18 @@ _MOST = 100_000
 Machine = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 _WORDS = (
     "Words in any order, of names, tables, columns, descriptions and units. * stands for any characters, "
-    "/…/ is a regular expression; unit:A, table:…, device:…, column:… look there alone."
+    "/…/ is a regular expression; unit:A, table:…, device:…, column:… search there only."
 )
 
 
 def signals(
     words: Annotated[list[str] | None, typer.Argument(metavar="WORDS", help=_WORDS)] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=_MOST, help="At most so many.")] = 100,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, max=_MOST, help="Maximum number.")] = 100,
     machine: Machine = False,
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
-    """Find signals of today by words, in any order. Code 1: there is none."""
+    """Find signals by words, in any order. Code 1: no signal matches."""
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
         rows = found(conninfo, " ".join(words or ()), limit + 1)
@@ -49,7 +49,7 @@ def signals(
         if len(rows) > limit:
             print(f"the first {limit}: more with --limit, fewer with more words", file=sys.stderr)
         if not rows:
-            print("no signal has these words", file=sys.stderr)
+            print("no signal matches these words", file=sys.stderr)
     if not rows:
         raise typer.Exit(1)
 

@@ -101,9 +101,8 @@ def status(
         bool, typer.Option("--watch", help="Print it again every two seconds, until Ctrl-C.")
     ] = False,
 ) -> None:
-    """Whether the server runs; the disk; a line for each table, whichever program writes it and whichever
-    server has it, those first that something is wrong with, and what. A PostgreSQL that is stopped stays
-    stopped.
+    """Print whether the server runs, the free disk space, and a line for each table of all servers, those
+    with a problem first. The command does not start PostgreSQL.
 
     Code 1: the server does not run, a table is silent or cannot be read, housekeeping cannot read a table, a
     node cannot be reached, or PostgreSQL's clock has jumped."""

@@ -214,7 +214,7 @@ def grant(
             "--reads",
             metavar="NAMES",
             show_default=False,
-            help="Those that it may read too, in the same way.",
+            help="Tables and groups that it may read too, likewise.",
         ),
     ] = None,
     parameter: Annotated[
@@ -229,7 +229,7 @@ def grant(
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
-    """Let a login write and read further tables, beside those that it may. It applies at once."""
+    """Let a login write and read further tables. It applies at once."""
     if writes is None and reads is None and not parameter:
         raise UsageError("choose what to grant: --writes, --reads or --parameter")
     if "none" in (writes, reads):

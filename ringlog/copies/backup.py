@@ -108,7 +108,7 @@ def _demand_no_move(conninfo: str) -> None:
     with engine(conninfo).connect() as connection:
         for move in moves_under_way(connection):
             raise ServerError(
-                f"{move}: half way, so its rows are on two servers: end it first (ringlog node list)"
+                f"{move}: unfinished, so its rows are on two servers: finish it first (ringlog node list)"
             )
 
 

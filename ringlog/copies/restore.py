@@ -19,7 +19,7 @@ from ringlog.server.postgres import ADMINISTRATOR, Postgres
 from ringlog.server.settings import GENERATED
 
 _SETTINGS = "99-restore.conf"
-# PostgreSQL's words for a log that ends before the moment that was asked for
+# PostgreSQL's message for a log that ends before the requested moment
 _NOT_REACHED = "recovery ended before configured recovery target was reached"
 
 

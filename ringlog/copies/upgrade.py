@@ -128,8 +128,8 @@ class Upgrade:
         )
 
     def _control(self) -> Mapping[str, str]:
-        said = self.account.run([str(self.old_programs / "pg_controldata"), str(self.old)])
-        pairs = (line.partition(":") for line in said.splitlines())
+        output = self.account.run([str(self.old_programs / "pg_controldata"), str(self.old)])
+        pairs = (line.partition(":") for line in output.splitlines())
         return {name.strip(): value.strip() for name, _, value in pairs}
 
     @contextmanager
@@ -221,12 +221,12 @@ class Upgrade:
 
     def _details(self) -> str:
         """The output files that pg_upgrade names, with their contents."""
-        said = []
+        output = []
         with suppress(OSError):
             for file in sorted((self.new / "pg_upgrade_output.d").rglob("*")):
                 if file.is_file() and (file.suffix == ".txt" or "dump" in file.name):
-                    said.append(f"{file.name}: {file.read_text(errors='replace').strip()[-2000:]}")
-        return "\n".join(said)
+                    output.append(f"{file.name}: {file.read_text(errors='replace').strip()[-2000:]}")
+        return "\n".join(output)
 
     def _settle(self) -> None:
         """Keeps the settings of `alter system`, without those of the old cluster's own log."""

@@ -57,7 +57,7 @@ def present(conninfo: str, words: Callable[[], str]) -> Iterator[None]:
                         # the statement shows too whether the connection is still there
                         connection.execute("select set_config('application_name', %s, false)", [now])
             except psycopg.Error:
-                # PostgreSQL has stopped or is elsewhere now; what needs it says so
+                # PostgreSQL has stopped or moved; the parts that need it report that
                 end.wait(_PAUSE)
 
     with in_background("presence", keep, end):

@@ -154,7 +154,7 @@ where nspname = 'weeks'
   and exists (select from ringlog.every_table where table_name = log.relname)
 """
 
-# What pg_total_relation_size returns, from the files: it would open each week, and wait for a lock of it.
+# The same as pg_total_relation_size, from the files: that would open each week, and wait for its lock.
 _SIZE_OF_FILES = f"""
 with recursive
   heap as materialized (
@@ -438,7 +438,7 @@ def _metrics(
         _family(
             "ringlog_postgresql_outdated",
             "1 for a minor release of PostgreSQL that is known to lack published fixes.",
-            [(_labels(version=releases.words(version)), releases.outdated(version) is not None)],
+            [(_labels(version=releases.version_text(version)), releases.outdated(version) is not None)],
         ),
         _family(
             "ringlog_wal_archive_failing",

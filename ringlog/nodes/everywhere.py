@@ -268,10 +268,10 @@ def nodes_followed(
                             log.info("node %s is known from now on", name)
                             look_after(name, dsn)
                 except (psycopg.Error, sqlalchemy.exc.SQLAlchemyError, ValueError) as error:
-                    words = " ".join(str(error).split())
-                    if words != warned:  # once is enough while the reason lasts
-                        log.warning("nodes cannot be read: %s", words)
-                    warned = words
+                    reason = " ".join(str(error).split())
+                    if reason != warned:  # once is enough while the reason lasts
+                        log.warning("nodes cannot be read: %s", reason)
+                    warned = reason
                     end.wait(_PAUSE)
 
     with in_background("nodes", follow, end):

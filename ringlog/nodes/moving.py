@@ -24,7 +24,7 @@ from sqlalchemy.dialects import postgresql
 from ringlog.errors import ServerError, UsageError
 from ringlog.gateway.tsql_schema import install as install_tsql
 from ringlog.nodes.everywhere import install_everywhere
-from ringlog.nodes.servers import place, places, reached
+from ringlog.nodes.servers import node_of_each_table, place, reached
 from ringlog.procedures import Procedure
 from ringlog.schema import locks, moves, nodes, registry, renaming, rights
 from ringlog.schema.carrying import Carrier, Connection, Part, opened
@@ -84,7 +84,7 @@ def move_tables(conninfo: str, facility: Facility, names: Collection[str]) -> It
     with no_other_move(conninfo):
         bring_up_to_date(first, [install_tsql])
         with first.connect() as connection:
-            now = places(driver(connection))
+            now = node_of_each_table(driver(connection))
             under_way = moves_under_way(connection)
         if not under_way:
             # all other changes of the file, including new nodes
@@ -110,7 +110,8 @@ def move_tables(conninfo: str, facility: Facility, names: Collection[str]) -> It
                 continue
             if target not in servers:
                 raise UsageError(
-                    f"node {target} is not known yet: finish first what was begun, with its tables alone"
+                    f"node {target} is not known yet: first finish the moves that were begun, naming their"
+                    " tables"
                 )
             moved = True
             yield from _Moving(servers, Move(name, source, target, False)).run(facility)
@@ -308,8 +309,8 @@ class _Moving:
                     differ = sorted({*own.items()} ^ {*other.items()})
                     how = ", ".join(f"{name} {kind}" for name, kind in differ) or "order of columns"
                     raise ServerError(
-                        f"table {self.table} is not on {place(self.move.source)} what the facility file says"
-                        f" ({schema}: {how}): move it as it is, and change it after that"
+                        f"table {self.table} on {place(self.move.source)} differs from the facility file"
+                        f" ({schema}: {how}): move it unchanged, then change it"
                     )
         return []
 
@@ -460,13 +461,13 @@ class _Moving:
                 continue
             if row := carrier.missing(part):
                 raise ServerError(
-                    f"{place(self.move.target)} has not this row of log.{part.name}, and the old copy stays:"
+                    f"{place(self.move.target)} lacks this row of log.{part.name}, so the old copy stays:"
                     f" {row}"
                 )
         if place_of_ring := carrier.missing_of_ring():
             raise ServerError(
                 f"{place(self.move.target)} has an older or another row {place_of_ring} in the ring of"
-                f" {self.table}, and the old copy stays"
+                f" {self.table}, so the old copy stays"
             )
 
     def _let_read(self, first: Connection) -> None:
@@ -491,8 +492,8 @@ class _Moving:
             except (errors.LockNotAvailable, errors.DeadlockDetected) as error:
                 if time.monotonic() > end:
                     raise ServerError(
-                        f"table {self.table} has been in use all the time, and is on"
-                        f" {place(self.move.source)} still; what was copied stays: try again ({error})"
+                        f"table {self.table} was in use all the time, and is still on"
+                        f" {place(self.move.source)}; the copied rows stay: try again ({error})"
                     ) from None
             time.sleep(_PAUSE)
 
@@ -534,8 +535,8 @@ def _as_stored(table: Table, order: Sequence[str], rows: int) -> Table:
     lost = [name for name in order if name not in columns]
     if lost:
         raise ServerError(
-            f"table {table.name} has columns that the facility file has not: {', '.join(lost)}: move it as it"
-            " is, and change it after that"
+            f"table {table.name} has columns that the facility file lacks: {', '.join(lost)}: move it"
+            " unchanged, then change it"
         )
     return replace(table, columns=tuple(columns[name] for name in order), rows=rows, renamed_from=None)
 
@@ -550,6 +551,6 @@ def no_other_move(conninfo: str) -> Iterator[None]:
             connection.execute(locks.statement(locks.MOVES))
         except errors.LockNotAvailable:
             raise ServerError(
-                "another ringlog node move, or a ringlog backup, is at work: wait for its end"
+                "another ringlog node move, or a ringlog backup, is running: wait until it ends"
             ) from None
         yield

@@ -30,11 +30,11 @@ def nodes_of(conninfo: str) -> dict[str, tuple[str, str]]:
 def placing_of(conninfo: str) -> dict[str, str | None]:
     """The installed tables, and the server to which calls for each go; None is the first one."""
     with session.connect(conninfo) as connection:
-        return places(connection)
+        return node_of_each_table(connection)
 
 
-def places(connection: psycopg.Connection) -> dict[str, str | None]:
-    """The same, asked on a connection to the first server."""
+def node_of_each_table(connection: psycopg.Connection) -> dict[str, str | None]:
+    """The same, on a connection to the first server."""
     found: dict[str, str | None] = {}
     for (name,) in connection.execute("select table_name from ringlog.logged_table order by 1"):
         found[name] = None

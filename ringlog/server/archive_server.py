@@ -71,8 +71,8 @@ class ArchiveServer(Tended):
         try:
             change(self._administrator, work)
         except sa.exc.DBAPIError as error:
-            words = f"PostgreSQL cannot be told where the archive server is: {error.orig}"
-            raise ServerError(words) from None
+            message = f"the archive server's address cannot be stored in PostgreSQL: {error.orig}"
+            raise ServerError(message) from None
 
     def look(self) -> None:
         """Has PostgreSQL find this server where it looks for one that has ended, which another ringlog serve
@@ -141,5 +141,5 @@ def _is_needed(administrator: sa.Engine) -> bool:
         with administrator.begin() as connection:
             return archive_tables.is_needed(connection)
     except sa.exc.DBAPIError:
-        # PostgreSQL has stopped or is elsewhere now; what needs it says so
+        # PostgreSQL has stopped or moved; the parts that need it report that
         return False

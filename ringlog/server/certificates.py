@@ -97,8 +97,8 @@ def not_after(der: bytes) -> datetime:
     ((_, signed), *_) = elements(elements(der)[0][1])
     parts = elements(signed)
     kind, text = elements(parts[4 if parts[0][0] == 0xA0 else 3][1])[1]
-    words = text.decode("ascii")
+    digits = text.decode("ascii")
     if kind == 0x17:
         # UTCTime: two digits of the year, 50 to 49
-        words = ("19" if words[:2] >= "50" else "20") + words
-    return datetime.strptime(words, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
+        digits = ("19" if digits[:2] >= "50" else "20") + digits
+    return datetime.strptime(digits, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)

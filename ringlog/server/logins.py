@@ -118,8 +118,8 @@ def change_tables(conninfo: str, name: str, wanted: Mapping[Right, Held | None])
 
 
 def more_tables(conninfo: str, name: str, more: Mapping[Right, Held | None]) -> dict[Right, Held | None]:
-    """What a login may write and read (as `change_tables` takes it) when it gets these tables beside those
-    that it has. Raises UsageError for a login that is not there."""
+    """The tables that a login may write and read, in the form of `change_tables`, with these added to its
+    present ones. Raises UsageError for a login that does not exist."""
     with session.connect(conninfo) as connection:
         _demand(connection, name)
         now = rights.held(connection)

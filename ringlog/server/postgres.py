@@ -45,16 +45,16 @@ ADMINISTRATOR = "postgres"
 PORTS = range(5433, 32_768)
 _SOCKET_PATH_LIMIT = 107  # sun_path of Linux, without its closing NUL
 _PAUSE = 0.05  # seconds between two looks at a starting or stopping server
-_REPORT = 10.0  # seconds between two words about it
-_REPORT_COMMAND = 60.0  # seconds between two words about a command that keeps `ringlog serve` waiting
+_REPORT = 10.0  # seconds between two messages about it
+_REPORT_COMMAND = 60.0  # seconds between two messages about a command that keeps `ringlog serve` waiting
 _STANDSTILL = 60.0  # seconds in which a stopping server does nothing, after which it is ended at once
 _IDLE_WORK = 0.2  # what its idle processes do meanwhile, as `_work_done` counts it
-_TAKEN = "Address already in use"  # PostgreSQL's word for a port that another program has
+_TAKEN = "Address already in use"  # PostgreSQL's message for a port that another program has
 _LAST_WORDS = 20.0  # seconds that the reason for its end may take to be in its log, on a busy machine
 
 
 class Stopped(Exception):
-    """A stop was asked for while the server was still starting."""
+    """A stop was requested while the server was still starting."""
 
 
 class AlreadyServed(ServerError):

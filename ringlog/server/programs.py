@@ -75,12 +75,12 @@ def named_programs(named: Path) -> Path:
 
 def version_of(account: Account, programs: Path) -> tuple[int, int]:
     """The major and minor version of a folder's PostgreSQL. Raises ServerError."""
-    said = account.run([str(programs / "postgres"), "--version"])
-    if found := re.search(r"\b(\d+)\.(\d+)\b", said):
+    version_line = account.run([str(programs / "postgres"), "--version"])
+    if found := re.search(r"\b(\d+)\.(\d+)\b", version_line):
         return int(found[1]), int(found[2])
-    if found := re.search(r"\b(\d+)(devel|alpha|beta|rc)", said):
+    if found := re.search(r"\b(\d+)(devel|alpha|beta|rc)", version_line):
         return int(found[1]), 0
-    raise ServerError(f"{programs / 'postgres'} does not tell its version: {said.strip()}")
+    raise ServerError(f"{programs / 'postgres'} does not tell its version: {version_line.strip()}")
 
 
 def _reachable(account: Account, bin: Path) -> bool:

@@ -10,7 +10,7 @@ NEWEST = {15: 20, 16: 16, 17: 12, 18: 7}
 PUBLISHED = "2026-11-12"
 
 
-def words(server_version: int) -> str:
+def version_text(server_version: int) -> str:
     """A server's version, from its server_version_num, as people write it."""
     return f"{server_version // 10000}.{server_version % 10000}"
 

@@ -171,7 +171,7 @@ class Server:
         self._stack.close()
 
     def _trouble(self) -> str:
-        """Of the processes beside it, those that are down first; empty: none."""
+        """The states of the other processes, those that are down first; empty: there are none."""
         states = sorted(self._states(), key=lambda state: state.up)
         return "; ".join(filter(None, map(str, states)))
 

@@ -67,7 +67,7 @@ def install(name: str, text: str) -> bool:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     path.chmod(0o644)
-    return _told(("daemon-reload",), ("enable", path.name), ("restart", path.name))
+    return _systemctl(("daemon-reload",), ("enable", path.name), ("restart", path.name))
 
 
 def remove(name: str) -> None:
@@ -77,16 +77,16 @@ def remove(name: str) -> None:
         raise ServerError(f"there is no {path}")
     if not path.read_text().startswith(_MARK):
         raise ServerError(f"{path} was not written by ringlog: it stays")
-    _told(("disable", "--now", path.name))
+    _systemctl(("disable", "--now", path.name))
     path.unlink()
-    _told(("daemon-reload",))
+    _systemctl(("daemon-reload",))
 
 
 def _path(name: str) -> Path:
     return UNITS / f"{name}.service"
 
 
-def _told(*commands: Sequence[str]) -> bool:
+def _systemctl(*commands: Sequence[str]) -> bool:
     if not _RUNNING.exists():
         return False
     for command in commands:

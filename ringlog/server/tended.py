@@ -144,14 +144,14 @@ class Tended:
         try:
             with suppress(BrokenPipeError):
                 self.send_settings(process)
-            words = self._first_line(process)
-            if not words.startswith(f"{self.greeting} "):
+            line = self._first_line(process)
+            if not line.startswith(f"{self.greeting} "):
                 process.stdin.close()
                 code = process.wait(_LONGEST_START)
-                if not words:
+                if not line:
                     raise Died(f"{self.what} ended while it started (code {code})")
-                raise ServerError(f"{self.name}: {words}")
-            self.serves(process, words.removeprefix(f"{self.greeting} "))
+                raise ServerError(f"{self.name}: {line}")
+            self.serves(process, line.removeprefix(f"{self.greeting} "))
         except BaseException:
             process.kill()
             process.wait()
@@ -159,20 +159,20 @@ class Tended:
         self._process = process
 
     def _first_line(self, process: "subprocess.Popen[bytes]") -> str:
-        """What a process says first; empty: it ended without a word. Raises Died for one that takes too
-        long, or when this one stops."""
+        """The first line of a process's output; empty: it ended without one. Raises Died for a process that
+        takes too long, or when this one stops."""
         assert process.stdout is not None
-        said = b""
+        received = b""
         deadline = time.monotonic() + _LONGEST_START
-        while not said.endswith(b"\n"):
+        while not received.endswith(b"\n"):
             if time.monotonic() > deadline or self._stop.is_set():
                 raise Died(f"{self.what} did not start within {_LONGEST_START:.0f} s")
             if select.select([process.stdout], [], [], LOOK)[0]:
                 part = process.stdout.read(1)
                 if not part:
                     break
-                said += part
-        return said.decode(errors="replace").strip()
+                received += part
+        return received.decode(errors="replace").strip()
 
     def _end(self) -> None:
         if self._process is not None:

@@ -111,7 +111,7 @@ class Web(Tended):
         self._wanted = wanted
         self._input: IO[bytes] | None = None
         self._sent: Mapping[str, LoginServer] = {}
-        """the nodes that a process which starts was told"""
+        """the nodes that were sent to the process when it started"""
         self._lock = threading.Lock()
         """on the requested settings, and on the process's input"""
         self.address = (
@@ -121,7 +121,7 @@ class Web(Tended):
 
     @property
     def url(self) -> str:
-        """Of the page."""
+        """The page's URL."""
         return f"{'http' if self._wanted.certificate is None else 'https'}://{self.address}"
 
     def know_nodes(self, nodes: Mapping[str, LoginServer]) -> None:

@@ -16,7 +16,7 @@ from ringlog.adoption.errors import AdoptionError
 from ringlog.adoption.objects import Grant, Member, Module, Old, OldColumn, OldTable
 from ringlog.adoption.order import ordered
 from ringlog.adoption.rings import Rules, sort
-from ringlog.adoption.roles import apart
+from ringlog.adoption.roles import with_distinct_roles
 from servers import RunningServer, ringlog, serving
 
 pytestmark = pytest.mark.long
@@ -297,7 +297,7 @@ def test_roles_of_one_name_and_other_members_are_two() -> None:
         members=(Member("operators", "bob"), Member("readers", "bob"), Member("readers", "operators")),
         grants=(Grant("operators", "SELECT", "t"), Grant("bob", "SELECT", "t")),
     )
-    first, second = apart([control, archive])
+    first, second = with_distinct_roles([control, archive])
     assert (first.members, first.grants[0].who) == (control.members[:2], "operators")
     assert second.members == (
         Member("archive_operators", "bob"),
@@ -314,4 +314,4 @@ def test_roles_of_one_name_and_other_members_are_two() -> None:
         "ann owns control (db_owner) and not all the databases: here ann has all rights on its tables, views "
         "and procedures, and cannot make or alter any",
     )
-    assert apart([control]) == [control]
+    assert with_distinct_roles([control]) == [control]

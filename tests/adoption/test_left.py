@@ -9,13 +9,13 @@ import pytest
 from ringlog.adoption import ase, left, sql_server
 from ringlog.adoption.assessment import assess
 from ringlog.adoption.catalogue import _modules
+from ringlog.adoption.object_names import ObjectNames
 from ringlog.adoption.objects import Module, Old, OldColumn, OldIndex, OldKey, OldTable, Reference
 from ringlog.adoption.owners import placed, without_owners
-from ringlog.adoption.places import Places
 from ringlog.adoption.rights import rights
 from ringlog.adoption.rings import Rules, sort
 from ringlog.adoption.scripts import Database, write
-from ringlog.adoption.tables import made_all
+from ringlog.adoption.tables import table_scripts
 from ringlog.adoption.texts import doubts, reading
 
 
@@ -104,7 +104,7 @@ def test_constraints_that_are_disabled_and_objects_bound_to_columns() -> None:
 
 
 def test_names_that_only_owners_or_case_tell_apart() -> None:
-    places = Places(
+    object_names = ObjectNames(
         [
             ("table", "sales", "Customer"),
             ("table", "dbo", "Customer"),
@@ -114,25 +114,25 @@ def test_names_that_only_owners_or_case_tell_apart() -> None:
             ("table", "dbo", "hist_customer"),
         ]
     )
-    assert [places.here(owner, "Customer") for owner in ("dbo", "sales", "hist")] == [
+    assert [object_names.new_name(owner, "Customer") for owner in ("dbo", "sales", "hist")] == [
         "Customer",
         "sales_Customer",
         None,
     ]
-    assert places.here("sales", "total") == "total"
+    assert object_names.new_name("sales", "total") == "total"
     here = Reference("fk_1", ("c",), "Customer", ("id",), owner="sales")
     gone = Reference("fk_2", ("c",), "Customer", ("id",), owner="hist")
-    assert [*places.referred("orders", [here, gone])] == [(here, "sales_Customer")]
-    assert places.reported == [
-        "table dbo.CUSTOMER is not migrated: there is Customer beside it, and here names have no owner and "
-        "differ by more than their case",
-        "table sales.Customer is sales_Customer here, since names have no owner and dbo has one of this "
-        "name: who says sales.Customer, or Customer as a user of sales, must say sales_Customer",
-        "view hist.Customer is not migrated: there is hist_Customer beside it, and here names have no owner "
-        "and differ by more than their case",
+    assert [*object_names.referred("orders", [here, gone])] == [(here, "sales_Customer")]
+    assert object_names.reported == [
+        "table dbo.CUSTOMER is not migrated: here it would have the same name as Customer, because names "
+        "have no owner and do not differ by case",
+        "table sales.Customer is sales_Customer here, because names have no owner and dbo has one of this "
+        "name: write sales_Customer instead of sales.Customer, and of Customer in texts of the user sales",
+        "view hist.Customer is not migrated: here it would have the same name as hist_Customer, because "
+        "names have no owner and do not differ by case",
         "foreign key fk_2 of orders is not migrated: it refers to hist.Customer",
     ]
-    assert [*places.without_owner()] == [
+    assert [*object_names.without_owner()] == [
         "2 objects of sales have names without sales here: texts that clients send must not say sales.name"
     ]
 
@@ -150,7 +150,7 @@ def test_names_that_only_owners_or_case_tell_apart() -> None:
         (
             "create proc ops.t as\nselect * from [T]",
             "create proc ops_t as\nselect * from [T]",
-            "line 2: it says t without its owner, which is ops.t there, and ops_t here: write the owner",
+            "line 2: t has no owner; it is ops.t there, and ops_t here: write the owner",
         ),
     ],
 )
@@ -168,8 +168,8 @@ def test_a_head_of_dashes_is_read_once() -> None:
     head = "-- ==\n" + 40 * ("-" * 90 + "\n") + "/* ** * */\n"
     names = {"ops": {"p": "ops_p"}, "dbo": {"p": "p"}}
     rows = [("ops", "p", "P ", 1, head + "alter proc p as select 1", True, True)]
-    places = Places([("procedure", "dbo", "p"), ("procedure", "ops", "p")])
-    (module,) = _modules(rows, places, [])
+    object_names = ObjectNames([("procedure", "dbo", "p"), ("procedure", "ops", "p")])
+    (module,) = _modules(rows, object_names, [])
     assert module.text == head + "create proc p as select 1"
     assert placed(module, names, "site").text == head + "create proc ops_p as select 1"
     assert placed(Module("procedure", "p", head, owner="ops"), names, "site").text == head
@@ -213,7 +213,7 @@ def test_keys_and_unique_indexes() -> None:
         # the name of its key is that of a table, and of another key
         OldTable("u", columns, (), 0, constraints=(OldKey("T", ("a",), True), OldKey("pk_T", ("b",)))),
     ]
-    first, second = made_all(tables, False)
+    first, second = table_scripts(tables, False)
     assert "constraint PK_t primary key (a),\n    unique (b)\n" in first.text
     assert second.text.endswith("    primary key (a),\n    unique (b)\n)")
 
@@ -226,7 +226,7 @@ def test_a_foreign_key_on_a_unique_index_is_made_after_it(tmp_path: Path) -> Non
     found = sort([old], Rules(), lambda *_: (None, None))[0]
     write(
         tmp_path,
-        [Database("site", old, found, made_all(found.site, False), rights(old, found, "site"))],
+        [Database("site", old, found, table_scripts(found.site, False), rights(old, found, "site"))],
         "UTC",
     )
     text = (tmp_path / "1_tables.sql").read_text()
@@ -276,7 +276,7 @@ def test_descriptions_and_collations(tmp_path: Path) -> None:
     table = OldTable("T", (column("a", description="A of it"),), (), 0, description="what's in it")
     old = of(table, left_=("index x is not migrated",))
     found = sort([old], Rules(), lambda *_: (None, None))[0]
-    made = made_all(found.site, False)
+    made = table_scripts(found.site, False)
     write(tmp_path, [Database("site", old, found, made, rights(old, found, "site"))], "UTC")
     assert (tmp_path / "7_descriptions.psql").read_text() == (
         "comment on table \"site\".\"t\" is 'what''s in it';\n"

@@ -115,7 +115,7 @@ def test_written_files_and_decisions() -> None:
     for words in (
         "ann may grant EXECUTE on ramp to others there",
         "carl is denied SELECT on magnets",
-        "is guest and has SELECT on magnets",
+        "guest, a login without a user there, has SELECT on magnets",
         "carl has CREATE TABLE: there is no such right here",
         "carl has VIEW DEFINITION on 2 objects: there is no such right here",
         "carl has the role sa_role of the old server",

@@ -46,13 +46,13 @@ def silent(server: RunningServer) -> Iterator[str]:
 SESSION = """
 import sys
 import pymssql
-from ringlog.adoption.session import connected, number, words
+from ringlog.adoption.session import connected, number, message_of
 from ringlog.clients import Address
 try:
     with connected(Address.parse(sys.argv[1]), sys.argv[2], "7.4", timeout=1):
         print("connected")
 except pymssql.Error as error:
-    print(number(error), words(error))
+    print(number(error), message_of(error))
 """
 
 

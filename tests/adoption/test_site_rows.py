@@ -9,11 +9,11 @@ import pymssql
 import pytest
 
 from ringlog.adoption.copying import Source, parts, without_time
+from ringlog.adoption.object_names import ObjectNames
 from ringlog.adoption.objects import OldColumn, OldTable
-from ringlog.adoption.places import Places
 from ringlog.adoption.rings import Ring
 from ringlog.adoption.site_rows import copy_site
-from ringlog.adoption.tables import made_all
+from ringlog.adoption.tables import table_scripts
 from ringlog.clients import Address
 from servers import Login, RunningServer, ringlog, serving
 
@@ -214,12 +214,14 @@ def test_tables_of_two_owners_with_one_name(old: RunningServer) -> None:
             "grant select on ops.counts, plant.counts to plant"
         )
         columns = (OldColumn("n", "int", 4, 10, 0, True),)
-        places = Places([("table", "ops", "counts"), ("table", "dbo", "counts")])
+        object_names = ObjectNames([("table", "ops", "counts"), ("table", "dbo", "counts")])
         tables = [
-            OldTable(places.here(owner, "counts") or "", columns, (), 0, owner=owner, there="counts")
+            OldTable(
+                object_names.new_name(owner, "counts") or "", columns, (), 0, owner=owner, there="counts"
+            )
             for owner in ("dbo", "ops")
         ]
-        (plain, of_ops) = made_all(tables, False)
+        (plain, of_ops) = table_scripts(tables, False)
         assert plain.text.startswith("create table counts (")
         assert of_ops.text.startswith("create table ops_counts (")
         administrator.execute(

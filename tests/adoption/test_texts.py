@@ -3,12 +3,12 @@
 import pytest
 
 from ringlog.adoption import ase
-from ringlog.adoption.dynamic import found as found_dynamic
+from ringlog.adoption.dynamic import names_in_dynamic_sql
 from ringlog.adoption.errors import AdoptionError
 from ringlog.adoption.names import quoted
 from ringlog.adoption.objects import Check, Module, Old, OldColumn, OldIndex, OldTable, Reference
 from ringlog.adoption.order import ordered
-from ringlog.adoption.tables import made_all
+from ringlog.adoption.tables import table_scripts
 from ringlog.adoption.texts import QuestionMarks, Unreadable, codec, doubts, reading
 
 
@@ -126,12 +126,12 @@ def test_refused_parts_of_a_table_are_left_out_and_reported() -> None:
         (Check("odd", "a % 2 = 1"), Check("xml", "a for xml auto")),
         (Reference("fk", ("a",), "gone", ("a",)),),
     )
-    (result,) = made_all([table], False)
+    (result,) = table_scripts([table], False)
     assert "constraint odd check (a % 2 = 1)" in result.text
     assert "next value" not in result.text
     assert [line.partition(":")[0] for line in result.lost] == ["table t, column b", "table t", "table t"]
     long = OldTable("v", (column("a", "int"),), (), 0, indexes=(OldIndex(60 * "long", ("a",)),))
-    assert made_all([long], False)[0].indexes == ["create index i_1 on v (a)"]
+    assert table_scripts([long], False)[0].indexes == ["create index i_1 on v (a)"]
     # a name that is too long is left out, but not its object
     named = OldTable(
         "w",
@@ -141,25 +141,25 @@ def test_refused_parts_of_a_table_are_left_out_and_reported() -> None:
         (Check(70 * "c", "a > 0"),),
         (Reference(70 * "f", ("a",), "w", ("a",)),),
     )
-    (whole,) = made_all([named], False)
+    (whole,) = table_scripts([named], False)
     assert whole.text.endswith("    check (a > 0)\n)")
     assert whole.references == ["alter table w add foreign key (a) references w (a)"]
     assert whole.lost == []
     twice = OldColumn("b", "int", 4, 0, 0, True, computed="a * 2")
     versioned = OldTable("t", (column("a", "int"), column("v", "timestamp", 8), twice), (), 0)
-    (without,) = made_all([versioned], False)
+    (without,) = table_scripts([versioned], False)
     assert without.text == "create table t (\n    a int null,\n    b as a * 2\n)"
     assert without.lost == [
         "table t, column v: timestamp: versions are not copied; add the column when the rows are there"
     ]
     coarse = OldTable("t", (OldColumn("a", "datetimeoffset", 8, 26, 0, True),), (), 0)
-    (fine,) = made_all([coarse], False)
+    (fine,) = table_scripts([coarse], False)
     assert fine.text == "create table t (\n    a datetimeoffset(7) null\n)"
     assert fine.lost == [
         "table t, column a: datetimeoffset(0) is datetimeoffset(7) here: later values are not rounded"
     ]
     shape = OldTable("u", (column("where_it_is", "geography", 16),), (), 0)
-    assert made_all([shape], False)[0].refused.startswith("column where_it_is is geography")
+    assert table_scripts([shape], False)[0].refused.startswith("column where_it_is is geography")
 
 
 def test_dynamic_sql_is_found_with_its_lines_and_names() -> None:
@@ -174,14 +174,14 @@ exec sp_executesql @s, N'@a int', 1
 execute @t 1"""
     fixed = Module("procedure", "q", "create proc q as exec p 'exec (@s) ops.t'")
     in_quotes = Module("procedure", "r", 'create proc r as exec ("select * from ops.t")')
-    of_ase = [*found_dynamic([Module("procedure", "p", text), fixed, in_quotes], names, "site", True)]
+    of_ase = [*names_in_dynamic_sql([Module("procedure", "p", text), fixed, in_quotes], names, "site", True)]
     assert of_ase == [
         "procedure p runs SQL that it puts together (lines 5, 7, 8): names in it are not changed; "
         "change there ops.t to ops_t (line 3), site.ops.u to u (line 4)",
         "procedure r runs SQL that it puts together (line 1): names in it are not changed; "
         "change there ops.t to ops_t (line 1)",
     ]
-    assert [*found_dynamic([in_quotes], names, "site", False)] == [
+    assert [*names_in_dynamic_sql([in_quotes], names, "site", False)] == [
         "procedure r runs SQL that it puts together (line 1): names in it are not changed"
     ]
 

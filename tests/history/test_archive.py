@@ -25,12 +25,12 @@ from psycopg.conninfo import make_conninfo
 from ringlog.commands import verify as everything
 from ringlog.history import archive as archiving
 from ringlog.history import files
-from ringlog.history.again import again
 from ringlog.history.folder import Folder
 from ringlog.history.manifest import manifest, note, verify
 from ringlog.history.ownership import NotThere, adopt
 from ringlog.history.reading import newest, read
 from ringlog.history.recall import recall
+from ringlog.history.resummarising import summarise_again
 from ringlog.history.summaries import summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Facility, History, Retention, Table
@@ -391,17 +391,20 @@ def test_summaries_are_made_again(table: psycopg.Connection, conninfo: str) -> N
     right = summaries()
     table.execute("update summary.every_type set max = min where begins > %s", [BEGIN - timedelta(days=1)])
     assert summaries() != right
-    weeks = [*again(conninfo, "every_type", BEGIN + timedelta(days=3), NOW + timedelta(days=70))]
+    weeks = [*summarise_again(conninfo, "every_type", BEGIN + timedelta(days=3), NOW + timedelta(days=70))]
     assert [begin for begin, _ in weeks] == [
         BEGIN + timedelta(days=3),
         *(BEGIN + timedelta(weeks=number) for number in range(1, 14)),
     ]
     assert sum(rows for _, rows in weeks) == 7001 - 3 * 72
     assert summaries() != right
-    assert len([*again(conninfo, "every_type", BEGIN - timedelta(days=3), BEGIN + timedelta(days=3))]) == 1
+    assert (
+        len([*summarise_again(conninfo, "every_type", BEGIN - timedelta(days=3), BEGIN + timedelta(days=3))])
+        == 1
+    )
     assert summaries() == right
     with pytest.raises(ValueError, match="has no summaries"):
-        next(again(conninfo, "nothing", BEGIN, NOW))
+        next(summarise_again(conninfo, "nothing", BEGIN, NOW))
 
 
 def test_rows_that_come_while_a_week_is_written(

@@ -18,7 +18,6 @@ from psycopg import sql
 from ringlog.history import closed as columns_of
 from ringlog.history import closing as packing_of
 from ringlog.history import files, reading
-from ringlog.history.again import again
 from ringlog.history.archive import archive
 from ringlog.history.closing import close
 from ringlog.history.connection import connect, rows
@@ -26,6 +25,7 @@ from ringlog.history.packing import packed, packed_lists, packed_texts, packed_t
 from ringlog.history.reading import read
 from ringlog.history.recall import recall
 from ringlog.history.restoring import restore
+from ringlog.history.resummarising import summarise_again
 from ringlog.history.summaries import summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
@@ -304,7 +304,7 @@ def test_rows_changed_by_hand_are_read_after_summarise(
         assert close(conninfo, pauses=0).complete
         for relation in ("weeks.m", "public.plain"):
             log.connection.execute(f"delete from {relation} where time < %s".encode(), [BEGIN + timedelta(8)])
-        [*again(conninfo, "m", BEGIN, NOW, NOW)]
+        [*summarise_again(conninfo, "m", BEGIN, NOW, NOW)]
         log.same()
 
 

@@ -261,7 +261,7 @@ def test_a_restored_database(site: Site, copied_databases: Databases) -> None:
         }
         verified = ringlog("archive", "verify", "--dsn", restored.conninfo)
         assert verified.returncode == 0, verified.stdout
-        assert "magnets/_replaced/2026w10-2.parquet is not of this database" in verified.stdout
+        assert "magnets/_replaced/2026w10-2.parquet was not written by this database" in verified.stdout
         assert len(restored.rows()) == 602
         # and back: replaced files are put back
         assert "put back magnets/2026w10-2.parquet" not in site.adopt()

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pb_http import chunks
 
-from ringlog.retrieval.appliance.pattern import OF_BINS, OF_SAMPLES, Wanted, wanted
+from ringlog.retrieval.appliance.pattern import OF_BINS, OF_SAMPLES, SignalRequest, parse_pv
 from ringlog.retrieval.refused import Refused
 from ringlog.retrieval.times import instant, span
 
@@ -53,7 +53,7 @@ def served(ask: Callable[[], Result]) -> Result | Refused:
 
 @given(patterns)
 def test_a_pattern_is_read_or_refused(text: str) -> None:
-    read = served(lambda: wanted(text))
+    read = served(lambda: parse_pv(text))
     if isinstance(read, Refused):
         assert read.status == 400
     else:
@@ -76,20 +76,20 @@ def test_a_time_is_read_or_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ("mean_60(sr_rf/power)", Wanted("sr_rf/power", "mean", 60.0)),
-        ("mean(sr_rf/power)", Wanted("sr_rf/power", "mean", 900.0)),
-        ("meanSample_60(sr_rf/power)", Wanted("sr_rf/power", "mean", 60.0, fill=False)),
-        ("optimized_500(x)", Wanted("x", "optimized", 500.0)),
-        ("deadBand_0.5(x)", Wanted("x", "deadBand", 0.5)),
-        ("flyers(x)", Wanted("x", "flyers", 900.0, deviations=3.0)),
-        ("ignoreflyers_60_2.5(x)", Wanted("x", "ignoreflyers", 60.0, deviations=2.5)),
-        ("twoweek(x)", Wanted("x", "twoweek", 900.0)),
-        ("sr_rf/power", Wanted("sr_rf/power")),
-        ("some(thing)", Wanted("some(thing)")),
+        ("mean_60(sr_rf/power)", SignalRequest("sr_rf/power", "mean", 60.0)),
+        ("mean(sr_rf/power)", SignalRequest("sr_rf/power", "mean", 900.0)),
+        ("meanSample_60(sr_rf/power)", SignalRequest("sr_rf/power", "mean", 60.0, fill=False)),
+        ("optimized_500(x)", SignalRequest("x", "optimized", 500.0)),
+        ("deadBand_0.5(x)", SignalRequest("x", "deadBand", 0.5)),
+        ("flyers(x)", SignalRequest("x", "flyers", 900.0, deviations=3.0)),
+        ("ignoreflyers_60_2.5(x)", SignalRequest("x", "ignoreflyers", 60.0, deviations=2.5)),
+        ("twoweek(x)", SignalRequest("x", "twoweek", 900.0)),
+        ("sr_rf/power", SignalRequest("sr_rf/power")),
+        ("some(thing)", SignalRequest("some(thing)")),
     ],
 )
-def test_patterns(text: str, meant: Wanted) -> None:
-    assert wanted(text) == meant
+def test_patterns(text: str, meant: SignalRequest) -> None:
+    assert parse_pv(text) == meant
 
 
 @pytest.mark.parametrize(

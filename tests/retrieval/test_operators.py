@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ringlog.history.signals import Place
 from ringlog.retrieval.appliance.operators import processed
-from ringlog.retrieval.appliance.pattern import wanted
+from ringlog.retrieval.appliance.pattern import parse_pv
 from ringlog.retrieval.samples import Samples, microseconds
 from ringlog.schema.column_type import ColumnType
 
@@ -36,7 +36,7 @@ def stream(pairs: Pairs, sizes: int) -> Iterator[Samples]:
 def made(pv: str, pairs: Pairs, sizes: int = 3, now: datetime = END) -> list[tuple[float, object]]:
     """Seconds after START and value of each event."""
     found: list[tuple[float, object]] = []
-    for events in processed(stream(pairs, sizes), wanted(pv), START, END, now):
+    for events in processed(stream(pairs, sizes), parse_pv(pv), START, END, now):
         seconds = (events.nanoseconds - microseconds(START) * 1000) / 1e9
         found += zip(seconds.tolist(), events.values.to_pylist(), strict=True)
     return found
@@ -95,7 +95,7 @@ def test_bins_have_the_greatest_severity_of_their_samples(operator: str, sizes: 
             yield replace(part, severity=np.array(severities[begin : begin + sizes]))
 
     pv = f"{operator}(x)" if operator == "optimized_5" else f"{operator}_{WIDTH}(x)"
-    given = wanted(pv)
+    given = parse_pv(pv)
     found = [
         int(severity)
         for events in processed(parts(), given, START, END, START + timedelta(seconds=49))
@@ -118,9 +118,9 @@ def test_a_bin_without_readings_shows_none() -> None:
 
 def test_numbers_stand_behind_the_signal_too() -> None:
     """Its servlet splits at brackets and commas: mean(x,60) is mean_60(x)."""
-    assert wanted("mean(x,60)") == wanted("mean_60(x)")
-    assert wanted("flyers(x, 60, 2.5)") == wanted("flyers_60_2.5(x)")
-    assert wanted("mean_60(a,b)").signal == "a,b"
+    assert parse_pv("mean(x,60)") == parse_pv("mean_60(x)")
+    assert parse_pv("flyers(x, 60, 2.5)") == parse_pv("flyers_60_2.5(x)")
+    assert parse_pv("mean_60(a,b)").signal == "a,b"
 
 
 @pytest.mark.parametrize("operator", ["firstSample", "lastSample", "firstFill", "lastFill"])
@@ -136,7 +136,9 @@ def test_picked_samples_keep_their_type_and_alarm(operator: str) -> None:
         Samples(place, time[3:], values[3:], None, alarms[0][3:], alarms[1][3:]),
     ):
         found.append(part)
-    events = [*processed(iter(found), wanted(f"{operator}_10(x)"), START, END, START + timedelta(seconds=41))]
+    events = [
+        *processed(iter(found), parse_pv(f"{operator}_10(x)"), START, END, START + timedelta(seconds=41))
+    ]
     assert {str(each.kind) for each in events} == {"varchar(9)"}
     got = [value for each in events for value in each.values.to_pylist()]
     both = [pair for each in events for pair in zip(*each.alarms or ([0], [0]), strict=False)]
@@ -156,7 +158,7 @@ def test_a_sample_before_the_interval_but_in_its_first_bin_is_of_it() -> None:
     pairs: Pairs = [(3, 3.0), (7, 7.0), (12, 12.0)]
     found = {}
     for operator in ("firstFill", "lastFill", "firstSample", "mean"):
-        events = processed(stream(pairs, 3), wanted(f"{operator}_10(x)"), begin, END, START)
+        events = processed(stream(pairs, 3), parse_pv(f"{operator}_10(x)"), begin, END, START)
         found[operator] = [value for each in events for value in each.values.to_pylist()][:3]
     assert found == {
         "firstFill": [3.0, 12.0],
@@ -248,7 +250,7 @@ def test_a_dead_band_keeps_changes_of_severity() -> None:
     parts = [
         replace(part, severity=np.array([0, 0, 1, 1])) for part in stream([(1, 1), (2, 1), (3, 1), (4, 1)], 4)
     ]
-    found = [*processed(iter(parts), wanted("deadBand_1(x)"), START, END, END)]
+    found = [*processed(iter(parts), parse_pv("deadBand_1(x)"), START, END, END)]
     assert [
         int(time - microseconds(START) * 1000) // 10**9 for each in found for time in each.nanoseconds
     ] == [1, 3]
@@ -274,7 +276,7 @@ def test_lines_have_the_greatest_severity_of_their_bin(sizes: int) -> None:
     def found(pv: str) -> list[tuple[float, int]]:
         return [
             (float(value), int(severity))
-            for events in processed(parts(), wanted(pv), START, END, END)
+            for events in processed(parts(), parse_pv(pv), START, END, END)
             for value, severity in zip(
                 events.values.to_numpy(), (events.alarms or ([0] * len(events), []))[0], strict=True
             )
@@ -300,7 +302,7 @@ def test_equal_values_have_no_shape(operator: str) -> None:
     """Skewness.evaluate and Kurtosis.evaluate of Apache Commons Math 3.3, which the appliance calls by
     DescriptiveStatistics, divide 0 by a deviation of 0: NaN. It is a value, and no sample is INVALID."""
     pairs: Pairs = [(float(second), 0.1) for second in range(7)]
-    (events,) = processed(stream(pairs, 3), wanted(f"{operator}Sample_10(x)"), START, END, END)
+    (events,) = processed(stream(pairs, 3), parse_pv(f"{operator}Sample_10(x)"), START, END, END)
     assert np.isnan(events.values.to_numpy()).tolist() == [True]
     assert events.alarms is None
 
@@ -314,15 +316,15 @@ def test_a_stored_nan_is_not_a_missing_reading() -> None:
             values = pa.array([1.0, float("nan"), float("nan"), None, float("nan")], pa.float64())
             yield replace(part, values=values)
 
-    (events,) = processed(parts(), wanted("x"), START, END, END)
+    (events,) = processed(parts(), parse_pv("x"), START, END, END)
     assert events.alarms is not None
     assert [int(severity) for severity in events.alarms[0]] == [0, 0, 0, 3, 0]
     assert [int(status) for status in events.alarms[1]] == [0, 0, 0, 17, 0]
-    means = [*processed(parts(), wanted("meanSample_10(x)"), START, END, END)]
+    means = [*processed(parts(), parse_pv("meanSample_10(x)"), START, END, END)]
     nan = pytest.approx(np.nan, nan_ok=True)
     assert [value for each in means for value in each.values.to_pylist()] == [1.0, nan, nan]
     assert [each.alarms for each in means] == [None] * len(means)
-    (empty,) = processed(stream([(1, None)], 1), wanted("meanSample_10(x)"), START, END, END)
+    (empty,) = processed(stream([(1, None)], 1), parse_pv("meanSample_10(x)"), START, END, END)
     assert empty.values.to_pylist() == [None]
     assert empty.alarms is not None
     assert (int(empty.alarms[0][0]), int(empty.alarms[1][0])) == (3, 17)

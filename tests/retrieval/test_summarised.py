@@ -16,7 +16,7 @@ from ringlog.history.summaries import summarise
 from ringlog.retrieval import samples as samples_of
 from ringlog.retrieval.access import Login
 from ringlog.retrieval.appliance.operators import FIGURES, processed
-from ringlog.retrieval.appliance.pattern import wanted
+from ringlog.retrieval.appliance.pattern import parse_pv
 from ringlog.retrieval.connections import Connections
 from ringlog.retrieval.samples import MICROSECOND, Samples, samples, thinned
 from ringlog.retrieval.servers import Servers
@@ -88,7 +88,7 @@ def events(
     summaries = partial(summarised, servers, signal, start, end, before=True)
     given = (summaries, partial(thinned, servers, signal, start, end, before=True)) if both else ()
     found: list[Event] = []
-    for part in processed(read, wanted(pv), start, end, NOW, *given):
+    for part in processed(read, parse_pv(pv), start, end, NOW, *given):
         severities = [0] * len(part) if part.severity is None else part.severity.tolist()
         found += zip(part.nanoseconds.tolist(), severities, part.values.to_pylist(), strict=True)
     return found
@@ -119,7 +119,7 @@ def test_operators_give_the_same(
             if chance.random() < 0.3:
                 start = datetime.fromtimestamp(int(start.timestamp()) // width * width, UTC)
             end = start + timedelta(seconds=chance.uniform(1, HOURS * 3600))
-            signal = signals[wanted(pv).signal]
+            signal = signals[parse_pv(pv).signal]
             of_rows, of_both = (events(found, signal, pv, start, end, both) for both in (False, True))
             try:
                 same(of_both, of_rows)

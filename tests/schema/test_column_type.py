@@ -39,7 +39,7 @@ def test_every_kind_has_a_text() -> None:
 
 @pytest.mark.parametrize("text", NO_TYPES)
 def test_no_other_text_is_a_type(text: str) -> None:
-    with pytest.raises(ValueError, match="is no type of a column"):
+    with pytest.raises(ValueError, match="is not a column type"):
         ColumnType.of(text)
 
 

@@ -144,7 +144,7 @@ def test_a_release_that_is_known_to_be_old_is_named(data: Path) -> None:
             metrics = answer.read().decode()
     log = data.with_name(data.name + ".stderr").read_text()
     old = releases.outdated(version)
-    number = releases.words(version)
+    number = releases.version_text(version)
     # Debian's is old or not, as this machine has been updated; each of them says the same
     assert f'ringlog_postgresql_outdated{{version="{number}"}} {int(old is not None)}\n' in metrics
     words = [finding["what"] for finding in report]

@@ -49,7 +49,9 @@ def listed(own: RunningServer, *words: str) -> list[list[str]]:
 def test_signals_come_and_go(own: RunningServer) -> None:
     assert "2 signals added to vac" in said(own, "signal", "add", "vac", "pump:a", "pump:b", "--unit", "A")
     lines = "gauge:1\n# a comment\npump:c, A, the third\npump:d\n"
-    assert "2 signals added to vac, 1 were there" in said(own, "signal", "import", "vac", "-", stdin=lines)
+    assert "2 signals added to vac, 1 were there already" in said(
+        own, "signal", "import", "vac", "-", stdin=lines
+    )
     assert "2 signals paused" in said(own, "signal", "pause", "pump:a", "pump:b")
     assert "1 signal written again" in said(own, "signal", "resume", "pump:b")
     said(own, "signal", "rename", "pump:c", "pump:third")

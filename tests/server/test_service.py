@@ -61,7 +61,7 @@ def test_words_are_quoted_as_systemd_reads_them() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["serve", "--facility", "plant.toml"], "plant.toml: a service needs the whole path"),
+        (["serve", "--facility", "plant.toml"], "plant.toml: a service needs an absolute path"),
         (["status"], "a service runs ringlog serve or load, not 'status'"),
         (["serve", "--facilty", "/x"], "No such option: --facilty"),
     ],
@@ -107,7 +107,7 @@ def test_a_file_that_the_account_may_not_read_is_named(units: Path) -> None:
     hidden = units / "facility.toml"
     hidden.write_text("")
     hidden.chmod(0o600)
-    message = f"the account ringlog may not read {hidden}" if os.geteuid() == 0 else "installed by root"
+    message = f"the account ringlog may not read {hidden}" if os.geteuid() == 0 else "only root can install"
     with pytest.raises(ServerError, match=message):
         service.service_install(["serve", "--facility", str(hidden)])
     assert not (units / "ringlog.service").exists()

@@ -73,8 +73,8 @@ def bench(
             metavar="S",
             min=1,
             show_default=False,
-            help="Look for the longest wait of a call in so many seconds at full rate, and in as many of "
-            "direct calls, in turns; 600 for the target. Without --only nothing else is measured.",
+            help="Measure the longest wait of a call in this many seconds at full rate, alternating with "
+            "direct calls; 600 for the target. Without --only nothing else is measured.",
         ),
     ] = None,
     data: Annotated[

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from ringlog.loadtest.experiment.facility import Tables
 from ringlog.loadtest.experiment.server import READER, Server
 from ringlog_lab.bench.asking import asking
-from ringlog_lab.bench.reader import Found, Options, queries
+from ringlog_lab.bench.reader import Options, Received, queries
 from ringlog_lab.native_load import DIRECT, TDS74, Contender, Load, Measurement, Stand
 
 READERS = (0, 4, 16, 64)
@@ -111,7 +111,7 @@ def reading(
 
 
 @contextmanager
-def _process(server: Server, path: str, chosen: Sequence[str], nice: int) -> Iterator[Callable[[], Found]]:
+def _process(server: Server, path: str, chosen: Sequence[str], nice: int) -> Iterator[Callable[[], Received]]:
     options = Options(
         path=path,
         host=server.host if path == "tds" else "127.0.0.1",
@@ -123,4 +123,4 @@ def _process(server: Server, path: str, chosen: Sequence[str], nice: int) -> Ite
     command = ["nice", "-n", str(nice), sys.executable, "-m", "ringlog_lab.bench.reader"]
     command.append(json.dumps(asdict(options)))
     with asking(command, server.password, f"a reader by {path}", own_session=True) as answer:
-        yield lambda: Found(**json.loads(answer("found")))
+        yield lambda: Received(**json.loads(answer("found")))

@@ -135,7 +135,7 @@ def _measured(
 
 
 @dataclass
-class Found:
+class Received:
     """The amount that clients have received so far."""
 
     requests: int = 0
@@ -147,11 +147,11 @@ class Found:
 @contextmanager
 def reading(
     process: psutil.Process, port: int, asked: str, size: int, clients: int, tolerance: int = 0
-) -> Iterator[Found]:
+) -> Iterator[Received]:
     """So many clients that repeatedly request an answer of `size` ± `tolerance` bytes, until the end and
     their last answers. Raises LoadTestError for any other answer.
     """
-    found, lock, end = Found(), threading.Lock(), threading.Event()
+    found, lock, end = Received(), threading.Lock(), threading.Event()
     failures: list[LoadTestError] = []
 
     def work() -> None:

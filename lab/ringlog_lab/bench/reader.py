@@ -35,7 +35,7 @@ class Options:
 
 
 @dataclass
-class Found:
+class Received:
     """The amount read by a process since `ready`. Times in seconds."""
 
     rows: int = 0
@@ -48,7 +48,7 @@ class Found:
 class _Readers:
     options: Options
     password: str
-    found: Found = field(default_factory=Found)
+    found: Received = field(default_factory=Received)
     since: dict[int, float] = field(default_factory=dict)
     """when each reader has had its latest rows"""
     failure: list[str] = field(default_factory=list)
@@ -66,7 +66,7 @@ class _Readers:
 
     def _newly_found(self) -> str:
         with self._lock:
-            found, self.found = self.found, Found()
+            found, self.found = self.found, Received()
             # a reader that waits at this moment has waited at least so long
             waits = [time.monotonic() - since for since in self.since.values()]
         found.longest = max(found.longest, *waits)

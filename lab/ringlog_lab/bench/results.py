@@ -23,7 +23,7 @@ from ringlog_lab.bench.beside_http import BesideHttp
 from ringlog_lab.bench.mixed import Mixed
 from ringlog_lab.bench.over_http import Fetching
 from ringlog_lab.bench.reading import Reading
-from ringlog_lab.bench.text import Beside, Compiling, Timing
+from ringlog_lab.bench.text import Compiling, Timing, WriterBesideTexts
 from ringlog_lab.bench.waveforms import Waveforms
 from ringlog_lab.native_load import Measurement
 from ringlog_lab.record import Compared, Figure
@@ -54,7 +54,7 @@ class Results:
     timings: list[Timing] = field(default_factory=list)
     """of usual texts"""
     compiling: list[Compiling] = field(default_factory=list)
-    beside: list[Beside] = field(default_factory=list)
+    beside: list[WriterBesideTexts] = field(default_factory=list)
     """a writer, alone and beside clients that send texts"""
     fetching: list[Fetching] = field(default_factory=list)
     """over HTTP"""

@@ -70,7 +70,7 @@ class Compiling:
 
 
 @dataclass(frozen=True)
-class Beside:
+class WriterBesideTexts:
     """A writer beside clients that send different texts, or alone (`texts` is 0)."""
 
     round: int
@@ -228,20 +228,20 @@ def measure_beside(
     seconds: float,
     rounds: int,
     doing: Callable[[str], None],
-) -> Iterator[Beside]:
+) -> Iterator[WriterBesideTexts]:
     """A writer at PUTS calls a second, alone and beside SENDERS connections whose texts all differ."""
     for round in range(rounds):
         for rate in (0.0, RATE) if round % 2 == 0 else (RATE, 0.0):
             doing(f"a writer beside {rate:.0f} texts/s")
             load = Load(TDS5, written, 1, seconds, rate=PUTS)
             if rate == 0.0:
-                yield Beside(round, 0.0, stand.run(load, "text", round))
+                yield WriterBesideTexts(round, 0.0, stand.run(load, "text", round))
                 continue
             with sending(stand.server, read.names[0], read.column_names, SENDERS, rate) as sent:
                 sent()
                 began = time.monotonic()
                 writing = stand.run(load, "text", round)
-                yield Beside(round, sent() / (time.monotonic() - began), writing)
+                yield WriterBesideTexts(round, sent() / (time.monotonic() - began), writing)
 
 
 def _psycopg(server: Server) -> psycopg.Connection[Any]:

@@ -26,7 +26,7 @@ _PARTS = (0.1, 0.25, 0.5, 1.0)
 def half(
     time: Time = "2s",
     pvs: Annotated[
-        int, typer.Option(metavar="N", min=100, help="PVs, in hundreds; HALF has 25,000 in the end.")
+        int, typer.Option(metavar="N", min=100, help="Number of PVs, in hundreds; HALF plans 25,000.")
     ] = PVS,
     ioc_pvs: Annotated[
         int | None,
@@ -49,7 +49,7 @@ def half(
             metavar="H",
             min=0,
             max=MOST_HOURS,
-            help="Then write so many hours of all PVs into ringlog, as fast as it takes them; there "
+            help="Afterwards write this many hours of all PVs into ringlog, as fast as possible; there "
             f"{MOST_HOURS}.",
         ),
     ] = 0.0,

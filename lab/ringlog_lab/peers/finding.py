@@ -52,7 +52,7 @@ Beside = Annotated[
         "--beside",
         metavar="A,B,...",
         show_default=False,
-        help=f"Of {', '.join(NAMES)}, those that must be in the run; `none` for none. Default: all that are "
+        help=f"Servers of {', '.join(NAMES)} that the run requires; `none` for none. Default: all that are "
         "installed.",
     ),
 ]

@@ -47,7 +47,7 @@ def soak(
     output: Output = OUTPUT,
     compare: Compare = None,
 ) -> None:
-    """A long load at the normal rate: does anything get worse (papers/004; there: 14 days)?"""
+    """A long load at the normal rate, to find figures that get worse (papers/004; there: 14 days)."""
     play("soak", time, output, data, compare, lambda stage: _perform(stage, facility, speed))
 
 
@@ -62,7 +62,7 @@ def _perform(stage: Stage, file: Path, speed: float) -> Outcome:
             for number, calls in enumerate(files)
         ]
         for one in writers:
-            _said(one, "ready")
+            _wait_for_line(one, "ready")
         before = look(server, 0.0)
         for one in writers:
             assert one.stdin is not None
@@ -74,7 +74,7 @@ def _perform(stage: Stage, file: Path, speed: float) -> Outcome:
                 looks.append(each)
                 progress(each.seconds, f"{each.logs / 1e6:,.0f} MB of logs")
         for one in writers:
-            _said(one, "done")
+            _wait_for_line(one, "done")
         stage.steps.say("Looking for every acknowledged row")
         return report.outcome(stage, server, facility, files, looks, begin, speed)
 
@@ -108,7 +108,7 @@ def _writers(
     return start_load("ringlog_lab.soak.writers", options.argument(), server.password)
 
 
-def _said(process: "subprocess.Popen[str]", word: str) -> None:
+def _wait_for_line(process: "subprocess.Popen[str]", word: str) -> None:
     assert process.stdout is not None
     assert process.stderr is not None
     if process.stdout.readline().strip() != word:

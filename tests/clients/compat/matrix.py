@@ -12,13 +12,12 @@ PAGE = ROOT / "docs" / "reference" / "clients-matrix.md"
 INTRODUCTION = """\
 # Tested clients
 
-Results of the tests that run each client against `ringlog serve`, with its own library, as its programmers
-would write it (`tests/clients/compat`). The tests write this page (`make matrix`), and one fails when it no
-longer agrees with them. Each section lists the features that were tested, values and error numbers included.
-Clients have all of them, except:
+Each client runs against `ringlog serve` with its own library (`tests/clients/compat`; `make matrix` writes
+this page). A section lists the tested features, values and error numbers included. Clients have all of them,
+except:
 
 - **no**: ringlog refuses it, with a message that the client shows.
-- **not yet**: it fails, for the reason given; its test is kept, and fails as soon as it passes.
+- **not yet**: it fails, for the reason given.
 - **-**: the client does not have it.
 - **but**: it works, with this restriction.
 """

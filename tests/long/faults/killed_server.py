@@ -55,11 +55,11 @@ class KilledServer:
                     self._command, stdout=log, stderr=log, env=os.environ | self.environment
                 )
             while self._process.poll() is None:
-                if re.search(r"^TDS on", self._said(), re.MULTILINE):
+                if re.search(r"^TDS on", self._log(), re.MULTILINE):
                     return
                 time.sleep(0.05)
             if time.monotonic() > until:
-                raise RuntimeError(f"the server does not start: {self._said()}")
+                raise RuntimeError(f"the server does not start: {self._log()}")
             time.sleep(0.2)  # after a kill its port may be taken for a moment
 
     def tend(self) -> None:
@@ -84,5 +84,5 @@ class KilledServer:
             self._process.terminate()
             self._process.wait(_PATIENCE)
 
-    def _said(self) -> str:
+    def _log(self) -> str:
         return self._log.read_text(errors="replace")

@@ -500,7 +500,7 @@ def test_a_move_is_broken_off_anywhere(site: Site) -> None:
         load.go_on(WHERE)
         half_way = ringlog("node", "list", RINGLOG_DSN=site.dsn)
         assert half_way.returncode == 1
-        assert "vacuum from node c to node d: half way; ringlog node move vacuum" in half_way.stdout
+        assert "vacuum from node c to node d: unfinished; ringlog node move vacuum" in half_way.stdout
         # as if it had ended between the two ends of the switch: the old copy is open, and gets a row
         with broken_off(site, CLOSING):
             pass

@@ -103,4 +103,4 @@ def test_no_backup_is_made_of_a_table_half_way(site: Site) -> None:
         )
     refused = ringlog("backup", site.folder / "copies", RINGLOG_DSN=site.dsn)
     assert refused.returncode == 1
-    assert "vacuum from node c to node b: half way, so its rows are on two servers" in refused.stderr
+    assert "vacuum from node c to node b: unfinished, so its rows are on two servers" in refused.stderr

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ringlog.adoption.objects import Reference
 
 
-class Places:
+class ObjectNames:
     """The names here of tables and modules, which are given as kind, owner and name."""
 
     def __init__(self, objects: Iterable[tuple[str, str, str]]) -> None:
@@ -30,19 +30,19 @@ class Places:
             if of_first == owner or here.lower() in taken:
                 there = first_name if of_first == owner else here
                 self.reported.append(
-                    f"{what} is not migrated: there is {there} beside it, and here names have no owner and "
-                    "differ by more than their case"
+                    f"{what} is not migrated: here it would have the same name as {there}, because names "
+                    "have no owner and do not differ by case"
                 )
                 continue
             taken.add(here.lower())
             self._here[owner, name] = here
             self.reported.append(
-                f"{what} is {here} here, since names have no owner and {of_first} has one of this name: who "
-                f"says {owner}.{name}, or {name} as a user of {owner}, must say {here}"
+                f"{what} is {here} here, because names have no owner and {of_first} has one of this name: "
+                f"write {here} instead of {owner}.{name}, and of {name} in texts of the user {owner}"
             )
         self.reported.sort()
 
-    def here(self, owner: str, name: str) -> str | None:
+    def new_name(self, owner: str, name: str) -> str | None:
         """Its name here; None where it has none."""
         return self._here.get((owner, name))
 
@@ -56,7 +56,7 @@ class Places:
     def referred(self, table: str, references: Iterable[Reference]) -> Iterator[tuple[Reference, str]]:
         """Foreign keys of a table, each with the name here of what it refers to."""
         for each in references:
-            here = self.here(each.owner, each.table) if each.owner else each.table
+            here = self.new_name(each.owner, each.table) if each.owner else each.table
             if here is not None:
                 yield each, here
             else:

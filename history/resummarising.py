@@ -13,7 +13,7 @@ from ringlog.schema.layout import EARLIEST, LOG_TABLES, OWNER
 from ringlog.schema.partitions import Week
 
 
-def again(
+def summarise_again(
     conninfo: str, table: str, start: datetime, end: datetime, now: datetime | None = None
 ) -> Iterator[tuple[datetime, int]]:
     """Makes the summaries of a table from `start` on and before `end` again, from rows in the log and in the
