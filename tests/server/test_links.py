@@ -73,3 +73,8 @@ def test_a_file_that_a_comment_names_is_there() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_blocks_of_code_end(page: Path) -> None:
     assert "```" not in prose(page)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_empty_line_divides_a_table(page: Path) -> None:
+    assert re.findall(r"^\|.*\n\n\|.*\n(?!\|[-:| ]+\|$)", prose(page), re.M) == []
