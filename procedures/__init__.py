@@ -238,6 +238,7 @@ def table_procedures(
         "logged_values": _of("logged", quoted),
         "nth": sql.Literal(nth),
         "period": sql.Literal(None if period is None else timedelta(seconds=period)),
+        "policy": _policy(ring, log, nth, period),
         "table": sql.Literal(table),
         "last": sql.Identifier(SCHEMA, OF_A_TABLE["last"].format(table)),
         "summarised": sql.SQL("{}::regclass").format(
@@ -295,6 +296,16 @@ def _of_samples(
         "ring": str(ring),
         "drift": sql.Literal(clock_drift).as_string(),
     }
+
+
+def _policy(ring: sql.Identifier, log: sql.Identifier, nth: int, period: float | None) -> sql.Composable:
+    """The statements that end the call of a row which the log does not take; empty where it takes each."""
+    if nth == 1 and period is None:
+        return sql.SQL("")
+    seconds = None if period is None else timedelta(seconds=period)
+    return sql.SQL(_read("put_policy")).format(
+        ring=ring, log=log, nth=sql.Literal(nth), period=sql.Literal(seconds)
+    )
 
 
 def _without_nan(

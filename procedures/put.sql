@@ -12,129 +12,116 @@ declare
   stored integer;
   period timestamptz;
 begin
-  if isfinite(r."time") is not true then
-    if r."time" is null then
-      raise exception '%: time must not be null', {name} using errcode = 'not_null_violation';
-    end if;
-    raise exception '%: time must not be %', {name}, r."time" using errcode = 'datetime_field_overflow';
-  end if;
-  if r.seq_no not between 1 and {rows} then
-    raise exception '%: seq_no % is outside 1 to %', {name}, r.seq_no, {rows}
-      using errcode = 'check_violation';
-  end if;
 {point_checks}
 {decimal_check}
   {without_nan}
 
-  -- set by the gateway for a time without a zone in the hour that occurs twice
-  if current_setting('tsql.repeated', true) <> '' then
-    earlier := r."time"
-      - make_interval(secs => (current_setting('tsql.repeated')::json ->> 'time')::double precision);
-    select max(ring."time") into newest from {stored} as ring;
-    r."time" := ringlog.likely_reading(earlier, r."time", newest, {cycle});
-  end if;
-
-  if r."time" > now() + interval '1 minute' then
-    if r."time" > now() + {tolerance}::interval then
-      -- the ring would show this row until then
-      if r.seq_no is null then
-        select
-          max(logged.seq_no) filter (
-            where row (logged.seq_no, logged."time", {values})::{ring} *= row ({log_columns})::{ring}
-          ),
-          max(logged.seq_no)
-        into stored, place
-        from {log} as logged
-        where logged."time" = r."time";
-        r.seq_no := coalesce(stored, place % {rows} + 1, 1);
+  -- a usual row passes by one condition: each has its price in every call
+  if (
+    isfinite(r."time") and r.seq_no between 1 and {rows} and r."time" <= now() + interval '1 minute'
+    and coalesce(current_setting('tsql.repeated', true), '') = ''
+  ) is not true then
+    if isfinite(r."time") is not true then
+      if r."time" is null then
+        raise exception '%: time must not be null', {name} using errcode = 'not_null_violation';
       end if;
-      insert into {log} (seq_no, "time", {columns})
-      values (r.seq_no, r."time", {values})
-      on conflict ("time", seq_no) do nothing;
-      if found then
-        insert into ringlog.event as stored_event (table_name, spool, number, "time", until, kind, rows, words)
-        values (
-          {table}, {name}, extract(epoch from date_trunc('hour', now()))::bigint, now(), now(), 'clock', 1,
-          'rows of a time far ahead of the server''s clock: in the log, not in the ring'
-        )
-        on conflict on constraint event_pkey do update
-        set until = excluded.until, rows = stored_event.rows + 1;
-        -- see below: the server's clock may have been ahead earlier
-        if r."time" < timestamptz 'epoch' + pg_sequence_last_value({summarised}) * interval '1 microsecond' then
-          insert into ringlog.summary_mark (table_name, "time") values ({table}, r."time");
+      raise exception '%: time must not be %', {name}, r."time" using errcode = 'datetime_field_overflow';
+    end if;
+    if r.seq_no not between 1 and {rows} then
+      raise exception '%: seq_no % is outside 1 to %', {name}, r.seq_no, {rows}
+        using errcode = 'check_violation';
+    end if;
+
+    -- set by the gateway for a time without a zone in the hour that occurs twice
+    if current_setting('tsql.repeated', true) <> '' then
+      earlier := r."time"
+        - make_interval(secs => (current_setting('tsql.repeated')::json ->> 'time')::double precision);
+      select max(ring."time") into newest from {stored} as ring;
+      r."time" := ringlog.likely_reading(earlier, r."time", newest, {cycle});
+    end if;
+
+    if r."time" > now() + interval '1 minute' then
+      if r."time" > now() + {tolerance}::interval then
+        -- the ring would show this row until then
+        if r.seq_no is null then
+          select
+            max(logged.seq_no) filter (
+              where row (logged.seq_no, logged."time", {values})::{ring} *= row ({log_columns})::{ring}
+            ),
+            max(logged.seq_no)
+          into stored, place
+          from {log} as logged
+          where logged."time" = r."time";
+          r.seq_no := coalesce(stored, place % {rows} + 1, 1);
         end if;
-      elsif not exists (
-        select from {log} as logged
-        where logged."time" = r."time" and logged.seq_no = r.seq_no
-          and row ({log_columns})::{ring} *= r
-      ) then
-        raise exception '%: the log has another row of seq_no % at %: %. Give each reading a time or a seq_no of its own (datetime has steps of 1/300 s, a time as text keeps its microseconds)',
-          {name}, r.seq_no, r."time", (
-            select coalesce(ringlog.differences(to_jsonb(logged), to_jsonb(r)), 'its values differ')
-            from {log} as logged
-            where logged."time" = r."time" and logged.seq_no = r.seq_no
+        insert into {log} (seq_no, "time", {columns})
+        values (r.seq_no, r."time", {values})
+        on conflict ("time", seq_no) do nothing;
+        if found then
+          insert into ringlog.event as stored_event (table_name, spool, number, "time", until, kind, rows, words)
+          values (
+            {table}, {name}, extract(epoch from date_trunc('hour', now()))::bigint, now(), now(), 'clock', 1,
+            'rows of a time far ahead of the server''s clock: in the log, not in the ring'
           )
-          using errcode = 'unique_violation';
+          on conflict on constraint event_pkey do update
+          set until = excluded.until, rows = stored_event.rows + 1;
+          -- see below: the server's clock may have been ahead earlier
+          if r."time" < timestamptz 'epoch' + pg_sequence_last_value({summarised}) * interval '1 microsecond' then
+            insert into ringlog.summary_mark (table_name, "time") values ({table}, r."time");
+          end if;
+        elsif not exists (
+          select from {log} as logged
+          where logged."time" = r."time" and logged.seq_no = r.seq_no
+            and row ({log_columns})::{ring} *= r
+        ) then
+          raise exception '%: the log has another row of seq_no % at %: %. Give each reading a time or a seq_no of its own (datetime has steps of 1/300 s, a time as text keeps its microseconds)',
+            {name}, r.seq_no, r."time", (
+              select coalesce(ringlog.differences(to_jsonb(logged), to_jsonb(r)), 'its values differ')
+              from {log} as logged
+              where logged."time" = r."time" and logged.seq_no = r.seq_no
+            )
+            using errcode = 'unique_violation';
+        end if;
+        raise notice '%: the time % is more than % ahead of the server''s clock: the row is in the log, not in the ring',
+          {name}, r."time", {tolerance}::interval;
+        return 0;
       end if;
-      raise notice '%: the time % is more than % ahead of the server''s clock: the row is in the log, not in the ring',
-        {name}, r."time", {tolerance}::interval;
-      return 0;
+      raise notice '%: the time % is % ahead of the server''s clock: is it of another time zone?',
+        {name}, r."time", date_trunc('second', r."time" - now());
     end if;
-    raise notice '%: the time % is % ahead of the server''s clock: is it of another time zone?',
-      {name}, r."time", date_trunc('second', r."time" - now());
-  end if;
 
-  if r.seq_no is null then
-    -- two callers without seq_no must not take the same row
-    lock table only {log} in share update exclusive mode;
-    select ring.seq_no into place
-    from {ring} as ring
-    where ring."time" = r."time" and (ring.*) *= row (ring.seq_no, ring."time", {values})::{ring};
-    if not found then
-      select latest.seq_no, latest."time" into place, newest from {last}() as latest;
-      -- the latest row may have come with a seq_no
-      select coalesce(arrival.seq_no, place) into place
-      from (values (true)) as always
-      left join ringlog.arrival on arrival.table_name = {table} and arrival."time" = newest;
-      place := coalesce(place % {rows} + 1, 1);
-      insert into ringlog.arrival as known (table_name, seq_no, "time")
-      values ({table}, place, greatest(newest, r."time"))
-      on conflict on constraint arrival_pkey do update
-      set seq_no = excluded.seq_no, "time" = excluded."time";
+    if r.seq_no is null then
+      -- two callers without seq_no must not take the same row
+      lock table only {log} in share update exclusive mode;
+      select ring.seq_no into place
+      from {ring} as ring
+      where ring."time" = r."time" and (ring.*) *= row (ring.seq_no, ring."time", {values})::{ring};
+      if not found then
+        select latest.seq_no, latest."time" into place, newest from {last}() as latest;
+        -- the latest row may have come with a seq_no
+        select coalesce(arrival.seq_no, place) into place
+        from (values (true)) as always
+        left join ringlog.arrival on arrival.table_name = {table} and arrival."time" = newest;
+        place := coalesce(place % {rows} + 1, 1);
+        insert into ringlog.arrival as known (table_name, seq_no, "time")
+        values ({table}, place, greatest(newest, r."time"))
+        on conflict on constraint arrival_pkey do update
+        set seq_no = excluded.seq_no, "time" = excluded."time";
+      end if;
+      r.seq_no := place;
     end if;
-    r.seq_no := place;
   end if;
 
   update {stored} as ring
   set {assignments}
   where ring.seq_no = r.seq_no and (ring."time" <= r."time" or ring."time" is null);
 
-  if (r.seq_no - 1) % {nth} <> 0 then
-    return 0;
-  end if;
-  if {period}::interval is not null then
-    -- only the first of two callers in one period is logged
-    lock table only {log} in share update exclusive mode;
-    period := date_bin({period}::interval, r."time", timestamptz '2000-01-01 00:00+00');
-    -- if the ring has a row of this period, it is already logged; faster than looking into many weeks
-    if exists (
-      select from {ring} as ring
-      where ring."time" >= period and ring."time" < period + {period}::interval
-        and ring.seq_no <> r.seq_no
-    ) then
-      return 0;
-    end if;
-    if exists (
-      select from {log} as logged
-      where logged."time" >= period and logged."time" < period + {period}::interval
-    ) then
-      return 0;
-    end if;
-  end if;
+{policy}
 
   insert into {log} (seq_no, "time", {columns})
   values (r.seq_no, r."time", {values})
-  on conflict ("time", seq_no) do nothing;
+  -- without naming the index, which PostgreSQL would look up for the week in each call
+  on conflict do nothing;
   if found then
     -- after the insert: see ringlog.history.summaries
     if r."time" < timestamptz 'epoch' + pg_sequence_last_value({summarised}) * interval '1 microsecond' then
@@ -149,11 +136,11 @@ begin
       and row ({log_columns})::{ring} *= r
   ) then
     raise exception '%: the log has another row of seq_no % at %: %. Give each reading a time or a seq_no of its own (datetime has steps of 1/300 s, a time as text keeps its microseconds)',
-      {name}, r.seq_no, r."time", (
+      {name}, r.seq_no, r."time", coalesce((
         select coalesce(ringlog.differences(to_jsonb(logged), to_jsonb(r)), 'its values differ')
         from {log} as logged
         where logged."time" = r."time" and logged.seq_no = r.seq_no
-      )
+      ), 'one that another unique index takes for the same')
       using errcode = 'unique_violation';
   end if;
   return 0;

@@ -68,6 +68,17 @@ def test_another_row_of_the_same_number_and_time_is_refused(magnets: Magnets) ->
     assert magnets.ring() == magnets.log() == [(1, T0, 1)]
 
 
+def test_a_row_that_an_index_of_the_site_refuses(magnets: Magnets) -> None:
+    magnets.connection.execute('create unique index own on weeks.magnets ("time", current)')
+    try:
+        magnets.put(1, T0, 1)
+        with pytest.raises(errors.UniqueViolation, match="one that another unique index takes for the same"):
+            magnets.put(2, T0, 1)
+        assert magnets.log() == magnets.ring() == [(1, T0, 1)]
+    finally:
+        magnets.connection.execute("drop index weeks.own")
+
+
 @pytest.mark.parametrize(
     ("here", "words"),
     [
