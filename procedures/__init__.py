@@ -150,6 +150,7 @@ _SYSTEM = (
     "sp_statistics",
     "sp_databases",
     "sp_helpindex",
+    "sp_helpconstraint",
     "sp_tablecollations",
     "sp_helptext",
     "sp_help",

@@ -105,8 +105,8 @@ returns text
 language sql
 stable
 as $$
-  -- a partition counts for its table
-  select relations.relnamespace::regnamespace || '..' || relations.relname
+  -- a partition counts for its table, and that of a log is known by the log's name
+  select replace(relations.relnamespace::regnamespace::text, 'weeks', 'log') || '..' || relations.relname
   from pg_catalog.pg_class as relations
   where relations.oid = coalesce(pg_catalog.pg_partition_root(relation), relation)
 $$;

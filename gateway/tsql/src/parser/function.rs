@@ -21,8 +21,11 @@ impl<'t> Parser<'t> {
         Ok(Expression::Function(Box::new(call)))
     }
 
-    pub(super) fn function_call(&mut self, name: ObjectName, of: &str) -> Result<FunctionCall, Error> {
+    pub(super) fn function_call(&mut self, mut name: ObjectName, of: &str) -> Result<FunctionCall, Error> {
         self.expect_symbol("(")?;
+        if of == "trim" {
+            self.trimmed_side(&mut name);
+        }
         let mut distinct = false;
         let arguments = if self.symbol(")") {
             Arguments::Values(Vec::new())
@@ -48,6 +51,21 @@ impl<'t> Parser<'t> {
         };
         let over = if self.word("over") { Some(self.window()?) } else { None };
         Ok(FunctionCall { name, distinct, arguments, within_group, over })
+    }
+
+    /// `trim (leading …)` is `ltrim`, `trim (trailing …)` is `rtrim`.
+    fn trimmed_side(&mut self, name: &mut ObjectName) {
+        // a column may have such a name
+        if self.ahead(1).is_none_or(|token| token.kind == TokenKind::Symbol) {
+            return;
+        }
+        if self.word("leading") {
+            "ltrim".clone_into(&mut name.name);
+        } else if self.word("trailing") {
+            "rtrim".clone_into(&mut name.name);
+        } else {
+            self.word("both");
+        }
     }
 
     fn arguments(&mut self, of: &str) -> Result<Vec<Expression>, Error> {

@@ -50,14 +50,10 @@ impl Translation<'_> {
         sql: String,
     ) -> Result<(String, bool), Error> {
         let is_ordered = !order_by.is_empty();
-        if top.percent {
-            if top.with_ties {
-                return Err(Error::refused("top … percent with ties", "one of them goes", top.at));
-            }
-            let limit = self.percent_of(top, &sql)?;
-            return Ok((format!("{sql} limit {limit}"), true));
-        }
-        let rows = self.row_count(&top.count, top.at.line)?;
+        let rows = match top.percent {
+            true => self.percent_of(top, &sql)?,
+            false => self.row_count(&top.count, top.at.line)?,
+        };
         if top.with_ties {
             if !is_ordered {
                 let text =
@@ -66,7 +62,7 @@ impl Translation<'_> {
             }
             return Ok((format!("{sql} fetch first ({rows}) rows with ties"), true));
         }
-        if is_ordered {
+        if is_ordered && !top.percent {
             if let Some(sql) = self.top_by_index(select, order_by, items, sources, &rows)? {
                 return Ok((sql, false));
             }
