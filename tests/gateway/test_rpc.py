@@ -467,7 +467,7 @@ REFUSED = {
         ("put_every_type", [SEQ_NO, AT, Param("real", "99", "@a_real")]),
         2601,
         14,
-        "a_real is NULL there and 99 here. Give each reading a time or a seq_no of its own",
+        "its values of a_real differ. Give each reading a time or a seq_no of its own",
     ),
 }
 

@@ -55,13 +55,13 @@ def test_the_ring_does_not_go_back_and_the_log_takes_everything(magnets: Magnets
 def test_another_row_of_the_same_number_and_time_is_refused(magnets: Magnets) -> None:
     """The message tells what differs, and what to do."""
     magnets.put(1, T0, 1)
-    for current, shown in ((2, "2"), (None, "NULL"), (float("nan"), "NaN")):
+    for current in (2, None, float("nan")):
         with pytest.raises(errors.UniqueViolation) as error:
             magnets.put(1, T0, current)
         message = error.value.diag.message_primary or ""
         assert re.fullmatch(
             r"put_magnets: the log has another row of seq_no 1 at 2026\S+ \S+: "
-            rf"current is 1 there and {shown} here\. Give each reading a time or a seq_no of its own "
+            r"its values of current differ\. Give each reading a time or a seq_no of its own "
             r"\(datetime has steps of 1/300 s, a time as text keeps its microseconds\)",
             message,
         ), message
@@ -83,10 +83,10 @@ def test_a_row_that_an_index_of_the_site_refuses(magnets: Magnets) -> None:
     ("here", "words"),
     [
         ('{"a": 1, "b": 2, "c": 3, "d": 4, "e": null}', None),
-        ('{"a": 1, "b": 0, "c": 3, "d": 4, "e": 5}', "b is 2 there and 0 here, e is NULL there and 5 here"),
+        ('{"a": 1, "b": 0, "c": 3, "d": 4, "e": 5}', "its values of b, e differ"),
         (
             '{"a": 0, "b": 0, "c": 0, "d": 0, "e": null}',
-            "a is 1 there and 0 here, b is 2 there and 0 here, c is 3 there and 0 here (and 1 columns more)",
+            "its values of a, b, c and of 1 columns more differ",
         ),
     ],
 )
