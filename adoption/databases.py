@@ -47,7 +47,7 @@ def listed(connection: pymssql.Connection) -> list[str]:
     raise error or AssertionError
 
 
-def taken(name: str) -> str:
+def reason_against(name: str) -> str:
     """Why a database cannot have a schema of its name here; empty where it can."""
     here = name.lower()
     if here in _TAKEN or here.startswith("pg_"):
@@ -59,7 +59,7 @@ def demand_names(names: Sequence[str]) -> None:
     """Raises AdoptionError for databases that cannot have a schema of their name here."""
     first: dict[str, str] = {}
     for name in names:
-        if why := taken(name):
+        if why := reason_against(name):
             raise AdoptionError(f"the database {name!r} cannot be migrated under its name: {why}")
         here = name.lower()
         if first.setdefault(here, name) != name:

@@ -7,7 +7,7 @@ import pymssql
 
 from ringlog.adoption.across import across
 from ringlog.adoption.catalogue import read
-from ringlog.adoption.databases import demand_names, listed, site_databases, taken
+from ringlog.adoption.databases import demand_names, listed, reason_against, site_databases
 from ringlog.adoption.errors import AdoptionError
 from ringlog.adoption.objects import Old
 from ringlog.adoption.rights import rights
@@ -32,7 +32,7 @@ def chosen(
         with connected(address, password, version) as connection:
             others = [name for name in site_databases(listed(connection)) if name not in names]
         for name in others:
-            if why := taken(name):
+            if why := reason_against(name):
                 left_out.append(f"database {name}: {why}")
                 continue
             try:

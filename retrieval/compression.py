@@ -46,5 +46,5 @@ def _zstd(parts: Iterator[Part]) -> Iterator[Part]:
     with pa.CompressedOutputStream(pa.PythonFile(sink, "w"), "zstd") as stream:
         for part in parts:
             stream.write(part)
-            yield from sink.taken()
-    yield from sink.taken()
+            yield from sink.drained()
+    yield from sink.drained()

@@ -30,7 +30,7 @@ class Connections:
         self._registries: dict[Login, tuple[bytes | None, dict[Any, Any]]] = {}
 
     @contextmanager
-    def taken(self, login: Login, *, sure: bool = False) -> Iterator[Connection]:
+    def borrowed(self, login: Login, *, sure: bool = False) -> Iterator[Connection]:
         """A connection of this login. It is kept for another request unless this one fails. `sure`: a kept
         connection is tested first. Raises ReadError.
         """

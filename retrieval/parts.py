@@ -38,7 +38,7 @@ class Sink:
         self._parts.append(self._kept(part))
         return len(part)
 
-    def taken(self) -> list[Part]:
+    def drained(self) -> list[Part]:
         """The bytes written since the last call."""
         parts, self._parts = self._parts, []
         return parts

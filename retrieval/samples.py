@@ -62,7 +62,7 @@ class Samples:
     def slice(self, start: int, end: int) -> "Samples":
         return self._cut(slice(start, end), self.values.slice(start, end - start))
 
-    def taken(self, chosen: Whole) -> "Samples":
+    def at(self, chosen: Whole) -> "Samples":
         """The samples at these indexes."""
         return self._cut(chosen, self.values.take(pa.array(chosen)))
 

@@ -84,8 +84,8 @@ class Servers:
 
     def _take(self, node: str | None, login: Login) -> Connection:
         # checked, so that an unreachable node is reported as such, and a restarted one is read
-        taken = self._connections.taken(login, sure=node is not None)
-        connection = self._stack.enter_context(taken)
+        borrowed = self._connections.borrowed(login, sure=node is not None)
+        connection = self._stack.enter_context(borrowed)
         self._taken[node] = connection
         if self._cancelled:
             raise ReadError("the request has ended", "57014")

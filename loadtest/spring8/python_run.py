@@ -75,7 +75,7 @@ def python_run(scene: Scene, label: str, number: int, pace: Pace, width: int | N
         cores=this_machine(None).cores,
         rows=len(written) / seconds,
         kilobytes=recorded.values(written, facility) * VALUE_BYTES / KILOBYTE / seconds,
-        asked=None if pace is Pace.MAX else _asked(facility, number),
+        asked=None if pace is Pace.MAX else _normal_rate(facility, number),
         writes=recorded.calls(writes),
         wide=recorded.calls(recorded.of_columns(writes, facility, WIDE)),
         reads=recorded.calls(reads) if reader else None,
@@ -132,7 +132,7 @@ def check(conninfo: str, facility: Facility, records: Recorded) -> Check:
     )
 
 
-def _asked(facility: Facility, number: int) -> float:
+def _normal_rate(facility: Facility, number: int) -> float:
     """Rows a second of so many users at the normal rate, half of them writers."""
     return number / 2 / len(facility.tables) * sum(1 / table.cycle for table in facility.tables)
 

@@ -153,7 +153,7 @@ def _nth(stream: Iterator[Samples], every: int) -> Iterator[Events]:
         chosen = np.arange(skip, len(part), every)
         skip = (skip - len(part)) % every if skip < len(part) else skip - len(part)
         if len(chosen):
-            yield of_samples(part.taken(chosen))
+            yield of_samples(part.at(chosen))
 
 
 def _ncount(stream: Iterator[Samples], begin: int) -> Iterator[Events]:
@@ -176,7 +176,7 @@ def _dead_band(stream: Iterator[Samples], width: float) -> Iterator[Events]:
                 chosen.append(index)
                 last = value, severity
         if chosen:
-            yield of_samples(part.taken(np.array(chosen, np.int64)))
+            yield of_samples(part.at(np.array(chosen, np.int64)))
 
 
 def _two_weeks(stream: Iterator[Samples], now: int) -> Iterator[Events]:
@@ -211,7 +211,7 @@ def _flyers(stream: Iterator[Samples], width: int, deviations: float, given: boo
             distances = np.abs(part.numbers - good.mean())
             chosen = np.flatnonzero(distances > reach if given else distances <= reach)
             if len(chosen):
-                yield of_samples(part.taken(chosen))
+                yield of_samples(part.at(chosen))
 
 
 def _optimized(
@@ -326,12 +326,12 @@ def _picked(stream: Iterator[Samples], width: int, *, first: bool) -> Iterator[S
         if first:
             chosen = starts[int(bins[0]) == number :]
             if len(chosen):
-                yield part.taken(chosen)
+                yield part.at(chosen)
         else:
             if held is not None and bins[0] != number:
                 yield held
             if len(starts) > 1:
-                yield part.taken(starts[1:] - 1)
+                yield part.at(starts[1:] - 1)
             held = part.slice(len(part) - 1, len(part))
         number = int(bins[-1])
     if held is not None:
@@ -348,7 +348,7 @@ def _filled(stream: Iterator[Samples], gaps: Gaps, width: int, *, first: bool) -
         # whole seconds, also for odd widths: binNum * intervalSecs + intervalSecs / 2 in the appliance's
         # FillsCollectorEventStream; only figures (SummaryStatsCollectorEventStream) have the half second
         seconds = number * width + width // 2
-        yield replace(of_samples(part.taken(source)), nanoseconds=seconds * 1_000_000_000)
+        yield replace(of_samples(part.at(source)), nanoseconds=seconds * 1_000_000_000)
 
 
 def _of_whole_bins(

@@ -42,8 +42,8 @@ def _written(
     with writer_of(pa.PythonFile(sink, "w")) as writer:
         for batch in batches:
             writer.write_batch(batch)
-            yield from sink.taken()
-    yield from sink.taken()
+            yield from sink.drained()
+    yield from sink.drained()
 
 
 def _csv(schema: pa.Schema, batches: Iterator[pa.RecordBatch], comments: bool) -> Iterator[bytes]:

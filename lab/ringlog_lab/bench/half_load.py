@@ -89,7 +89,7 @@ def _measured(
     for what, (expected, ways) in questions.items():
         doing(what)
         for form in forms:
-            times = [_asked(form, each, rounds, expected) for each in ways(form)]
+            times = [_median_time(form, each, rounds, expected) for each in ways(form)]
             if times:
                 yield Compared(form.title, what, min(times), "ms")
 
@@ -117,7 +117,7 @@ def _loading(forms: Sequence[Form], load: HalfLoad, doing: Callable[[str], None]
         yield Compared(form.title, "a value on the disk", form.size() / load.values.size, "bytes")
 
 
-def _asked(form: Form, queries: Sequence[sql.Composed], rounds: int, expected: int) -> float:
+def _median_time(form: Form, queries: Sequence[sql.Composed], rounds: int, expected: int) -> float:
     """Median milliseconds until all answers have arrived in PostgreSQL's binary form, not decoded. The
     queries are prepared before, as by programs that repeat a query."""
     server = form.connection.pgconn
