@@ -81,10 +81,7 @@ class Sender:
     def begin(self, take_over: bool = False) -> None:
         """Claims the table and reads the position of its ring. Raises like the connection's call: Failed when
         another writer has the table and must not be replaced."""
-        name = f"{socket.gethostname()} process {os.getpid()}"
-        claim = ("claim_writer", self._table, self._spool.name, name, take_over, output(int))
-        (epoch,) = self._connection.call(*claim).outputs
-        self._epoch = int(str(epoch))
+        self._claim(take_over)
         # Text keeps the exact time; the driver's own datetime parameter has steps of 1/300 s.
         seq_no, text = self._connection.call(f"last_{self._table}", output(int), output(str)).outputs
         time = None
@@ -95,6 +92,12 @@ class Sender:
             time = microseconds(moment if moment.tzinfo else moment.replace(tzinfo=self._zone))
         self._spool.begin(0 if seq_no is None else int(str(seq_no)), time)
         self._rewind()
+
+    def _claim(self, take_over: bool) -> None:
+        name = f"{socket.gethostname()} process {os.getpid()}"
+        claim = ("claim_writer", self._table, self._spool.name, name, take_over, output(int))
+        (epoch,) = self._connection.call(*claim).outputs
+        self._epoch = int(str(epoch))
 
     def step(self, patience: float) -> bool:
         """Sends a row or a batch, or waits up to `patience` seconds for one. False when there was none.

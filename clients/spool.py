@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from ringlog.clients.moments import HOUR
 from ringlog.clients.readings import Reading, restored, stored
@@ -65,6 +65,15 @@ class Spooled(NamedTuple):
     readings: tuple[Reading, ...]
 
 
+Shares: TypeAlias = Sequence[tuple[int, int]]
+"""What the ledger counts of a row of the spool: numbers of rows by time, in microseconds since 1970."""
+
+
+def one_row(time: int, readings: Sequence[Reading]) -> Shares:
+    """The shares of a row that is one row of its table."""
+    return ((time, 1),)
+
+
 def _locked(
     method: Callable[Concatenate["Spool", _Arguments], _Result],
 ) -> Callable[Concatenate["Spool", _Arguments], _Result]:
@@ -89,6 +98,7 @@ class Spool:
 
     `rows` is the size of the ring, `columns` are the names of the data columns, `budget` is in bytes. Raises
     SpoolError if another process has it, it belongs to another table, or it has rows of removed columns.
+    `shares` says what the ledger counts of a row's readings.
     """
 
     def __init__(
@@ -99,6 +109,7 @@ class Spool:
         rows: int,
         budget: int = GiB,
         former: Former = Former(),  # noqa: B008
+        shares: Callable[[int, Sequence[Reading]], Shares] = one_row,
     ) -> None:
         if budget < LEAST_BUDGET:
             raise SpoolError(f"a spool's budget of {budget} bytes is below {LEAST_BUDGET}, 1 MiB")
@@ -106,12 +117,14 @@ class Spool:
         self._rows = rows
         self._budget = budget
         self._former = former
+        self._shares = shares
         self._lock = threading.RLock()
         # rows that are not on the disk yet, and the number of dropped ones by hour
-        self._held: list[tuple[int, str | bytes]] = []
+        self._held: list[tuple[int, str | bytes, Shares]] = []
         self._given_up: Counter[int] = Counter()
-        # acknowledged rows that are still in the file: their times, and whether they were late
-        self._done: dict[int, tuple[int, bool]] = {}
+        # acknowledged rows that are still in the file: their shares, whether they were late, and the shares
+        # that were refused
+        self._done: dict[int, tuple[Shares, bool, Shares]] = {}
         self._repeated = 0
         # ids from the first to the last row that is being sent
         self._in_flight = range(0)
@@ -167,7 +180,7 @@ class Spool:
             # no surrogates, which cannot be stored
             content.encode()
         with self._lock:
-            self._held.append((time, content))
+            self._held.append((time, content, self._shares(time, readings)))
             self._store(len(content))
 
     @_locked
@@ -250,12 +263,12 @@ class Spool:
         return found
 
     @_locked
-    def acknowledge(self, row: Spooled, late: bool = False) -> None:
+    def acknowledge(self, row: Spooled, late: bool = False, refused: Shares = ()) -> None:
         """The server has the row: it is removed with the next put, or at `settle`. `late`: later rows arrived
-        before."""
+        before. `refused` are the shares that the server will never take."""
         if row.id not in self._done:
             self._doubtful.discard(row.id)
-            self._done[row.id] = row.time, late
+            self._done[row.id] = self._shares(row.time, row.readings), late, refused
             self.depth -= 1
         if len(self._done) < _TOGETHER or not self._commit():
             self._keep_count()
@@ -277,8 +290,10 @@ class Spool:
                 row.id,
             )
             self._sql("delete from row where id = ?", row.id)
-            self._books.count(row.time, refused=1)
-            self._books.note("refused", row.time, reason, None, 1)
+            shares = self._shares(row.time, row.readings)
+            for moment, rows in shares:
+                self._books.count(moment, refused=rows)
+            self._books.note("refused", row.time, reason, None, sum(rows for _, rows in shares))
 
         if self._commit(lay_aside):
             self.depth -= 1
@@ -389,9 +404,12 @@ class Spool:
         was done then."""
         try:
             self._sql("begin immediate")
-            for row, (moment, late) in self._done.items():
+            for row, (shares, late, refused) in self._done.items():
                 self._sql("delete from row where id = ?", row)
-                self._books.count(moment, acknowledged=1, late=int(late))
+                for moment, rows in shares:
+                    self._books.count(moment, acknowledged=rows, late=late * rows)
+                for moment, rows in refused:
+                    self._books.count(moment, acknowledged=-rows, refused=rows)
             for hour, rows in self._given_up.items():
                 self._books.count(hour, produced=rows, thinned=rows)
                 self._books.note(
@@ -423,12 +441,13 @@ class Spool:
 
         def insert() -> None:
             nonlocal state
-            for moment, content in self._held:
+            for moment, content, shares in self._held:
                 seq_no = None if state.seq_no is None else state.seq_no % self._rows + 1
                 state = state._replace(id=state.id + 1, seq_no=seq_no, time=moment)
                 crc = checksum(self._seal, state.id, moment, seq_no, content)
                 self._sql("insert into row values (?, ?, ?, ?, ?)", state.id, moment, seq_no, content, crc)
-                self._books.count(moment, produced=1)
+                for of, rows in shares:
+                    self._books.count(of, produced=rows)
             state.store(self._database)
 
         if not self._commit(insert):
@@ -532,11 +551,14 @@ class Spool:
         def thin() -> None:
             nonlocal dropped
             doomed = self._thinning.doomed(self.depth, self._is_sent)
+            lost = 0
             for row, moment in doomed:
+                for of, rows in self._shares_of(row, moment):
+                    self._books.count(of, thinned=rows)
+                    lost += rows
                 self._sql("delete from row where id = ?", row)
-                self._books.count(moment, thinned=1)
             words = f"the spool was full: one in {self._thinning.keep_each} of the oldest rows was kept"
-            self._books.note("thinned", doomed[0][1], words, doomed[-1][1], len(doomed))
+            self._books.note("thinned", doomed[0][1], words, doomed[-1][1], lost)
             dropped = len(doomed)
 
         if not self._commit(thin):
@@ -546,6 +568,13 @@ class Spool:
         self._keep_count()
         return True
 
+    def _shares_of(self, row: int, moment: int) -> Shares:
+        """The shares of a row that is in the file."""
+        if self._shares is one_row:
+            return one_row(moment, ())
+        (content,) = self._sql("select readings from row where id = ?", row).fetchone()
+        return self._shares(moment, restored(content))
+
     def _is_sent(self, row: int) -> bool:
         return row in self._in_flight or row in self._doubtful
 
@@ -553,7 +582,8 @@ class Spool:
         """Drops every second row in memory when they are too many; the ledger counts them when it can be
         written."""
         if len(self._held) > _MOST_HELD:
-            for moment, _ in self._held[1::2]:
-                self._given_up[moment // HOUR * HOUR] += 1
+            for _, _, shares in self._held[1::2]:
+                for moment, rows in shares:
+                    self._given_up[moment // HOUR * HOUR] += rows
                 self.thinned += 1
             del self._held[1::2]

@@ -18,7 +18,7 @@ from ringlog.clients.password import find_password
 from ringlog.clients.readings import Reading, waveform
 from ringlog.clients.reconnecting import Failed, ReconnectingConnection, Released
 from ringlog.clients.sender import Sender
-from ringlog.clients.spool import GiB, Spool
+from ringlog.clients.spool import GiB, Spool, one_row
 from ringlog.clients.spool_file import Former
 from ringlog.schema.facility import Table
 from ringlog.schema.facility_file import load_facility
@@ -39,6 +39,8 @@ class Writer:
     same spool is a SpoolError. Used as a context manager it sends waiting rows before it ends; the rest stays
     in the spool for the next time.
     """
+
+    _shares = staticmethod(one_row)
 
     def __init__(
         self,
@@ -66,13 +68,13 @@ class Writer:
         file = spool_file(spool, address, table.name)
         renamed = {each.renamed_from: each.name for each in table.columns if each.renamed_from}
         former = Former(table.renamed_from, renamed)
-        self._spool = Spool(file, table.name, columns, table.rows, budget, former)
+        self._spool = Spool(file, table.name, columns, table.rows, budget, former, self._shares)
         self._stop = threading.Event()
         self._began = threading.Event()
         self._ended = ended
         self._take_over = take_over
         self._connection = ReconnectingConnection(address, password, self.figures, self._sleep)
-        self._sender = Sender(self._spool, table, zone, self._connection, self.figures, acknowledged)
+        self._sender = self._made_sender(zone, acknowledged)
         self.figures.spooled = self._spool.depth
         self._thread = threading.Thread(target=self._run, name=f"send {table.name}", daemon=True)
         self._thread.start()
@@ -192,6 +194,9 @@ class Writer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _made_sender(self, zone: ZoneInfo, acknowledged: Callable[[int, datetime], None] | None) -> Sender:
+        return Sender(self._spool, self.table, zone, self._connection, self.figures, acknowledged)
 
     def _run(self) -> None:
         try:

@@ -32,12 +32,15 @@ from ringlog.loader.control_socket import ControlSocket, ring
 from ringlog.loader.display import Board, Display, LineDisplay, LiveDisplay
 from ringlog.loader.notify import notify
 from ringlog.loader.options import LoadError, chosen
-from ringlog.loader.reload import Reload
+from ringlog.loader.reload import AnyWriter, Reload
+from ringlog.loader.samples import SampleProcess
 from ringlog.loader.sources import SourceError
+from ringlog.loader.sources.epics import Epics
+from ringlog.loader.sources.simulator import Simulator
 from ringlog.loader.statistics import Statistics
 from ringlog.loader.supervisor import Job, Supervisor
 from ringlog.loader.writer import WriterProcess
-from ringlog.schema.facility import Facility, Table
+from ringlog.schema.facility import Facility, SampleTable, Table
 from ringlog.schema.facility_file import FacilityError, load_facility
 
 log = logging.getLogger(__name__)
@@ -155,14 +158,14 @@ def load(
             if not import_files(loaded, source, tables, address, password, processes):
                 raise typer.Exit(1)
             return
-        given, written = chosen(loaded, source, speed, seed, tables)
+        given, written, sampled = chosen(loaded, source, speed, seed, tables)
         if processes is not None and source.partition(":")[0] in ("ca", "pva", "python"):
             raise LoadError("--processes needs a source that threads can read: simulator, csv, parquet")
         password = find_password(address, password_file)
         where = None if metrics is None else host_and_port(metrics)
         if metrics is not None and where is None:
             raise LoadError(f"--metrics '{metrics}': write HOST:PORT")
-        _check(address, password, written)
+        _check(address, password, written, sampled)
         folder = spool or default_spool()
     except (LoadError, AddressError, PasswordError, FacilityError, SourceError) as error:
         _say(str(error))
@@ -171,10 +174,15 @@ def load(
         _say(str(error))
         raise typer.Exit(1) from None
     zone = ZoneInfo(loaded.timezone)
-    writers = [
+    writers: list[AnyWriter] = [
         WriterProcess(table, zone, address, password, given, folder, budget * MiB, take_over=take_over)
         for table in written
     ]
+    if isinstance(given, Epics | Simulator):
+        writers += [
+            SampleProcess(table, address, password, given, folder, budget * MiB, loaded.byte_order, take_over)
+            for table in sampled
+        ]
     try:
         well = _run(writers, facility, loaded, folder, where, processes)
     except LoadError as error:
@@ -217,7 +225,7 @@ def default_spool() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "ringlog"
 
 
-def _check(address: Address, password: str, tables: Sequence[Table]) -> None:
+def _check(address: Address, password: str, tables: Sequence[Table], sampled: Sequence[SampleTable]) -> None:
     """Checks the login, the tables and the rights before any process starts.
 
     If the server cannot be reached the writers start nevertheless, and keep their rows.
@@ -232,12 +240,14 @@ def _check(address: Address, password: str, tables: Sequence[Table]) -> None:
     try:
         for table in tables:
             call(connection, f"last_{table.name}", output(int), output(str))
+        for each in sampled:
+            call(connection, "written_signals", each.name, 0)
     finally:
         connection.close()
 
 
 def _run(
-    writers: Sequence[WriterProcess],
+    writers: Sequence[AnyWriter],
     file: Path,
     facility: Facility,
     spools: Path,

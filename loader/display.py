@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ringlog.clients.figures import State
 from ringlog.loader.statistics import Latencies, Statistics
-from ringlog.schema.facility import Table
+from ringlog.schema.facility import SampleTable, Table
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ def milliseconds(seconds: float) -> str:
 class Board:
     """Rates and troubles of writers, from their statistics."""
 
-    def __init__(self, tables: Sequence[Table], statistics: Mapping[str, Statistics]) -> None:
+    def __init__(self, tables: Sequence[Table | SampleTable], statistics: Mapping[str, Statistics]) -> None:
         self._tables = {table.name: table for table in tables}
         self._statistics = statistics
         self._began = time.monotonic()
@@ -72,7 +72,9 @@ class Board:
         statistics = self._statistics.values()
         latencies = Latencies(statistics)
         kilobytes = sum(
-            rate * len(self._tables[name].columns) * _VALUE_BYTES / 1000 for name, rate in rates.items()
+            rate * (len(table.columns) if isinstance(table, Table) else 1) * _VALUE_BYTES / 1000
+            for name, rate in rates.items()
+            for table in [self._tables[name]]
         )
         parts = [
             f"{sum(rates.values()):.1f} rows/s, {kilobytes:.1f} kB/s",
@@ -94,12 +96,12 @@ class Board:
         names = sorted(self._statistics, key=lambda name: (-self._urgency(name), name))
         shown = names[: max(1, height - 6)]
         for name in shown:
-            one = self._statistics[name]
+            one, table = self._statistics[name], self._tables[name]
             state = State(one.state)
             grid.add_row(
                 name,
                 Text(state.name.lower(), style=_COLOURS.get(state, "")),
-                f"{one.seq_no}/{self._tables[name].rows}",
+                f"{one.seq_no}/{table.rows}" if isinstance(table, Table) else "samples",
                 f"{rates[name]:.2f}",
                 milliseconds(one.last_latency or math.nan),
                 f"{one.acknowledged}",

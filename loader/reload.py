@@ -4,12 +4,16 @@ need the database, or of columns, are reported."""
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from ringlog.loader.policy_channel import Policy
+from ringlog.loader.samples import SampleProcess
 from ringlog.loader.supervisor import Job, Supervisor
 from ringlog.loader.writer import WriterProcess
 from ringlog.schema.facility import Facility, Table
 from ringlog.schema.facility_file import FacilityError, load_facility
+
+AnyWriter: TypeAlias = WriterProcess | SampleProcess
 
 
 @dataclass(frozen=True)
@@ -24,11 +28,12 @@ class Reload:
     """Reads a facility file again, for the writers of a supervisor."""
 
     def __init__(
-        self, file: Path, facility: Facility, writers: Sequence[WriterProcess], supervisor: Supervisor
+        self, file: Path, facility: Facility, writers: Sequence[AnyWriter], supervisor: Supervisor
     ) -> None:
         self._file = file
         self._facility = facility
-        self._writers = {writer.table.name: writer for writer in writers}
+        self._writers = {each.table.name: each for each in writers if isinstance(each, WriterProcess)}
+        self._sampled = {each.table.name: each for each in writers if isinstance(each, SampleProcess)}
         self._supervisor = supervisor
 
     def __call__(self) -> Reloaded:
@@ -67,6 +72,14 @@ class Reload:
                     accepted.append(
                         f"{name}: settings that are stored in the database have changed, too: {install}"
                     )
+        sampled = {table.name: table for table in new.sample_tables}
+        for name, process in self._sampled.items():
+            if (table_now := sampled.get(name)) is None:
+                refused.append(f"{name}: missing in the file; its writer continues until ringlog load ends")
+            elif replace(table_now, signals=()) != replace(process.table, signals=()):
+                refused.append(f"{name}: other settings: {install}, then start ringlog load again")
+            elif table_now != process.table:
+                accepted.append(f"{name}: other signals: {install}, and its writer takes them up")
         lines = (*accepted, *refused) or ("nothing has changed",)
         return Reloaded(not refused, lines)
 

@@ -5,7 +5,9 @@ create or replace function ringlog.add_signal(
   description text default '',
   limit_low double precision default null,
   limit_high double precision default null,
-  held boolean default false
+  held boolean default false,
+  address text default '',
+  deadband text default ''
 )
 returns integer
 language plpgsql
@@ -42,11 +44,17 @@ begin
     raise exception 'add_signal: signal ''%'' is there already, in table %', signal, place.table_name
       using errcode = 'duplicate_object';
   end if;
-  update ringlog.sample_signal as known set state = 'active'
+  if deadband <> '' and deadband not in ('ADEL', 'MDEL') and deadband !~ '^(\d+(\.\d+)?|\.\d+)([eE]-?\d+)?( ?%)?$' then
+    raise exception 'add_signal: a deadband is a number, a part as 0.5 %%, ADEL or MDEL, not ''%''', deadband
+      using errcode = 'invalid_parameter_value';
+  end if;
+  update ringlog.sample_signal as known
+  set state = 'active', address = coalesce(address, ''), deadband = coalesce(deadband, '')
   where known.table_name = table_name and known.signal = signal
   returning known.number into number;
   if not found then
-    insert into ringlog.sample_signal (table_name, signal) values (table_name, signal)
+    insert into ringlog.sample_signal (table_name, signal, address, deadband)
+    values (table_name, signal, coalesce(address, ''), coalesce(deadband, ''))
     returning sample_signal.number into number;
   end if;
   insert into ringlog.signal (
@@ -61,11 +69,11 @@ begin
 end
 $$;
 
-comment on function ringlog.add_signal(text, text, text, text, double precision, double precision, boolean) is
+comment on function ringlog.add_signal(text, text, text, text, double precision, double precision, boolean, text, text) is
 $$Adds a signal to a table of samples while it runs, or takes a retired one up again, and returns its number, by which
 put_<table>_batch knows it. Errors: no such table of samples (42704), the signal is there (42710), a name or limits that
-are none (22023).$$;
+are none (22023). address is its name at the source, where that is another; deadband is as in the facility file.$$;
 
-revoke all on function ringlog.add_signal(text, text, text, text, double precision, double precision, boolean) from public;
-grant execute on function ringlog.add_signal(text, text, text, text, double precision, double precision, boolean)
+revoke all on function ringlog.add_signal(text, text, text, text, double precision, double precision, boolean, text, text) from public;
+grant execute on function ringlog.add_signal(text, text, text, text, double precision, double precision, boolean, text, text)
   to signal_archivist;

@@ -25,15 +25,17 @@ begin
     and coalesce(known.valid_to, now()) <> 'infinity';
   -- it is read by both names
   update ringlog.signal as known set valid_to = 'infinity' where known.signal = signal and known.valid_to is null;
-  update ringlog.sample_signal as known set signal = new_name where known.number = number;
+  update ringlog.sample_signal as known set signal = new_name, address = coalesce(nullif(known.address, ''), signal)
+  where known.number = number;
   perform ringlog.note_signal_change(of_table, signal, 'rename', new_name);
   return 0;
 end
 $$;
 
 comment on function ringlog.rename_signal(text, text) is
-$$Gives a signal of a table of samples another name; it can be read and written by the former name too. Errors: no such
-signal now (42704), the new name is or was that of a signal (42710), or is none (22023).$$;
+$$Gives a signal of a table of samples another name; it can be read and written by the former name too,
+which becomes its address at the source if it has none. Errors: no such signal now (42704), the new name is or was that
+of a signal (42710), or is none (22023).$$;
 
 revoke all on function ringlog.rename_signal(text, text) from public;
 grant execute on function ringlog.rename_signal(text, text) to signal_archivist;

@@ -77,6 +77,13 @@ class Deadband:
     distance: float
     relative: bool = False
 
+    @classmethod
+    def of(cls, text: str) -> "Deadband | None":
+        """That of a table of samples or of one of its signals; None for a record's own and for none."""
+        if text in ("", "ADEL", "MDEL"):
+            return None
+        return cls(float(text[:-1]) / 100, relative=True) if text.endswith("%") else cls(float(text))
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -188,6 +195,10 @@ class SampleSignal:
     alarm_limits: tuple[float, float] | None = None
     states: tuple[tuple[int, str], ...] = ()
     held: bool = False
+    address: str = ""
+    """Its name at the source, where that is another."""
+    deadband: str = ""
+    """As in the file: a number, "0.5 %", "ADEL" or "MDEL"; empty: that of the table."""
 
 
 @dataclass(frozen=True)
@@ -206,6 +217,10 @@ class SampleTable:
     clock_drift: timedelta = timedelta(minutes=30)
     """A sample further ahead of the server's clock is not stored."""
     signals: tuple[SampleSignal, ...] = ()
+    deadband: str = ""
+    """How far a value must move to be taken, as in the file; empty: every event."""
+    collect: float = 1.0
+    """Seconds of samples that a writer sends in one call."""
 
 
 KEEP_DROPPED = Retention(14, "day")

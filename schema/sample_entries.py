@@ -1,11 +1,12 @@
 """Reads the tables of samples of a facility file: `[[table]]` with `kind = "samples"`."""
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 
 from ringlog.schema.column_entries import states_of
 from ringlog.schema.column_type import ColumnType, Kind
-from ringlog.schema.entries import Entry, column_type, count_of, limits_of, repeated
+from ringlog.schema.entries import Entry, column_type, count_of, is_number, limits_of, repeated
 from ringlog.schema.facility import SampleSignal, SampleTable
 from ringlog.schema.policy_entries import retention_of, seconds_of
 
@@ -22,6 +23,7 @@ _OF_ROWS = (
     "retired",
 )
 _KINDS = (Kind.DOUBLE, Kind.REAL, Kind.INT, Kind.SMALLINT, Kind.BIGINT, Kind.BIT, Kind.TEXT)
+_PART = re.compile(r"\d+(\.\d+)? ?%", re.ASCII)
 _ANY = ColumnType(Kind.DOUBLE)  # of a table whose type is wrong
 
 
@@ -41,6 +43,8 @@ def sample_table_of(entry: Entry, name: str) -> SampleTable:
     retention = retention_of(entry)
     drift = entry.take("clock_drift")
     seconds = None if drift is None else seconds_of(entry, "clock_drift", drift)
+    collect = seconds_of(entry, "collect", entry.take("collect"))
+    deadband = _deadband(entry, kind)
     signals: list[SampleSignal] = []
     for signal in entry.entries("signal", "table", needed=False):
         signals.extend(_signals(signal, kind))
@@ -48,7 +52,9 @@ def sample_table_of(entry: Entry, name: str) -> SampleTable:
     for twice in repeated(signal.name for signal in signals):
         entry.refuse(f"two signals are named {twice}")
     clock_drift = SampleTable.clock_drift if seconds is None else timedelta(seconds=seconds)
-    return SampleTable(name, kind or _ANY, ring, description, retention, clock_drift, tuple(signals))
+    return SampleTable(
+        name, kind or _ANY, ring, description, retention, clock_drift, tuple(signals), deadband, collect
+    )
 
 
 def _signals(entry: Entry, kind: ColumnType | None) -> Iterator[SampleSignal]:
@@ -60,7 +66,10 @@ def _signals(entry: Entry, kind: ColumnType | None) -> Iterator[SampleSignal]:
     if limits and alarm_limits and not alarm_limits[0] <= limits[0] < limits[1] <= alarm_limits[1]:
         entry.refuse("alarm_limits must be around limits")
     states = states_of(entry, kind)
+    address, deadband = entry.text("address"), _deadband(entry, kind)
     entry.end("signal")
+    if given is not None and address and "{n}" not in address:
+        entry.refuse("address needs {n} where a count is given")
     if ("{n}" in pattern) != (given is not None):
         entry.refuse("name has {n} where a count is given, and only there")
     elif not pattern or "\n" in pattern or pattern != pattern.strip():
@@ -68,4 +77,30 @@ def _signals(entry: Entry, kind: ColumnType | None) -> Iterator[SampleSignal]:
     else:
         for n in map(str, range(1, count + 1)):
             words = description.replace("{n}", n)
-            yield SampleSignal(pattern.replace("{n}", n), unit, words, limits, alarm_limits, states, held)
+            yield SampleSignal(
+                pattern.replace("{n}", n),
+                unit,
+                words,
+                limits,
+                alarm_limits,
+                states,
+                held,
+                address.replace("{n}", n),
+                deadband,
+            )
+
+
+def _deadband(entry: Entry, kind: ColumnType | None) -> str:
+    """The deadband in the form in which `ringlog signal add` takes it."""
+    value = entry.take("deadband")
+    if value in (None, "ADEL", "MDEL"):
+        return value or ""
+    if kind is not None and (kind.is_text or kind.kind is Kind.BIT):
+        entry.refuse(f"a deadband is for numbers, and this table has {kind}")
+    elif is_number(value) and value >= 0:
+        return str(value)
+    elif isinstance(value, str) and _PART.fullmatch(value):
+        return value
+    else:
+        entry.refuse('deadband must be a number in the unit of the signals, a part as "0.5 %", ADEL or MDEL')
+    return ""

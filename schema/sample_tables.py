@@ -60,6 +60,10 @@ sample_signal = sa.Table(
     sa.Column(
         "listed", sa.BOOLEAN, nullable=False, server_default=sa.false(), comment="in the facility file"
     ),
+    sa.Column(
+        "address", sa.TEXT, nullable=False, server_default="", comment="name at the source; empty: its own"
+    ),
+    sa.Column("deadband", sa.TEXT, nullable=False, server_default="", comment="empty: the table's"),
     sa.UniqueConstraint("table_name", "signal", name="sample_signal_name"),
     comment="signals of tables of samples; ringlog.signal says what they are and were",
 )
@@ -67,6 +71,7 @@ sample_signal = sa.Table(
 signal_change = sa.Table(
     "signal_change",
     metadata,
+    sa.Column("number", sa.BIGINT, sa.Identity(always=True), primary_key=True),
     sa.Column(
         "time", postgresql.TIMESTAMP(timezone=True), nullable=False, server_default=sa.func.clock_timestamp()
     ),
@@ -74,10 +79,22 @@ signal_change = sa.Table(
     sa.Column("program", sa.TEXT, nullable=False, comment="as the client calls itself"),
     sa.Column("table_name", sa.TEXT, nullable=False),
     sa.Column("signal", sa.TEXT, nullable=False, comment="its name before the change"),
-    sa.Column("change", sa.TEXT, nullable=False, comment="add, pause, resume, rename or retire"),
+    sa.Column("change", sa.TEXT, nullable=False, comment="add, pause, resume, change, rename or retire"),
     sa.Column("words", sa.TEXT, nullable=False, comment="the new name"),
     sa.Index("signal_change_signal", "table_name", "signal"),
     comment="who changed which signal of a table of samples, and when",
+)
+
+signal_state = sa.Table(
+    "signal_state",
+    metadata,
+    sa.Column("number", sa.INTEGER, nullable=False, comment="of the signal"),
+    sa.Column("connected", sa.BOOLEAN, comment="null: its writer does not know yet"),
+    sa.Column("since", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="when that became so"),
+    sa.Column("trouble", sa.TEXT, comment="why its values are not stored"),
+    sa.Column("dropped", sa.BIGINT, nullable=False, comment="samples that its writer did not take"),
+    sa.PrimaryKeyConstraint("number", name="signal_state_pkey"),
+    comment="what the writers of tables of samples report of their signals",
 )
 
 sample_mark = sa.Table(
@@ -253,6 +270,10 @@ def _record_signals(connection: sa.Connection, table: SampleTable) -> list[str]:
     changed = []
     for name, row in there.items():
         of_signal = sample_signal.update().where(sample_signal.c.number == row.number)
+        if name in listed and _source(listed[name]) != {"address": row.address, "deadband": row.deadband}:
+            connection.execute(of_signal.values(_source(listed[name])))
+            _note(connection, table.name, [name], "change")
+            changed.append(f"signal {name}: another address or deadband")
         if name not in listed:
             if row.listed and row.state != "retired":
                 connection.execute(sa.select(sa.func.ringlog.retire_signal(name)))
@@ -289,12 +310,18 @@ def _add(connection: sa.Connection, table: SampleTable, new: Sequence[SampleSign
         signal.update().where(formers, signal.c.valid_to == FOREVER).values(valid_to=sa.func.now())
     )
     insert = (
-        "insert into ringlog.sample_signal (table_name, signal, listed)"
-        " select :table, given.signal, true"
-        " from unnest(cast(:names as text[])) with ordinality as given (signal, place)"
+        "insert into ringlog.sample_signal (table_name, signal, listed, address, deadband)"
+        " select :table, given.signal, true, given.address, given.deadband"
+        " from unnest(cast(:names as text[]), cast(:addresses as text[]), cast(:deadbands as text[]))"
+        " with ordinality as given (signal, address, deadband, place)"
         " order by given.place returning signal, number"
     )
-    words = {"table": table.name, "names": [each.name for each in new]}
+    words: dict[str, Any] = {
+        "table": table.name,
+        "names": [each.name for each in new],
+        "addresses": [each.address for each in new],
+        "deadbands": [each.deadband for each in new],
+    }
     numbers = {row.signal: row.number for row in connection.execute(sa.text(insert), words)}
     known = {"table_name": table.name, "type": str(table.type)}
     rows = [
@@ -306,13 +333,13 @@ def _add(connection: sa.Connection, table: SampleTable, new: Sequence[SampleSign
     run(connection, "analyze ringlog.signal, ringlog.sample_signal")
 
 
-def _note(connection: sa.Connection, table: str, names: Sequence[str]) -> None:
+def _note(connection: sa.Connection, table: str, names: Sequence[str], change: str = "add") -> None:
     insert = (
         "insert into ringlog.signal_change (login, program, table_name, signal, change, words)"
-        " select session_user, 'installation', :table, each, 'add', 'facility file'"
+        " select session_user, 'installation', :table, each, :change, 'facility file'"
         " from unnest(cast(:names as text[])) as each"
     )
-    connection.execute(sa.text(insert), {"table": table, "names": [*names]})
+    connection.execute(sa.text(insert), {"table": table, "names": [*names], "change": change})
 
 
 def _description(each: SampleSignal) -> dict[str, Any]:
@@ -327,6 +354,11 @@ def _description(each: SampleSignal) -> dict[str, Any]:
         "states": json.dumps(dict(each.states), ensure_ascii=False) if each.states else None,
         "held": each.held,
     }
+
+
+def _source(each: SampleSignal) -> dict[str, str]:
+    """How its writer takes the signal."""
+    return {"address": each.address, "deadband": each.deadband}
 
 
 def _describe(connection: sa.Connection, each: SampleSignal, row: sa.RowMapping) -> list[str]:

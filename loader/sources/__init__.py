@@ -1,11 +1,12 @@
 """The sources of readings."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from ringlog.clients.readings import Reading as Reading
 from ringlog.loader.statistics import Statistics
+from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Table
 
 Wait: TypeAlias = Callable[[float], None]
@@ -54,4 +55,50 @@ class Source(Protocol):
         Counts in `statistics`, as `missed`, cycles that passed without a reading because the caller returned
         too late, and as `skipped`, its rows that are not later than `after`. Raises SourceError.
         """
+        ...
+
+
+class Wanted(NamedTuple):
+    """A signal that the registry wants taken: its number, its name at the source and its deadband."""
+
+    number: int
+    address: str
+    deadband: str
+
+
+class Event(NamedTuple):
+    """What a source has heard of a signal; `time` is in nanoseconds since 1970. None for a lost signal."""
+
+    number: int
+    time: int | None
+    value: Any = None
+    severity: int = 0
+    status: int = 0
+
+
+Hear: TypeAlias = Callable[[Event], None]
+
+
+class Subscriptions(Protocol):
+    """The signals of a source, by one thread of a process."""
+
+    def add(self, wanted: Sequence[Wanted]) -> None:
+        """Begins to hear of these signals."""
+        ...
+
+    def remove(self, number: int) -> None: ...
+
+    def wait(self, seconds: float) -> None:
+        """Lets events come for so many seconds."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class SampleSource(Protocol):
+    """A source of events."""
+
+    def subscriptions(self, kind: ColumnType, deadband: str, hear: Hear) -> Subscriptions:
+        """For signals whose values are of this type, with the table's deadband; `hear` is called in any
+        thread. Raises SourceError."""
         ...

@@ -14,6 +14,7 @@ them.
 import asyncio
 import importlib.util
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,10 +23,22 @@ from typing import Any, ClassVar
 from ringlog.gateway import _core
 from ringlog.loader.sampling import Cells, clock_words
 from ringlog.loader.schedule import SECOND, now
-from ringlog.loader.sources import Note, Reading, Row, SourceError, Wait
+from ringlog.loader.sources import (
+    Event,
+    Hear,
+    Note,
+    Reading,
+    Row,
+    SourceError,
+    Subscriptions,
+    Wait,
+    Wanted,
+)
+from ringlog.loader.sources.channel_access import ChannelAccess
 from ringlog.loader.sources.values import fit
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.alarms import PVA_NUMBERS, PVA_STATUSES, SEVERITIES, STATUSES
+from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Column, Table
 
 _FIELDS = (".SEVR", ".STAT", ".TIME", ".DIM1", ".DIM2")
@@ -205,6 +218,11 @@ class Epics:
         yield from cells.rows(wait)
         del subscriptions
 
+    def subscriptions(self, kind: ColumnType, deadband: str, hear: Hear) -> Subscriptions:
+        """The monitors of a table of samples."""
+        made = ChannelAccess if self.protocol == "ca" else _PvAccess
+        return made(kind, deadband, hear)
+
 
 def _size(value: Any, sizes: Sequence[int] | None, dimension: int) -> int | None:
     """The size of an array in a dimension, counted from 0; 1 for dimensions that it does not have."""
@@ -302,49 +320,91 @@ def _subscribe_ca(signals: Sequence[_Signal]) -> object:
     return thread
 
 
-def _subscribe_pva(signals: Sequence[_Signal]) -> object:
+def _pva_context() -> Any:
+    # its libraries start threads: only a writer's own process may load them
     from p4p.client.thread import Context
 
     # without conversion to numpy and the like, which costs more than all the rest
-    context = Context("pva", nt=False)
+    return Context("pva", nt=False)
 
-    def heard(signal: _Signal) -> Callable[[Any], None]:
-        alarm = (0, 0, "NO_ALARM")
 
-        def hear(update: Any) -> None:
-            nonlocal alarm
-            if isinstance(update, Exception):
-                signal.lose()
-                return
-            if update.changed("alarm"):
-                sent = update.alarm
-                alarm = (sent.severity, *status_of_pva(sent.status, sent.message))
-            stamp = update.timeStamp
-            value = update.value
-            sizes = None
-            if hasattr(value, "choices"):
-                value = value.choices[value.index] if signal.is_text else value.index
-            elif "dimension" in update:
-                value, sizes = _image(update)
-            signal.read(value, *alarm, stamp.secondsPastEpoch, stamp.nanoseconds, sizes)
+def _monitor_pva(context: Any, name: str, signal: "_Signal | _Sampled", options: str = "") -> Any:
+    alarm = (0, 0, "NO_ALARM")
 
-        return hear
+    def hear(update: Any) -> None:
+        nonlocal alarm
+        if isinstance(update, Exception):
+            signal.lose()
+            return
+        if update.changed("alarm"):
+            sent = update.alarm
+            alarm = (sent.severity, *status_of_pva(sent.status, sent.message))
+        stamp = update.timeStamp
+        value = update.value
+        sizes = None
+        if hasattr(value, "choices"):
+            value = value.choices[value.index] if signal.is_text else value.index
+        elif "dimension" in update:
+            value, sizes = _image(update)
+        signal.read(value, *alarm, stamp.secondsPastEpoch, stamp.nanoseconds, sizes)
 
     # an array may be an NTNDArray, which has its sizes in additional fields
-    requests = {
-        False: "record[queueSize=100]field(value,alarm,timeStamp)",
-        True: "record[queueSize=100]field()",
-    }
-    subscriptions = [
-        context.monitor(
-            signal.name, heard(signal), request=requests[signal.has_array], notify_disconnect=True
-        )
-        for signal in signals
-    ]
-    for subscription in subscriptions:
-        # p4p loses the wake-up of an update that comes before monitor() has returned, and with it all others
-        subscription._Q.push(subscription._handle)
-    return context, subscriptions
+    fields = "" if signal.has_array else "value,alarm,timeStamp"
+    request = f"record[queueSize=100{options}]field({fields})"
+    subscription = context.monitor(name, hear, request=request, notify_disconnect=True)
+    # p4p loses the wake-up of an update that comes before monitor() has returned, and with it all others
+    subscription._Q.push(subscription._handle)
+    return subscription
+
+
+def _subscribe_pva(signals: Sequence[_Signal]) -> object:
+    context = _pva_context()
+    return context, [_monitor_pva(context, signal.name, signal) for signal in signals]
+
+
+@dataclass(frozen=True)
+class _Sampled:
+    """A signal of a table of samples, which hears of PV Access."""
+
+    number: int
+    is_text: bool
+    hear: Hear
+    has_array: ClassVar[bool] = False
+
+    def read(
+        self, value: Any, severity: int, status: int, _: str, seconds: int, nanoseconds: int, _sizes: object
+    ) -> None:
+        value = _text_of(value) if self.is_text else value
+        self.hear(Event(self.number, seconds * 10**9 + nanoseconds, value, severity, status))
+
+    def lose(self) -> None:
+        self.hear(Event(self.number, None))
+
+
+class _PvAccess:
+    """Monitors of PV Access for a table of samples."""
+
+    def __init__(self, kind: ColumnType, deadband: str, hear: Hear) -> None:
+        self._is_text, self._deadband, self._hear = kind.is_text, deadband, hear
+        self._context = _pva_context()
+        self._monitors: dict[int, Any] = {}
+
+    def add(self, wanted: Sequence[Wanted]) -> None:
+        for each in wanted:
+            # DBE_ARCHIVE and DBE_ALARM, an option of QSRV
+            options = ",DBE=6" if (each.deadband or self._deadband) == "ADEL" else ""
+            sampled = _Sampled(each.number, self._is_text, self._hear)
+            self._monitors[each.number] = _monitor_pva(self._context, each.address, sampled, options)
+
+    def remove(self, number: int) -> None:
+        if (monitor := self._monitors.pop(number, None)) is not None:
+            monitor.close()
+
+    def wait(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def close(self) -> None:
+        self._context.close()
 
 
 def _image(update: Any) -> tuple[Any, Sequence[int]]:

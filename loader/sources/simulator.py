@@ -1,5 +1,6 @@
 """A simulated machine: live readings of signals like those of a storage ring."""
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,11 +8,12 @@ from random import Random
 from typing import ClassVar
 
 from ringlog.clients.moments import moment_of
-from ringlog.loader.schedule import SECOND, Schedule
-from ringlog.loader.sources import Changed, Note, Row, Wait
+from ringlog.loader.schedule import SECOND, Schedule, now
+from ringlog.loader.sources import Changed, Event, Hear, Note, Row, Subscriptions, Wait, Wanted
 from ringlog.loader.sources.signals import Signal, signal
 from ringlog.loader.statistics import Statistics
-from ringlog.schema.facility import Table
+from ringlog.schema.column_type import ColumnType
+from ringlog.schema.facility import Column, Table
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,10 @@ class Simulator:
         for due in schedule.instants(wait, statistics):
             yield self.row(table, signals, due)
 
+    def subscriptions(self, kind: ColumnType, deadband: str, hear: Hear) -> Subscriptions:
+        """A sample of each signal a second, or `speed` of them."""
+        return _Samples(self, kind, hear)
+
     def signals(self, table: Table) -> Sequence[Signal]:
         """The signals of the table's columns."""
         return [
@@ -62,3 +68,35 @@ class Simulator:
         noise = Random(f"{self.seed} {table.name} {moment}")
         values = tuple(one(moment / SECOND, noise) for one in signals)
         return Row(moment_of(moment), values)
+
+
+class _Samples:
+    """Simulated signals of a table of samples."""
+
+    def __init__(self, simulator: Simulator, kind: ColumnType, hear: Hear) -> None:
+        self._simulator = simulator
+        self._kind = kind
+        self._hear = hear
+        self._signals: dict[int, Signal] = {}
+        self._schedule = Schedule.of("samples", 1.0 / simulator.speed)
+        self._due = self._schedule.after(now())
+
+    def add(self, wanted: Sequence[Wanted]) -> None:
+        for each in wanted:
+            column = Column("value", each.address, self._kind)
+            self._signals[each.number] = signal(self._simulator.seed, column)
+
+    def remove(self, number: int) -> None:
+        self._signals.pop(number, None)
+
+    def wait(self, seconds: float) -> None:
+        time.sleep(seconds)
+        while self._due <= (moment := now()):
+            for number, one in self._signals.items():
+                noise = Random(f"{self._simulator.seed} {number} {self._due}")
+                self._hear(Event(number, self._due * 1000, one(self._due / SECOND, noise)))
+            # past instants are skipped
+            self._due = self._schedule.after(max(self._due, moment - SECOND))
+
+    def close(self) -> None:
+        pass

@@ -4,7 +4,8 @@ create or replace function {procedure}(
   samples {type}[],
   severities smallint[] default null,
   statuses smallint[] default null,
-  _epoch bigint default null
+  _epoch bigint default null,
+  nulls integer[] default null
 )
 returns integer
 language plpgsql
@@ -22,6 +23,7 @@ declare
   dropped record;
   late_hours timestamptz[];
   overlapping integer[];
+  place integer;
   other record;
 begin
   if n is null or n <> cardinality(times) or n <> cardinality(samples) or n <> coalesce(cardinality(severities), n)
@@ -29,6 +31,12 @@ begin
   then
     raise exception '%: the arrays must have an element for each sample', {name} using errcode = 'array_subscript_error';
   end if;
+  foreach place in array coalesce(nulls, '{{}}') loop
+    if (place between 1 and n) is not true then
+      raise exception '%: nulls has places of samples, not %', {name}, place using errcode = 'array_subscript_error';
+    end if;
+    samples[place] := null;
+  end loop;
   if array_position(signals, null) is not null or array_position(times, null) is not null then
     raise exception '%: signal and time must not be null', {name} using errcode = 'not_null_violation';
   end if;
@@ -45,13 +53,13 @@ begin
   -- a repeat waits for the call before it, and finds its samples
   lock table only {log} in share update exclusive mode;
   select
-    count(*) filter (where known.state is null),
-    count(*) filter (where known.state = 'paused' or sent."time" > latest),
+    -- a writer of ringlog may not know yet that one has retired
+    count(*) filter (where known.state is null or known.state = 'retired' and _epoch is null),
+    count(*) filter (where known.state <> 'active' or sent."time" > latest),
     min(sent."time")
   into unknown, doubtful, earliest
   from unnest(signals, times) as sent (signal, "time")
-  left join ringlog.sample_signal as known
-    on known.number = sent.signal and known.table_name = {table} and known.state <> 'retired';
+  left join ringlog.sample_signal as known on known.number = sent.signal and known.table_name = {table};
   if earliest < 0 then
     raise exception '%: the time % ns is before 1970', {name}, earliest using errcode = 'datetime_field_overflow';
   end if;
@@ -60,7 +68,8 @@ begin
       select sent.signal from unnest(signals) as sent (signal)
       where not exists (
         select from ringlog.sample_signal as known
-        where known.number = sent.signal and known.table_name = {table} and known.state <> 'retired'
+        where known.number = sent.signal and known.table_name = {table}
+          and (known.state <> 'retired' or _epoch is not null)
       )
       limit 1
     ) using errcode = 'undefined_object', hint = 'list_signals has their numbers, and add_signal adds one.';
@@ -70,11 +79,11 @@ begin
   for dropped in
     select
       case when ahead then 'clock' else 'paused' end as kind, count(*)::integer as n,
-      min(ringlog.signal_of_number(sent.signal)) as first, max(ringlog.moment(sent."time")) as "time"
+      min(known.signal) as first, max(ringlog.moment(sent."time")) as "time"
     from unnest(signals, times) as sent (signal, "time")
     join ringlog.sample_signal as known on known.number = sent.signal
     cross join lateral (values (sent."time" > latest)) as clock (ahead)
-    where doubtful > 0 and (ahead or known.state = 'paused')
+    where doubtful > 0 and (ahead or known.state <> 'active')
     group by 1
   loop
     insert into ringlog.event as stored_event (table_name, spool, number, "time", until, kind, rows, words)
@@ -84,7 +93,7 @@ begin
       format(
         case dropped.kind
           when 'clock' then 'samples of a time too far ahead of the server''s clock are not stored, as of %s'
-          else 'samples of paused signals are not stored, as of %s'
+          else 'samples of paused and retired signals are not stored, as of %s'
         end,
         dropped.first
       )
@@ -95,7 +104,7 @@ begin
       raise notice '%: % samples are not stored, as one of signal ''%'': the time % is more than % ahead of the server''s clock',
         {name}, dropped.n, dropped.first, dropped."time", {drift}::interval;
     else
-      raise notice '%: % samples are not stored, as one of signal ''%'': it is paused', {name}, dropped.n, dropped.first;
+      raise notice '%: % samples are not stored, as one of signal ''%'': it is paused or retired', {name}, dropped.n, dropped.first;
     end if;
   end loop;
   if doubtful > 0 then
@@ -207,14 +216,15 @@ begin
 end
 $$;
 
-comment on function {procedure}(integer[], bigint[], {type}[], smallint[], smallint[], bigint) is
+comment on function {procedure}(integer[], bigint[], {type}[], smallint[], smallint[], bigint, integer[]) is
 $$Stores many samples, all of them or none: arrays with an element for each sample: the number of its signal
 (list_signals), its time in nanoseconds since 1970-01-01 UTC, value (null: no reading), and EPICS's alarm severity and
 status, 0 where they are left out. A sample that is stored already is stored once. Samples further ahead of the server's
-clock than the table's clock_drift, and those of paused signals, are dropped; a message and ringlog.event tell of them.
-With _epoch it is for the writer that has the table's claim: see claim_writer. Errors, which write nothing: arrays of
+clock than the table's clock_drift, and those of paused signals, with _epoch also of retired ones, are dropped; a message and ringlog.event tell of them.
+nulls has the places, from 1, of samples without a reading, which packed
+arrays cannot show. With _epoch it is for the writer that has the table's claim: see claim_writer. Errors, which write nothing: arrays of
 different lengths (2202E), a null signal or time (23502), no such signal in this table (42704), another sample of this
 signal and time (23505), another writer has taken the table over (RL001).$$;
 
-revoke all on function {procedure}(integer[], bigint[], {type}[], smallint[], smallint[], bigint) from public;
-grant execute on function {procedure}(integer[], bigint[], {type}[], smallint[], smallint[], bigint) to daq_writer;
+revoke all on function {procedure}(integer[], bigint[], {type}[], smallint[], smallint[], bigint, integer[]) from public;
+grant execute on function {procedure}(integer[], bigint[], {type}[], smallint[], smallint[], bigint, integer[]) to daq_writer;

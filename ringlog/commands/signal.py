@@ -21,6 +21,9 @@ signal_app = typer.Typer(
     no_args_is_help=True,
 )
 
+# Characters of a value that are shown.
+_LONGEST = 40
+
 Names = Annotated[
     list[str], typer.Argument(metavar="SIGNAL…", help="Names of signals; * stands for any characters.")
 ]
@@ -33,13 +36,25 @@ def add(
     names: Annotated[list[str], typer.Argument(metavar="SIGNAL…", help="Names of new signals.")],
     unit: Annotated[str, typer.Option(metavar="TEXT", help="Their unit.")] = "",
     description: Annotated[str, typer.Option(metavar="TEXT", help="Their description.")] = "",
+    address: Annotated[
+        str, typer.Option(metavar="NAME", help="The name of one signal at its source. Default: its own.")
+    ] = "",
+    deadband: Annotated[
+        str,
+        typer.Option(metavar="X", help='How far a value must move: a number, "0.5 %", ADEL or MDEL.'),
+    ] = "",
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
     """Add signals to a table of samples, all or none; retired ones are taken up again."""
+    if address and len(names) > 1:
+        raise UsageError("--address is for one signal")
     with _opened(data, dsn) as connection:
         for name in names:
-            connection.execute("select ringlog.add_signal(%s, %s, %s, %s)", [table, name, unit, description])
+            connection.execute(
+                "select ringlog.add_signal(%s, %s, %s, %s, address => %s, deadband => %s)",
+                [table, name, unit, description, address, deadband],
+            )
     print(_number(len(names), f"added to {table}"))
 
 
@@ -97,6 +112,45 @@ def show(
         }
     if not found:
         print("no signal of a table of samples has such a name", file=sys.stderr)
+        raise typer.Exit(1)
+    for line in columns([head, *found.values()]):
+        print(line)
+
+
+@signal_app.command("status")
+def status(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SIGNAL…", help="Names; * stands for any characters. Default: all."),
+    ] = None,
+    table: Annotated[str | None, typer.Option("--table", metavar="TABLE", help="Only this table's.")] = None,
+    silent: Annotated[bool, typer.Option("--silent", help="Only those with a reason to be silent.")] = False,
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Show what signals of tables of samples do: connected, newest value, samples a second, samples that the
+    writer has dropped, and why one is silent. Code 1: there is none."""
+    head = ["signal", "connected", "newest", "value", "per second", "dropped", "silent"]
+    with _opened(data, dsn) as connection:
+        found = {
+            row[0]: [
+                row[0],
+                {True: "yes", False: "no", None: "-"}[row[1]],
+                "-" if row[2] is None else f"{row[2].astimezone():%Y-%m-%d %H:%M:%S}",
+                "-" if row[3] is None else row[3][:_LONGEST],
+                f"{row[4]:.2f}",
+                str(row[5]),
+                row[6] or "-",
+            ]
+            for name in names or ["*"]
+            for row in connection.execute(
+                "select signal, connected, newest, value, rate, dropped, silent"
+                " from ringlog.signal_states(%s, %s) where silent is not null or not %s order by signal",
+                [_pattern(name), table, silent],
+            )
+        }
+    if not found:
+        print("there is no such signal of a table of samples", file=sys.stderr)
         raise typer.Exit(1)
     for line in columns([head, *found.values()]):
         print(line)

@@ -1,5 +1,6 @@
 """Tables of samples: the facility file, signals that come and go, put_<table>, reading in SQL, merging."""
 
+import json
 import random
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -113,14 +114,16 @@ def test_a_facility_file_has_tables_of_samples(tmp_path: Path) -> None:
     facility = loaded(
         tmp_path,
         TABLE
-        + 'ring = 50\nretention = "2 years"\nclock_drift = 60\n'
+        + 'collect = 5\ndeadband = "ADEL"\nring = 50\nretention = "2 years"\nclock_drift = 60\n'
         + '[[table.signal]]\nname = "gauge:{n}"\ncount = 2\nunit = "mbar"\nlimits = [0, 1]\n'
-        + '[[table.signal]]\nname = "pump"\nheld = true\n',
+        + '[[table.signal]]\nname = "pump"\nheld = true\naddress = "P"\ndeadband = 0.5\n',
     )
     (table,) = facility.sample_tables
     assert facility.tables == ()
     assert (table.ring, str(table.retention), table.clock_drift) == (50, "2 years", timedelta(minutes=1))
     assert [signal.name for signal in table.signals] == ["gauge:1", "gauge:2", "pump"]
+    assert (table.collect, table.deadband) == (5.0, "ADEL")
+    assert (table.signals[2].address, table.signals[2].deadband) == ("P", "0.5")
     assert (table.signals[1].unit, table.signals[1].limits, table.signals[2].held) == (
         "mbar",
         (0.0, 1.0),
@@ -140,6 +143,11 @@ def test_a_facility_file_has_tables_of_samples(tmp_path: Path) -> None:
         (TABLE + '[[table.signal]]\nname = "a{n}"\n', "name has {n} where a count is given, and only there"),
         (TABLE + '[[table.signal]]\nname = "a"\n[[table.signal]]\nname = "a"\n', "two signals are named a"),
         (TABLE + '[[table.signal]]\nname = "a"\ncycle = 1\n', "'cycle' is no key of a signal"),
+        (TABLE + 'deadband = "wide"\n', 'a part as "0.5 %", ADEL or MDEL'),
+        (
+            TABLE.replace("double", "text") + "deadband = 1\n",
+            "a deadband is for numbers, and this table has text",
+        ),
         (TABLE + TABLE, "two tables are named vac"),
         (
             TABLE
@@ -289,6 +297,59 @@ def test_signals_come_and_go_while_it_runs(vac: Vacuum) -> None:
     assert vac.samples("gauge:nine")[-1] == (4 * 10**9, 10.0)
 
 
+def test_a_writer_asks_what_to_take_and_tells_how_it_goes(vac: Vacuum) -> None:
+    one, two = vac.number("gauge:1"), vac.number("gauge:2")
+    vac.batch([one, one], [NS0 + 7, NS0 + 9], [1.0, 2.0], [0, 2])
+    wanted = "select number, address, deadband, newest from ringlog.written_signals('vac', %s::bigint)"
+    assert vac.rows(wanted, None) == [(one, "gauge:1", "", NS0 + 9), (two, "gauge:2", "", None)]
+    version = vac.value("select max(version) from ringlog.written_signals('vac')")
+    assert vac.rows(wanted, version) == []
+    added = "select ringlog.add_signal('vac', 'gauge:3', address => 'G3', deadband => '0.5 %')"
+    three = vac.value(added)
+    vac.rows("select ringlog.rename_signal('gauge:2', 'second')")
+    vac.rows("select ringlog.pause_signal('gauge:1')")
+    assert vac.rows(wanted, version) == [(two, "gauge:2", "", None), (three, "G3", "0.5 %", None)]
+    # those of signals that are not written any more are dropped, and no others
+    vac.rows("select ringlog.retire_signal('gauge:3')")
+    with pytest.raises(errors.UndefinedObject):
+        vac.batch([one, two, three], [NS0 + 20] * 3, [1.0, 2.0, 3.0])
+    epoch = vac.value("select epoch from ringlog.claim_writer('vac', 'spool', 'me')")
+    vac.batch([one, two, three], [NS0 + 20] * 3, [1.0, 2.0, 3.0], epoch=epoch)
+    vac.rows("select ringlog.release_claim('vac', 'spool', %s)", epoch)
+    assert vac.samples("second") == [(20, 2.0)]
+    assert vac.rows("select kind, rows from ringlog.event") == [("paused", 2)]
+
+    state = {"number": two, "connected": True, "since": "2026-03-02T12:00Z", "trouble": "ahead", "dropped": 3}
+    told = json.dumps([state])
+    for _ in range(2):
+        assert vac.value("select ringlog.report_signals('vac', %s)", told) == 0
+    states = "select signal, connected, value, severity, dropped, silent from ringlog.signal_states()"
+    *others, (name, *second, silent) = sorted(vac.rows(states))
+    assert others == [("gauge:1", None, "2", 2, 0, "paused"), ("gauge:3", None, None, None, 0, "retired")]
+    assert (name, second, silent[:24]) == ("second", [True, "2", 0, 6], "its writer has ended at ")
+    vac.rows("select ringlog.claim_writer('vac', 'spool', 'me')")
+    assert vac.rows(f"{states} where signal = 'second'")[0][-1] == "ahead"
+
+
+def test_packed_arrays_say_which_values_are_no_reading(vac: Vacuum) -> None:
+    one = vac.number("gauge:1")
+    put = "select ringlog.put_vac_batch(%s::integer[], %s::bigint[], %s, nulls => %s::integer[])"
+    for _ in range(2):
+        vac.rows(put, [one, one], [NS0, NS0 + 1], [1.0, 0.0], [2])
+    assert vac.samples() == [(0, 1.0), (1, None)]
+    with pytest.raises(errors.ArraySubscriptError, match="nulls has places of samples, not 3"):
+        vac.rows(put, [one, one], [NS0, NS0 + 1], [1.0, 0.0], [3])
+
+
+def test_another_address_in_the_file_reaches_the_writer(vac: Vacuum) -> None:
+    version = vac.value("select max(version) from ringlog.written_signals('vac')")
+    changed = (replace(SIGNALS[0], address="G:1", deadband="0.1"), SIGNALS[1])
+    assert "gauge:1: another address or deadband" in str(install(vac.engine, vacuum(signals=changed)))
+    assert ("G:1", "0.1") in vac.rows(
+        "select address, deadband from ringlog.written_signals('vac', %s)", version
+    )
+
+
 @pytest.mark.parametrize(
     ("call", "error"),
     [
@@ -296,6 +357,7 @@ def test_signals_come_and_go_while_it_runs(vac: Vacuum) -> None:
         ("add_signal('none', 'x')", errors.UndefinedObject),
         ("add_signal('vac', ' x')", errors.InvalidParameterValue),
         ("add_signal('vac', 'x', '', '', 2, 1)", errors.InvalidParameterValue),
+        ("add_signal('vac', 'x', deadband => 'wide')", errors.InvalidParameterValue),
         ("rename_signal('gauge:1', 'gauge:2')", errors.DuplicateObject),
         ("rename_signal('x', 'y')", errors.UndefinedObject),
         ("pause_signal('x')", errors.UndefinedObject),

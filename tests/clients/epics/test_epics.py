@@ -13,6 +13,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from iocs import Ioc
 from psycopg import sql
 
 from ringlog.loader.sampling import Cells
@@ -26,42 +27,6 @@ from waiting import PATIENCE, wait_until
 # papers/002: 2,000 PVs. Their 10 Hz, which a machine with other work has no time for, are the load test's.
 TABLES, PVS = 8, 250
 ROWS = 10
-
-
-@dataclass
-class Ioc:
-    """A soft IOC, and its addresses for clients."""
-
-    database: Path
-    environment: dict[str, str]
-    process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def log(self) -> Path:
-        return self.database.with_suffix(".log")
-
-    def start(self) -> None:
-        command = [sys.executable, "-m", "pvxslibs.ioc", "-d", str(self.database)]
-        with self.log.open("wb") as output:
-            self.process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=output,
-                env=os.environ | self.environment,
-            )
-        wait_until(self._runs, lambda: self.log.read_text(errors="replace"))
-
-    def _runs(self) -> bool:
-        assert self.process is not None
-        said = self.log.read_text(errors="replace")
-        assert self.process.poll() is None, said
-        return "IOC Running" in said
-
-    def kill(self) -> None:
-        assert self.process is not None
-        self.process.kill()
-        self.process.wait()
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,361 @@
+"""The writer process of a table of samples: signals come and go, each event of a signal becomes a sample."""
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ringlog.clients import Address, Refused
+from ringlog.clients.figures import Counts
+from ringlog.clients.moments import moment_of
+from ringlog.clients.reconnecting import Failed, Interrupted, ReconnectingConnection, Released
+from ringlog.clients.sample_writer import SampleWriter
+from ringlog.clients.samples import Samples
+from ringlog.clients.spool import GiB
+from ringlog.clients.writer import spool_file
+from ringlog.loader.sampling import moved
+from ringlog.loader.schedule import SECOND
+from ringlog.loader.sources import Event, Note, SampleSource, SourceError, Subscriptions, Wanted
+from ringlog.loader.sources.values import fit
+from ringlog.loader.statistics import Statistics
+from ringlog.loader.stop_signal import StopSignal
+from ringlog.schema.facility import Column, Deadband, SampleTable
+
+# Seconds between two looks at the registry, and two rows of the spool.
+_LOOK = 2.0
+_KEEP = 1.0
+# Seconds of one wait for events, and for the registry at the start.
+_WAIT = 0.1
+_PATIENCE = 5.0
+# Seconds without an answer after which a signal counts as not found.
+_SEARCH = 10.0
+# Seconds between two events about the same signal's clock.
+_AGAIN = 3600.0
+# States in one report.
+_REPORTED = 1000
+# EPICS sends 1990-01-01 with a record that was never processed.
+_FIRST = 662_688_000 * 10**9
+
+
+class _Signal:
+    """A signal that is taken."""
+
+    def __init__(self, wanted: Wanted, deadband: str, latest: int) -> None:
+        self.wanted = wanted
+        self.deadband = Deadband.of(wanted.deadband or deadband)
+        self.latest = latest
+        """time of the latest sample"""
+        self.is_new = True
+        """nothing was heard of it since it was added"""
+        self.event: Event | None = None
+        """the latest one"""
+        self.taken: Event | None = None
+        """the latest one that was not within the deadband"""
+        self.connected: bool | None = None
+        self.since = time.time_ns() // 1000
+        self.trouble: str | None = None
+        self.dropped = 0
+        self.noted = 0.0
+
+
+class Taker:
+    """Makes samples of the events of a table's signals."""
+
+    def __init__(self, table: SampleTable, statistics: Statistics, note: Note) -> None:
+        self._table = table
+        self._column = Column(table.name, table.name, table.type)
+        self._drift = round(table.clock_drift.total_seconds() * 10**9)
+        self._statistics = statistics
+        self._note = note
+        self._events: deque[Event] = deque()
+        self.hear = self._events.append
+        self._signals: dict[int, _Signal] = {}
+        self.latest: dict[int, int] = {}
+        """time of the latest sample of signals, by their numbers"""
+        self._told: dict[int, tuple[object, ...]] = {}
+
+    def change(self, wanted: Sequence[Wanted]) -> tuple[list[Wanted], list[int]]:
+        """Takes these signals from now on. Returns those to be added at the source, and the numbers of those
+        to be removed there; a signal with another address or deadband is both."""
+        left = {each.number: each for each in wanted}
+        gone = [number for number, one in self._signals.items() if left.get(number) != one.wanted]
+        for number in gone:
+            self.latest[number] = self._signals.pop(number).latest
+            self._told.pop(number, None)
+        new = [each for each in wanted if each.number not in self._signals]
+        for each in new:
+            latest = self.latest.get(each.number, 0)
+            self._signals[each.number] = _Signal(each, self._table.deadband, latest)
+        return new, gone
+
+    def samples(self) -> Samples:
+        """Those of the events since the last call."""
+        found = Samples()
+        latest = time.time_ns() + self._drift
+        for _ in range(len(self._events)):
+            event = self._events.popleft()
+            signal = self._signals.get(event.number)
+            if signal is None:
+                continue
+            if event.time is None:
+                self._lose(signal, found)
+            elif _FIRST <= event.time <= latest:
+                self._take(signal, event, event.time, found)
+            else:
+                self._drop(signal, event.time)
+        return found
+
+    def miss(self, seconds: float = _SEARCH) -> None:
+        """Signals that were not found for so long are lost."""
+        before = time.time_ns() // 1000 - round(seconds * SECOND)
+        for signal in self._signals.values():
+            if signal.connected is None and signal.since < before:
+                self._connect(signal, False)
+
+    def states(self) -> list[dict[str, Any]]:
+        """The states of signals that have changed since the last call."""
+        found = []
+        for number, signal in self._signals.items():
+            state = (signal.connected, signal.trouble)
+            if self._told.get(number) != state or signal.dropped:
+                self._told[number] = state
+                since = moment_of(signal.since).isoformat()
+                told = {"number": number, "connected": signal.connected, "since": since}
+                found.append(told | {"trouble": signal.trouble, "dropped": signal.dropped})
+                signal.dropped = 0
+        return found
+
+    def forget_told(self) -> None:
+        """The last states have not arrived: all are told again."""
+        self._told.clear()
+
+    def _take(self, signal: _Signal, event: Event, moment: int, found: Samples) -> None:
+        before, signal.event = signal.event, event
+        if signal.connected is not True:
+            self._connect(signal, True)
+        if signal.is_new:
+            signal.is_new = False
+            # a source sends the latest value again at each subscription
+            if moment // 1000 == signal.latest // 1000:
+                signal.taken = event
+                return
+        elif event == before:
+            return
+        try:
+            value = fit(event.value, self._column)
+        except (TypeError, ValueError, OverflowError) as error:
+            self._complain(signal, "unfit", moment, str(error))
+            signal.dropped += 1
+            self._statistics.dropped += 1
+            return
+        signal.trouble = None
+        taken = signal.taken
+        if signal.deadband is not None and taken is not None:
+            is_alarm = (taken.severity, taken.status) != event[3:]
+            if not is_alarm and not moved(signal.deadband, taken.value, event.value):
+                return
+        signal.taken = event
+        if before is not None and before.time == moment and signal.latest >= moment:
+            # two values of one time
+            moment = signal.latest + 1
+        signal.latest = moment
+        found.add(event.number, moment, value, event.severity, event.status)
+
+    def _lose(self, signal: _Signal, found: Samples) -> None:
+        signal.trouble = None
+        if signal.connected:
+            self._connect(signal, False)
+            signal.latest = time.time_ns()
+            signal.taken = None
+            found.add(signal.wanted.number, signal.latest, None, 0, 0)
+
+    def _drop(self, signal: _Signal, moment: int) -> None:
+        if signal.connected is not True:
+            self._connect(signal, True)
+        signal.dropped += 1
+        self._statistics.dropped += 1
+        if moment < _FIRST:
+            words = "it has no time: it was never processed"
+        else:
+            words = f"its time stamp is {(moment - time.time_ns()) // 10**9} s ahead"
+        self._complain(signal, "clock", time.time_ns(), f"{words}: its samples are not stored")
+
+    def _complain(self, signal: _Signal, kind: str, moment: int, words: str) -> None:
+        """Remembers why samples are not stored; an event tells of it when it begins, and every hour."""
+        if signal.trouble is None or time.monotonic() >= signal.noted + _AGAIN:
+            signal.noted = time.monotonic()
+            signal.trouble = words
+            self._note(kind, moment // 1000, f"{signal.wanted.address}: {words}", None, None)
+
+    def _connect(self, signal: _Signal, is_there: bool) -> None:
+        """Remembers whether a signal is connected; an event tells of changes, as of rows."""
+        before, signal.connected = signal.connected, is_there
+        signal.since = time.time_ns() // 1000
+        if not is_there or before is False:
+            kind = "connected" if is_there else "disconnected"
+            self._note(kind, signal.since, signal.wanted.address, None, None)
+
+
+@dataclass(frozen=True)
+class SampleProcess:
+    """The parameters of the writer process of a table of samples, as of WriterProcess."""
+
+    table: SampleTable
+    address: Address
+    password: str
+    source: SampleSource
+    spool: Path
+    budget: int = GiB
+    byte_order: str = "little"
+    take_over: bool = False
+
+    def run(self, statistics: Statistics, stop: StopSignal) -> None:
+        """Writes until the stop is released."""
+        writer = SampleWriter(
+            self.table,
+            self.address,
+            self.password,
+            self.spool,
+            byte_order=self.byte_order,
+            budget=self.budget,
+            take_over=self.take_over and not statistics.restarts,
+            figures=statistics,
+            ended=stop.set_here,
+        )
+        registry = Registry(self.table.name, self.address, self.password, self.spool)
+        taker = Taker(self.table, statistics, writer.note)
+        try:
+            source = self.source.subscriptions(self.table.type, self.table.deadband, taker.hear)
+            try:
+                registry.answered.wait(_PATIENCE)
+                taker.latest = registry.latest
+                for number, moment in writer.waiting_times().items():
+                    taker.latest[number] = max(moment, taker.latest.get(number, 0))
+                self._change(taker, source, registry.changed() or registry.known())
+                self._take(writer, registry, taker, source, statistics, stop)
+            finally:
+                source.close()
+                self._keep(writer, taker, statistics)
+        except SourceError as error:
+            raise Failed(str(error)) from error
+        finally:
+            registry.close()
+            writer.close()
+            if writer.error:
+                raise writer.error
+
+    def _take(
+        self,
+        writer: SampleWriter,
+        registry: "Registry",
+        taker: "Taker",
+        source: Subscriptions,
+        statistics: Statistics,
+        stop: StopSignal,
+    ) -> None:
+        while True:
+            due = time.monotonic() + _KEEP
+            while (left := due - time.monotonic()) > 0:
+                stop.sleep(0.0)
+                source.wait(min(left, _WAIT))
+            self._keep(writer, taker, statistics)
+            taker.miss()
+            if registry.failed:
+                registry.failed = False
+                taker.forget_told()
+            registry.tell(taker.states())
+            if (wanted := registry.changed()) is not None:
+                self._change(taker, source, wanted)
+
+    def _keep(self, writer: SampleWriter, taker: "Taker", statistics: Statistics) -> None:
+        taken = taker.samples()
+        writer.take_samples(taken)
+        statistics.sent += len(taken)
+        statistics.count_cpu()
+
+    def _change(self, taker: "Taker", source: Subscriptions, wanted: Sequence[Wanted]) -> None:
+        new, gone = taker.change(wanted)
+        for number in gone:
+            source.remove(number)
+        source.add(new)
+
+
+class Registry:
+    """What the server says of a table's signals, and what it is told of them, by a thread of its own.
+
+    A file beside the spool has the latest list, for a start without the server.
+    """
+
+    def __init__(self, table: str, address: Address, password: str, spools: Path) -> None:
+        self._table = table
+        self._file = spool_file(spools, address, table).with_suffix(".signals")
+        self._stop = threading.Event()
+        self._connection = ReconnectingConnection(address, password, Counts(), self._sleep)
+        self._version: int | None = None
+        self._lists: deque[list[Wanted]] = deque(maxlen=1)
+        self._states: deque[list[dict[str, Any]]] = deque()
+        self.latest: dict[int, int] = {}
+        """time of the latest sample of each signal, in nanoseconds since 1970, as of the start"""
+        self.failed = False
+        """whether states were lost"""
+        self.answered = threading.Event()
+        """set when the server has answered or could not be reached"""
+        self._thread = threading.Thread(target=self._run, name=f"registry {table}", daemon=True)
+        self._thread.start()
+
+    def known(self) -> list[Wanted]:
+        """The list of the file; empty if there is none."""
+        with suppress(OSError, ValueError, TypeError):
+            return [Wanted(*each) for each in json.loads(self._file.read_text())]
+        return []
+
+    def changed(self) -> list[Wanted] | None:
+        """The latest list of the server, if it is another than that of the last call."""
+        return self._lists.pop() if self._lists else None
+
+    def tell(self, states: list[dict[str, Any]]) -> None:
+        """Has the server know states of signals."""
+        if states:
+            self._states.append(states)
+
+    def close(self) -> None:
+        self._stop.set()
+        self._thread.join(_LOOK)
+
+    def _sleep(self, seconds: float) -> None:
+        if self._stop.wait(seconds):
+            raise Released
+
+    def _run(self) -> None:
+        with suppress(Released):
+            while True:
+                try:
+                    self._look()
+                except (Interrupted, Refused, Failed):
+                    # the writer itself tells why
+                    self.failed = True
+                    self._states.clear()
+                self.answered.set()
+                self._sleep(_LOOK)
+        self._connection.close()
+
+    def _look(self) -> None:
+        rows = self._connection.attempt("written_signals", self._table, self._version).rows
+        if rows:
+            self._version = int(rows[0][0])
+            wanted = [Wanted(*row[1:4]) for row in rows if row[1] is not None]
+            self.latest = self.latest or {row[1]: row[4] for row in rows if row[4] is not None}
+            self._lists.append(wanted)
+            with suppress(OSError):
+                self._file.write_text(json.dumps(wanted))
+        while self._states:
+            states = self._states[0]
+            for first in range(0, len(states), _REPORTED):
+                text = json.dumps(states[first : first + _REPORTED])
+                self._connection.attempt("report_signals", self._table, text)
+            self._states.popleft()

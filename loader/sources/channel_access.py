@@ -1,0 +1,180 @@
+"""EPICS Channel Access for tables of samples: monitors by EPICS's libca, in the thread that waits for them.
+
+Its functions and structures are those of cadef.h and db_access.h of EPICS Base 7.
+"""
+
+import ctypes
+import struct
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from ringlog.loader.sources import Event, Hear, SourceError, Wanted
+from ringlog.schema.column_type import ColumnType
+
+_NORMAL = 1
+_UP = 6
+_VALUE, _LOG, _ALARM = 1, 2, 4
+_TEXT, _CHARACTERS = 0, 4
+# The first of the types DBR_TIME_…, which follow the order of the field types.
+_TIME = 14
+# Seconds from 1970 to 1990, from which EPICS counts.
+_EPOCH = 631_152_000
+_HEAD = struct.Struct("=hhII")
+# Form and place of a value, by field type: text, short, float, enumeration, character, long, double.
+_VALUES = [
+    (struct.Struct(form), place)
+    for form, place in (("40s", 12), ("h", 14), ("f", 12), ("H", 14), ("B", 15), ("i", 12), ("d", 16))
+]
+_MOST_CHARACTERS = 16_384
+# The value of a signal of several points, which no sample holds.
+_ARRAY = SimpleNamespace(ndim=1)
+
+
+class _Connection(ctypes.Structure):
+    _fields_ = (("channel", ctypes.c_void_p), ("operation", ctypes.c_long))
+
+
+class _Monitor(ctypes.Structure):
+    _fields_ = (
+        ("user", ctypes.c_void_p),
+        ("channel", ctypes.c_void_p),
+        ("kind", ctypes.c_long),
+        ("count", ctypes.c_long),
+        ("value", ctypes.c_void_p),
+        ("status", ctypes.c_int),
+    )
+
+
+_OnConnection = ctypes.CFUNCTYPE(None, _Connection)
+_OnEvent = ctypes.CFUNCTYPE(None, _Monitor)
+
+
+class ChannelAccess:
+    """Monitors with time stamps and alarms. It is used by the thread that made it."""
+
+    def __init__(self, kind: ColumnType, deadband: str, hear: Hear) -> None:
+        # its library starts threads: only a writer's own process may load it
+        from epicscorelibs.path import get_lib
+
+        self._is_text = kind.is_text
+        self._deadband = deadband
+        self._hear = hear
+        self._wanted: dict[int, Wanted] = {}
+        self._channels: dict[int, ctypes.c_void_p] = {}
+        # field type and id of the subscriptions
+        self._monitors: dict[int, tuple[int, ctypes.c_void_p]] = {}
+        # the library calls them as long as they are here
+        self._on_connection = _OnConnection(self._connection)
+        self._on_event = _OnEvent(self._monitored())
+        self._ca = _functions(get_lib("ca"))
+        # without threads of its own for calls: they come in ca_pend_event
+        if self._ca.ca_context_create(0) != _NORMAL:
+            raise SourceError("EPICS's libca does not start")
+
+    def add(self, wanted: Sequence[Wanted]) -> None:
+        for each in wanted:
+            channel = ctypes.c_void_p()
+            self._wanted[each.number] = each
+            status = self._ca.ca_create_channel(
+                each.address.encode(), self._on_connection, each.number, 0, ctypes.byref(channel)
+            )
+            # one whose name cannot be stays not found
+            if status == _NORMAL:
+                self._channels[each.number] = channel
+        self._ca.ca_flush_io()
+
+    def remove(self, number: int) -> None:
+        self._wanted.pop(number, None)
+        self._monitors.pop(number, None)
+        if (channel := self._channels.pop(number, None)) is not None:
+            self._ca.ca_clear_channel(channel)
+            self._ca.ca_flush_io()
+
+    def wait(self, seconds: float) -> None:
+        # 0 would be for ever
+        self._ca.ca_pend_event(max(seconds, 1e-3))
+
+    def close(self) -> None:
+        self._ca.ca_context_destroy()
+
+    def _connection(self, arguments: _Connection) -> None:
+        number = self._ca.ca_puser(arguments.channel)
+        wanted = self._wanted.get(number)
+        if wanted is None:
+            return
+        if arguments.operation != _UP:
+            self._hear(Event(number, None))
+            return
+        field = self._ca.ca_field_type(arguments.channel)
+        is_long = self._is_text and field == _CHARACTERS
+        asked = field if is_long or not self._is_text else _TEXT
+        count = self._ca.ca_element_count(arguments.channel)
+        known = self._monitors.get(number)
+        if known is not None:
+            if known[0] == asked:
+                # the library renews it
+                return
+            self._ca.ca_clear_subscription(known[1])
+        mask = _LOG if (wanted.deadband or self._deadband) == "ADEL" else _VALUE
+        monitor = ctypes.c_void_p()
+        asked_count = min(count, _MOST_CHARACTERS) if is_long else min(count, 2)
+        self._ca.ca_create_subscription(
+            _TIME + asked,
+            asked_count,
+            arguments.channel,
+            mask | _ALARM,
+            self._on_event,
+            number,
+            ctypes.byref(monitor),
+        )
+        self._monitors[number] = asked, monitor
+        self._ca.ca_flush_io()
+
+    def _monitored(self) -> Callable[[_Monitor], None]:
+        hear, at, head, values, is_text = self._hear, ctypes.string_at, _HEAD, _VALUES, self._is_text
+        # of a text or of a number and what is before it
+        sizes = [52, 16, 16, 16, 16, 16, 24]
+
+        def event(arguments: _Monitor) -> None:
+            number, content = arguments.user, arguments.value
+            if arguments.status != _NORMAL or not content:
+                hear(Event(number, None))
+                return
+            field, count = arguments.kind - _TIME, arguments.count
+            if is_text and field == _CHARACTERS:
+                content = at(content, 15 + count)
+                value: Any = content[15:].partition(b"\0")[0].decode(errors="replace")
+            else:
+                content = at(content, sizes[field])
+                form, place = values[field]
+                (value,) = form.unpack_from(content, place)
+                if field == _TEXT:
+                    value = value.partition(b"\0")[0].decode(errors="replace")
+                if count > 1:
+                    value = _ARRAY
+            status, severity, seconds, nanoseconds = head.unpack_from(content)
+            hear(Event(number, (seconds + _EPOCH) * 1_000_000_000 + nanoseconds, value, severity, status))
+
+        return event
+
+
+def _functions(path: str) -> Any:
+    ca = ctypes.CDLL(path)
+    pointer, number, long = ctypes.c_void_p, ctypes.c_int, ctypes.c_long
+    for name, result, arguments in (
+        ("ca_context_create", number, [number]),
+        ("ca_context_destroy", None, []),
+        ("ca_create_channel", number, [ctypes.c_char_p, _OnConnection, pointer, ctypes.c_uint, pointer]),
+        ("ca_clear_channel", number, [pointer]),
+        ("ca_puser", pointer, [pointer]),
+        ("ca_field_type", ctypes.c_short, [pointer]),
+        ("ca_element_count", ctypes.c_ulong, [pointer]),
+        ("ca_create_subscription", number, [long, ctypes.c_ulong, pointer, long, _OnEvent, pointer, pointer]),
+        ("ca_clear_subscription", number, [pointer]),
+        ("ca_flush_io", number, []),
+        ("ca_pend_event", number, [ctypes.c_double]),
+    ):
+        function = getattr(ca, name)
+        function.restype, function.argtypes = result, arguments
+    return ca

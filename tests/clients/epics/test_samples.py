@@ -1,0 +1,314 @@
+"""Tables of samples from a soft IOC, compared with what another client of it hears."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from clocks import faketime
+from iocs import Ioc
+
+from ringlog_lab.epics import own_ports
+from servers import RINGLOG, RunningServer, add_logins, free_port, serving
+from waiting import PATIENCE, wait_until
+
+FACILITY = """
+[[table]]
+name = "pvs"
+kind = "samples"
+type = "double"
+clock_drift = 600
+
+[[table]]
+name = "words"
+kind = "samples"
+type = "text"
+signal = [{ name = "mode", address = "S:MODE" }]
+"""
+FIRST, LATER = range(1, 151), range(151, 201)
+ALARM = 'field(HIHI, "5") field(HHSV, "MAJOR")'
+
+HEARING = """
+import asyncio, json, sys
+import aioca
+
+def heard(name):
+    def hear(value):
+        if value.ok:
+            seconds, nanoseconds = value.raw_stamp
+            print(json.dumps([name, seconds * 10**9 + nanoseconds, float(value), value.severity]), flush=True)
+    return hear
+
+async def main():
+    for name in sys.argv[1:]:
+        aioca.camonitor(name, heard(name), format=aioca.FORMAT_TIME, all_updates=True, notify_disconnect=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture(scope="module")
+def ioc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ioc]:
+    database = tmp_path_factory.mktemp("ioc") / "samples.db"
+    counting = 'field(SCAN, ".5 second") field(INPA, "{0}.VAL") field(CALC, "A+1")'
+    database.write_text(
+        "".join(
+            f'record(calc, "{name}") {{ {counting.format(name)} {ALARM} }}\n'
+            for name in (f"S:{number}" for number in [*FIRST, *LATER])
+        )
+        + 'record(ai, "S:NEVER") { field(VAL, "7") }\n'
+        + 'record(mbbi, "S:MODE") { field(ZRST, "OFF") field(ONST, "ON") field(VAL, "1")'
+        + ' field(PINI, "YES") }\n'
+        + 'record(ao, "S:HELD") { field(VAL, "3") field(PINI, "YES") field(ADEL, "10") }\n'
+    )
+    ioc = Ioc(database, own_ports())
+    ioc.start()
+    yield ioc
+    ioc.kill()
+
+
+@pytest.fixture(scope="module")
+def wrong(ioc: Ioc, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ioc]:
+    """An IOC whose clock is two hours ahead."""
+    database = tmp_path_factory.mktemp("ahead") / "ahead.db"
+    database.write_text('record(calc, "S:AHEAD") { field(SCAN, ".5 second") field(CALC, "VAL+1") }\n')
+    ports = {
+        "EPICS_CA_SERVER_PORT": str(free_port()),
+        "FAKETIME": "+2h",
+        "EPICS_PVAS_SERVER_PORT": str(free_port()),
+    }
+    wrong = Ioc(database, ioc.environment | ports, preload=faketime())
+    wrong.start()
+    yield wrong
+    wrong.kill()
+
+
+@pytest.fixture(scope="module")
+def own(temporary_directory: Path) -> Iterator[RunningServer]:
+    facility = temporary_directory / "samples.toml"
+    facility.write_text(FACILITY)
+    with serving(temporary_directory / "samples", facility=facility) as running:
+        add_logins(running)
+        yield running
+
+
+@pytest.fixture
+def admin(own: RunningServer) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(own.dsn, autocommit=True) as connection:
+        yield connection
+
+
+class Programs:
+    """Programs that end with the test."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        self.folder = folder
+        self.environment = environment
+        self._running: list[subprocess.Popen[bytes]] = []
+
+    def start(self, name: str, *command: str | Path, **environment: str) -> subprocess.Popen[bytes]:
+        with (self.folder / name).open("ab") as output:
+            process = subprocess.Popen(
+                [str(word) for word in command],
+                stdout=output,
+                stderr=output,
+                env=os.environ | self.environment | environment,
+            )
+        self._running.append(process)
+        return process
+
+    def load(self, own: RunningServer, source: str) -> subprocess.Popen[bytes]:
+        url = f"tds://writer@{own.host}:{own.port}"
+        where = ("--facility", own.data.with_name("samples.toml"), "--url", url, "--source", source)
+        secret = {"RINGLOG_PASSWORD": own.writer.password, "RINGLOG_SPOOL": str(self.folder / "spool")}
+        return self.start("load", RINGLOG, "load", *where, **secret)
+
+    def said(self) -> str:
+        return (self.folder / "load").read_text(errors="replace")
+
+    def stop(self) -> None:
+        for process in self._running:
+            process.terminate()
+        for process in self._running:
+            process.wait(PATIENCE)
+
+
+@pytest.fixture
+def programs(ioc: Ioc, tmp_path: Path) -> Iterator[Programs]:
+    programs = Programs(tmp_path, ioc.environment)
+    yield programs
+    programs.stop()
+
+
+def add(admin: psycopg.Connection, *names: str, table: str = "pvs", deadband: str = "") -> None:
+    admin.execute(
+        "select ringlog.add_signal(%s, each, deadband => %s) from unnest(%s::text[]) as each",
+        [table, deadband, [*names]],
+    )
+
+
+def state(admin: psycopg.Connection, name: str) -> dict[str, Any]:
+    cursor = admin.execute("select * from ringlog.signal_states(%s)", [name])
+    assert cursor.description is not None
+    (row,) = cursor.fetchall()
+    return dict(zip((column.name for column in cursor.description), row, strict=True))
+
+
+def test_every_sample_is_there_once(
+    ioc: Ioc, own: RunningServer, admin: psycopg.Connection, programs: Programs
+) -> None:
+    """Signals are added while it runs, and the IOC is started again."""
+    names = [f"S:{number}" for number in [*FIRST, *LATER]]
+    loader = programs.load(own, "ca")
+    programs.start("heard", sys.executable, "-c", HEARING, *names)
+
+    def since(mark: Any, of: list[str]) -> bool:
+        """Whether each of these signals has two samples since a moment."""
+        assert loader.poll() is None, programs.said()
+        query = (
+            "select count(*) from (select from log.pvs where signal = any(%s) and value is not null"
+            " and time > %s group by signal having count(*) > 1) as each"
+        )
+        return admin.execute(query, [of, mark]).fetchone() == (len(of),)
+
+    def now() -> Any:
+        row = admin.execute("select clock_timestamp()").fetchone()
+        assert row is not None
+        return row[0]
+
+    add(admin, *names[: len(FIRST)])
+    wait_until(lambda: since("-infinity", names[: len(FIRST)]), programs.said)
+    add(admin, *names[len(FIRST) :])
+    wait_until(lambda: since("-infinity", names), programs.said)
+    ioc.kill()
+    killed = time.time_ns()
+    wait_until(
+        lambda: (
+            admin.execute("select count(distinct signal) from log.pvs where value is null").fetchone()
+            == (len(names),)
+        )
+    )
+    assert state(admin, "S:1")["value"] is None
+    ioc.start()
+    again = now()
+    wait_until(lambda: since(again, names), programs.said)
+    admin.execute("select ringlog.pause_signal('S:1')")
+    wait_until(lambda: state(admin, "S:1")["silent"] == "paused")
+    later = now()
+    wait_until(lambda: since(later, names[1:]))
+    admin.execute("select ringlog.retire_signal('S:2')")
+    admin.execute("select ringlog.rename_signal('S:3', 'third')")
+    renamed = now()
+    wait_until(lambda: since(renamed, ["third", "S:4"]))
+    programs.stop()
+
+    stored: dict[str, list[tuple[int, float, int]]] = {}
+    for name, *sample in admin.execute(
+        "select signal, extract(epoch from time)::numeric * 1000000000 + nanoseconds, value, severity"
+        " from log.pvs where value is not null order by 1, 2"
+    ):
+        stored.setdefault("S:3" if name == "third" else name, []).append((int(sample[0]), *sample[1:]))
+    heard: dict[str, set[tuple[int, float, int]]] = {}
+    for line in (programs.folder / "heard").read_text().splitlines():
+        if line.startswith("["):
+            name, *sample = json.loads(line)
+            heard.setdefault(name, set()).add((sample[0], sample[1], sample[2]))
+    for name in names:
+        found = stored[name]
+        assert len(found) == len(set(found)) == len({moment for moment, *_ in found})
+        if name in ("S:1", "S:2"):
+            continue
+        # while both were connected: they find the new IOC at different times
+        for is_new in (False, True):
+            one = {each for each in heard[name] if (each[0] > killed) is is_new}
+            other = {each for each in found if (each[0] > killed) is is_new}
+            begin, end = max(min(one), min(other)), min(max(one), max(other))
+            assert {each for each in one if begin <= each <= end} == {
+                each for each in other if begin <= each <= end
+            }
+    assert {severity for samples in stored.values() for *_, severity in samples} >= {0, 2}
+    # the ledger counts samples, and misses none
+    losses = "select sum(produced), sum(in_log), sum(missing), sum(waiting), sum(refused)"
+    losses += " from ringlog.losses(of_table => 'pvs')"
+    produced, in_log, *lost = admin.execute(losses).fetchone() or ()
+    assert lost == [0, 0, 0]
+    assert (in_log,) == admin.execute("select (select count(*) from log.pvs)").fetchone()
+    assert in_log <= produced < in_log + 20
+
+
+PUTTING = """
+import asyncio, sys
+import aioca
+
+async def main():
+    for name, value in (each.split("=") for each in sys.argv[1:]):
+        await aioca.caput(name, int(value), wait=True)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("source", ["ca", "pva"])
+def test_bad_manners(
+    source: str, ioc: Ioc, wrong: Ioc, own: RunningServer, admin: psycopg.Connection, programs: Programs
+) -> None:
+    """A clock two hours ahead, a record without a time, one that is not there; a label; ADEL."""
+    servers = f"127.0.0.1 127.0.0.1:{wrong.environment['EPICS_CA_SERVER_PORT']}"
+    pva = f"127.0.0.1 127.0.0.1:{wrong.environment['EPICS_PVAS_SERVER_PORT']}"
+    programs.environment = ioc.environment | {"EPICS_CA_ADDR_LIST": servers, "EPICS_PVA_NAME_SERVERS": pva}
+    known = {name for (name,) in admin.execute("select signal from ringlog.list_signals()")}
+    for name in ("S:AHEAD", "S:NEVER", "S:NOTHING"):
+        if name not in known:
+            add(admin, name)
+    if "S:HELD" not in known:
+        add(admin, "S:HELD", deadband="ADEL")
+    (before,) = admin.execute("select count(*) from log.words").fetchone() or (0,)
+    loader = programs.load(own, source)
+
+    def has(name: str, **wanted: Any) -> bool:
+        assert loader.poll() is None, programs.said()
+        found = state(admin, name)
+        return all(words in str(found[key]) for key, words in wanted.items())
+
+    def come(name: str, **wanted: Any) -> None:
+        wait_until(lambda: has(name, **wanted), lambda: (state(admin, name), programs.said()))
+
+    come("S:HELD", connected="True", value="3")
+    come("S:AHEAD", connected="True", silent="s ahead: its samples are not stored")
+    come("S:NEVER", connected="True", silent="it was never processed")
+    come("S:NOTHING", connected="False", silent="not found since")
+    come("mode", connected="True", value="ON")
+    put = ("S:MODE=0", "S:HELD=4", "S:HELD=20", "S:MODE=1")
+    environment = os.environ | ioc.environment
+    subprocess.run([sys.executable, "-c", PUTTING, *put], env=environment, check=True)
+    come("S:HELD", value="20")
+    wait_until(
+        lambda: (admin.execute("select count(*) from log.words").fetchone() or (0,))[0] >= before + 2,
+        programs.said,
+    )
+    put = ("S:HELD=3",)
+    subprocess.run([sys.executable, "-c", PUTTING, *put], env=environment, check=True)
+    come("S:HELD", value="3")
+    programs.stop()
+    assert admin.execute(
+        "select count(*) from log.pvs where signal in ('S:AHEAD', 'S:NEVER')"
+    ).fetchone() == (0,)
+    values = {value for (value,) in admin.execute("select value from log.pvs where signal = 'S:HELD'")}
+    assert values == {3.0, 20.0}
+    assert admin.execute("select value from log.words order by time desc limit 2").fetchall() == [
+        ("ON",),
+        ("OFF",),
+    ]
+    kinds = {
+        *admin.execute("select kind, split_part(words, ': ', 1) from ringlog.event where table_name = 'pvs'")
+    }
+    assert kinds >= {("clock", "S:AHEAD"), ("clock", "S:NEVER"), ("disconnected", "S:NOTHING")}
+    assert "its writer has ended" in state(admin, "S:HELD")["silent"]

@@ -1,0 +1,151 @@
+"""Samples of events: what is taken, dropped and named; how the spool and its ledger keep them."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringlog.clients import samples
+from ringlog.clients.samples import Samples
+from ringlog.clients.spool import Spool
+from ringlog.loader.samples import Taker
+from ringlog.loader.sources import Event, Wanted
+from ringlog.loader.statistics import Statistics
+from ringlog.schema.column_type import ColumnType
+from ringlog.schema.facility import SampleTable
+
+SECOND = 10**9
+NOW = time.time_ns() // SECOND * SECOND
+NAMES = ["signals", "times", "samples", "severities", "statuses"]
+
+
+class Taking:
+    """A Taker of signal 7, with the events that it has noted."""
+
+    def __init__(self, kind: str = "double", deadband: str = "", latest: int = 0, **table: Any) -> None:
+        self.notes: list[tuple[str, str]] = []
+        self.statistics = Statistics()
+        self.taker = Taker(
+            SampleTable("pvs", ColumnType.of(kind), **table),
+            self.statistics,
+            lambda kind, _time, words, _until, _rows: self.notes.append((kind, words)),
+        )
+        self.taker.latest[7] = latest
+        self.taker.change([Wanted(7, "PV", deadband)])
+
+    def take(self, *events: tuple[Any, ...]) -> list[tuple[int, Any]]:
+        """Times after NOW in nanoseconds, and values."""
+        for event in events:
+            moment = None if event[0] is None else NOW + event[0]
+            self.taker.hear(Event(7, moment, *event[1:]))
+        taken = self.taker.samples()
+        return [(each - NOW, value) for each, value in zip(taken.times, taken.values, strict=True)]
+
+
+def test_each_event_is_a_sample_and_a_repeated_one_is_not() -> None:
+    own = Taking()
+    assert own.take((1, 1.0), (2, 2.0), (2, 2.0)) == [(1, 1.0), (2, 2.0)]
+    # a second value of the same time
+    assert own.take((2, 3.0), (2, 4.0), (9, 5.0)) == [(3, 3.0), (4, 4.0), (9, 5.0)]
+    # a clock that was set back
+    assert own.take((-SECOND, 6.0)) == [(-SECOND, 6.0)]
+
+
+def test_the_value_that_a_source_repeats_at_a_new_start_is_there_already() -> None:
+    own = Taking(latest=NOW + 1)
+    assert own.take((0, 1.0), (SECOND, 2.0)) == [(SECOND, 2.0)]
+    assert Taking(latest=NOW).take((SECOND, 1.0)) == [(SECOND, 1.0)]
+
+
+def test_only_samples_of_a_wrong_clock_are_dropped() -> None:
+    own = Taking()
+    never = 631_152_000 * SECOND - NOW
+    ahead = 7200 * SECOND
+    assert own.take((never, 1.0), (0, 2.0), (ahead, 3.0), (ahead, 4.0), (5, 5.0)) == [(0, 2.0), (5, 5.0)]
+    assert [kind for kind, _ in own.notes] == ["clock", "clock"]
+    assert "PV: its time stamp is 7" in own.notes[1][1]
+    assert own.statistics.dropped == 3
+    (state,) = own.taker.states()
+    assert (state["number"], state["connected"], state["trouble"], state["dropped"]) == (7, True, None, 3)
+    assert own.taker.states() == []
+
+
+def test_a_deadband_omits_values_but_no_alarm() -> None:
+    own = Taking(deadband="0.5")
+    assert own.take((1, 1.0), (2, 1.4), (3, 1.6), (4, 1.7, 2, 3)) == [(1, 1.0), (3, 1.6), (4, 1.7)]
+    own = Taking(deadband="10 %")
+    assert own.take((1, 100.0), (2, 109.0), (3, 111.0)) == [(1, 100.0), (3, 111.0)]
+
+
+def test_a_value_that_does_not_fit_is_named_once() -> None:
+    own = Taking("smallint")
+    assert own.take((1, 1), (2, 70_000), (3, 70_001), (4, 2)) == [(1, 1), (4, 2)]
+    assert own.notes == [("unfit", "PV: 70000 is out of the range of smallint")]
+
+
+def test_a_lost_signal_has_no_value_until_it_is_there_again() -> None:
+    own = Taking()
+    lost = own.take((1, 1.0), (None,), (None,))
+    assert [value for _, value in lost] == [1.0, None]
+    assert own.take((1, 1.0)) == []
+    assert own.take((SECOND, 2.0)) == [(SECOND, 2.0)]
+    assert own.notes == [("disconnected", "PV"), ("connected", "PV")]
+    never = Taking()
+    never.taker.miss(seconds=-1.0)
+    assert never.notes == [("disconnected", "PV")]
+    assert never.taker.states()[0]["connected"] is False
+
+
+def test_signals_that_change_are_subscribed_anew_and_others_are_not() -> None:
+    own = Taking()
+    other = Wanted(8, "OTHER", "")
+    assert own.taker.change([Wanted(7, "PV", ""), other]) == ([other], [])
+    moved = Wanted(7, "PV2", "")
+    assert own.taker.change([moved, other]) == ([moved], [7])
+    assert own.taker.change([other]) == ([], [7])
+    own.taker.hear(Event(7, NOW, 1.0))
+    assert not own.taker.samples().values
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("double", [0.1, float("inf"), -2.5]),
+        ("real", [0.5, None, 2.0]),
+        ("bit", [1, 0, None]),
+        ("bigint", [2**62, -1, 0]),
+        ("text", ['a "b" \\ ä', "", None]),
+    ],
+)
+def test_samples_survive_the_spool(kind: str, values: list[Any], tmp_path: Path) -> None:
+    own = Samples()
+    for place, value in enumerate(values):
+        own.add(place, 3_600 * SECOND * place, value, place, 0)
+    of = ColumnType.of(kind)
+    spool = Spool(tmp_path / "pvs.spool", "pvs", NAMES, 1, shares=samples.shares)
+    spool.put(5, own.stored(of))
+    (row,) = spool.batch(0, spool.newest, 9, 10**6)
+    assert Samples.joined([row.readings], of) == own
+    spool.acknowledge(row, refused=[(0, 1)])
+    spool.settle()
+    assert [(hour.hour, hour.produced, hour.acknowledged, hour.refused) for hour in spool.hours()] == [
+        (place * 3_600_000_000, 1, int(place > 0), int(place == 0)) for place in range(3)
+    ]
+    spool.close()
+
+
+def test_packed_arrays_are_sent_with_the_places_of_nulls() -> None:
+    own = Samples()
+    for value in (1, None, 3):
+        own.add(1, 2, value, 0, 0)
+    sent = own.sent(ColumnType.of("smallint"), swaps=True)
+    assert sent == {
+        "signals": b"\0\0\0\1" * 3,
+        "times": (b"\0" * 7 + b"\2") * 3,
+        "samples": b"\0\1\0\0\0\3",
+        "nulls": b"\0\0\0\2",
+    }
+    text = Samples()
+    text.add(1, 2, 'a "b" \\', 0, 3)
+    assert text.sent(ColumnType.of("text"), swaps=False)["samples"] == '{"a \\"b\\" \\\\"}'
