@@ -27,7 +27,7 @@ class KilledServer:
 
     def __init__(self, data: Path, facility: Path | None, log: Path) -> None:
         self._data = data
-        self._log = log
+        self._output = log
         self.port = free_port()
         self._command = self.command("serve", "--listen", f"127.0.0.1:{self.port}", "--memory", "512MB")
         self._command += ["--pg-port", str(free_port())]
@@ -50,7 +50,7 @@ class KilledServer:
         """Starts it, and waits until it takes calls."""
         until = time.monotonic() + _PATIENCE
         while True:
-            with self._log.open("wb") as log:
+            with self._output.open("wb") as log:
                 self._process = subprocess.Popen(
                     self._command, stdout=log, stderr=log, env=os.environ | self.environment
                 )
@@ -85,4 +85,4 @@ class KilledServer:
             self._process.wait(_PATIENCE)
 
     def _log(self) -> str:
-        return self._log.read_text(errors="replace")
+        return self._output.read_text(errors="replace")
