@@ -220,10 +220,10 @@ def within(part: Part) -> str:
     if part.begins is None:
         return f"{time} is not null"
     first = max(part.begins, part.since or part.begins)
-    return f"{time} >= '{_text(first)}' and {time} < '{_text(part.begins + WEEK)}'"
+    return f"{time} >= '{as_text(first)}' and {time} < '{as_text(part.begins + WEEK)}'"
 
 
-def _text(time: datetime) -> str:
+def as_text(time: datetime) -> str:
     """A time as old servers of all kinds and languages read it."""
     day = f"{time:%Y%m%d}"
     return day if time.time() == time.min.time() else f"{day} {time:%H:%M:%S}.{time.microsecond // 1000:03}"

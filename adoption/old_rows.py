@@ -1,49 +1,51 @@
-"""The rows of an old server's log as Arrow, week by week, for ringlog.history.migration."""
+"""The rows of an old server's log as Arrow, part by part, for ringlog.history.migration."""
 
+import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
-import pymssql
+import pyarrow.compute as pc
 
-from ringlog.adoption.copying import WEEK, Part, Source, log_bounds, within
-from ringlog.adoption.moments import moment
+from ringlog.adoption.copying import WEEK, Source, as_text
 from ringlog.adoption.names import quoted
+from ringlog.adoption.objects import OldColumn
 from ringlog.adoption.rings import Ring
-from ringlog.adoption.session import connected, message_of, number
-from ringlog.adoption.texts import QuestionMarks, Unreadable, reading
+from ringlog.adoption.texts import Reading, Unreadable, reading
+from ringlog.gateway import OldServer, OldServerError
 from ringlog.history.incoming import Description, IncomingError, fraction_of
+from ringlog.history.pace import Pace
+from ringlog.history.sources import tds
 
-if TYPE_CHECKING:
-    from ringlog.adoption.objects import OldColumn
+_HOUR = timedelta(hours=1)
+_PART_BYTES = tds.AHEAD * tds.BATCH_BYTES
+"""of a part where there are several connections: it waits in memory until those before it are used"""
 
-_BATCH = 20_000
-"""values of a batch, about a megabyte of Python's objects"""
 
-_ARROW = {
-    "real": pa.float32(),
-    "float": pa.float64(),
-    "double precision": pa.float64(),
-    "tinyint": pa.int16(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "integer": pa.int32(),
-    "bigint": pa.int64(),
-    "bit": pa.bool_(),
-}
+@dataclass(frozen=True)
+class _Span:
+    """The time of a part's rows, as the old server has it."""
+
+    begins: datetime
+    ends: datetime
 
 
 class OldRows:
-    """The log of a ring at an old server, in the order of its times, by the client of `ringlog adopt`.
+    """The log of a ring at an old server, in the order of its times, by the gateway's client.
 
-    A statement reads a week. Times without an offset are those of the source's zone.
+    A statement reads a week; with several connections, or with hours, about 16 MB. Times without an offset
+    are those of the source's zone.
     """
 
-    def __init__(self, source: Source, ring: Ring) -> None:
+    def __init__(self, source: Source, ring: Ring, connections: int = 1, pace: Pace | None = None) -> None:
+        """`pace`: the limits of all connections together."""
         self._source = source
         self._ring = ring
+        self._connections = connections
+        self._pace = pace or Pace()
         self._bounds: tuple[datetime, datetime] | None = None
         self._reached: datetime | None = None
 
@@ -61,69 +63,117 @@ class OldRows:
     def batches(self, wanted: pa.Schema, start: datetime | None, end: datetime) -> Iterator[pa.RecordBatch]:
         """See ringlog.history.incoming.Source. Raises IncomingError, also for a text that cannot be read."""
         source, ring = self._source, self._ring
+        connect = partial(tds.session, source.address, source.password, source.version)
         try:
-            with connected(source.address, source.password, source.version) as old:
-                bounds = log_bounds(old, ring)
-                if bounds is None:
-                    return
-                first, last, is_zoned = bounds
-                here = UTC if is_zoned else ZoneInfo(source.timezone)
-                self._bounds = first.replace(tzinfo=here), min(last.replace(tzinfo=here), end)
-                # an hour is repeated in autumn; rows outside are left out later
-                stop = end.astimezone(here).replace(tzinfo=None) + timedelta(hours=1)
-                begins = first
-                if start is not None:
-                    begins = max(first, start.astimezone(here).replace(tzinfo=None) - timedelta(hours=1))
-                while begins <= last and begins < stop:
-                    yield from self._week(old, Part(ring, begins), wanted)
-                    begins += WEEK
-                    self._reached = begins.replace(tzinfo=here)
-        except Unreadable as error:
+            old = connect()
+            try:
+                first, last = _bounds(old, ring)
+            finally:
+                old.close()
+            if first is None or last is None:
+                return
+            here = ZoneInfo(source.timezone) if first.tzinfo is None else UTC
+            first, last = first.replace(tzinfo=None), last.replace(tzinfo=None)
+            self._bounds = first.replace(tzinfo=here), min(last.replace(tzinfo=here), end)
+            # an hour is repeated in autumn; rows outside are left out later
+            stop = min(last + _HOUR, end.astimezone(here).replace(tzinfo=None) + _HOUR)
+            if start is not None:
+                first = max(first, start.astimezone(here).replace(tzinfo=None) - _HOUR)
+            is_cut = self._connections > 1 or self._pace.has_hours
+            parts = _Parts(source, ring, wanted, first, stop, is_cut, self._pace)
+            for part, batch in tds.in_order(parts, self._connections, connect):
+                if batch is not None:
+                    yield batch
+                else:
+                    self._reached = part.ends.replace(tzinfo=here)
+        except (Unreadable, OldServerError) as error:
             raise IncomingError(f"{self}: {error}") from None
-        except pymssql.Error as error:
-            raise IncomingError(f"{self}: {number(error)} {message_of(error)}") from None
 
-    def _week(self, old: pymssql.Connection, part: Part, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
-        ring, source = self._ring, self._source
-        assert ring.log is not None
-        columns = [
+
+class _Parts:
+    """The log's time, cut into parts."""
+
+    def __init__(
+        self,
+        source: Source,
+        ring: Ring,
+        wanted: pa.Schema,
+        first: datetime,
+        stop: datetime,
+        is_cut: bool,
+        pace: Pace,
+    ) -> None:
+        self._ring = ring
+        self._columns = [
             column
             for column in ring.table.columns
             if column.name not in (ring.seq_no, ring.time) and column.name.lower() in wanted.names
         ]
-        of = [reading(column, source.charset, source.is_ase) for column in columns]
-        marks = QuestionMarks(columns, of)
-        names = ", ".join([quoted(ring.seq_no), quoted(ring.time), *(each.expression for each in of)])
-        order = f"{quoted(ring.time)}, {quoted(ring.seq_no)}"
-        rows = max(1, _BATCH // (len(columns) + 2))
-        with old.cursor() as cursor:
-            cursor.execute(f"select {names} from {ring.log.place} where {within(part)} order by {order}")
-            while batch := cursor.fetchmany(rows):
-                seq_nos, times, *values = zip(*batch, strict=True)
-                for row in zip(*values, strict=True) if marks.any_read else ():
-                    marks.add(row)
-                yield pa.RecordBatch.from_arrays(
-                    [
-                        pa.array(seq_nos, pa.int64()),
-                        _times(times),
-                        *(
-                            _array(column, [each.value(value) for value in column_values])
-                            if each.changes
-                            else _array(column, column_values)
-                            for column, each, column_values in zip(columns, of, values, strict=True)
-                        ),
-                    ],
-                    [ring.seq_no, ring.time, *(column.name.lower() for column in columns)],
-                )
-            if lost := marks.lost(cursor, f"{ring.log.place} where {within(part)}"):
-                raise Unreadable("; ".join(lost))
+        self._readings = [reading(column, source.charset, source.is_ase) for column in self._columns]
+        self._begins = first
+        self._stop = stop
+        self._span = _HOUR if is_cut else WEEK
+        self._is_cut = is_cut
+        self._pace = pace
+        self._most = 1 << 62
+        if pace.rate:
+            # at most what the rate allows in a second
+            self._most = max(1, int(pace.rate / (len(self._columns) + 2)))
+
+    def next(self) -> _Span | None:
+        """See ringlog.history.sources.tds.Parts."""
+        if self._begins >= self._stop:
+            return None
+        begins, self._begins = self._begins, min(self._begins + self._span, self._stop)
+        return _Span(begins, self._begins)
+
+    def rows(self, server: OldServer, part: _Span, ended: threading.Event) -> Iterator[pa.RecordBatch]:
+        """See ringlog.history.sources.tds.Parts."""
+        ring = self._ring
+        assert ring.log is not None
+        time, seq_no = quoted(ring.time), quoted(ring.seq_no)
+        names = ", ".join([seq_no, time, *(each.expression for each in self._readings)])
+        within = f"{time} >= '{as_text(part.begins)}' and {time} < '{as_text(part.ends)}'"
+        query = f"select {names} from {ring.log.place} where {within} order by {time}, {seq_no}"
+        self._pace.admit(ended)
+        bytes_ = 0
+        for batch in tds.rows(server, query, self._most):
+            bytes_ += batch.nbytes
+            yield self._read(batch)
+            self._pace.passed(batch.num_rows * batch.num_columns, ended)
+        if self._is_cut:
+            # at most twice as long as the part before, and a whole number of seconds
+            longer = min(2.0, _PART_BYTES / max(1, bytes_))
+            seconds = round((part.ends - part.begins).total_seconds() * longer)
+            self._span = min(WEEK, timedelta(seconds=max(1, seconds)))
+
+    def _read(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        ring = self._ring
+        seq_no, time, *values = batch.columns
+        read = [
+            _read(column, of, each)
+            for column, of, each in zip(self._columns, self._readings, values, strict=True)
+        ]
+        names = [ring.seq_no, ring.time, *(column.name.lower() for column in self._columns)]
+        return pa.RecordBatch.from_arrays([seq_no, time, *read], names)
 
 
-def _times(values: tuple[object, ...]) -> pa.Array:
-    read = [moment(value) for value in values]
-    zoned = any(each is not None and each.tzinfo is not None for each in read)
-    return pa.array(read, pa.timestamp("us", "UTC" if zoned else None))
+def _read(column: OldColumn, of: Reading, values: pa.Array) -> pa.Array:
+    """Values as they are to be stored. Raises Unreadable."""
+    try:
+        if of.is_expression:
+            return pa.array([of.value(value) for value in values.to_pylist()])
+        if pa.types.is_string(values.type) and pc.any(pc.match_substring(values, "\0")).as_py():
+            raise Unreadable("a text holds a zero byte, which no text of PostgreSQL may")
+    except Unreadable as error:
+        raise Unreadable(f"column {column.name}: {error}") from None
+    return values
 
 
-def _array(column: "OldColumn", values: object) -> pa.Array:
-    return pa.array(values, _ARROW.get(column.type))
+def _bounds(old: OldServer, ring: Ring) -> tuple[datetime | None, datetime | None]:
+    """The first and the last time of a ring's log; None: no rows."""
+    assert ring.log is not None
+    time = quoted(ring.time)
+    (found,) = tds.rows(old, f"select min({time}), max({time}) from {ring.log.place}")
+    first, last = (column[0].as_py() for column in found.columns)
+    return first, last

@@ -25,7 +25,6 @@ _PLAIN = ("char", "varchar")
 # ASE's national texts are in its own character set too, with up to so many bytes a character
 _NATIONAL, _WIDEST = ("nchar", "nvarchar"), 4
 _FINE_TIMES, _MICROSECONDS = ("datetime2", "datetimeoffset", "time"), 6
-_NUMBERS = ("real", "float", "double precision", "tinyint", "smallint", "int", "integer", "bigint", "bit")
 _CONTROLS = re.compile("[\x80-\x9f]")
 _MIDNIGHT = datetime(1, 1, 1)
 
@@ -44,9 +43,9 @@ class Reading:
     type: str = ""
 
     @property
-    def changes(self) -> bool:
-        """Whether `value` may return another value than it is given."""
-        return self.codec is not None or self.type not in _NUMBERS
+    def is_expression(self) -> bool:
+        """Whether the server gives something else than the column's value."""
+        return self.codec is not None or self.type == SQL_VARIANT
 
     def value(self, value: object) -> object:
         """The value as it is to be stored. Raises Unreadable."""
@@ -151,11 +150,6 @@ class QuestionMarks:
             if of.codec is None and column.type in _OF_DRIVER
         }
         self._came = dict.fromkeys(self._read, 0)
-
-    @property
-    def any_read(self) -> bool:
-        """Whether the driver reads any column's characters."""
-        return bool(self._read)
 
     def add(self, values: Sequence[object]) -> None:
         for place in self._read:

@@ -10,6 +10,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from ringlog.gateway._core import Mirror as _Mirror
 from ringlog.gateway._core import (
+    OldServer,
+    OldServerError,
     Server,
     TsqlError,
     charset_name,
@@ -24,6 +26,8 @@ __all__ = [
     "LastCall",
     "LastError",
     "Mirror",
+    "OldServer",
+    "OldServerError",
     "Tls",
     "TsqlError",
     "charset_name",

@@ -96,3 +96,31 @@ class ChannelAccess:
     ) -> None: ...
     def miss(self) -> None: ...
     def events(self, seconds: float) -> list[tuple[int, int, str, Any, Any]]: ...
+
+class OldServerError(Exception):
+    """Rows of an old server cannot be read: no connection, a refusal, or bytes that are not TDS."""
+
+class OldServer:
+    """A session at an old server for one thread. The timeout is in seconds, for an answer to begin or go on.
+    Raises OldServerError, and is closed then."""
+
+    def __init__(
+        self,
+        *,
+        host: str,
+        port: int,
+        user: str,
+        password: str,
+        database: str,
+        version: str,
+        client: str,
+        application: str,
+        timeout: float,
+    ) -> None: ...
+    @property
+    def packet_size(self) -> int: ...
+    def query(self, text: str) -> list[tuple[str, str]]: ...
+    def read(
+        self, rows: int, bytes: int
+    ) -> tuple[int, list[tuple[bytes | None, bytes | None, bytes]]] | None: ...
+    def close(self) -> None: ...

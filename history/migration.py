@@ -32,6 +32,7 @@ from ringlog.history.connection import connect, rows
 from ringlog.history.folder import Damaged, Folder
 from ringlog.history.incoming import Checksum, Description, Incoming, Source, by_week
 from ringlog.history.manifest import ColdWeek, about, manifest, new_file, note, settings, write_manifest
+from ringlog.history.pace import Pace
 from ringlog.history.spans import Spans, combined
 from ringlog.history.summaries import (
     SummaryTable,
@@ -267,13 +268,15 @@ class Migration:
 
     def _read(self, start: datetime | None, until: datetime) -> Iterator[pa.RecordBatch]:
         """The log's rows, read ahead by a thread of its own."""
-        assert self._incoming is not None
+        incoming = self._incoming
+        assert incoming is not None
         ready: Queue[pa.RecordBatch | BaseException | None] = Queue(_AHEAD)
         ended = threading.Event()
 
         def work() -> None:
             try:
-                with closing(self._incoming.batches(self._limited(start, until), start, until)) as made:  # type: ignore[union-attr, type-var]
+                came = self._limited(start, until, ended)
+                with closing(came), closing(incoming.batches(came, start, until)) as made:  # type: ignore[type-var]
                     for batch in made:
                         ready.put(batch)
                         if ended.is_set():
@@ -295,15 +298,15 @@ class Migration:
                 with suppress(Exception):
                     ready.get(timeout=0.1)
 
-    def _limited(self, start: datetime | None, until: datetime) -> Iterator[pa.RecordBatch]:
+    def _limited(
+        self, start: datetime | None, until: datetime, ended: threading.Event
+    ) -> Iterator[pa.RecordBatch]:
         """The source's batches, not faster than the rate."""
         assert self._incoming is not None
-        begun, values = time.monotonic(), 0
+        pace = Pace(self._rate)
         for batch in self._source.batches(self._incoming.schema, start, until):
             yield batch
-            values += batch.num_rows * batch.num_columns
-            if self._rate:
-                time.sleep(max(0.0, begun + values / self._rate - time.monotonic()))
+            pace.passed(batch.num_rows * batch.num_columns, ended)
 
     def _move(
         self,

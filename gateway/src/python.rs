@@ -253,5 +253,7 @@ mod _core {
     #[pymodule_export]
     use crate::mirror::PyMirror;
     #[pymodule_export]
+    use crate::old_server::{OldServerError, PyOldServer};
+    #[pymodule_export]
     use crate::sampling::{PyCells, PyChannelAccess};
 }

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ringlog.adoption.old_rows import OldRows
     from ringlog.history.incoming import Description, Source
     from ringlog.history.migration import Progress
+    from ringlog.history.pace import Pace
 
 migrate_app = typer.Typer(
     help="Old rows of another server or of files, which go straight into the archive.", no_args_is_help=True
@@ -65,6 +66,17 @@ def migrate_history(
         float,
         typer.Option(metavar="VALUES/S", min=0, help="Values to read in a second at most; 0: no limit."),
     ] = 0,
+    connections: Annotated[
+        int, typer.Option(metavar="N", min=1, max=32, help="tds://: sessions that read at the same time.")
+    ] = 1,
+    hours: Annotated[
+        str,
+        typer.Option(
+            metavar="HOURS",
+            show_default=False,
+            help="tds://: read in these hours of the local time only, as 22-06. Default: always.",
+        ),
+    ] = "",
     tds_version: Annotated[
         str, typer.Option(metavar="VERSION", help="tds://: 5.0 for Sybase ASE, 7.0 to 7.4 for SQL Server.")
     ] = "7.4",
@@ -94,7 +106,12 @@ def migrate_history(
     """
     from ringlog.history.incoming import IncomingError, description_of
     from ringlog.history.migration import Existing, Migration, MigrationError, progress
+    from ringlog.history.pace import Pace, hours_of
 
+    try:
+        chosen_hours = hours_of(hours)
+    except ValueError as error:
+        raise UsageError(f"--hours: {error}") from None
     if existing not in [*Existing]:
         raise UsageError(f"--existing must be {' or '.join(Existing)}")
     conflicting = 0
@@ -103,9 +120,13 @@ def migrate_history(
         server = server_of(conninfo, table)
         try:
             if place.startswith("tds"):
-                old = _old_server(place, table, tds_version, rules, timezone, charset)
+                pace = Pace(rate, chosen_hours)
+                old = _old_server(place, table, tds_version, rules, timezone, charset, connections, pace)
                 source: Source = old
-                described = old.described
+                # its connections share the rate
+                described, rate = old.described, 0
+            elif connections > 1 or hours:
+                raise UsageError("--connections and --hours are for tds://")
             else:
                 described = description_of(columns, table)
                 source = _source(place, query, table, described, charset)
@@ -195,7 +216,14 @@ def _source(place: str, query: str, table: str, described: "Description", charse
 
 
 def _old_server(
-    url: str, table: str, version: str, rules: Path | None, timezone: str, charset: str
+    url: str,
+    table: str,
+    version: str,
+    rules: Path | None,
+    timezone: str,
+    charset: str,
+    connections: int,
+    pace: "Pace",
 ) -> "OldRows":
     """The log of a ring at an old server. Raises UsageError and ServerError."""
     import pymssql
@@ -227,4 +255,4 @@ def _old_server(
         raise UsageError(f"{address} has no ring {table!r} with a log; it has {there}: see --rules")
     old = database.old
     server = OldServer(address, password, version, timezone, charset or old.charset, old.is_ase)
-    return OldRows(server, found[table])
+    return OldRows(server, found[table], connections, pace)

@@ -166,7 +166,7 @@ def test_old_rows_go_into_the_archive_and_new_ones_into_the_log(
         serving(data, facility=facility) as here,
         psycopg.connect(here.dsn, autocommit=True) as connection,
     ):
-        words = ("migrate", "history", "beam_loss", "--from", url, "--data", data)
+        words = ("migrate", "history", "beam_loss", "--from", url, "--connections", "2", "--data", data)
         moved = ringlog(*words)
         assert moved.returncode == 0, moved.stderr
         weeks = [line.split(",")[0] for line in moved.stdout.splitlines()]

@@ -6,7 +6,7 @@ import ssl
 import stat
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from urllib.request import urlopen
@@ -18,6 +18,8 @@ import pytest
 import raw_tds
 from raw_tds import RawClient
 from relay import relay
+from ringlog.clients import Address
+from ringlog.history.sources import tds
 from servers import Login, RunningServer, add_logins, free_port, ringlog, serving
 from waiting import PATIENCE, wait_until
 
@@ -142,6 +144,15 @@ def test_pymssql(pairing: tuple[str, RunningServer], wish: str) -> None:
         for _ in range(5):  # the socket moves from the threads for calls to those for statements
             cursor.execute(PLAIN_QUERY)
             assert cursor.fetchall() == [(42,)]
+
+
+def test_the_client_of_old_servers(pairing: tuple[str, RunningServer]) -> None:
+    _, server = pairing
+    address = Address(server.reader.user, server.host, server.port)
+    with closing(tds.session(address, server.reader.password, "7.4")) as old:
+        for _ in range(2):
+            (batch,) = tds.rows(old, PLAIN_QUERY)
+            assert batch["answer"].to_pylist() == [42]
 
 
 @pytest.mark.parametrize("login_only", [False, True])

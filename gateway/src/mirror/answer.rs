@@ -5,9 +5,9 @@ use crate::tds::dialect::Dialect;
 use crate::tds::tokens::columns::{self, Column};
 use crate::tds::tokens::done::{Done, Status};
 use crate::tds::tokens::message::{self, ServerMessage};
-use crate::tds::tokens::{loginack, returns};
+use crate::tds::tokens::{loginack, returns, skip};
 use crate::tds::types::{decode_value, take_row_value, Layout, TypeInfo, TypeToken, Value};
-use crate::tds::wire::{Reader, Result, WireError};
+use crate::tds::wire::{Reader, Result};
 
 /// The parts of an answer that a client sees.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -92,41 +92,10 @@ pub fn read(body: &[u8], dialect: &Dialect) -> Result<Answer> {
             loginack::TOKEN => {
                 answer.logged_in = loginack::decode(&mut reader, dialect)? == loginack::Status::Succeeded;
             }
-            0xAE if dialect.is_tds7() => features(&mut reader)?,
-            0xE4 if dialect.is_tds7() => skip_long(&mut reader)?,
-            0x22 | 0x62 | 0x17 if !dialect.is_tds7() => skip_long(&mut reader)?,
-            0x65 if !dialect.is_tds7() => {
-                let length = usize::from(reader.u8("message length")?);
-                reader.take(length, "message")?;
-            }
-            0x78 => {
-                reader.take(4, "offset")?;
-            }
-            0x7C => {
-                reader.take(8, "procedure")?;
-            }
-            // ENVCHANGE, CAPABILITY, ORDER, TABNAME, COLINFO, SSPI, DYNAMIC, CONTROL, OPTIONCMD, cursor tokens
-            0xE3 | 0xE2 | 0xA9 | 0xA4 | 0xA5 | 0xED | 0xE7 | 0xAE | 0xA6 | 0x83 | 0x88 => {
-                let length = usize::from(reader.u16("token length")?);
-                reader.take(length, "token")?;
-            }
-            other => return Err(WireError::Malformed(format!("token 0x{other:02x} is not read here"))),
+            other => skip(&mut reader, other, dialect)?,
         }
     }
     Ok(answer)
-}
-
-fn skip_long(reader: &mut Reader<'_>) -> Result<()> {
-    let length = reader.u32("token length")? as usize;
-    reader.take(length, "token").map(|_| ())
-}
-
-/// FEATUREEXTACK: features up to the byte 0xFF.
-fn features(reader: &mut Reader<'_>) -> Result<()> {
-    while reader.u8("feature")? != 0xFF {
-        skip_long(reader)?;
-    }
-    Ok(())
 }
 
 fn described(columns: &[Column]) -> String {

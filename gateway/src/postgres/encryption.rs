@@ -7,7 +7,10 @@ use rustls::crypto::{verify_tls12_signature, verify_tls13_signature, CryptoProvi
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    SupportedProtocolVersion,
+};
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -81,6 +84,18 @@ impl Encryption {
         let encrypted = encrypted.map_err(|error| io::Error::new(error.kind(), format!("TLS: {error}")))?;
         Ok(Box::new(encrypted))
     }
+}
+
+/// TLS to a server whose certificate is not checked.
+pub fn unverified(versions: &[&'static SupportedProtocolVersion]) -> Result<ClientConfig, Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier =
+        Verifier { provider: provider.clone(), chain: None, trusted: Vec::new(), checks_name: false };
+    Ok(ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(versions)?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth())
 }
 
 impl fmt::Debug for Encryption {

@@ -47,3 +47,17 @@ pub struct Login {
     /// TDS 5.0: the capability token's body.
     pub capabilities: Vec<u8>,
 }
+
+/// A login that this program sends as a client.
+pub struct Request<'a> {
+    pub user: &'a str,
+    pub password: &'a Password,
+    pub host: &'a str,
+    pub application: &'a str,
+    pub server: &'a str,
+    /// Not sent at TDS 5.0.
+    pub database: &'a str,
+    pub packet_size: usize,
+    /// Sent at TDS 5.0.
+    pub charset: &'a str,
+}

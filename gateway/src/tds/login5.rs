@@ -3,8 +3,9 @@
 
 use super::charset::{self, Charset};
 use super::dialect::{Dialect, Endian, Takes, Version};
-use super::login::{Login, Password, PasswordEncryption};
-use super::wire::{Reader, Result, WireError};
+use super::login::{Login, Password, PasswordEncryption, Request};
+use super::wire::{Put, Reader, Result, WireError};
+use bytes::{BufMut, BytesMut};
 
 const NAME: usize = 30;
 /// The offset of the byte order of two-byte integers: after four names and their lengths.
@@ -17,6 +18,59 @@ const ENCRYPTED_WITH_NONCE: u8 = 0x80;
 /// Request capability of clients that can encrypt commands, and their passwords as the newest ASE has it
 /// (SAP/go-dblib tds/packageCapability.go, TDS_REQ_COMMAND_ENCRYPTION).
 const COMMAND_ENCRYPTION: usize = 106;
+
+/// The capabilities of FreeTDS, the client that servers know best: requests and responses.
+const OF_FREETDS: [u8; 32] = *b"\x01\x0e\x00\x00\x60\x08\x81\x81\xe8\x0f\x6d\x7f\xff\xff\xff\xfe\
+    \x02\x0e\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x68\x00\x00\x00";
+
+/// The record of a client, in its byte order. The password stands in clear.
+pub fn encode(login: &Request<'_>, endian: Endian) -> Result<BytesMut> {
+    let Request { user, password, host, application, server, charset, packet_size, .. } = login;
+    let password = password.0.as_str();
+    let too_long =
+        |what: &str, most: usize| WireError::Malformed(format!("the {what} is longer than {most} bytes"));
+    if user.len() > NAME {
+        return Err(too_long("user name", NAME));
+    }
+    let length = u8::try_from(password.len()).ok().filter(|length| *length < 254);
+    let length = length.ok_or_else(|| too_long("password", 253))?;
+    let remote = [&[0, length][..], password.as_bytes()].concat();
+    let mut record = BytesMut::new();
+    for text in [*host, *user, password, ""] {
+        put_field(&mut record, text.as_bytes(), NAME);
+    }
+    record.put_slice(match endian {
+        Endian::Little => &[3, 1, 6, 10, 9],
+        Endian::Big => &[2, 0, 6, 4, 8],
+    });
+    // the server is to report a change of the database
+    record.put_slice(&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    for text in [application, server] {
+        put_field(&mut record, text.as_bytes(), NAME);
+    }
+    put_field(&mut record, &remote, 255);
+    record.put_slice(&[5, 0, 0, 0]);
+    put_field(&mut record, b"ringlog", 10);
+    record.put_slice(&[5, 0, 0, 0, 0, 13, 17]);
+    put_field(&mut record, b"us_english", NAME);
+    record.put_slice(&[0; 14]);
+    put_field(&mut record, charset.as_bytes(), NAME);
+    record.put_u8(1);
+    put_field(&mut record, packet_size.to_string().as_bytes(), 6);
+    record.put_slice(&[0; 4]);
+    record.put_u8(CAPABILITY);
+    record.put_u16_as(OF_FREETDS.len() as u16, endian);
+    record.put_slice(&OF_FREETDS);
+    Ok(record)
+}
+
+/// A field of fixed width and its length; a longer text is cut.
+fn put_field(record: &mut BytesMut, text: &[u8], width: usize) {
+    let text = text.get(..width).unwrap_or(text);
+    record.put_slice(text);
+    record.put_bytes(0, width - text.len());
+    record.put_u8(text.len() as u8);
+}
 
 pub fn decode(message: &[u8]) -> Result<Login> {
     // integers inside the record are single bytes; the client's byte order is one of its fields
@@ -212,41 +266,19 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn put(record: &mut Vec<u8>, text: &[u8], width: usize) {
-        let start = record.len();
-        record.extend(&text[..text.len().min(width)]);
-        record.resize(start + width, 0);
-        record.push(text.len().min(width) as u8);
-    }
-
-    /// A record as FreeTDS lays it out (src/tds/login.c, tds_send_login).
     fn record(user: &str, password: &str, charset: &str, endian: Endian) -> Vec<u8> {
-        let big = endian == Endian::Big;
-        let mut record = Vec::new();
-        for text in ["host", user, password, "1234"] {
-            put(&mut record, text.as_bytes(), NAME);
-        }
-        record.extend(if big { [2, 0, 6, 4, 8] } else { [3, 1, 6, 10, 9] });
-        record.extend([0; 11]);
-        for text in ["program", "server"] {
-            put(&mut record, text.as_bytes(), NAME);
-        }
-        let remote: Vec<u8> = [0, password.len() as u8].into_iter().chain(password.bytes()).collect();
-        put(&mut record, &remote, 255);
-        record.extend([5, 0, 0, 0]);
-        put(&mut record, b"library", 10);
-        record.extend([0; 7]);
-        put(&mut record, b"us_english", NAME);
-        record.extend([0; 14]);
-        put(&mut record, charset.as_bytes(), NAME);
-        record.push(1);
-        put(&mut record, b"2048", 6);
-        record.extend([0; 4]);
-        record.push(CAPABILITY);
-        record.extend(if big { [0, 16] } else { [16, 0] });
-        record.extend([1, 14]);
-        record.extend([0xFF; 14]);
-        record
+        let password = &Password(password.into());
+        let login = Request {
+            user,
+            password,
+            host: "host",
+            application: "program",
+            server: "server",
+            database: "",
+            packet_size: 2048,
+            charset,
+        };
+        encode(&login, endian).unwrap().to_vec()
     }
 
     #[test]

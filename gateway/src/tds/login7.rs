@@ -1,8 +1,9 @@
 //! LOGIN7, the login record of TDS 7.x. MS-TDS 2.2.6.4.
 
 use super::dialect::{Dialect, Endian, Version};
-use super::login::{Login, Password};
-use super::wire::{utf16_text, Reader, Result, WireError};
+use super::login::{Login, Password, Request};
+use super::wire::{utf16_text, Put, Reader, Result, WireError};
+use bytes::{BufMut, BytesMut};
 
 /// Values longer than this are not names or passwords (MS-TDS: 128 characters).
 const LONGEST: usize = 128;
@@ -17,6 +18,65 @@ pub fn dialect_of_refusal(message: &[u8]) -> Dialect {
     let is_older = matches!(message.get(7), Some(0x07 | 0x70 | 0x71));
     Dialect::new(if is_older { Version::Tds71 } else { Version::Tds74 })
 }
+
+/// The version that its number means (MS-TDS 2.2.7.14); None: none of ours.
+pub fn version_of(number: u32) -> Option<Version> {
+    match number {
+        0x0701_0000 | 0x7100_0000 | 0x7100_0001 => Some(Version::Tds71),
+        0x7209_0000..=0x7209_FFFF => Some(Version::Tds72),
+        0x730A_0000..=0x730B_FFFF => Some(Version::Tds73),
+        // TDS 8.0 is 7.4 inside TLS (mssql-jdbc encrypt=strict)
+        0x7400_0000..=0x74FF_FFFF | 0x0800_0000 => Some(Version::Tds74),
+        _ => None,
+    }
+}
+
+/// The record as FreeTDS lays it out: 94 fixed bytes, then the texts.
+pub fn encode(login: &Request<'_>, version: Version) -> Result<BytesMut> {
+    const FIXED: usize = 94;
+    /// The server changes to the database or refuses; the session's settings are those of ODBC.
+    const FLAGS: [u8; 4] = [0xE0, 0x03, 0, 0];
+    let version: u32 = match version {
+        Version::Tds50 | Version::Tds71 => 0x7100_0001,
+        Version::Tds72 => 0x7209_0002,
+        Version::Tds73 => 0x730B_0003,
+        Version::Tds74 => 0x7400_0004,
+    };
+    let Request { user, password, host, application, server, database, .. } = login;
+    let texts = [host, user, &password.0.as_str(), application, server, &"", &"ringlog", &"", database];
+    let (mut record, mut tail) = (BytesMut::new(), BytesMut::new());
+    record.put_u32_le(0);
+    record.put_u32_le(version);
+    record.put_u32_le(login.packet_size as u32);
+    record.put_bytes(0, 12);
+    record.put_slice(&FLAGS);
+    record.put_bytes(0, 8);
+    for (index, text) in texts.into_iter().enumerate() {
+        let at = tail.len();
+        let units = tail.put_utf16(text);
+        if units > LONGEST {
+            return Err(WireError::Malformed(format!(
+                "'{}' is longer than {LONGEST} characters",
+                WHAT[index]
+            )));
+        }
+        if index == PASSWORD {
+            tail[at..].iter_mut().for_each(|byte| *byte = byte.rotate_left(4) ^ 0xA5);
+        }
+        record.put_u16_le((FIXED + at) as u16);
+        record.put_u16_le(units as u16);
+    }
+    record.resize(FIXED, 0);
+    record.extend_from_slice(&tail);
+    let length = (record.len() as u32).to_le_bytes();
+    record[..4].copy_from_slice(&length);
+    Ok(record)
+}
+
+/// The texts of a record in their order.
+const WHAT: [&str; 9] =
+    ["host", "user", "password", "application", "server", "extension", "library", "language", "database"];
+const PASSWORD: usize = 2;
 
 pub fn decode(message: &[u8]) -> Result<Login> {
     let mut reader = Reader::new(message, Endian::Little);
@@ -53,17 +113,8 @@ pub fn decode(message: &[u8]) -> Result<Login> {
             "integrated security is not served: log in with a user name and a password".into(),
         ));
     }
-    let version_known = match version {
-        0x0700_0000 => None,
-        0x0701_0000 | 0x7100_0000 | 0x7100_0001 => Some(Version::Tds71),
-        0x7209_0000..=0x7209_FFFF => Some(Version::Tds72),
-        0x730A_0000..=0x730B_FFFF => Some(Version::Tds73),
-        // TDS 8.0 is 7.4 inside TLS (mssql-jdbc encrypt=strict)
-        0x7400_0000..=0x74FF_FFFF | 0x0800_0000 => Some(Version::Tds74),
-        _ => None,
-    };
     let knows_utf8 = has_extension && asks_for_utf8(message, extension)?;
-    let known = version_known.ok_or_else(|| {
+    let known = version_of(version).ok_or_else(|| {
         WireError::Malformed(format!("TDS version 0x{version:08x} is not served: use 7.1 to 7.4"))
     })?;
     Ok(Login {
@@ -136,32 +187,19 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A record as FreeTDS lays it out: 94 fixed bytes, then the texts.
-    pub fn record(user: &str, password: &str) -> Vec<u8> {
-        let texts = ["host", user, password, "app", "server", "", "lib", "", "online"];
-        let mut fixed = Vec::new();
-        fixed.extend(0u32.to_le_bytes());
-        fixed.extend(0x7400_0004u32.to_le_bytes());
-        fixed.extend(4096u32.to_le_bytes());
-        fixed.extend([0; 12]);
-        fixed.extend([0xE0, 0x03, 0, 0]);
-        fixed.extend([0; 8]);
-        let mut tail: Vec<u8> = Vec::new();
-        for (index, text) in texts.iter().enumerate() {
-            let units: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-            fixed.extend(((94 + tail.len()) as u16).to_le_bytes());
-            fixed.extend(((units.len() / 2) as u16).to_le_bytes());
-            if index == 2 {
-                tail.extend(units.iter().map(|byte| byte.rotate_left(4) ^ 0xA5));
-            } else {
-                tail.extend(units);
-            }
-        }
-        fixed.resize(94, 0);
-        fixed.extend(tail);
-        let length = (fixed.len() as u32).to_le_bytes();
-        fixed[..4].copy_from_slice(&length);
-        fixed
+    fn record(user: &str, password: &str) -> Vec<u8> {
+        let password = &Password(password.into());
+        let login = Request {
+            user,
+            password,
+            host: "host",
+            application: "app",
+            server: "server",
+            database: "online",
+            packet_size: 4096,
+            charset: "",
+        };
+        encode(&login, Version::Tds74).unwrap().to_vec()
     }
 
     #[test]

@@ -194,9 +194,11 @@ fn header(input: &BytesMut) -> Result<Option<(MessageKind, Status, usize)>, Wire
     Ok(Some((kind, status, length)))
 }
 
-/// Cuts reply bytes into packets of the negotiated size.
+/// Cuts a message's bytes into packets of the negotiated size.
 #[derive(Debug)]
 pub struct Packetizer {
+    /// The first byte of each packet.
+    pub kind: u8,
     pub packet_size: usize,
     /// Session number clients of 7.x read from the header.
     pub spid: u16,
@@ -204,8 +206,9 @@ pub struct Packetizer {
 }
 
 impl Packetizer {
+    /// Of replies.
     pub fn new(spid: u16) -> Packetizer {
-        Packetizer { packet_size: 4096, spid, sequence: 0 }
+        Packetizer { kind: 0x04, packet_size: 4096, spid, sequence: 0 }
     }
 
     /// Moves `reply` into `wire` as packets. Unless `last`, what does not fill a packet stays in `reply`.
@@ -233,7 +236,7 @@ impl Packetizer {
     fn packet(&mut self, body: &[u8], status: Status, wire: &mut BytesMut) {
         self.sequence = self.sequence.wrapping_add(1);
         wire.reserve(HEADER + body.len());
-        wire.put_u8(0x04);
+        wire.put_u8(self.kind);
         wire.put_u8(status.bits());
         // packet_size is at most LARGEST, which a u16 holds
         wire.put_u16((HEADER + body.len()) as u16);
@@ -316,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_reply_is_cut_into_packets() {
-        let mut packetizer = Packetizer { packet_size: 512, spid: 7, sequence: 0 };
+        let mut packetizer = Packetizer { packet_size: 512, ..Packetizer::new(7) };
         let mut reply = BytesMut::from(&[9u8; 1000][..]);
         let mut wire = BytesMut::new();
         packetizer.cut(&mut reply, true, &mut wire);

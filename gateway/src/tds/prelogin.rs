@@ -66,7 +66,7 @@ const THREAD: u8 = 3;
 const MARS: u8 = 4;
 const END: u8 = 0xFF;
 
-/// Decodes the client's setting.
+/// Decodes the setting of the other side.
 pub fn decode(message: &[u8]) -> Result<Encryption> {
     let mut reader = Reader::new(message, super::dialect::Endian::Big);
     let mut encryption = Encryption::NotSupported;
@@ -87,11 +87,20 @@ pub fn decode(message: &[u8]) -> Result<Encryption> {
 
 /// The server's answer. The MARS option must be there: without it FreeTDS drops to TDS 7.1.
 pub fn encode(encryption: Encryption, version: [u8; 4], out: &mut BytesMut) {
+    put(encryption, version, &[], out);
+}
+
+/// A client's setting. Its thread is not told.
+pub fn encode_client(encryption: Encryption, out: &mut BytesMut) {
+    put(encryption, [0; 4], &[0; 4], out);
+}
+
+fn put(encryption: Encryption, version: [u8; 4], thread: &[u8], out: &mut BytesMut) {
     let options: [(u8, &[u8]); 5] = [
         (VERSION, &[version[0], version[1], version[2], version[3], 0, 0]),
         (ENCRYPTION, &[encryption.byte()]),
         (INSTANCE, &[0]),
-        (THREAD, &[]),
+        (THREAD, thread),
         (MARS, &[0]),
     ];
     let mut offset = options.len() * 5 + 1;

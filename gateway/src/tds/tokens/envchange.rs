@@ -1,10 +1,11 @@
 //! ENVCHANGE: a change of the session's environment by the server. MS-TDS 2.2.7.9.
 
-use super::text::{put_short, put_token};
+use super::text::{put_short, put_token, take_short, take_token};
 use crate::tds::dialect::Dialect;
+use crate::tds::wire::{Reader, Result};
 use bytes::{BufMut, BytesMut};
 
-const TOKEN: u8 = 0xE3;
+pub const TOKEN: u8 = 0xE3;
 
 /// A change whose values are texts.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +22,17 @@ pub fn put_text(out: &mut BytesMut, change: Text, new: &str, old: &str, dialect:
         put_short(out, new, dialect);
         put_short(out, old, dialect);
     });
+}
+
+/// Reads what follows the token: the new packet size or character set, if that is what changes.
+pub fn decode(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<Option<(Text, String)>> {
+    let mut body = take_token(reader, "ENVCHANGE")?;
+    let change = match body.u8("ENVCHANGE type")? {
+        3 => Text::Charset,
+        4 => Text::PacketSize,
+        _ => return Ok(None),
+    };
+    Ok(Some((change, take_short(&mut body, "ENVCHANGE", dialect)?)))
 }
 
 /// The collation of single-byte data, 7.1 and later.

@@ -45,13 +45,19 @@ pub fn put(out: &mut BytesMut, login: &Login, status: Status) {
 
 /// Reads what follows the token: at 7.x it comes only after a login that has succeeded.
 pub fn decode(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<Status> {
+    Ok(decode_with_version(reader, dialect)?.0)
+}
+
+/// The same, with the version of TDS that the server has chosen.
+pub fn decode_with_version(reader: &mut Reader<'_>, dialect: &Dialect) -> Result<(Status, u32)> {
     let mut body = take_token(reader, "LOGINACK")?;
-    Ok(match body.u8("login status")? {
+    let status = match body.u8("login status")? {
         _ if dialect.is_tds7() => Status::Succeeded,
         5 => Status::Succeeded,
         7 => Status::Negotiate,
         _ => Status::Failed,
-    })
+    };
+    Ok((status, u32::from_be_bytes(body.array("TDS version")?)))
 }
 
 /// Requests the gateway does not serve (numbers of SAP/go-dblib tds/packageCapability.go, TDS_REQ_*).
