@@ -136,14 +136,19 @@ class Taker:
 
     def _take(self, signal: _Signal, event: Event, moment: int, found: Samples) -> None:
         before, signal.event = signal.event, event
+        is_back = signal.is_new or signal.connected is False
         if signal.connected is not True:
             self._connect(signal, True)
-        if signal.is_new:
+        # a source sends the latest value again at each subscription
+        if signal.is_new and moment // 1000 == signal.latest // 1000:
             signal.is_new = False
-            # a source sends the latest value again at each subscription
-            if moment // 1000 == signal.latest // 1000:
-                signal.taken = event
-                return
+            signal.taken = event
+            return
+        signal.is_new = False
+        holds_again = is_back and moment < signal.latest
+        if holds_again:
+            # older than its loss, which has a sample: it holds again from now on
+            moment = time.time_ns()
         elif event == before:
             return
         try:
@@ -165,6 +170,9 @@ class Taker:
             moment = signal.latest + 1
         signal.latest = moment
         found.add(event.number, moment, value, event.severity, event.status)
+        if holds_again and event.time is not None and before is not None and event != before:
+            # it came while the loss was not noticed
+            found.add(event.number, event.time, value, event.severity, event.status)
 
     def _lose(self, signal: _Signal, found: Samples) -> None:
         signal.trouble = None
@@ -239,8 +247,9 @@ class SampleProcess:
                 self._change(taker, source, registry.changed() or registry.known())
                 self._take(writer, registry, taker, source, statistics, stop)
             finally:
-                source.close()
+                # what ends is not lost: what closing gives is no sample
                 self._keep(writer, taker, statistics)
+                source.close()
         except SourceError as error:
             raise Failed(str(error)) from error
         finally:

@@ -328,7 +328,7 @@ def _pva_context() -> Any:
     return Context("pva", nt=False)
 
 
-def _monitor_pva(context: Any, name: str, signal: "_Signal | _Sampled", options: str = "") -> Any:
+def _monitor_pva(context: Any, name: str, signal: "_Signal | _Sampled") -> Any:
     alarm = (0, 0, "NO_ALARM")
 
     def hear(update: Any) -> None:
@@ -350,7 +350,7 @@ def _monitor_pva(context: Any, name: str, signal: "_Signal | _Sampled", options:
 
     # an array may be an NTNDArray, which has its sizes in additional fields
     fields = "" if signal.has_array else "value,alarm,timeStamp"
-    request = f"record[queueSize=100{options}]field({fields})"
+    request = f"record[queueSize=100]field({fields})"
     subscription = context.monitor(name, hear, request=request, notify_disconnect=True)
     # p4p loses the wake-up of an update that comes before monitor() has returned, and with it all others
     subscription._Q.push(subscription._handle)
@@ -384,17 +384,15 @@ class _Sampled:
 class _PvAccess:
     """Monitors of PV Access for a table of samples."""
 
-    def __init__(self, kind: ColumnType, deadband: str, hear: Hear) -> None:
-        self._is_text, self._deadband, self._hear = kind.is_text, deadband, hear
+    def __init__(self, kind: ColumnType, _deadband: str, hear: Hear) -> None:
+        self._is_text, self._hear = kind.is_text, hear
         self._context = _pva_context()
         self._monitors: dict[int, Any] = {}
 
     def add(self, wanted: Sequence[Wanted]) -> None:
         for each in wanted:
-            # DBE_ARCHIVE and DBE_ALARM, an option of QSRV
-            options = ",DBE=6" if (each.deadband or self._deadband) == "ADEL" else ""
             sampled = _Sampled(each.number, self._is_text, self._hear)
-            self._monitors[each.number] = _monitor_pva(self._context, each.address, sampled, options)
+            self._monitors[each.number] = _monitor_pva(self._context, each.address, sampled)
 
     def remove(self, number: int) -> None:
         if (monitor := self._monitors.pop(number, None)) is not None:

