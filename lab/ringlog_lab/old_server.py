@@ -221,7 +221,7 @@ def move(port: int, conninfo: str, folder: Path, connections: int) -> None:
     with administrator.connect() as connection:
         files = [week.file for week in manifest(connection)]
     administrator.dispose()
-    batches = [batch for file in files for batch in read(Folder(str(folder)), file, REALS)]
+    batches = [batch for file in files for batch in read(Folder(str(folder)), file, ["time", *REALS])]
     found = pa.Table.from_batches(batches)
     for name, sent in zip(REALS, values().T, strict=True):
         if found[name].to_numpy().tobytes() != sent.tobytes():
