@@ -53,7 +53,7 @@ stand_in = sa.Table(
     comment="procedures that are called on a node, which has their table",
 )
 
-_SCHEMAS = ("online", LOG_TABLES)
+_SCHEMAS = ("online", LOG, LOG_TABLES)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Placed:
     table: str
     node: str
     columns: dict[str, list[tuple[str, str]]]
-    """by schema, online and weeks: names and SQL types"""
+    """by schema, online, log and weeks: names and SQL types"""
     procedures: tuple[Procedure, ...]
     signals: tuple[dict[str, Any], ...]
     """rows of the registry there"""
@@ -245,7 +245,7 @@ def keep_away(connection: sa.Connection, table: Placed) -> list[sql.Identifier]:
     for each in table.procedures:
         run(connection, each.source)
     connection.execute(registry.signal.delete().where(registry.signal.c.table_name == table.table))
-    schemas = [*_SCHEMAS, LOG, RECENT, ARCHIVE, CLOSED, SUMMARIES, *SCHEMA_OF_LEVEL.values()]
+    schemas = [*_SCHEMAS, RECENT, ARCHIVE, CLOSED, SUMMARIES, *SCHEMA_OF_LEVEL.values()]
     there = catalogue.relations(connection, schemas, [table.table])
     readable = [sql.Identifier(*name) for name, kind in there.items() if kind in ("r", "p", "v")]
     hide = sql.SQL("revoke select on {} from {}, {}")

@@ -308,10 +308,10 @@ def test_status_shows_the_writers(
 ) -> None:
     one = load("--tables", "magnet")
     wait_for(stored, "magnet", 3)
-    shown = ringlog("status", "--data", quick_server.data)
+    shown = ringlog("status", "--all", "--data", quick_server.data)
     # 1 when it shows a table, of those that are not written here, as silent
     assert shown.returncode == int(re.search(r"\bsilent\b", shown.stdout) is not None), shown.stderr
     assert re.search(r"^ *magnet +running +\S+ process \d+ +\d+ ", shown.stdout, re.MULTILINE), shown.stdout
     assert one.stop()[0] == 0
-    shown = ringlog("status", "--data", quick_server.data)
+    shown = ringlog("status", "--all", "--data", quick_server.data)
     assert re.search(r"^ *magnet +ended ", shown.stdout, re.MULTILINE), shown.stdout

@@ -35,7 +35,7 @@ def test_calls_go_to_the_node_of_their_table(site: Site) -> None:
                     " and relnamespace = 'log'::regnamespace",
                     [table],
                 ).fetchall()
-                assert stored == ([("p",)] if name == node else [("c",)] if name is None else [])
+                assert stored == ([("v",)] if name == node else [("c",)] if name is None else [])
     with serving_external(site.dsn, site.folder / "serve.log") as address:
         with client(address) as cursor:
             for number in range(1, 6):
