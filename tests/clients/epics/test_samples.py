@@ -235,7 +235,7 @@ def test_every_sample_is_there_once(
             assert {each for each in one if begin <= each <= end} == {
                 each for each in other if begin <= each <= end
             }
-    assert {severity for samples in stored.values() for *_, severity in samples} >= {0, 2}
+    assert 2 in {severity for samples in stored.values() for *_, severity in samples}
     # the ledger counts samples, and misses none
     losses = "select sum(produced), sum(in_log), sum(missing), sum(waiting), sum(refused)"
     losses += " from ringlog.losses(of_table => 'pvs')"
