@@ -247,7 +247,7 @@ class SampleProcess:
                 self._change(taker, source, registry.changed() or registry.known())
                 self._take(writer, registry, taker, source, statistics, stop)
             finally:
-                # what ends is not lost: what closing gives is no sample
+                # the end of a subscription is no loss: events of closing are no samples
                 self._keep(writer, taker, statistics)
                 source.close()
         except SourceError as error:
@@ -295,7 +295,7 @@ class SampleProcess:
 
 
 class Registry:
-    """What the server says of a table's signals, and what it is told of them, by a thread of its own.
+    """Reads a table's signals from the server and reports their states to it, in a thread of its own.
 
     A file beside the spool has the latest list, for a start without the server.
     """

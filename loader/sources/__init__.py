@@ -67,7 +67,7 @@ class Wanted(NamedTuple):
 
 
 class Event(NamedTuple):
-    """What a source has heard of a signal; `time` is in nanoseconds since 1970. None for a lost signal."""
+    """An event of a signal at its source; `time` is in nanoseconds since 1970. None for a lost signal."""
 
     number: int
     time: int | None

@@ -133,7 +133,7 @@ class ChannelAccess:
 
     def _monitored(self) -> Callable[[_Monitor], None]:
         hear, at, head, values, is_text = self._hear, ctypes.string_at, _HEAD, _VALUES, self._is_text
-        # of a text or of a number and what is before it
+        # bytes of a text or of a number, with the fields before it
         sizes = [52, 16, 16, 16, 16, 16, 24]
 
         def event(arguments: _Monitor) -> None:
