@@ -117,7 +117,7 @@ class _Parts:
         self._pace = pace
         self._most = 1 << 62
         if pace.rate:
-            # at most what the rate allows in a second
+            # a batch has at most the rows that the rate allows in a second
             self._most = max(1, int(pace.rate / (len(self._columns) + 2)))
 
     def next(self) -> _Span | None:

@@ -50,7 +50,7 @@ class SampleWriter(Writer):
         self.kind = table.type
         self._collect = table.collect
         self._swaps = byte_order == "big" and address.driver != "psycopg"
-        # what a row of the spool has
+        # the columns of a row of the spool
         arrays = {"signals": Kind.INT, "times": Kind.BIGINT, "samples": table.type.kind}
         arrays |= {"severities": Kind.SMALLINT, "statuses": Kind.SMALLINT}
         columns = tuple(Column(name, name, ColumnType(kind, is_array=True)) for name, kind in arrays.items())
@@ -130,7 +130,7 @@ class SampleSender(Sender):
                 self._figures.oldest = rows[0].time
                 if self._store(rows):
                     self._live = rows[-1].id
-                    # what is left has waited as long
+                    # the rows left have waited as long
                     self._since = None if self._spool.newest <= self._live else self._since
                 return True
             if left <= 0:

@@ -57,13 +57,13 @@ class Samples:
         found = cls()
         for row in rows:
             signals, times, values, severities, statuses = row
-            found.signals.frombytes(signals)  # type: ignore[arg-type]
-            found.times.frombytes(times)  # type: ignore[arg-type]
+            found.signals.frombytes(_packed(signals))
+            found.times.frombytes(_packed(times))
             found.values += (
                 array(kind.array, values) if isinstance(values, bytes) else json.loads(str(values))
             )
-            found.severities.frombytes(severities)  # type: ignore[arg-type]
-            found.statuses.frombytes(statuses)  # type: ignore[arg-type]
+            found.severities.frombytes(_packed(severities))
+            found.statuses.frombytes(_packed(statuses))
         return found
 
     def sent(self, kind: ColumnType, *, swaps: bool) -> dict[str, Argument]:
@@ -88,13 +88,19 @@ class Samples:
 
 
 def shares(time: int, readings: Sequence[Reading]) -> Shares:
-    """What the ledger counts of a spool's row: its samples, by the hours of their own times."""
+    """The ledger's count of a spool's row: its samples, by the hours of their own times."""
     times: array[int] = array("q")
-    times.frombytes(readings[1])  # type: ignore[arg-type]
+    times.frombytes(_packed(readings[1]))
     first, last = min(times) // _HOUR, max(times) // _HOUR
     if first == last:
         return [(first * HOUR, len(times))]
     return [(hour * HOUR, number) for hour, number in Counter(each // _HOUR for each in times).items()]
+
+
+def _packed(reading: Reading) -> bytes:
+    """The bytes of a reading that is an array."""
+    assert isinstance(reading, bytes)
+    return reading
 
 
 def _quoted(text: str) -> str:

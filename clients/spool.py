@@ -66,7 +66,7 @@ class Spooled(NamedTuple):
 
 
 Shares: TypeAlias = Sequence[tuple[int, int]]
-"""What the ledger counts of a row of the spool: numbers of rows by time, in microseconds since 1970."""
+"""The ledger's counts for a row of the spool: times (microseconds since 1970), each with a number of rows."""
 
 
 def one_row(time: int, readings: Sequence[Reading]) -> Shares:

@@ -131,7 +131,7 @@ class Taker:
         return found
 
     def forget_told(self) -> None:
-        """The last states have not arrived: all are told again."""
+        """Reports the states of all signals again, after the last report was lost."""
         self._told.clear()
 
     def _take(self, signal: _Signal, event: Event, moment: int, found: Samples) -> None:

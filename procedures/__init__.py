@@ -254,6 +254,8 @@ def table_procedures(
     written = {
         name: value if isinstance(value, str) else value.as_string() for name, value in of_the_table.items()
     }
+    put = sql.Literal(OF_A_TABLE["put"].format(called or table)).as_string()
+    written["refusal"] = _filled("put_refused", written | {"name": put})
     for file, pattern in OF_A_TABLE.items():
         if retired and file in WRITING:
             continue

@@ -414,7 +414,7 @@ comment on column ringlog.every_table.is_of_samples is 'its signals have times o
 
 
 def prepare(connection: sa.Connection) -> None:
-    """Makes the view of the tables of both kinds, and lets archivists read what they change."""
+    """Makes the view of the tables of both kinds; archivists may read the registry of signals."""
     run(connection, _EVERY_TABLE)
     run(connection, sql.SQL("grant select on ringlog.every_table to {}").format(sql.Identifier(READER)))
     names = sql.SQL(", ").join(sql.Identifier("ringlog", table.name) for table in metadata.sorted_tables)

@@ -81,7 +81,7 @@ def arrow_type(kind: str) -> pa.DataType:
 
 
 class Parts(Protocol[_Part]):
-    """What the connections read, in its order."""
+    """The parts that connections read, in their order."""
 
     def next(self) -> _Part | None:
         """The next part; None: there is no more. No two threads call it at once."""

@@ -74,7 +74,7 @@ begin
       where defaults.parent_object_id = id
     )
   select
-    -- the second line of a foreign key has only what it references
+    -- the second line of a foreign key names only the referenced table
     case found.place when 1 then found.type else ' ' end::sys.line,
     case found.place when 1 then found.name else ' ' end::sys.sysname,
     case found.place when 1 then found.deleted else ' ' end::varchar,

@@ -106,7 +106,9 @@ language sql
 stable
 as $$
   -- a partition counts for its table, and that of a log is known by the log's name
-  select replace(relations.relnamespace::regnamespace::text, 'weeks', 'log') || '..' || relations.relname
+  select
+    case relations.relnamespace when 'weeks'::regnamespace then 'log' else relations.relnamespace::regnamespace::text end
+      || '..' || relations.relname
   from pg_catalog.pg_class as relations
   where relations.oid = coalesce(pg_catalog.pg_partition_root(relation), relation)
 $$;

@@ -148,7 +148,7 @@ def test_rows_come_in_batches(server: RunningServer, version: str) -> None:
         assert [batch.num_rows for batch in tds.rows(old, numbers, 2000)] == [2000, 2000, 1000]
         (batch,) = tds.rows(old, numbers)
         assert batch["n"].to_pylist() == [*range(1, 5001)]
-        # what is left of an answer is read before the next query
+        # the rest of an answer is read before the next query
         next(iter(tds.rows(old, numbers, 1)))
         assert old.query("set textsize 1000") == []
         assert [*tds.rows(old, "select 1 as a where 1 = 0")] == []

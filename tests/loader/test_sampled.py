@@ -1,4 +1,4 @@
-"""Samples of events: what is taken, dropped and named; how the spool and its ledger keep them."""
+"""Samples of events: they are taken, or dropped and named; the spool and its ledger keep them."""
 
 import time
 from pathlib import Path

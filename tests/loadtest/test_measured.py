@@ -1,4 +1,4 @@
-"""lab/ringlog_lab/measured/README.md says what the kept results say."""
+"""The tables of lab/ringlog_lab/measured/README.md are those of the kept results."""
 
 import re
 from pathlib import Path

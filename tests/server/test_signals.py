@@ -27,7 +27,7 @@ def found(temporary_directory: Path) -> Iterator[RunningServer]:
 
 
 def names(server: RunningServer, *words: str) -> list[str]:
-    """What the command finds, without the start of a process."""
+    """The signals that the command finds, without a process of its own."""
     return [signals.name_of(row) for row in signals.found(server.dsn, " ".join(words), 300)]
 
 

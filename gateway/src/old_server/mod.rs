@@ -2,7 +2,7 @@
 //! layout.
 //!
 //! `answer` reads the tokens, `columns` makes the columns, both without I/O; `connection` has the socket, and blocks;
-//! `python` is the interface. What the server sends is not trusted: whatever it is, it is decoded or an error.
+//! `python` is the interface. The server is not trusted: its bytes are decoded, or an error is returned.
 
 mod answer;
 mod columns;
