@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 # playwright's loop counts as running in this thread: tests of other files run loops of their own
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    expect.set_options(timeout=60_000)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         yield chromium
@@ -22,7 +23,6 @@ def page(browser: Browser, web) -> Iterator[Page]:
     wrong: list[str] = []
     made = browser.new_page(viewport={"width": 1400, "height": 900}, color_scheme="light", base_url=web.url)
     made.set_default_timeout(60_000)
-    expect.set_options(timeout=60_000)
     made.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
     made.on("pageerror", lambda error: wrong.append(str(error)))
     own = (web.url, "data:", "blob:")
