@@ -153,10 +153,10 @@ class SampleSender(Sender):
             return False
         self._figures.answered(time.perf_counter() - begun, len(sent) - len(refused))
         self._figures.bytes += len(sent) * (self.kind.width or 0)
-        for moment, words in refused:
+        for moment, message in refused:
             self._figures.refused += 1
-            self._figures.message = f"a sample is refused: {words}"
-            self._spool.note("refused", moment, words, None, 1)
+            self._figures.message = f"a sample is refused: {message}"
+            self._spool.note("refused", moment, message, None, 1)
         for row in rows:
             self._spool.acknowledge(row, refused=[(moment, 1) for moment, _ in refused])
             refused = []
@@ -172,8 +172,8 @@ class SampleSender(Sender):
             if len(sent) == 1:
                 moment = sent.times[0] // 1000
                 when = datetime.fromtimestamp(moment // 1_000_000, UTC).isoformat()
-                words = f"signal {sent.signals[0]} at {when}, {sent.values[0]!r}: {error}"
-                refused.append((moment, words[:1000]))
+                message = f"signal {sent.signals[0]} at {when}, {sent.values[0]!r}: {error}"
+                refused.append((moment, message[:1000]))
                 return
             half = len(sent) // 2
             self._put(sent.part(slice(half)), refused)

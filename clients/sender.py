@@ -176,7 +176,7 @@ class Sender:
                 "number": event.id,
                 "time": moment_of(event.time),
                 "kind": event.kind,
-                "words": (event.words or "-").replace("\0", ""),
+                "message": (event.message or "-").replace("\0", ""),
                 "until": None if event.until is None else moment_of(event.until),
                 "rows": event.rows,
             }

@@ -194,10 +194,10 @@ class Spool:
 
     @_locked
     def note(
-        self, kind: str, time: int, words: str, until: int | None = None, rows: int | None = None
+        self, kind: str, time: int, message: str, until: int | None = None, rows: int | None = None
     ) -> None:
         """Keeps an event, to be sent to the server."""
-        self._commit(lambda: self._books.note(kind, time, words, until, rows))
+        self._commit(lambda: self._books.note(kind, time, message, until, rows))
 
     @_locked
     def begin(self, seq_no: int, time: int | None) -> None:
@@ -470,7 +470,7 @@ class Spool:
     def _lay_aside(self, wrong: Sequence[Row]) -> None:
         """Moves rows with wrong checksums aside."""
         moments = [row[1] if self._books.has_hour(row[1]) else self.time or 0 for row in wrong]
-        words = f"rows were damaged on the disk: they are in the table refused of {self.file}"
+        message = f"rows were damaged on the disk: they are in the table refused of {self.file}"
 
         def move() -> None:
             for row, moment in zip(wrong, moments, strict=True):
@@ -482,7 +482,7 @@ class Spool:
                 )
                 self._sql("delete from row where id = ?", row[0])
                 self._books.count(moment, thinned=1)
-            self._books.note("damaged", min(moments), words, max(moments), len(wrong))
+            self._books.note("damaged", min(moments), message, max(moments), len(wrong))
 
         if self._commit(move):
             self.depth -= len(wrong)
@@ -501,11 +501,11 @@ class Spool:
         lost = rescued.wrong
         if count is not None:
             lost = max(0, min(count.stored - rescued.rows, count.waiting))
-        words = (
+        message = (
             f"the spool was damaged ({error}): {rescued.aside} keeps it, the rows that can be read are in"
             f" {self.file}"
         )
-        self._account(words, rescued.behind, lost, self.time)
+        self._account(message, rescued.behind, lost, self.time)
 
     def _compare(self) -> None:
         """Compares the count of the rows with the spool, to detect lost rows."""
@@ -514,16 +514,16 @@ class Spool:
             return
         if count.spool != self.name:
             if count.waiting:
-                words = f"{self.file} was removed while rows waited in it"
-                self._account(words, count.waiting, count.waiting, None, count.time)
+                message = f"{self.file} was removed while rows waited in it"
+                self._account(message, count.waiting, count.waiting, None, count.time)
         elif count.newest > self.newest:
             behind, since = count.newest - self.newest, self.time
             self._state = self._state._replace(id=count.newest)
-            words = f"{self.file} has lost its newest rows: its -wal file was removed or damaged"
-            self._account(words, behind, min(behind, count.waiting), since, count.time)
+            message = f"{self.file} has lost its newest rows: its -wal file was removed or damaged"
+            self._account(message, behind, min(behind, count.waiting), since, count.time)
 
     def _account(
-        self, words: str, behind: int, lost: int, since: int | None, until: int | None = None
+        self, message: str, behind: int, lost: int, since: int | None, until: int | None = None
     ) -> None:
         """Records a damage: `behind` rows are not in the ledger, `lost` were not acknowledged. Their times
         are from `since` to `until`."""
@@ -536,11 +536,11 @@ class Spool:
             for row in range(rows):
                 moment = until - (until - since) * row // rows
                 self._books.count(moment, produced=row < behind, acknowledged=row >= lost, thinned=row < lost)
-            self._books.note_anew("damaged", min(since, until), words, until, lost)
+            self._books.note_anew("damaged", min(since, until), message, until, lost)
 
         self._commit(record)
         self.thinned += lost
-        log.warning("%s: %s; %d rows are lost", self._state.table, words, lost)
+        log.warning("%s: %s; %d rows are lost", self._state.table, message, lost)
 
     # --- a full spool ---
 
@@ -557,8 +557,8 @@ class Spool:
                     self._books.count(of, thinned=rows)
                     lost += rows
                 self._sql("delete from row where id = ?", row)
-            words = f"the spool was full: one in {self._thinning.keep_each} of the oldest rows was kept"
-            self._books.note("thinned", doomed[0][1], words, doomed[-1][1], lost)
+            message = f"the spool was full: one in {self._thinning.keep_each} of the oldest rows was kept"
+            self._books.note("thinned", doomed[0][1], message, doomed[-1][1], lost)
             dropped = len(doomed)
 
         if not self._commit(thin):

@@ -53,7 +53,7 @@ class Event(NamedTuple):
     until: int | None
     kind: str
     rows: int | None
-    words: str
+    message: str
 
 
 class Books:
@@ -81,24 +81,24 @@ class Books:
             (*hour, seal_of(*hour)),
         )
 
-    def note(self, kind: str, time: int, words: str, until: int | None, rows: int | None) -> None:
+    def note(self, kind: str, time: int, message: str, until: int | None, rows: int | None) -> None:
         """Adds an event."""
-        event = (time, until, kind, rows, words)
+        event = (time, until, kind, rows, message)
         added = self._db.execute(
-            "insert into event (time, until, kind, rows, words) values (?, ?, ?, ?, ?)", event
+            "insert into event (time, until, kind, rows, message) values (?, ?, ?, ?, ?)", event
         )
         self._seal(added.lastrowid, *event)
 
-    def note_anew(self, kind: str, moment: int, words: str, until: int | None, rows: int | None) -> None:
+    def note_anew(self, kind: str, moment: int, message: str, until: int | None, rows: int | None) -> None:
         """Like `note`, with a number above all former ones, also those that the file has lost."""
-        event = (moment, until, kind, rows, words)
+        event = (moment, until, kind, rows, message)
         (last,) = self._db.execute("select coalesce(max(id), 0) from event").fetchone()
         (used,) = self._db.execute(
             "select coalesce(max(seq), 0) from sqlite_sequence where name = 'event'"
         ).fetchone()
         number = max(last + 1, used + 1, int(time.time()))
         self._db.execute(
-            "insert into event (id, time, until, kind, rows, words) values (?, ?, ?, ?, ?, ?)",
+            "insert into event (id, time, until, kind, rows, message) values (?, ?, ?, ?, ?, ?)",
             (number, *event),
         )
         self._seal(number, *event)
@@ -146,9 +146,9 @@ class Books:
             self._db.execute("delete from event where id is ?", each[:1])
             self._note_damage("an event was damaged on the disk", Event, each)
 
-    def _note_damage(self, words: str, of: type[Hour] | type[Event], stored: Stored) -> None:
+    def _note_damage(self, message: str, of: type[Hour] | type[Event], stored: Stored) -> None:
         kept = ", ".join(f"{name} {value}" for name, value in zip(of._fields, stored[:-1], strict=True))
-        self.note("damaged", time.time_ns() // 1000, f"{words}: {kept}", None, None)
+        self.note("damaged", time.time_ns() // 1000, f"{message}: {kept}", None, None)
 
     def events_reported(self, last: Event) -> None:
         self._db.execute("delete from event where id <= ?", (last.id,))

@@ -32,14 +32,14 @@ TABLES = (
     " refused integer not null default 0, late integer not null default 0,"
     " repeated integer not null default 0, changed integer not null default 1, crc integer)",
     "create table if not exists event (id integer primary key autoincrement, time integer not null,"
-    " until integer, kind text not null, rows integer, words text not null, crc integer)",
+    " until integer, kind text not null, rows integer, message text not null, crc integer)",
     "create table if not exists state (spool text not null, table_name text not null, columns text not null,"
     " id integer not null, seq_no integer, time integer, crc integer)",
 )
 
 
 LEDGER = "hour, produced, acknowledged, thinned, refused, late, repeated"
-EVENT = "id, time, until, kind, rows, words"
+EVENT = "id, time, until, kind, rows, message"
 """the columns that a checksum is of"""
 
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)

@@ -131,8 +131,8 @@ class Writer:
         a NUL, which PostgreSQL cannot hold, is no reading, and an event."""
         for place, reading in enumerate(readings):
             if isinstance(reading, str) and "\0" in reading:
-                words = f"{self.table.columns[place].name}: a text with a NUL cannot be stored"
-                self.note("unfit", time, words)
+                message = f"{self.table.columns[place].name}: a text with a NUL cannot be stored"
+                self.note("unfit", time, message)
                 readings = [*readings[:place], None, *readings[place + 1 :]]
         self._spool.put(time, readings)
         self.figures.spooled = self._spool.depth
@@ -142,10 +142,10 @@ class Writer:
         self._sender.wake()
 
     def note(
-        self, kind: str, time: int, words: str, until: int | None = None, rows: int | None = None
+        self, kind: str, time: int, message: str, until: int | None = None, rows: int | None = None
     ) -> None:
         """Takes an event, from `time` to `until` in microseconds since 1970."""
-        self._spool.note(kind, time, words, until, rows)
+        self._spool.note(kind, time, message, until, rows)
 
     @property
     def began(self) -> bool:

@@ -149,10 +149,10 @@ def archive(
             except (ReadError, sa.exc.DBAPIError) as error:
                 lock.execute(sa.select(1))  # raises if PostgreSQL has stopped
                 failed.add(table)
-                words = " ".join(str(error.orig if isinstance(error, sa.exc.DBAPIError) else error).split())
+                message = " ".join(str(error.orig if isinstance(error, sa.exc.DBAPIError) else error).split())
                 with engine.begin() as connection:
                     become_owner(connection)
-                    note_damage = sa.func.ringlog.note_damage("archive", table, words)
+                    note_damage = sa.func.ringlog.note_damage("archive", table, message)
                     return str(connection.scalar(sa.select(note_damage)))
 
         try:
@@ -516,9 +516,9 @@ def _take_late(
     place = default_partition(week.table)
     refill_default(connection, week.table, kept.format(place, sql.Literal(times), sql.Literal(seq_nos)))
     note(connection, week)
-    words = [json.dumps(row, default=str) for row in conflicts.to_pylist()]
+    texts = [json.dumps(row, default=str) for row in conflicts.to_pylist()]
     times = conflicts["time"].to_pylist()
-    enter(connection, week.table, week.file, [*zip(times, words, strict=True)], repeated["time"].to_pylist())
+    enter(connection, week.table, week.file, [*zip(times, texts, strict=True)], repeated["time"].to_pylist())
     return 0
 
 

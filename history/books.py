@@ -46,16 +46,16 @@ def enter(
                 "refused": refused,
             },
         )
-    for _, words in conflicts:
+    for _, row in conflicts:
         connection.execute(
             sa.text(
-                "insert into ringlog.event (spool, number, table_name, time, kind, rows, words)"
+                "insert into ringlog.event (spool, number, table_name, time, kind, rows, message)"
                 " values (:spool, (select coalesce(max(number), 0) + 1 from ringlog.event"
-                " where spool = :spool), :table, now(), 'refused', 1, :words)"
+                " where spool = :spool), :table, now(), 'refused', 1, :message)"
             ),
             {
                 "spool": SPOOL,
                 "table": table,
-                "words": f"{file} has another row of this time and seq_no: {words}",
+                "message": f"{file} has another row of this time and seq_no: {row}",
             },
         )

@@ -164,7 +164,7 @@ def _bring_back(connection: sa.Connection, week: ColdWeek, name: str, until: tim
         .as_string(),
         execution_options={"no_parameters": True},
     ).all()
-    conflicts = [(time, words) for time, words, same in twice if not same]
+    conflicts = [(time, row) for time, row, same in twice if not same]
     enter(connection, week.table, week.file, conflicts, [time for time, _, same in twice if same])
     # marks late rows that arrived while the week was in the archive: see make_week
     marked = "select ringlog.mark_summaries({table}, {relation}, {start}, {end})"

@@ -161,7 +161,7 @@ def _take(
         .as_string(),
         execution_options={"no_parameters": True},
     ).all()
-    conflicts = [(time, words) for time, words, same in twice if not same]
+    conflicts = [(time, row) for time, row, same in twice if not same]
     enter(connection, week.table, week.relation, conflicts, [time for time, _, same in twice if same])
     moved = run(
         connection,

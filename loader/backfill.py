@@ -141,18 +141,20 @@ def _show(imports: "Imports", at_a_time: int) -> None:
         with Bars(
             TextColumn("{task.description}"),
             BarColumn(),
-            TextColumn("{task.fields[words]}"),
+            TextColumn("{task.fields[message]}"),
             TimeRemainingColumn(),
             console=console,
         ) as bars:
-            tasks = {name: bars.add_task(name, total=1.0, words="", start=False) for name in imports.progress}
+            tasks = {
+                name: bars.add_task(name, total=1.0, message="", start=False) for name in imports.progress
+            }
             began = time.monotonic()
             for _ in imports.running(at_a_time, _TURN):
                 for name, one in imports.progress.items():
                     if one.rows or one.ended:
                         bars.start_task(tasks[name])
-                    words = _words(one, time.monotonic() - began)
-                    bars.update(tasks[name], completed=1.0 if one.ended else one.part, words=words)
+                    message = _description(one, time.monotonic() - began)
+                    bars.update(tasks[name], completed=1.0 if one.ended else one.part, message=message)
         return
     began = shown = time.monotonic()
     for _ in imports.running(at_a_time, _TURN):
@@ -161,9 +163,11 @@ def _show(imports: "Imports", at_a_time: int) -> None:
             shown = now
             for one in imports.progress.values():
                 if (one.rows or one.trouble) and not one.ended:
-                    print(f"{one.table}: {100 * one.part:.0f} %, {_words(one, now - began)}", flush=True)
+                    print(
+                        f"{one.table}: {100 * one.part:.0f} %, {_description(one, now - began)}", flush=True
+                    )
 
 
-def _words(one: "Progress", seconds: float) -> str:
+def _description(one: "Progress", seconds: float) -> str:
     rate = one.rows / seconds if seconds else 0.0
     return one.trouble or f"{one.rows} rows, {rate:.0f} rows/s"

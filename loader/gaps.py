@@ -42,9 +42,9 @@ class Gaps:
             self._astride -= 1
             elapsed = passed
         if self._longest is not None and elapsed > 1.5 * self._longest:
-            words = "no writer was running" if passed is None and self._live else "the source gave no rows"
+            message = "no writer was running" if passed is None and self._live else "the source gave no rows"
             missing = round(elapsed / self._longest) - 1
-            self._note("gap", moment - round(elapsed * SECOND), words, moment, missing)
+            self._note("gap", moment - round(elapsed * SECOND), message, moment, missing)
 
     def _passed(self) -> float | None:
         """Seconds since the row before, if there was one. Reports a clock that was set meanwhile."""
@@ -56,8 +56,8 @@ class Gaps:
         unchanged = before[0] + round(passed * SECOND)
         if abs(wall - unchanged) > _CLOCK * SECOND:
             way = "ahead" if wall > unchanged else "back"
-            words = f"the clock was set {way} by {abs(wall - unchanged) / SECOND:.1f} s"
-            self._note("clock", min(unchanged, wall), words, max(unchanged, wall), None)
+            message = f"the clock was set {way} by {abs(wall - unchanged) / SECOND:.1f} s"
+            self._note("clock", min(unchanged, wall), message, max(unchanged, wall), None)
             # this row may have a time from before the change, and the next one the first time after it
             self._astride = 2
         return passed

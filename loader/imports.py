@@ -142,7 +142,7 @@ class _Import:
         except (SourceError, OSError) as error:
             self._progress.failure = str(error)
         except Error as error:
-            self._progress.failure = f"{self._table.name}: {_words(error)}"
+            self._progress.failure = f"{self._table.name}: {_message(error)}"
 
     def _again_and_again(self, path: Path, number: int) -> None:
         with path.open("rb") as content:
@@ -161,7 +161,7 @@ class _Import:
                 before = self._progress.rows
                 if not is_lost and attempts == _ATTEMPTS:
                     raise
-                self._progress.trouble = _words(error)
+                self._progress.trouble = _message(error)
             if self._stop.wait(_PAUSE):
                 raise Stopped
 
@@ -274,6 +274,6 @@ def _run(connection: Connection, statement: sql.Composable) -> None:
         cursor.execute(statement.as_string())
 
 
-def _words(error: Error) -> str:
+def _message(error: Error) -> str:
     """PostgreSQL's message, without the driver's additions."""
     return " ".join(str(error).split())

@@ -49,8 +49,8 @@ class Metrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The metrics, as collected by prometheus_client at each scrape."""
-        for name, (field, words) in COUNTERS.items():
-            counter = CounterMetricFamily(f"ringlog_writer_{name}", words, labels=["table"])
+        for name, (field, description) in COUNTERS.items():
+            counter = CounterMetricFamily(f"ringlog_writer_{name}", description, labels=["table"])
             for table, one in self._statistics.items():
                 counter.add_metric([table], getattr(one, field))
             yield counter

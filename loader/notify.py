@@ -4,7 +4,7 @@ import os
 import socket
 
 
-def notify(words: str) -> None:
+def notify(message: str) -> None:
     """Sends `READY=1`, `WATCHDOG=1`, `STATUS=…` to systemd; does nothing without systemd's socket."""
     name = os.environ.get("NOTIFY_SOCKET")
     if not name:
@@ -13,7 +13,7 @@ def notify(words: str) -> None:
     address = "\0" + name[1:] if name.startswith("@") else name
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
-            sender.sendto(words.encode(), address)
+            sender.sendto(message.encode(), address)
     except OSError:
         # the writer continues without systemd's watchdog
         return

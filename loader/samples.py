@@ -188,17 +188,17 @@ class Taker:
         signal.dropped += 1
         self._statistics.dropped += 1
         if moment < _FIRST:
-            words = "it has no time: it was never processed"
+            message = "it has no time: it was never processed"
         else:
-            words = f"its time stamp is {(moment - time.time_ns()) // 10**9} s ahead"
-        self._complain(signal, "clock", time.time_ns(), f"{words}: its samples are not stored")
+            message = f"its time stamp is {(moment - time.time_ns()) // 10**9} s ahead"
+        self._complain(signal, "clock", time.time_ns(), f"{message}: its samples are not stored")
 
-    def _complain(self, signal: _Signal, kind: str, moment: int, words: str) -> None:
+    def _complain(self, signal: _Signal, kind: str, moment: int, message: str) -> None:
         """Remembers why samples are not stored; an event tells of it when it begins, and every hour."""
         if signal.trouble is None or time.monotonic() >= signal.noted + _AGAIN:
             signal.noted = time.monotonic()
-            signal.trouble = words
-            self._note(kind, moment // 1000, f"{signal.wanted.address}: {words}", None, None)
+            signal.trouble = message
+            self._note(kind, moment // 1000, f"{signal.wanted.address}: {message}", None, None)
 
     def _connect(self, signal: _Signal, is_there: bool) -> None:
         """Remembers whether a signal is connected; an event tells of changes, as of rows."""

@@ -76,7 +76,7 @@ class Cells:
         clock; an event then names the signal."""
         believed, distance = self.native.believed(stamp, name)
         if distance is not None:
-            note("clock", believed, clock_words(name, distance), None, None)
+            note("clock", believed, clock_message(name, distance), None, None)
         return believed
 
     def set(self, readings: Sequence[tuple[int, Reading]], stamp: int, nanoseconds: int = 0) -> None:
@@ -113,7 +113,7 @@ class Cells:
                 yield Row(moment_of(stamp), values)
 
 
-def clock_words(name: str, distance: int) -> str:
+def clock_message(name: str, distance: int) -> str:
     """The message of an event: a time stamp is `distance` seconds ahead of this machine's clock."""
     return f"{name}: its time stamp is {distance} s ahead: its readings get the present time"
 

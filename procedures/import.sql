@@ -70,11 +70,11 @@ begin
       left_out as (
         delete from {staged} as r using found
         where r.ctid = found.place
-        returning r."time" as at, found.same, case when not found.same then to_json(r.*)::text end as words
+        returning r."time" as at, found.same, case when not found.same then to_json(r.*)::text end as text
       )
       select date_trunc('hour', at, 'UTC') as hour, count(*) filter (where same) as same,
         count(*) filter (where not same) as other,
-        array_agg(words) filter (where not same) as words
+        array_agg(text) filter (where not same) as texts
       from left_out
       group by 1
     loop
@@ -86,10 +86,10 @@ begin
       on conflict on constraint ledger_pkey do update
       set produced = kept.produced + excluded.produced, refused = kept.refused + excluded.refused,
         repeated = kept.repeated + excluded.repeated;
-      insert into ringlog.event (spool, number, table_name, "time", kind, rows, words)
+      insert into ringlog.event (spool, number, table_name, "time", kind, rows, message)
       select _file, numbered.last + place, {table}, _known.hour, 'refused', 1,
-        'the log has another row of this time' || case when _numbered then ' and seq_no' else '' end || ': ' || word
-      from unnest(_known.words) with ordinality as conflict (word, place)
+        'the log has another row of this time' || case when _numbered then ' and seq_no' else '' end || ': ' || text
+      from unnest(_known.texts) with ordinality as conflict (text, place)
       cross join (
         select coalesce(max(event.number), 0) as last from ringlog.event where event.spool = _file
       ) as numbered
@@ -101,7 +101,7 @@ begin
 
   select count(*) into _ahead from {staged} as r where r."time" > now() + {tolerance}::interval;
   if _ahead > 0 then
-    insert into ringlog.event (spool, number, table_name, "time", until, kind, rows, words)
+    insert into ringlog.event (spool, number, table_name, "time", until, kind, rows, message)
     select _file, coalesce(max(event.number), 0) + 1, {table}, now(), now(), 'clock', _ahead,
       'rows of a time far ahead of the server''s clock: in the log, not in the ring'
     from ringlog.event

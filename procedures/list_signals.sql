@@ -29,7 +29,7 @@ as $$
   left join lateral (
     select change."time", change.login, change.change from ringlog.signal_change as change
     where change.table_name = known.table_name
-      and known.signal in (change.signal, case change.change when 'rename' then change.words end)
+      and known.signal in (change.signal, case change.change when 'rename' then change.detail end)
     order by change."time" desc
     limit 1
   ) as latest on true

@@ -1,4 +1,4 @@
-create or replace function ringlog.mend_ring(words text)
+create or replace function ringlog.mend_ring(message text)
 returns boolean
 language plpgsql
 security definer
@@ -9,10 +9,10 @@ set lock_timeout = '2s'
 as $$
 #variable_conflict use_variable
 declare
-  file constant oid := substring(words from 'base/\d+/(\d+)');
+  file constant oid := substring(message from 'base/\d+/(\d+)');
   named oid := coalesce(pg_filenode_relation(0, file), (
     select indexrelid from pg_index join pg_class on pg_class.oid = indexrelid
-    where relname = substring(words from 'index "([^"]+)"')
+    where relname = substring(message from 'index "([^"]+)"')
       and relnamespace in (to_regnamespace('online'), to_regnamespace('ring'))
   ));
   ring oid;
@@ -101,14 +101,14 @@ begin
 
   sentence := format(
     '%s was damaged (%s) and has new files without %s of its rows: `ringlog refill %s` makes them again from the log',
-    ring::regclass, left(words, 500), lost, name
+    ring::regclass, left(message, 500), lost, name
   );
-  insert into ringlog.event (table_name, spool, number, "time", kind, words)
+  insert into ringlog.event (table_name, spool, number, "time", kind, message)
   values (name, 'ring', extract(epoch from clock_timestamp()) * 1000000, now(), 'damaged', sentence)
   on conflict do nothing;
-  insert into ringlog.damage as known (work, table_name, words, since)
+  insert into ringlog.damage as known (work, table_name, message, since)
   values ('ring', name, sentence, now())
-  on conflict on constraint damage_pkey do update set words = excluded.words;
+  on conflict on constraint damage_pkey do update set message = excluded.message;
   raise log '%', sentence;
   return true;
 end

@@ -1,14 +1,14 @@
-create or replace function ringlog.note_signal_change(table_name text, signal text, change text, words text default '')
+create or replace function ringlog.note_signal_change(table_name text, signal text, change text, detail text default '')
 returns void
 language sql
 set search_path = pg_catalog, pg_temp
 as $$
-  insert into ringlog.signal_change (login, program, table_name, signal, change, words)
+  insert into ringlog.signal_change (login, program, table_name, signal, change, detail)
   values (
     -- current_user is the owner in a security definer function; the gateway sets role to the login
     case current_setting('role') when 'none' then session_user else current_setting('role') end,
     current_setting('application_name'),
-    note_signal_change.table_name, note_signal_change.signal, note_signal_change.change, note_signal_change.words
+    note_signal_change.table_name, note_signal_change.signal, note_signal_change.change, note_signal_change.detail
   )
 $$;
 

@@ -58,7 +58,7 @@ begin
         values (r.seq_no, r."time", {values})
         on conflict ("time", seq_no) do nothing;
         if found then
-          insert into ringlog.event as stored_event (table_name, spool, number, "time", until, kind, rows, words)
+          insert into ringlog.event as stored_event (table_name, spool, number, "time", until, kind, rows, message)
           values (
             {table}, {name}, extract(epoch from date_trunc('hour', now()))::bigint, now(), now(), 'clock', 1,
             'rows of a time far ahead of the server''s clock: in the log, not in the ring'

@@ -39,11 +39,11 @@ def main() -> None:
     parent = io.FileIO(sys.stdin.fileno(), "rb", closefd=False)
     # the signal may be meant for the server
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    words = parent.readline()
-    if not words:
+    line = parent.readline()
+    if not line:
         # the server has ended while it started
         return
-    settings = Settings.from_json(words)
+    settings = Settings.from_json(line)
     with suppress(OSError):
         lower_process(os.getpid(), _NICENESS)
     try:
@@ -76,8 +76,8 @@ def main() -> None:
         server.run(sockets=[listening])
 
 
-def _refuse(words: str) -> NoReturn:
-    print(words, flush=True)
+def _refuse(message: str) -> NoReturn:
+    print(message, flush=True)
     sys.exit(1)
 
 
@@ -105,9 +105,9 @@ class _Protocol(HttpToolsProtocol):
             if self._offered():
                 self.data_received(self._head() + data[offer.args[0] :])
         except HttpParserError:
-            words = "Invalid HTTP request received."
-            self.logger.warning(words)
-            self.send_400_response(words)
+            message = "Invalid HTTP request received."
+            self.logger.warning(message)
+            self.send_400_response(message)
 
     def _offered(self) -> bool:
         return self.parser.should_upgrade() and any(name == b"upgrade" for name, _ in self.headers)

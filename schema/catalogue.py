@@ -27,10 +27,10 @@ order by attnum
 """
 
 
-def _rows(connection: _Connection, query: str, words: dict[str, Any]) -> list[Any]:
+def _rows(connection: _Connection, query: str, parameters: dict[str, Any]) -> list[Any]:
     if isinstance(connection, psycopg.Connection):
-        return connection.execute(query.encode(), words).fetchall()
-    return [*connection.exec_driver_sql(query, words)]
+        return connection.execute(query.encode(), parameters).fetchall()
+    return [*connection.exec_driver_sql(query, parameters)]
 
 
 def columns(connection: _Connection, relation: sql.Identifier) -> dict[str, str]:
@@ -41,8 +41,8 @@ def columns(connection: _Connection, relation: sql.Identifier) -> dict[str, str]
 
 def exists(connection: _Connection, schema: str, name: str) -> bool:
     """Whether there is a relation of this name."""
-    words = {"relation": sql.Identifier(schema, name).as_string()}
-    return _rows(connection, "select to_regclass(%(relation)s) is not null", words)[0][0] is True
+    parameters = {"relation": sql.Identifier(schema, name).as_string()}
+    return _rows(connection, "select to_regclass(%(relation)s) is not null", parameters)[0][0] is True
 
 
 def relations(

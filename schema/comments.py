@@ -134,7 +134,7 @@ _BY_NAME = {
     "valid_to": "until when it was so; null: now",
     "value": "null: no reading",
     "version": "number of the migration",
-    "words": "in words",
+    "message": "what happened",
     "written": "when",
 }
 
@@ -153,10 +153,10 @@ begin
         and pg_has_role(relowner, 'usage')
     ), signal as materialized (
       select distinct on (table_name, column_name) table_name, column_name,
-        concat_ws(': ', nullif(unit, ''), nullif(description, '')) as words, signal
+        concat_ws(': ', nullif(unit, ''), nullif(description, '')) as text, signal
       from ringlog.signal
       order by table_name, column_name, valid_to desc nulls first, valid_from desc
-    ), wanted (command, words, present) as (
+    ), wanted (command, text, present) as (
       select format('schema %I', nspname), {of_schemas}::jsonb ->> nspname::text,
         obj_description(oid, 'pg_namespace')
       from pg_catalog.pg_namespace
@@ -177,8 +177,8 @@ begin
           when schema = any ({summaries}) then {of_summaries}::jsonb ->> attname::text
           when schema = any ({rows}) and {keys}::jsonb ? attname::text then {keys}::jsonb ->> attname::text
           when schema = any ({rows}) and signal.signal is not null
-          then case when signal.words = '' then format('signal %s', signal.signal)
-            else format('%s (signal %s)', signal.words, signal.signal) end
+          then case when signal.text = '' then format('signal %s', signal.signal)
+            else format('%s (signal %s)', signal.text, signal.signal) end
           when starts_with(schema, 'parameter') and parameter.column_name is not null
           then coalesce(
             nullif(concat_ws(': ', nullif(parameter.unit, ''), nullif(parameter.description, '')), ''),
@@ -195,9 +195,9 @@ begin
       left join ringlog.parameter_column as parameter
         on parameter.table_name = name and parameter.column_name = attname
     )
-    select format('comment on %s is %L', command, words)
+    select format('comment on %s is %L', command, text)
     from wanted
-    where words is distinct from present and words is not null
+    where text is distinct from present and text is not null
   loop
     execute statement;
   end loop;
@@ -215,7 +215,7 @@ def bring_up_to_date(connection: sa.Connection) -> None:
         "rows": ["online", LOG, LOG_TABLES, "ring", RECENT, ARCHIVE, ARCHIVE_FILES],
         "summaries": [SUMMARIES, *SCHEMA_OF_LEVEL.values()],
     }
-    words = {
+    objects = {
         "of_schemas": _OF_SCHEMAS,
         "of_relations": _OF_RELATIONS,
         "of_summaries": _OF_SUMMARIES,
@@ -223,5 +223,5 @@ def bring_up_to_date(connection: sa.Connection) -> None:
         "by_name": _BY_NAME,
     }
     literals = {name: sql.Literal(value) for name, value in values.items()}
-    literals |= {name: sql.Literal(json.dumps(value)) for name, value in words.items()}
+    literals |= {name: sql.Literal(json.dumps(value)) for name, value in objects.items()}
     run(connection, sql.SQL(_STATEMENT).format(**literals))

@@ -217,9 +217,11 @@ def _table(entry: Entry, name: str, byte_order: str) -> Table:
         if column.signal == nanoseconds_of(name):
             entry.refuse(f"column {column.name}: write nanoseconds = true in the table instead")
     if nanoseconds is True:
-        words = "nanoseconds of the row's time below a microsecond"
+        description = "nanoseconds of the row's time below a microsecond"
         columns.append(
-            Column(NANOSECONDS, nanoseconds_of(name), ColumnType(Kind.SMALLINT), "ns", words, (0.0, 999.0))
+            Column(
+                NANOSECONDS, nanoseconds_of(name), ColumnType(Kind.SMALLINT), "ns", description, (0.0, 999.0)
+            )
         )
     entry.end("table")
     for twice in repeated(column.name for column in columns):

@@ -46,7 +46,7 @@ event = sa.Table(
     _time("until", comment="until when, for what lasted"),
     sa.Column("kind", sa.TEXT, nullable=False, comment="gap, clock, thinned, refused, disconnected, …"),
     sa.Column("rows", sa.BIGINT, comment="how many rows it concerns"),
-    sa.Column("words", sa.TEXT, nullable=False),
+    sa.Column("message", sa.TEXT, nullable=False),
     sa.PrimaryKeyConstraint("spool", "number", "table_name", name="event_pkey"),
     sa.Index("event_time_idx", "table_name", "time"),
     comment="what happened to the readings of each table",

@@ -76,11 +76,11 @@ def _signals(entry: Entry, kind: ColumnType | None) -> Iterator[SampleSignal]:
         entry.refuse("name must be one line of text without blanks around it")
     else:
         for n in map(str, range(1, count + 1)):
-            words = description.replace("{n}", n)
+            text = description.replace("{n}", n)
             yield SampleSignal(
                 pattern.replace("{n}", n),
                 unit,
-                words,
+                text,
                 limits,
                 alarm_limits,
                 states,

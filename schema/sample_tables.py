@@ -80,7 +80,7 @@ signal_change = sa.Table(
     sa.Column("table_name", sa.TEXT, nullable=False),
     sa.Column("signal", sa.TEXT, nullable=False, comment="its name before the change"),
     sa.Column("change", sa.TEXT, nullable=False, comment="add, pause, resume, change, rename or retire"),
-    sa.Column("words", sa.TEXT, nullable=False, comment="the new name"),
+    sa.Column("detail", sa.TEXT, nullable=False, comment="the new name"),
     sa.Index("signal_change_signal", "table_name", "signal"),
     comment="who changed which signal of a table of samples, and when",
 )
@@ -227,8 +227,8 @@ def install(connection: sa.Connection, facility: Facility) -> tuple[list[str], l
                 connection.execute(
                     sample_table.update().where(sample_table.c.table_name == table.name).values(row)
                 )
-                words = [{name: str(value) for name, value in each.items()} for each in (before, row)]
-                changed.append(f"table {table.name}: {differences(*words)}")
+                texts = [{name: str(value) for name, value in each.items()} for each in (before, row)]
+                changed.append(f"table {table.name}: {differences(*texts)}")
             if before["ring"] != row["ring"]:
                 run(connection, sample_views(table.name, table.ring))
         changed += _record_signals(connection, table)
@@ -316,26 +316,26 @@ def _add(connection: sa.Connection, table: SampleTable, new: Sequence[SampleSign
         " with ordinality as given (signal, address, deadband, place)"
         " order by given.place returning signal, number"
     )
-    words: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "table": table.name,
         "names": [each.name for each in new],
         "addresses": [each.address for each in new],
         "deadbands": [each.deadband for each in new],
     }
-    numbers = {row.signal: row.number for row in connection.execute(sa.text(insert), words)}
+    numbers = {row.signal: row.number for row in connection.execute(sa.text(insert), parameters)}
     known = {"table_name": table.name, "type": str(table.type)}
     rows = [
         {"signal": each.name, **known, "column_name": str(numbers[each.name]), **_description(each)}
         for each in new
     ]
     connection.execute(signal.insert(), rows)
-    _note(connection, table.name, words["names"])
+    _note(connection, table.name, parameters["names"])
     run(connection, "analyze ringlog.signal, ringlog.sample_signal")
 
 
 def _note(connection: sa.Connection, table: str, names: Sequence[str], change: str = "add") -> None:
     insert = (
-        "insert into ringlog.signal_change (login, program, table_name, signal, change, words)"
+        "insert into ringlog.signal_change (login, program, table_name, signal, change, detail)"
         " select session_user, 'installation', :table, each, :change, 'facility file'"
         " from unnest(cast(:names as text[])) as each"
     )
@@ -371,8 +371,8 @@ def _describe(connection: sa.Connection, each: SampleSignal, row: sa.RowMapping)
     here = (signal.c.signal == each.name, signal.c.valid_to.is_(None))
     connection.execute(signal.update().where(*here).values(valid_to=now))
     connection.execute(signal.insert().values({**row, **wanted, "valid_from": now, "valid_to": None}))
-    words = [{name: str(value) for name, value in one.items()} for one in (before, wanted)]
-    return [f"signal {each.name}: {differences(*words)}"]
+    texts = [{name: str(value) for name, value in one.items()} for one in (before, wanted)]
+    return [f"signal {each.name}: {differences(*texts)}"]
 
 
 def merge(

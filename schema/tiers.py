@@ -86,7 +86,7 @@ damage = sa.Table(
     metadata,
     sa.Column("work", sa.TEXT, primary_key=True, comment="archive, summaries or ring"),
     sa.Column("table_name", sa.TEXT, primary_key=True),
-    sa.Column("words", sa.TEXT, nullable=False),
+    sa.Column("message", sa.TEXT, nullable=False),
     sa.Column("since", postgresql.TIMESTAMP(timezone=True), nullable=False),
     comment="what PostgreSQL has refused for damage, until it is mended",
 )

@@ -122,8 +122,8 @@ def state(connection: sa.Connection, facility: Facility) -> State | None:
     if facility.digest is None:
         return None
     others = (ARCHIVE_FILES, CLOSED, ICEBERG, SET_ASIDE)
-    words = {"schemas": [schema for schema in SCHEMAS if schema not in others], "recent": RECENT}
-    catalogue = connection.execute(sa.text(_STATE), words).mappings().one()
+    parameters = {"schemas": [schema for schema in SCHEMAS if schema not in others], "recent": RECENT}
+    catalogue = connection.execute(sa.text(_STATE), parameters).mappings().one()
     return {"facility": facility.digest, "sources": _sources(), **catalogue}
 
 

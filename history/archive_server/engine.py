@@ -148,14 +148,18 @@ class Failures:
         if isinstance(cause, Refused):
             raise Failed("0A000", reason) from error
         if isinstance(cause, Damaged):
-            words = f"the archive cannot be read: {reason}. `ringlog archive verify` checks all of its weeks"
-            raise Failed("58030", words) from error
+            message = (
+                f"the archive cannot be read: {reason}. `ringlog archive verify` checks all of its weeks"
+            )
+            raise Failed("58030", message) from error
         is_interrupted = isinstance(cause, duckdb.InterruptException) or "INTERRUPT Error" in reason
         if is_interrupted and not self._is_starved():
             raise Failed("57014", "canceling statement due to user request") from error
         if is_interrupted or isinstance(cause, MemoryError | duckdb.OutOfMemoryException) or _FULL in reason:
-            words = "the archive server's memory is used up: ask for fewer columns or groups, or again later"
-            raise Failed("53200", words) from error
+            message = (
+                "the archive server's memory is used up: ask for fewer columns or groups, or again later"
+            )
+            raise Failed("53200", message) from error
         if isinstance(cause, duckdb.ConversionException | duckdb.OutOfRangeException):
             raise Failed("22000", reason) from error
         raise Failed("XX000", f"the archive server cannot answer this: {reason}") from error

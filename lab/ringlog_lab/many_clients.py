@@ -31,15 +31,15 @@ _TABLES = 20
 
 
 def main() -> None:
-    words = argparse.ArgumentParser(prog="python -m ringlog_lab.many_clients", description=__doc__)
-    words.add_argument("--first", required=True, metavar="DSN", help="of the first server")
-    words.add_argument("--node", metavar="DSN", help="of a node, which has every second gateway's tables")
-    words.add_argument("--clients", type=int, default=10_000)
-    words.add_argument("--gateways", type=int, default=3)
-    words.add_argument("--columns", type=int, default=20, help="reals in a row")
-    words.add_argument("--rate", type=float, default=0.1, help="calls a second of each client")
-    words.add_argument("--seconds", type=float, default=20.0)
-    given = words.parse_args()
+    parser = argparse.ArgumentParser(prog="python -m ringlog_lab.many_clients", description=__doc__)
+    parser.add_argument("--first", required=True, metavar="DSN", help="of the first server")
+    parser.add_argument("--node", metavar="DSN", help="of a node, which has every second gateway's tables")
+    parser.add_argument("--clients", type=int, default=10_000)
+    parser.add_argument("--gateways", type=int, default=3)
+    parser.add_argument("--columns", type=int, default=20, help="reals in a row")
+    parser.add_argument("--rate", type=float, default=0.1, help="calls a second of each client")
+    parser.add_argument("--seconds", type=float, default=20.0)
+    given = parser.parse_args()
     each = -(-given.clients // given.gateways)
     kinds = [Tables(f"gateway{number}_", _TABLES, given.columns) for number in range(given.gateways)]
     with tempfile.TemporaryDirectory(prefix="ringlog-clients-") as name, ExitStack() as stack:

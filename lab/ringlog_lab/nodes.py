@@ -41,21 +41,21 @@ _WARM = 1.0
 
 
 def main() -> None:
-    words = argparse.ArgumentParser(prog="python -m ringlog_lab.nodes", description=__doc__)
-    words.add_argument("--first", required=True, metavar="DSN", help="of the first server")
-    words.add_argument("--node", required=True, metavar="DSN", help="of the node")
-    words.add_argument("--columns", type=int, default=200, help="reals in a row")
-    words.add_argument("--tables", type=int, default=30, help="tables on each, with one writer each")
-    words.add_argument("--seconds", type=float, default=5.0, help="of each load")
-    words.add_argument("--rounds", type=int, default=5)
-    words.add_argument("--rate", type=float, default=0.0, help="calls a second of each writer; 0: at once")
-    words.add_argument(
+    parser = argparse.ArgumentParser(prog="python -m ringlog_lab.nodes", description=__doc__)
+    parser.add_argument("--first", required=True, metavar="DSN", help="of the first server")
+    parser.add_argument("--node", required=True, metavar="DSN", help="of the node")
+    parser.add_argument("--columns", type=int, default=200, help="reals in a row")
+    parser.add_argument("--tables", type=int, default=30, help="tables on each, with one writer each")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each load")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rate", type=float, default=0.0, help="calls a second of each writer; 0: at once")
+    parser.add_argument(
         "--move", action="store_true", help="move half of the tables there and back while they are written"
     )
-    words.add_argument("--weeks", type=int, default=0, help="that the logs of moving tables have before")
-    words.add_argument("--old-rows", type=int, default=50_000, help="in each of these weeks of a log")
-    words.add_argument("--kills", type=int, default=0, help="kill the moving command so many times")
-    given = words.parse_args()
+    parser.add_argument("--weeks", type=int, default=0, help="that the logs of moving tables have before")
+    parser.add_argument("--old-rows", type=int, default=50_000, help="in each of these weeks of a log")
+    parser.add_argument("--kills", type=int, default=0, help="kill the moving command so many times")
+    given = parser.parse_args()
     if given.move:
         _move(given)
         return

@@ -88,8 +88,8 @@ class Postgres:
         """The superuser's, by the socket."""
         return make_conninfo(host=str(self.folder), port=self.port, user="postgres", dbname=database)
 
-    def run(self, program: str, *words: str | Path) -> None:
-        run_program([self.programs / program, *words], self.account, self.folder)
+    def run(self, program: str, *arguments: str | Path) -> None:
+        run_program([self.programs / program, *arguments], self.account, self.folder)
 
     def make(self) -> None:
         options = ("--username=postgres", "--encoding=UTF8", "--no-locale")
@@ -124,17 +124,17 @@ class Postgres:
 
 
 def main() -> None:
-    words = argparse.ArgumentParser(prog="python -m ringlog_lab.readers", description=__doc__)
-    words.add_argument("--cores", type=float, default=0.2, help="of each server")
-    words.add_argument("--standbys", type=int, default=2)
-    words.add_argument("--readers", type=int, default=4, help="of each server")
-    words.add_argument("--gateways", type=int, help="as many as servers, if left out")
-    words.add_argument("--columns", type=int, default=200, help="reals in a row")
-    words.add_argument("--rows", type=int, default=1000, help="of a result")
-    words.add_argument("--seconds", type=float, default=10.0, help="of each load")
-    words.add_argument("--rounds", type=int, default=3)
-    words.add_argument("--postgresql", type=Path, metavar="FOLDER", help="PostgreSQL's programs")
-    given = words.parse_args()
+    parser = argparse.ArgumentParser(prog="python -m ringlog_lab.readers", description=__doc__)
+    parser.add_argument("--cores", type=float, default=0.2, help="of each server")
+    parser.add_argument("--standbys", type=int, default=2)
+    parser.add_argument("--readers", type=int, default=4, help="of each server")
+    parser.add_argument("--gateways", type=int, help="as many as servers, if left out")
+    parser.add_argument("--columns", type=int, default=200, help="reals in a row")
+    parser.add_argument("--rows", type=int, default=1000, help="of a result")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of each load")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--postgresql", type=Path, metavar="FOLDER", help="PostgreSQL's programs")
+    given = parser.parse_args()
     try:
         _run(given)
     except LoadTestError as error:
@@ -195,7 +195,7 @@ def _run(given: argparse.Namespace) -> None:
             alone = _load(readers[: given.readers], given.seconds, postmasters, gateways)
             together = _load(readers, given.seconds, postmasters, gateways)
             rates.append((alone.all_rows, together.all_rows))
-            print(f"one server: {_words(alone)}\n{len(servers)} servers: {_words(together)}")
+            print(f"one server: {_text(alone)}\n{len(servers)} servers: {_text(together)}")
             print(f"  {together.all_rows / alone.all_rows:.2f} times as many rows", flush=True)
     alone_rate, rate = (statistics.median(column) for column in zip(*rates, strict=True))
     ratios = [together / alone for alone, together in rates]
@@ -309,7 +309,7 @@ def _load(
     return Load(by_kind, rest[: len(postmasters)], of_gateways, of_clients)
 
 
-def _words(load: Load) -> str:
+def _text(load: Load) -> str:
     kinds = ", ".join(f"{kind} {rate:,.0f}" for kind, rate in load.rows.items())
     servers = ", ".join(f"{cores:.2f}" for cores in load.servers)
     return (

@@ -13,7 +13,7 @@ Wait: TypeAlias = Callable[[float], None]
 """Sleeps for so many seconds; raises if the process must end, and Changed."""
 
 Note: TypeAlias = Callable[[str, int, str, int | None, int | None], None]
-"""Takes kind, begin, words, end and number of rows of an event."""
+"""Takes kind, begin, message, end and number of rows of an event."""
 
 
 class Changed(Exception):

@@ -211,8 +211,8 @@ class File:
             place = earlier.index(True).as_py() + (previous is None)
             raise self._wrong(place, "its time is not later than that of the row before")
 
-    def _wrong(self, place: int, words: str) -> SourceError:
-        return SourceError(f"{self.path}, row {self._row + place + 1}: {words}")
+    def _wrong(self, place: int, message: str) -> SourceError:
+        return SourceError(f"{self.path}, row {self._row + place + 1}: {message}")
 
     def _errors_converted(self) -> "_ErrorsConverted":
         return _ErrorsConverted(self)

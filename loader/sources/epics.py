@@ -21,7 +21,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from ringlog.gateway import _core
-from ringlog.loader.sampling import Cells, clock_words
+from ringlog.loader.sampling import Cells, clock_message
 from ringlog.loader.schedule import SECOND, now
 from ringlog.loader.sources import (
     Event,
@@ -109,7 +109,7 @@ class _Signal:
             self._connected = True
             if (severity, status) != self._alarm:
                 self._alarm = severity, status
-                self._note("alarm", stamp, self._alarm_words(severity, status_name), None, None)
+                self._note("alarm", stamp, self._alarm_message(severity, status_name), None, None)
             readings: list[tuple[int, Reading]] = []
             for place, column, field in self.columns:
                 text = column.is_text
@@ -145,18 +145,18 @@ class _Signal:
 
     def note_native(self, kind: str, moment: int, first: Any, second: Any) -> None:
         """An event of the native code."""
-        words = self.name
+        message = self.name
         match kind:
             case "alarm":
-                words = self._alarm_words(first, _status_name(second))
+                message = self._alarm_message(first, _status_name(second))
             case "clock":
-                words = clock_words(self.name, first)
+                message = clock_message(self.name, first)
             case "unfit":
                 column = next(column for place, column, _ in self.columns if place == first)
-                words = f"{self.name}: {_unfit_words(second, column)}"
-        self._note(kind, moment, words, None, None)
+                message = f"{self.name}: {_unfit_message(second, column)}"
+        self._note(kind, moment, message, None, None)
 
-    def _alarm_words(self, severity: int, status_name: str) -> str:
+    def _alarm_message(self, severity: int, status_name: str) -> str:
         return f"{self.name}: {_severity_name(severity)} {status_name}"
 
     def _fit(self, value: Any, column: Column, stamp: int) -> Reading:
@@ -247,7 +247,7 @@ def _status_name(status: int) -> str:
     return STATUSES[status] if status < len(STATUSES) else f"STATUS_{status}"
 
 
-def _unfit_words(value: Any, column: Column) -> str:
+def _unfit_message(value: Any, column: Column) -> str:
     """The reason why a column cannot hold a value; () stands for an array."""
     if value == ():
         return "an array does not fit a column"

@@ -86,7 +86,7 @@ begin
     where doubtful > 0 and (ahead or known.state <> 'active')
     group by 1
   loop
-    insert into ringlog.event as stored_event (table_name, spool, number, "time", until, kind, rows, words)
+    insert into ringlog.event as stored_event (table_name, spool, number, "time", until, kind, rows, message)
     values (
       {table}, {name} || ' ' || dropped.kind, extract(epoch from date_trunc('hour', now()))::bigint, now(), now(),
       dropped.kind, dropped.n,
@@ -99,7 +99,7 @@ begin
       )
     )
     on conflict on constraint event_pkey do update
-    set until = excluded.until, rows = stored_event.rows + excluded.rows, words = excluded.words;
+    set until = excluded.until, rows = stored_event.rows + excluded.rows, message = excluded.message;
     if dropped.kind = 'clock' then
       raise notice '%: % samples are not stored, as one of signal ''%'': the time % is more than % ahead of the server''s clock',
         {name}, dropped.n, dropped.first, dropped."time", {drift}::interval;

@@ -88,7 +88,7 @@ export function eventList(events) {
     const rows = event.rows === null ? "" : `, ${event.rows} row${event.rows === 1 ? "" : "s"}`;
     const kind = Object.assign(document.createElement("b"), { textContent: event.kind });
     kind.className = COLOURS[event.kind] ?? "";
-    item.append(`${timeText(event.from)}${end} ${event.table_name} `, kind, `${rows}: ${event.words}`);
+    item.append(`${timeText(event.from)}${end} ${event.table_name} `, kind, `${rows}: ${event.message}`);
     return item;
   }));
   return [summary, list];

@@ -41,11 +41,11 @@ function showParts(root, { answer, events: events_, losses: losses_, room }) {
     number(ageText(table.age)), number(table.cycle === null ? "–" : `${table.cycle} s`), number(sizeText(bytes.get(table.table_name))),
     mark(...table.mood), text(table.writer ?? ""),
     number(table.acknowledged), number(table.waiting), number(table.late), number(table.refused),
-    words(table.trouble ? `${timeText(Date.parse(table.troubled))}: ${table.trouble}` : ""),
+    wrapped(table.trouble ? `${timeText(Date.parse(table.troubled))}: ${table.trouble}` : ""),
   ]);
   if (events_) fill(root.querySelector("#events tbody"), happened, (event) => [
     text(timeText(Date.parse(event.time))), text(event.table_name), text(event.kind), number(event.rows),
-    words(event.words),
+    wrapped(event.message),
   ], 5, events_ instanceof Error ? events_.message : "nothing happened");
   const sums = new Map();
   for (const hour of lost) {
@@ -122,7 +122,7 @@ function cell(content, kind) {
 }
 const text = (content, title = "") => Object.assign(cell(content, ""), { title });
 const number = (content) => cell(content === null || content === undefined ? "" : String(content), "number");
-const words = (content) => cell(content, "words");
+const wrapped = (content) => cell(content, "wrapped");
 function mark(kind, content) {
   const made = document.createElement("span");
   made.className = `mark ${kind}`;

@@ -1,7 +1,7 @@
 -- what happened to the readings of each table, and the hours whose rows came late, the newest first
-select happened.table_name, happened."time", happened.until, happened.kind, happened.rows, happened.words
+select happened.table_name, happened."time", happened.until, happened.kind, happened.rows, happened.message
 from (
-  select event.table_name, event."time", event.until, event.kind, event.rows, event.words
+  select event.table_name, event."time", event.until, event.kind, event.rows, event.message
   from ringlog.event
   where coalesce(event.until, event."time") >= {start} and event."time" < {end}
   union all

@@ -109,9 +109,9 @@ def disk(data: Path) -> Iterator[Finding]:
         yield from plausible(syncs_a_second(place), _turns(device))
 
 
-def mounted(folder: str, kind: str, words: str) -> Iterator[Finding]:
+def mounted(folder: str, kind: str, given: str) -> Iterator[Finding]:
     """Findings on the type and options of a mount, as in /proc/mounts."""
-    options = words.split(",")
+    options = given.split(",")
     if kind in _FLEETING:
         yield Finding(
             "danger",

@@ -152,8 +152,8 @@ def _form_of(output: Path | None) -> Form:
     try:
         return Form(output.suffix.removeprefix("."))
     except ValueError:
-        words = f"{output}: the file must end in .csv, .parquet, .h5, .mat or .xlsx, or give --format"
-        raise UsageError(words) from None
+        message = f"{output}: the file must end in .csv, .parquet, .h5, .mat or .xlsx, or give --format"
+        raise UsageError(message) from None
 
 
 def _name_in(answer: Any) -> str:
@@ -322,9 +322,9 @@ def _matlab(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
         parts = {each: {"value": values} for each, values in columns.items()} if wide else {name: columns}
         for place, (each, vectors) in enumerate(parts.items(), number):
             notes = _notes(table)[each]
-            words = {name: notes[name] for name in ("unit", "description")}
-            words |= {"name": each, "states": _states(notes)}
-            content[f"signal_{place}"] = words | vectors
+            about = {name: notes[name] for name in ("unit", "description")}
+            about |= {"name": each, "states": _states(notes)}
+            content[f"signal_{place}"] = about | vectors
     with file.open("wb") as made:
         savemat(made, content, oned_as="column")
 
@@ -346,8 +346,8 @@ def _xlsx(file: Path, tables: dict[str, "pa.Table"], wide: bool) -> None:
         title = "values" if wide else f"signal {number}"
         for notes in _notes(table).values():
             zone = f"UTC (the facility is in {_all_notes(table)['timezone']})"
-            words = [notes["unit"], notes["description"], _states(notes)]
-            about.append([title, notes["signal"], *words, zone])
+            texts = [notes["unit"], notes["description"], _states(notes)]
+            about.append([title, notes["signal"], *texts, zone])
         sheet = made.create_sheet(title)
         sheet.append([each for each in table.column_names if each != "signal"])
         columns = [_cells(table[each], sheet) for each in table.column_names if each != "signal"]

@@ -170,10 +170,10 @@ def migrate_status(data: Data = None, dsn: Dsn = None) -> None:
         for _, server in Everywhere(conninfo).with_headlines():
             with engine(server).connect() as connection:
                 for each in progress(connection):
-                    words = f"{each.table} from {each.source}: {each.rows} rows, {each.values} values"
+                    line = f"{each.table} from {each.source}: {each.rows} rows, {each.values} values"
                     if each.left_out:
-                        words += f", {each.left_out} left out"
-                    print(f"{words}; {_where(each)}")
+                        line += f", {each.left_out} left out"
+                    print(f"{line}; {_where(each)}")
 
 
 def _where(progress: "Progress") -> str:
@@ -181,11 +181,11 @@ def _where(progress: "Progress") -> str:
         return f"done to {progress.until:%Y-%m-%d}"
     if progress.reached is None:
         return f"begun {progress.began:%Y-%m-%d %H:%M} UTC"
-    words = f"done to {progress.reached:%Y-%m-%d} of {progress.until:%Y-%m-%d}"
+    line = f"done to {progress.reached:%Y-%m-%d} of {progress.until:%Y-%m-%d}"
     ends = progress.ends(datetime.now(UTC))
     if ends is not None:
-        words += f", {progress.fraction:.1%}, ends {ends:%Y-%m-%d %H:%M} UTC"
-    return words
+        line += f", {progress.fraction:.1%}, ends {ends:%Y-%m-%d %H:%M} UTC"
+    return line
 
 
 def _source(place: str, query: str, table: str, described: "Description", charset: str) -> "Source":

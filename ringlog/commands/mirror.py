@@ -77,7 +77,7 @@ def mirror(
             raise ServerError(f"the mirror cannot start: {error}") from None
         stack.callback(running.stop)
         place = control or report.with_name(f"{report.name}.socket")
-        stack.enter_context(_controlled(place, lambda words: _obey(running, words)))
+        stack.enter_context(_controlled(place, lambda command: _obey(running, command)))
         lines = [f"mirror on {Address(*running.address)}: {servers[0]} answers, {servers[1]} is compared"]
         if counts is not None:
             where = stack.enter_context(served(running.metrics, lambda: None, counts.host, counts.port))
@@ -120,8 +120,8 @@ def mirror_switch(
             raise ServerError(f"no mirror answers at {control}: {reason}") from None
 
 
-def _obey(running: Mirror, words: str) -> str:
-    to, _, ends = words.partition(" ")
+def _obey(running: Mirror, command: str) -> str:
+    to, _, ends = command.partition(" ")
     if to in ("old", "new"):
         running.switch("new" if to == "new" else "old", close=ends == "close")
     which = "new" if running.new_answers else "old"

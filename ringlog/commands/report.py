@@ -22,16 +22,16 @@ _CHOSEN = """
   from ringlog.event
   where coalesce(until, "time") >= %s and (%s::text is null or table_name = %s)
 """
-# Those of one kind and of the same words that follow each other are one. A spool that is thinned further and
-# further has other words each time.
+# Events of one kind and message that follow each other are one. A spool that is thinned further and further has
+# another message each time.
 _EVENTS = f"""
 with
   happened as (
     select
       *,
-      (kind, case when kind <> 'thinned' then words end) is distinct from (
+      (kind, case when kind <> 'thinned' then message end) is distinct from (
         lag(kind) over before,
-        lag(case when kind <> 'thinned' then words end) over before
+        lag(case when kind <> 'thinned' then message end) over before
       ) as is_first
     {_CHOSEN}
     window before as (partition by table_name order by "time", number)
@@ -48,7 +48,7 @@ select
   sum(rows)::bigint,
   concat_ws(
     ' ',
-    (array_agg(words order by "time", number))[count(*)],
+    (array_agg(message order by "time", number))[count(*)],
     case when count(*) > 1 then format('(%%s events)', count(*)) end
   )
 from counted
@@ -133,15 +133,15 @@ def print_losses(conninfo: str, begin: datetime, table: str | None, hourly: bool
         console.print("no writer has reported rows in this time")
     else:
         headings = [*keys.split(", "), *_LOSSES]
-        words = [name.replace("_", " ") for name in headings]
+        titles = [name.replace("_", " ") for name in headings]
         _print(
-            console, words, ([_cell(value) for value in row] for row in books), len(headings) - len(_LOSSES)
+            console, titles, ([_cell(value) for value in row] for row in books), len(headings) - len(_LOSSES)
         )
     if happened:
         console.print()
         _print(
             console,
-            ["table", "from", "to", "what", "rows", "words"],
+            ["table", "from", "to", "what", "rows", "message"],
             ([_cell(value) for value in row] for row in happened[:_MOST_EVENTS]),
             6,
         )
@@ -188,8 +188,8 @@ def _print(console: "Console", headings: Sequence[str], rows: Iterable[Sequence[
 
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, heading in enumerate(headings):
-        words = heading in ("words", "trouble")
-        grid.add_column(heading, justify="left" if place < left or words else "right", no_wrap=not words)
+        wraps = heading in ("message", "trouble")
+        grid.add_column(heading, justify="left" if place < left or wraps else "right", no_wrap=not wraps)
     for row in rows:
         # as it is: no markup, and nothing that a terminal would take for a command
         grid.add_row(*(Text("".join(each if each.isprintable() else "?" for each in cell)) for cell in row))

@@ -34,7 +34,7 @@ _Name = Annotated[
 
 @service_app.command("install")
 def service_install(
-    words: Annotated[
+    arguments: Annotated[
         list[str],
         typer.Argument(
             metavar="-- serve|load OPTIONS", help="The command that the service runs, after two hyphens."
@@ -50,15 +50,15 @@ def service_install(
     Makes the account ringlog and the folder of the data, writes the unit, and tells systemd. Repeat it with
     other options to change the service.
     """
-    if words[0] not in systemd.COMMANDS:
-        raise UsageError(f"a service runs ringlog {' or '.join(systemd.COMMANDS)}, not {words[0]!r}")
-    command = words[0]
+    if arguments[0] not in systemd.COMMANDS:
+        raise UsageError(f"a service runs ringlog {' or '.join(systemd.COMMANDS)}, not {arguments[0]!r}")
+    command = arguments[0]
     option, parameter, folder = _FOLDERS[command]
-    chosen = _parsed(command, words[1:])
+    chosen = _parsed(command, arguments[1:])
     given = chosen.get(parameter)
     # with --dsn the data are elsewhere
     if given is None and not chosen.get("dsn"):
-        words = [*words, option, folder]
+        arguments = [*arguments, option, folder]
         given = Path(folder)
     paths = [value for value in chosen.values() if isinstance(value, Path)]
     for path in (*paths, *([given] if given else [])):
@@ -67,7 +67,7 @@ def service_install(
     program = Path(sys.argv[0]).resolve()
     name = _checked(name or _NAMES[command])
     if shows:
-        print(systemd.unit(program, words, SYSTEM_ACCOUNT, given), end="")
+        print(systemd.unit(program, arguments, SYSTEM_ACCOUNT, given), end="")
         return
     if os.geteuid() != 0:
         raise UsageError("only root can install a service: use sudo, or --print to see the unit")
@@ -78,7 +78,7 @@ def service_install(
             _demand(account, "r", path)
     if given:
         _give(account, given)
-    if systemd.install(name, systemd.unit(program, words, account.name, given)):
+    if systemd.install(name, systemd.unit(program, arguments, account.name, given)):
         print(f"{name} runs: systemctl status {name}, journalctl -u {name}")
         return
     print(f"{systemd.UNITS}/{name}.service is written, but systemd does not run here. When it runs:")
@@ -95,13 +95,13 @@ def service_remove(name: _Name = None) -> None:
     print(f"{name} is removed; its data remain")
 
 
-def _parsed(command: str, words: list[str]) -> dict[str, Any]:
+def _parsed(command: str, arguments: list[str]) -> dict[str, Any]:
     """The parameters of a command. Raises what the command raises for wrong ones."""
     from ringlog.cli import app
 
     group: Any = get_command(app)
     found = group.get_command(None, command)
-    parameters: dict[str, Any] = found.make_context(command, [*words], parent=None).params
+    parameters: dict[str, Any] = found.make_context(command, [*arguments], parent=None).params
     # typer makes paths of texts only when it calls the command
     for parameter in found.params:
         if parameter.type.name in _PATHS and parameters.get(parameter.name):

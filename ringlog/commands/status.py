@@ -215,7 +215,7 @@ def _lines(server: _Server, everything: bool) -> Iterator[str]:
     for state in order:
         yield from troubles[state.table_name]
     for failure in server.failed:
-        yield coloured(plain(failure.words), "red")
+        yield coloured(plain(failure.message), "red")
     if server.doubt:
         yield coloured(server.doubt, "red")
     yield from map(plain, server.notes)
@@ -282,12 +282,12 @@ def _troubles(state: TableState, writers: Sequence[Writer], now: datetime) -> It
         )
     if state.failed:
         who = plain(f"{state.login}@{state.host} {state.program}").strip()
-        words = f"  {name}: error {state.number} at {_ago(state.failed, now)}, by {who}: {plain(state.error)}"
-        yield coloured(words, "yellow")
+        line = f"  {name}: error {state.number} at {_ago(state.failed, now)}, by {who}: {plain(state.error)}"
+        yield coloured(line, "yellow")
     for writer in writers:
         if writer.table_name == name and writer.trouble and writer.troubled:
-            words = f"since {_ago(writer.troubled, now)}: {plain(writer.trouble)}"
-            yield coloured(f"  {name}: writer {plain(writer.name)} {words}", "yellow")
+            trouble = f"since {_ago(writer.troubled, now)}: {plain(writer.trouble)}"
+            yield coloured(f"  {name}: writer {plain(writer.name)} {trouble}", "yellow")
 
 
 def _of_writers(writers: Sequence[Writer]) -> str:

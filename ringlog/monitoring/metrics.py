@@ -45,8 +45,8 @@ def served(
         # load balancers ask so
         do_HEAD = do_GET  # noqa: N815
 
-        def _answer(self, status: HTTPStatus, words: str, kind: str = "text/plain; charset=utf-8") -> None:
-            body = words.encode()
+        def _answer(self, status: HTTPStatus, text: str, kind: str = "text/plain; charset=utf-8") -> None:
+            body = text.encode()
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))

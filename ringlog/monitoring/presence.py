@@ -27,23 +27,23 @@ class Server:
     host: str | None
     """None: it is on PostgreSQL's machine"""
     since: datetime
-    words: str
+    note: str
     """trouble of its parts; empty: none"""
 
     def __str__(self) -> str:
         host = "" if self.host is None else f" on {self.host}"
-        words = f"; {self.words}" if self.words else ""
-        return f"ringlog serve runs{host} since {self.since.astimezone():%Y-%m-%d %H:%M:%S}{words}"
+        note = f"; {self.note}" if self.note else ""
+        return f"ringlog serve runs{host} since {self.since.astimezone():%Y-%m-%d %H:%M:%S}{note}"
 
 
 @contextmanager
-def present(conninfo: str, words: Callable[[], str]) -> Iterator[None]:
-    """Keeps a connection that says that this server runs, and `words()`, until the context is left."""
+def present(conninfo: str, note: Callable[[], str]) -> Iterator[None]:
+    """Keeps a connection that says that this server runs, and `note()`, until the context is left."""
     end = threading.Event()
     began = f"{_NAME} {datetime.now(UTC):{_TIME}}"
 
     def name() -> str:
-        return f"{began} {words()}".strip()[:_LONGEST]
+        return f"{began} {note()}".strip()[:_LONGEST]
 
     def keep() -> None:
         while not end.is_set():
@@ -73,9 +73,9 @@ def servers(connection: psycopg.Connection) -> list[Server]:
     """
     found = []
     for host, name in connection.execute(query, [f"{_NAME} "]):
-        began, _, words = str(name).removeprefix(f"{_NAME} ").partition(" ")
+        began, _, note = str(name).removeprefix(f"{_NAME} ").partition(" ")
         with suppress(ValueError):  # somebody else's session of such a name
-            found.append(Server(host, datetime.strptime(began, _TIME).replace(tzinfo=UTC), words))
+            found.append(Server(host, datetime.strptime(began, _TIME).replace(tzinfo=UTC), note))
     return found
 
 

@@ -251,11 +251,11 @@ class Failure:
 
     work: str
     table: str
-    words: str
+    message: str
 
 
 def failures(connection: psycopg.Connection) -> list[Failure]:
-    query = "select work, table_name, words from ringlog.damage order by table_name, work"
+    query = "select work, table_name, message from ringlog.damage order by table_name, work"
     return [Failure(*row) for row in connection.execute(query)]
 
 
@@ -424,9 +424,9 @@ def _metrics(
     safe: Safety,
     failed: list[Failure],
 ) -> str:
-    def of_tables(name: str, words: str, values: list[tuple[str, float | None]]) -> str:
+    def of_tables(name: str, description: str, values: list[tuple[str, float | None]]) -> str:
         samples = [(f'{{table="{table}"}}', value) for table, value in values if value is not None]
-        return _family(name, words, samples)
+        return _family(name, description, samples)
 
     parts = [
         _family("ringlog_up", "1 while PostgreSQL answers.", [("", 1)]),
@@ -548,8 +548,8 @@ def _metrics(
             _family("ringlog_disk_free_bytes", "Free space of the data directory's disk.", [("", left.free)])
         )
         if left.days is not None:
-            words = "Time until the disk is full, at the growth of the logs in the last 28 days."
-            parts.append(_family("ringlog_disk_left_seconds", words, [("", left.days * 86_400)]))
+            description = "Time until the disk is full, at the growth of the logs in the last 28 days."
+            parts.append(_family("ringlog_disk_left_seconds", description, [("", left.days * 86_400)]))
     return "".join(parts)
 
 
@@ -559,7 +559,7 @@ def _labels(**values: str) -> str:
     return "{" + ",".join(f'{name}="{value.translate(escapes)}"' for name, value in values.items()) + "}"
 
 
-def _family(name: str, words: str, samples: list[tuple[str, float]]) -> str:
-    lines = [f"# HELP {name} {words}", f"# TYPE {name} gauge"]
+def _family(name: str, description: str, samples: list[tuple[str, float]]) -> str:
+    lines = [f"# HELP {name} {description}", f"# TYPE {name} gauge"]
     lines += [f"{name}{labels} {value:.17g}" for labels, value in samples]
     return "\n".join(lines) + "\n"

@@ -318,8 +318,8 @@ def test_rows_that_come_for_a_cold_week(
         | {"an_int": 1, "a_smallint": 1, "a_bigint": 1, "a_bit": True, "a_varchar": "x"}
     ]
     assert after == now
-    (words,) = table.execute("select words from ringlog.event").fetchone() or ("",)
-    assert '"an_int": 99' in words
+    (message,) = table.execute("select message from ringlog.event").fetchone() or ("",)
+    assert '"an_int": 99' in message
     assert not (folder / "every_type/2026w10.parquet").exists()
     assert (folder / "every_type/_replaced/2026w10.parquet").exists()
     # an acknowledged row that is refused later is in the ledger

@@ -203,7 +203,7 @@ def test_texts_that_the_driver_cannot_send(site: Site) -> None:
     # as a real, not as a double
     assert len({row[2] for row in rows}) == 1
     with psycopg.connect(site.server.dsn) as connection:
-        query = "select words from ringlog.event where kind = 'unfit' and time = %s"
+        query = "select message from ringlog.event where kind = 'unfit' and time = %s"
         (words,) = connection.execute(query, [begin + timedelta(seconds=1)]).fetchall()
     assert words == ("a_varchar: a text with a NUL cannot be stored",)
 

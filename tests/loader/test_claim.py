@@ -157,7 +157,7 @@ def test_a_writer_with_many_events_gives_the_table_up_before_it_sends_them(
         wait_until(lambda: not second.waiting or second.error)
         assert second.error is None
     assert [row[2] for row in stored("magnet")[before:]] == [1.0, 2.0]
-    query = "select words from ringlog.event where words ~ '^event ' order by number"
+    query = "select message from ringlog.event where message ~ '^event ' order by number"
     found = wait_until(lambda: (rows := slow_events.execute(query).fetchall())[599:] and rows)
     assert [words for (words,) in found] == [f"event {number}" for number in range(600)]
 

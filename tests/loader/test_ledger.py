@@ -48,7 +48,7 @@ def test_rows_are_in_the_books_by_the_hour(
     ]
     with psycopg.connect(quick_server.dsn, options="-c timezone=UTC") as connection:
         events = connection.execute(
-            "select kind, time, until, rows, words from ringlog.event where table_name = 'every_type'"
+            "select kind, time, until, rows, message from ringlog.event where table_name = 'every_type'"
             " and (time < '2000-01-01' or kind = 'refused' and time between %s and %s) order by time",
             [noon, noon + 3 * HOUR],
         ).fetchall()
@@ -125,7 +125,7 @@ def test_events_that_follow_each_other_are_one(quick_server: RunningServer) -> N
         connection.execute("delete from ringlog.event where table_name = 'magnet'")
         with connection.cursor() as cursor:
             cursor.executemany(
-                "insert into ringlog.event (spool, number, table_name, time, until, kind, rows, words)"
+                "insert into ringlog.event (spool, number, table_name, time, until, kind, rows, message)"
                 " values ('many', %s, 'magnet', %s, %s, %s, 2, %s)",
                 [
                     (

@@ -72,7 +72,7 @@ def test_a_function_is_called_once_a_cycle(
     assert all(found >= expected for found, expected in zip(distances, least, strict=True)), distances
     with psycopg.connect(quick_server.dsn) as connection:
         events = connection.execute(
-            "select words from ringlog.event where kind = 'unread' and time > %s", [begin]
+            "select message from ringlog.event where kind = 'unread' and time > %s", [begin]
         ).fetchall()
     assert events == [("python:own_daq:read: OSError: the crate does not answer",)]
 
@@ -95,7 +95,7 @@ def test_events_are_reported_at_the_end_to_a_slow_server(
             wait_until(lambda: len([row for row in stored("beam") if row[1] > begin]) >= 4)
             code, said = one.stop()
             found = connection.execute(
-                "select words from ringlog.event where kind = 'unread' and time > %s", [begin]
+                "select message from ringlog.event where kind = 'unread' and time > %s", [begin]
             ).fetchall()
         finally:
             connection.execute("drop function ringlog.slow cascade")
@@ -115,7 +115,7 @@ def test_a_generator_gives_rows_with_their_own_times(
     assert rows[1][7] is True
     with psycopg.connect(quick_server.dsn) as connection:
         unfit = connection.execute(
-            "select words from ringlog.event where kind = 'unfit' and time < '2019-04-01'"
+            "select message from ringlog.event where kind = 'unfit' and time < '2019-04-01'"
         ).fetchall()
     assert unfit == [("an_int: 2.5 is not a whole number, the column is int",)]
 

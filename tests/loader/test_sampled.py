@@ -29,7 +29,7 @@ class Taking:
         self.taker = Taker(
             SampleTable("pvs", ColumnType.of(kind), **table),
             self.statistics,
-            lambda kind, _time, words, _until, _rows: self.notes.append((kind, words)),
+            lambda kind, _time, message, _until, _rows: self.notes.append((kind, message)),
         )
         self.taker.latest[7] = latest
         self.taker.change([Wanted(7, "PV", deadband)])

@@ -98,7 +98,7 @@ def test_only_acknowledged_rows_are_removed_and_the_ledger_balances(tmp_path: Pa
         for hour in books.values():
             spool.hour_reported(hour)
         assert [(hour.hour, hour.produced) for hour in spool.hours()] == [(NOON + HOUR, 4)]
-        assert [(event.kind, event.time, event.words, event.rows) for event in spool.events()] == [
+        assert [(event.kind, event.time, event.message, event.rows) for event in spool.events()] == [
             ("refused", second.time, "error 8152: too long", 1)
         ]
         spool.events_reported(spool.events()[-1])

@@ -118,7 +118,7 @@ def test_a_row_with_another_bit_is_laid_aside(memory: Path, before: bytes, after
         assert (spool.depth, spool.thinned, thinned(spool)) == (ROWS - 1, 1, 1)
         (event,) = damages(spool)
         assert (event.time, event.rows) == (NOON + 7 * SECOND, 1)
-        assert event.words == f"rows were damaged on the disk: they are in the table refused of {file}"
+        assert event.message == f"rows were damaged on the disk: they are in the table refused of {file}"
         spool.put(NOON + HOUR, (1.0, "on"))
         assert everything(spool)[-1].readings == (1.0, "on")
     with closing(sqlite3.connect(file)) as db:
@@ -139,7 +139,7 @@ def test_half_a_file_is_renamed_and_its_rows_go_on(memory: Path) -> None:
         assert thinned(spool) == 5000 - len(rows)
         (event,) = damages(spool)
         (aside,) = memory.glob("s-damaged-*")
-        assert (event.rows, str(aside) in event.words) == (5000 - len(rows), True)
+        assert (event.rows, str(aside) in event.message) == (5000 - len(rows), True)
         spool.put(NOON + HOUR, (1.0, "on"))
         assert everything(spool)[-1].id == 5001
     # it is repaired
@@ -194,10 +194,10 @@ def test_damaged_figures_and_events_are_named(memory: Path) -> None:
         assert [hour.produced for hour in spool.hours()] == [1]
         for _ in range(2):
             gap, *_ = events = spool.events()
-        assert gap.words == "the second"
-        words = [event.words for event in events if event.kind == "damaged"]
+        assert gap.message == "the second"
+        words = [event.message for event in events if event.kind == "damaged"]
         assert any(f"count anew: hour {NOON}, produced {ROWS + 4096}" in each for each in words)
-        assert any(each.endswith("words the wordc of a gap") for each in words)
+        assert any(each.endswith("message the wordc of a gap") for each in words)
         assert len(words) == 2
 
 
@@ -244,7 +244,7 @@ def test_rows_lost_with_a_missing_log_are_counted(memory: Path, damage: Callable
         assert (produced(spool), thinned(spool), spool.thinned) == (ROWS, lost, lost)
         (event,) = damages(spool)
         assert (event.rows, event.until) == (lost, NOON + (ROWS - 1) * SECOND)
-        assert event.words == f"{file} has lost its newest rows: its -wal file was removed or damaged"
+        assert event.message == f"{file} has lost its newest rows: its -wal file was removed or damaged"
         # another row does not get the number of a lost one
         spool.put(NOON + HOUR, (1.0, "on"))
         assert everything(spool)[-1].id == ROWS + 1
@@ -278,7 +278,7 @@ def test_a_removed_spool_is_counted(memory: Path) -> None:
     with closing(opened(file)) as spool:
         assert (produced(spool), thinned(spool), spool.depth) == (ROWS, ROWS, 0)
         (event,) = damages(spool)
-        assert event.words == f"{file} was removed while rows waited in it"
+        assert event.message == f"{file} was removed while rows waited in it"
 
 
 def test_a_spool_of_an_older_version_gets_checksums(memory: Path) -> None:

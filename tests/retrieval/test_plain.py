@@ -166,13 +166,13 @@ def test_live_values(web, anyone: httpx.Client) -> None:
 def test_tables_events_and_losses(web, anyone: httpx.Client) -> None:
     with psycopg.connect(web.server.dsn) as connection:
         connection.execute(
-            "insert into ringlog.event (spool, number, table_name, time, kind, words)"
+            "insert into ringlog.event (spool, number, table_name, time, kind, message)"
             " values ('s', 1, 'sr_rf', now(), 'gap', 'the source was silent')"
         )
     found = anyone.get("/api/v1/tables").json()["tables"]
     assert [table["table_name"] for table in found] == ["bpm", "every_type", "sr_mag_ps", "sr_rf", "sr_vac"]
     events = anyone.get("/api/v1/events", params={"table": "sr_rf"}).json()
-    assert [(event["kind"], event["words"]) for event in events] == [("gap", "the source was silent")]
+    assert [(event["kind"], event["message"]) for event in events] == [("gap", "the source was silent")]
     assert anyone.get("/api/v1/losses").json() == []
 
 

@@ -114,9 +114,9 @@ def test_rows_that_are_there_are_left_out_and_others_in_their_place_refused(empt
     begin(empty)
     assert take(empty, rows, last=True) == (2, 1, 1)
     assert [current for *_, current in empty.log()] == [0.0, 99.0, 2.0, 3.0]
-    ((words,),) = empty.rows("select words from ringlog.event where kind = 'refused'")
-    assert words.startswith("the log has another row of this time and seq_no: ")
-    assert json.loads(words.split(": ", 1)[1])["current"] == 1
+    ((message,),) = empty.rows("select message from ringlog.event where kind = 'refused'")
+    assert message.startswith("the log has another row of this time and seq_no: ")
+    assert json.loads(message.split(": ", 1)[1])["current"] == 1
     books = (
         "select produced, acknowledged, refused, repeated from ringlog.ledger where spool = 'host:/old.csv'"
     )

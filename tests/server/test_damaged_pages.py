@@ -171,7 +171,7 @@ def files_of_indexes(server: RunningServer) -> set[str]:
 
 def damages(server: RunningServer) -> list[tuple[str, str]]:
     with psycopg.connect(server.dsn) as connection:
-        query = "select table_name, words from ringlog.event where kind = 'damaged'"
+        query = "select table_name, message from ringlog.event where kind = 'damaged'"
         return connection.execute(query).fetchall()
 
 

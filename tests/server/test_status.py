@@ -23,7 +23,7 @@ def test_status_says_first_whether_the_server_runs(data: Path) -> None:
         )
         assert re.match(rf"ringlog serve runs since {TIME}\n", running)
         (state,) = json.loads(ringlog("status", "--json", "--data", data).stdout)["servers"]
-        assert (state["host"], state["words"]) == (None, "")
+        assert (state["host"], state["note"]) == (None, "")
     stopped = ringlog("status", "--data", data)
     assert stopped.returncode == 1
     assert re.fullmatch(rf"ringlog serve does not run: it stopped at {TIME} UTC\n", stopped.stdout)

@@ -118,7 +118,7 @@ def stored(own: Own, table: str) -> list[object]:
             f"select 'ring', value::text from online.{table} where time is not null"
             f" union all select 'log', value::text from log.{table}"
             " union all select 'claim', spool from ringlog.writer where table_name = %(table)s"
-            " union all select 'event', words from ringlog.event where table_name = %(table)s"
+            " union all select 'event', message from ringlog.event where table_name = %(table)s"
             " union all select 'ledger', produced::text from ringlog.ledger where table_name = %(table)s"
             " union all select 'import', file from ringlog.imported_file where table_name = %(table)s",
             {"table": table},
@@ -142,7 +142,7 @@ CALLS: dict[str, tuple[str, Callable[[str], tuple[object, ...]]]] = {
         lambda table: (
             table,
             "a spool",
-            json.dumps([{"number": 1, "time": AT.isoformat(), "kind": "gap", "words": "w"}]),
+            json.dumps([{"number": 1, "time": AT.isoformat(), "kind": "gap", "message": "w"}]),
         ),
     ),
     "import": ("begin_import", lambda table: (table, "a file", "a digest")),

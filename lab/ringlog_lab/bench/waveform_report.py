@@ -75,10 +75,10 @@ def _read(found: Waveforms) -> TextTable:
 def _small(writers: int, found: Waveforms) -> TextTable:
     rows = []
     parts = {"alone": "alone", "beside": f"beside {writers} writers of 100,000 points"}
-    for (part, words), one in product(parts.items(), BESIDE):
+    for (part, description), one in product(parts.items(), BESIDE):
         of = [each for each in found.small if (each.part, each.contender) == (part, one.key)]
         latencies = (median(getattr(each, name) for each in of) for name in ("p50", "p99", "max"))
-        rows.append([f"{one.title}, {words}", *map(_milliseconds, latencies)])
+        rows.append([f"{one.title}, {description}", *map(_milliseconds, latencies)])
     return TextTable("Rows of 200 columns, 100 a second", ["", "p50", "p99", "longest"], rows)
 
 

@@ -82,8 +82,8 @@ def main() -> None:
 def _run(given: argparse.Namespace, folder: Path) -> None:
     begun = time.monotonic()
 
-    def say(words: str) -> None:
-        print(f"{time.monotonic() - begun:7.1f} s  {words}", file=sys.stderr, flush=True)
+    def say(text: str) -> None:
+        print(f"{time.monotonic() - begun:7.1f} s  {text}", file=sys.stderr, flush=True)
 
     facility = folder / "facility.toml"
     facility.write_text(

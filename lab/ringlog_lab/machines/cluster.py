@@ -36,8 +36,15 @@ class Cluster:
         self.witness = self._host("witness", 3)
         files = folder / "files"
         places = [f"{host.name}={host.address}" for host in self.members]
-        words = ["--witness", f"witness={self.witness.address}", "--memory", "512MB", "--account", account()]
-        self.ringlog("ha", "init", str(files), *places, *words)
+        arguments = [
+            "--witness",
+            f"witness={self.witness.address}",
+            "--memory",
+            "512MB",
+            "--account",
+            account(),
+        ]
+        self.ringlog("ha", "init", str(files), *places, *arguments)
         for host in (*self.members, self.witness):
             host.install(files / host.name)
             self.switch_on(host)
@@ -77,18 +84,18 @@ class Cluster:
         for host in (*self.members, self.witness):
             host.die()
 
-    def ringlog(self, *words: str, stdin: str = "") -> str:
+    def ringlog(self, *arguments: str, stdin: str = "") -> str:
         """Runs the command `ringlog` to its end, as the facility's administrator."""
         environment = {"RINGLOG_DSN": self.dsn} if hasattr(self, "dsn") else {}
         ran = subprocess.run(
-            [sys.executable, "-P", "-m", "ringlog", *words],
+            [sys.executable, "-P", "-m", "ringlog", *arguments],
             input=stdin,
             capture_output=True,
             text=True,
             env=os.environ | environment,
         )
         if ran.returncode:
-            raise RuntimeError(f"ringlog {shlex.join(words)}: {ran.stdout}{ran.stderr}")
+            raise RuntimeError(f"ringlog {shlex.join(arguments)}: {ran.stdout}{ran.stderr}")
         return ran.stdout
 
     def state(self) -> SiteState:

@@ -37,13 +37,13 @@ def enclosed(command: Sequence[str]) -> list[str]:
 
 def lay_network(address: str) -> None:
     """The network that machines are on, where this process has the address, as 192.0.2.254/24."""
-    for words in (
+    for arguments in (
         ("link", "set", "lo", "up"),
         ("link", "add", BRIDGE, "type", "bridge"),
         ("address", "add", address, "dev", BRIDGE),
         ("link", "set", BRIDGE, "up"),
     ):
-        _ip(*words)
+        _ip(*arguments)
 
 
 class Host:
@@ -93,12 +93,12 @@ class Host:
         _ip("link", "add", self._link, "type", "veth", "peer", "name", inside)
         _ip("link", "set", self._link, "master", BRIDGE, "up")
         _ip("link", "set", inside, "netns", str(first))
-        for words in (
+        for arguments in (
             ("link", "set", "lo", "up"),
             ("address", "add", f"{self.address}/24", "dev", inside),
             ("link", "set", inside, "up"),
         ):
-            subprocess.run([*self._inside(first), "ip", *words], check=True)
+            subprocess.run([*self._inside(first), "ip", *arguments], check=True)
 
     def start(self, unit: str) -> None:
         """Starts the command of a systemd unit, and restarts it like systemd."""
@@ -170,5 +170,5 @@ def _give_away(*paths: Path) -> None:
             os.chown(path, user.pw_uid, user.pw_gid)
 
 
-def _ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True)
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True)

@@ -93,8 +93,8 @@ def running(
         began = time.monotonic()
         while not ready():
             if process.poll() is not None or time.monotonic() - began > _STARTED:
-                words = log_file.read_text(errors="replace").strip().rpartition("\n")[2]
-                raise LoadTestError(f"{title} did not start: {words or 'it says nothing'}")
+                message = log_file.read_text(errors="replace").strip().rpartition("\n")[2]
+                raise LoadTestError(f"{title} did not start: {message or 'it says nothing'}")
             time.sleep(_PAUSE)
         yield psutil.Process(process.pid)
     finally:

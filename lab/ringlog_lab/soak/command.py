@@ -112,5 +112,5 @@ def _wait_for_line(process: "subprocess.Popen[str]", word: str) -> None:
     assert process.stdout is not None
     assert process.stderr is not None
     if process.stdout.readline().strip() != word:
-        words: Sequence[str] = process.stderr.read().strip().splitlines()
-        raise LoadTestError(f"writers failed: {words[-1] if words else 'they do not say why'}")
+        lines: Sequence[str] = process.stderr.read().strip().splitlines()
+        raise LoadTestError(f"writers failed: {lines[-1] if lines else 'they do not say why'}")

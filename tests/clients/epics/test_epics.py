@@ -296,7 +296,7 @@ EVENTS = {
 
 
 def events(connection: psycopg.Connection) -> set[tuple[str, str]]:
-    return {*connection.execute("select kind, words from ringlog.event where table_name = 'alarms'")}
+    return {*connection.execute("select kind, message from ringlog.event where table_name = 'alarms'")}
 
 
 def newest(connection: psycopg.Connection) -> tuple[Any, ...] | None:
@@ -379,7 +379,7 @@ def test_values_that_a_column_cannot_hold_are_missing_and_named(
         "UNFIT:BROKEN: 2.5 is not a whole number, the column is int",
         "UNFIT:HUGE: 1e+39 is out of the range of real",
     }
-    events = "select words from ringlog.event where table_name = 'unfit' and kind = 'unfit'"
+    events = "select message from ringlog.event where table_name = 'unfit' and kind = 'unfit'"
     with psycopg.connect(epics_server.dsn, autocommit=True) as connection:
         connection.execute("truncate weeks.unfit")
         connection.execute("delete from ringlog.event")
@@ -511,7 +511,7 @@ def test_a_time_stamp_far_ahead_moves_no_other_row(
             " where good > 0 and good = ahead order by time"
         ).fetchall()
         (words,) = connection.execute(
-            "select words from ringlog.event where table_name = 'drifting' and kind = 'clock'"
+            "select message from ringlog.event where table_name = 'drifting' and kind = 'clock'"
         ).fetchall()
     assert rows == [(1, 1, True, False), (2, 2, True, True), (3, 3, True, False)]
     assert re.fullmatch(

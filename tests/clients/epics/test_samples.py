@@ -317,7 +317,9 @@ def test_bad_manners(
         ("OFF",),
     ]
     kinds = {
-        *admin.execute("select kind, split_part(words, ': ', 1) from ringlog.event where table_name = 'pvs'")
+        *admin.execute(
+            "select kind, split_part(message, ': ', 1) from ringlog.event where table_name = 'pvs'"
+        )
     }
     assert kinds >= {("clock", "S:AHEAD"), ("clock", "S:NEVER"), ("disconnected", "S:NOTHING")}
     assert "its writer has ended" in state(admin, "S:HELD")["silent"]

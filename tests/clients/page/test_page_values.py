@@ -64,7 +64,7 @@ def test_events_are_shown_beside_the_lines(page: Page, web) -> None:
     hour = BEGIN.replace(minute=0, second=0)
     with psycopg.connect(web.server.dsn) as connection:
         connection.execute(
-            "insert into ringlog.event (spool, number, table_name, time, until, kind, rows, words)"
+            "insert into ringlog.event (spool, number, table_name, time, until, kind, rows, message)"
             " values ('page', 1, 'every_type', %s, %s, 'gap', 7, 'the source was silent')"
             " on conflict do nothing",
             [BEGIN, BEGIN + timedelta(seconds=7)],

@@ -139,6 +139,6 @@ def test_a_clock_that_jumps_loses_nothing(clock_server: RunningServer, tmp_path:
 def events(connection: psycopg.Connection) -> str:
     """The writer's reports on its clock."""
     rows = connection.execute(
-        "select words from ringlog.event where kind = 'clock' and table_name = 'clock'"
+        "select message from ringlog.event where kind = 'clock' and table_name = 'clock'"
     ).fetchall()
     return " ".join(words for (words,) in rows)

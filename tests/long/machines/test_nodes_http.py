@@ -109,7 +109,7 @@ def test_events_and_losses_are_of_all_servers(site: Site) -> None:
         for node in (None, "c"):
             with site.admin(node) as connection:
                 connection.execute(
-                    "insert into ringlog.event (table_name, spool, number, time, kind, words)"
+                    "insert into ringlog.event (table_name, spool, number, time, kind, message)"
                     " values (%s, 's', 1, now(), 'gap', '')",
                     ["vacuum" if node else "magnets"],
                 )
