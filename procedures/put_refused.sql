@@ -6,7 +6,7 @@
   ) then
     raise exception '%: the log has another row of seq_no % at %: %. Give each reading a time or a seq_no of its own (datetime has steps of 1/300 s, a time as text keeps its microseconds)',
       {name}, r.seq_no, r."time", coalesce((
-        select coalesce(ringlog.differences(to_jsonb(logged), to_jsonb(r)), 'its values differ')
+        select coalesce(ringlog.differences(to_jsonb(logged.*), to_jsonb(r)), 'its values differ')
         from {log} as logged
         where logged."time" = r."time" and logged.seq_no = r.seq_no
       ), 'one that another unique index takes for the same')

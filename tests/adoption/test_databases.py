@@ -42,7 +42,7 @@ create table beam_loss (seq_no int not null primary key, time datetime null, los
 go
 create table title (id int not null primary key, name varchar(30) not null)
 go
-use archive
+use history
 go
 create table beam_loss (seq_no int not null, time datetime not null, loss real null)
 go
@@ -52,25 +52,25 @@ create view v as select n = count(*) from beam_loss
 go
 use control
 go
-create view v as select n, here = (select count(*) from beam_loss) from archive..v
+create view v as select n, here = (select count(*) from beam_loss) from history..v
 go
 create procedure both_titles as
-select name from control..title union all select name from archive.dbo.title order by name
+select name from control..title union all select name from history.dbo.title order by name
 go
 create procedure put_beam_loss @seq_no int, @time datetime, @loss real as
 update beam_loss set time = @time, loss = @loss where seq_no = @seq_no
-insert archive..beam_loss values (@seq_no, @time, @loss)
+insert history..beam_loss values (@seq_no, @time, @loss)
 return 0
 go
 create procedure elsewhere as
 select 1
 select * from nowhere..t
-exec archive..gone
+exec history..gone
 go
 insert title values (1, 'of control')
-insert archive..title (name) values ('of archive')
+insert history..title (name) values ('of history')
 go
-use archive
+use history
 go
 create procedure again @time datetime as
 exec control..put_beam_loss 7, @time, 0.5
@@ -95,7 +95,7 @@ def old(temporary_directory: Path) -> Iterator[RunningServer]:
     with serving(temporary_directory / "of_several") as running:
         with psycopg.connect(running.dsn, autocommit=True) as administrator:
             administrator.execute(OWNER)
-            for name in ("control", "archive"):
+            for name in ("control", "history"):
                 administrator.execute(SCHEMAS.format(name).encode())
         with session(running, "control") as client:
             batches(client, SITE)
@@ -116,17 +116,17 @@ def test_two_databases_move_in(
 ) -> None:
     output = tmp_path / "adopted"
     url = f"tds://developer:develop-1@{old.host}:{old.port}/control"
-    words = ("adopt", url, "--database", "archive", "--output", output, "--tds-version", version)
+    words = ("adopt", url, "--database", "history", "--output", output, "--tds-version", version)
     done = ringlog(*words)
     assert done.returncode == 0, done.stderr
-    control, archive = json.loads((output / "assessment.json").read_text())["databases"]
+    control, history = json.loads((output / "assessment.json").read_text())["databases"]
     assert [(ring["name"], ring["log"], ring["log_rows"]) for ring in control["rings"]] == [
-        ("beam_loss", "archive..beam_loss", ROWS)
+        ("beam_loss", "history..beam_loss", ROWS)
     ]
     assert {each["name"] for each in control["modules"]} == {"v", "both_titles", "elsewhere"}
-    assert [table["name"] for table in archive["site_tables"]] == ["title"]
-    assert "table beam_loss is the log of the ring control..beam_loss" in archive["decisions"]
-    assert "archive..gone is not migrated, and named by procedure elsewhere (line 4)" in control["decisions"]
+    assert [table["name"] for table in history["site_tables"]] == ["title"]
+    assert "table beam_loss is the log of the ring control..beam_loss" in history["decisions"]
+    assert "history..gone is not migrated, and named by procedure elsewhere (line 4)" in control["decisions"]
     missing = "the database nowhere is not migrated, and named by procedure elsewhere (line 3)"
     assert missing in control["decisions"]
     page = (output / "assessment.html").read_text()
@@ -145,21 +145,21 @@ def test_two_databases_move_in(
         assert f"copied {ROWS + 30 + 2} rows, {ROWS + 30 + 2} of them new; 0 parts differ" in copied.stdout
         for question in (
             "select * from control..v",
-            "select * from archive..v",
+            "select * from history..v",
             "exec both_titles",
             "exec control..both_titles",
-            "select seq_no, time, loss from archive..beam_loss order by time",
+            "select seq_no, time, loss from history..beam_loss order by time",
             "select seq_no, time, loss from control.dbo.beam_loss order by seq_no",
         ):
             assert answer(here, question) == answer(old, question) != [], question
-        assert len(answer(here, "select * from archive..beam_loss")) == ROWS
-        next_title = "insert archive..title (name) values ('next') select id, name from archive..title"
-        assert answer(here, next_title) == [(1, "of archive"), (2, "next")]
+        assert len(answer(here, "select * from history..beam_loss")) == ROWS
+        next_title = "insert history..title (name) values ('next') select id, name from history..title"
+        assert answer(here, next_title) == [(1, "of history"), (2, "next")]
         # a procedure of one database that writes a ring of the other
         assert answer(
             here,
-            "declare @s int exec @s = archive..again '2026-05-01'"
-            " select @s, loss, (select count(*) from archive..beam_loss) from beam_loss where seq_no = 7",
+            "declare @s int exec @s = history..again '2026-05-01'"
+            " select @s, loss, (select count(*) from history..beam_loss) from beam_loss where seq_no = 7",
         ) == [(3, 0.5, ROWS + 1)]
 
 
@@ -175,7 +175,7 @@ def test_all_databases_are_those_of_the_site(old: RunningServer, tmp_path: Path)
     done = ringlog("adopt", url, "--all-databases", "--output", tmp_path)
     assert done.returncode == 0, done.stderr
     judged = json.loads((tmp_path / "assessment.json").read_text())["databases"]
-    assert [each["database"] for each in judged] == ["archive", "control"]
+    assert [each["database"] for each in judged] == ["control", "history"]
     assert ringlog("adopt", f"{url}/control", "--database", "log", "--output", tmp_path).returncode == 2
 
 

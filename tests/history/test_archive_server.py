@@ -336,9 +336,10 @@ def test_each_row_is_counted_once(own: tuple[sa.URL, psycopg.Connection]) -> Non
                 connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             took = 0.0
             while not done.is_set():
-                connection.execute("select 1")
                 # so that there are times without a query on a busy machine too
-                done.wait(max(random.random() if old else 0.1, 4 * took))
+                done.wait(4 * took)
+                connection.execute("select 1")  # an old snapshot is taken here
+                done.wait(random.random() if old else 0.1)
                 begun = time.monotonic()
                 try:
                     counts.append(one(connection, query))

@@ -29,7 +29,8 @@ from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
 from ringlog.schema.partitions import Week, maintain
 
-pytestmark = pytest.mark.long
+# thousands of names take minutes
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 WEEK = timedelta(weeks=1)

@@ -6,7 +6,8 @@ import sys
 import time
 from collections.abc import Sequence
 
-from plant.life import Step, drawn, live
+from plant.life import drawn, live
+from plant.site import Step
 
 
 def falls(steps: Sequence[Step]) -> str | None:

@@ -150,7 +150,7 @@ def test_every_row_is_there_afterwards(old: OldCluster, data: Path) -> None:
                 " from pg_control_system(), pg_database where datname = current_database()"
             )
         before = counts(database)
-    assert before["log.sr_rf"] == 2000
+    assert before["weeks.sr_rf"] == 2000
     early = ringlog("upgrade", "--delete-old", "--data", data)
     assert early.returncode == 2
     assert "is the only cluster" in early.stderr

@@ -1,0 +1,152 @@
+"""A plant on a real `ringlog serve`, with the model of its rows."""
+
+import random
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import httpx
+import psycopg
+import pymssql
+
+from plant.model import Table, Values, facility, monday, tables
+from servers import RINGLOG, Login, RunningServer, free_port, ringlog, serving
+from waiting import wait_until
+
+Step = tuple[str, int]
+"""an operation and the seed of its random choices"""
+
+
+class Different(AssertionError):
+    """A read differs from the model."""
+
+
+@dataclass
+class Site:
+    """A plant and its model."""
+
+    folder: Path
+    model: dict[str, Table] = field(default_factory=tables)
+    history: list[Step] = field(default_factory=list)
+    renamed: dict[tuple[str, str], str] = field(default_factory=dict)
+    sent: list[tuple[str, int | None, datetime, Values]] = field(default_factory=list)
+    running: list[subprocess.Popen[str]] = field(default_factory=list)
+    """the operator's commands that run beside the writers"""
+    reads: int = 0
+    zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
+    start: datetime = field(default_factory=lambda: monday(datetime.now(UTC), 11))
+
+    def __post_init__(self) -> None:
+        self.plant = self.start
+        self.data = self.folder / "data"
+        self.file = self.folder / "plant.toml"
+        self.archive = self.folder / "archive"
+        self.archive.mkdir()
+        self.archive.chmod(0o777)
+        self.http = free_port()
+        self._up = ExitStack()
+        self._names = 0
+        self.server: RunningServer
+
+    def _serve(self) -> None:
+        self.file.write_text(facility(self.model, str(self.archive), self.renamed, self.zone.key))
+        options = ("--http", f"127.0.0.1:{self.http}", "--http-role", "reader")
+        self._up = ExitStack()
+        self.server = self._up.enter_context(serving(self.data, *options, facility=self.file))
+
+    @contextmanager
+    def alive(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            for command in self.running:
+                command.kill()
+                command.communicate()
+            self._up.close()
+
+    def _command(self, *words: str | Path) -> None:
+        """Runs a command of the operator's."""
+        done = ringlog(*words, "--data", self.server.data)
+        if done.returncode != 0:
+            raise Different(
+                f"ringlog {' '.join(map(str, words))}: code {done.returncode}: {done.stdout}{done.stderr}"
+            )
+
+    def _begin(self, *words: str) -> None:
+        """Starts a command that runs while writers write; two of them do not overlap."""
+        self._settle()
+        self.running.append(
+            subprocess.Popen(
+                [str(RINGLOG), *words, "--data", str(self.server.data)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+        )
+
+    def _settle(self) -> None:
+        """Waits for the commands that were started."""
+        for command in self.running:
+            said, _ = command.communicate()
+            if command.returncode != 0:
+                raise Different(f"{' '.join(command.args[1:])}: code {command.returncode}: {said}")  # type: ignore[index]
+        self.running.clear()
+
+    def _install(self, *, by_hand: bool = False) -> None:
+        """Installs the facility. `by_hand`: the SQL of its refusal is run first."""
+        self._settle()
+        self.file.write_text(facility(self.model, str(self.archive), self.renamed, self.zone.key))
+        if by_hand:
+            refused = ringlog("init", "--facility", self.file, "--data", self.server.data)
+            if refused.returncode == 0:
+                return
+            with psycopg.connect(self.server.dsn, autocommit=True) as connection:
+                connection.execute(refused.stderr.partition("run:\n")[2])  # type: ignore[arg-type]
+        self._command("init", "--facility", self.file)
+
+    def _archived(self, table: Table) -> list[tuple[datetime, datetime, str]]:
+        """The weeks of a table whose rows are in the archive: begin, end and file."""
+        with psycopg.connect(self.server.dsn) as connection:
+            return connection.execute(
+                "select begins, ends, file from ringlog.cold_week where table_name = %s and rows > 0"
+                " and recalled_until is null order by begins",
+                [table.name],
+            ).fetchall()
+
+    def _is_there(self) -> bool:
+        with suppress(psycopg.OperationalError), psycopg.connect(self.server.dsn):
+            return True
+        return False
+
+    def _table(self, draw: random.Random) -> Table:
+        return draw.choice([*self.model.values()])
+
+    def _from(self, table: Table) -> datetime:
+        """The time from which rows are certainly kept."""
+        return max(self.start, table.kept_from or self.start)
+
+    def _connected(self, section: str, login: Login | None = None) -> pymssql.Connection | None:
+        login = login or self.server.writer
+        with suppress(pymssql.OperationalError):
+            return self.server.connect(login.user, login.password, database="online", tds_version=section)
+        return None
+
+    def _get(self, path: str, **parameters: Any) -> httpx.Response:
+        def answer() -> httpx.Response | None:
+            # the HTTP process begins a moment after the gateway
+            with suppress(httpx.TransportError):
+                got = httpx.get(
+                    f"http://127.0.0.1:{self.http}{path}", params=parameters, timeout=60, trust_env=False
+                )
+                return None if got.status_code == 503 else got
+            return None
+
+        got = wait_until(answer)
+        if got.status_code != 200:
+            raise Different(f"{path} {parameters}: {got.status_code} {got.text[:300]}")
+        return got
