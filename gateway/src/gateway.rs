@@ -5,7 +5,7 @@ use crate::backend::Role;
 use crate::catalogue::{Because, Catalogue, Changed, LiveCatalogue, Watcher};
 use crate::convert::Zone;
 use crate::metrics::Metrics;
-use crate::nodes::{Nodes, Place};
+use crate::nodes::{NodeAddress, Nodes};
 use crate::postgres::commit::{GroupCommit, Maker};
 use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, PgError};
@@ -88,7 +88,7 @@ impl Gateway {
         role: &str,
         password: &str,
         reserved_for: Vec<String>,
-        nodes: Vec<Place>,
+        nodes: Vec<NodeAddress>,
         tls: Option<Arc<Tls>>,
         priority: WriterPriority,
         stopping: CancellationToken,
@@ -168,7 +168,7 @@ impl Gateway {
     }
 
     /// A place for a session; None: its login has reached its limit.
-    pub fn session_place(&self, login: &Arc<str>, role: &Role) -> Option<shares::Place> {
+    pub fn session_place(&self, login: &Arc<str>, role: &Role) -> Option<shares::Permit> {
         // writers' logins may have all sessions
         let usual = if role.has_reserve { MOST_SESSIONS } else { MOST_SESSIONS / OF_LOGIN };
         let most = role.most_sessions.unwrap_or(usual);

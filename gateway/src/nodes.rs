@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// The address of a node, and the gateway's login there.
-pub struct Place {
+pub struct NodeAddress {
     pub name: String,
     pub address: Address,
     pub role: String,
@@ -56,17 +56,17 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    pub fn new(places: Vec<Place>, metrics: &Arc<Metrics>) -> Nodes {
+    pub fn new(addresses: Vec<NodeAddress>, metrics: &Arc<Metrics>) -> Nodes {
         let nodes = Nodes { by_name: ArcSwap::default(), metrics: metrics.clone() };
-        nodes.know(places);
+        nodes.know(addresses);
         nodes
     }
 
     /// Adds new nodes, and those with a changed address.
-    pub fn know(&self, places: Vec<Place>) {
+    pub fn know(&self, addresses: Vec<NodeAddress>) {
         let mut all = HashMap::clone(&self.by_name.load());
-        for place in places {
-            all.insert(place.name.clone(), Arc::new(Node::start(place, self.metrics.clone())));
+        for node in addresses {
+            all.insert(node.name.clone(), Arc::new(Node::start(node, self.metrics.clone())));
         }
         self.by_name.store(Arc::new(all));
     }
@@ -87,21 +87,21 @@ impl Nodes {
 
 impl Node {
     /// Connects when it is first needed.
-    fn start(place: Place, metrics: Arc<Metrics>) -> Node {
-        let address = place.address.of_a_node();
+    fn start(node: NodeAddress, metrics: Arc<Metrics>) -> Node {
+        let address = node.address.of_a_node();
         let maker = Arc::new(Maker {
             threads: Handle::current(),
-            server: format!("Node {}", place.name),
+            server: format!("Node {}", node.name),
             address: address.clone(),
-            user: place.role,
-            password: place.password,
+            user: node.role,
+            password: node.password,
             metrics,
             // its processes may be on another machine
             priority: Arc::new(WriterPriority::new(false, None)),
         });
         let commit = ArcSwap::from_pointee(GroupCommit::start(&maker, COMMIT_CONNECTIONS));
         let id = NEXT_NODE.fetch_add(1, Ordering::Relaxed);
-        Node { id, name: place.name, address, maker, commit, asking: Mutex::default() }
+        Node { id, name: node.name, address, maker, commit, asking: Mutex::default() }
     }
 
     pub fn commit(&self) -> Arc<GroupCommit> {

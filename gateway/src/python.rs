@@ -5,7 +5,7 @@ use crate::gateway::Gateway;
 use crate::listener;
 use crate::log;
 use crate::metrics::Metrics;
-use crate::nodes::{Nodes, Place};
+use crate::nodes::{NodeAddress, Nodes};
 use crate::postgres::priority::WriterPriority;
 use crate::postgres::{Address, Encryption, Host, PgError, Wanted};
 use crate::program::Settings;
@@ -29,7 +29,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// database.
 type PyServers = (Vec<(String, u16)>, bool, String, Option<PathBuf>, String);
 /// A node: its name, its servers, and the gateway's role and password there.
-type PyPlace = (String, PyServers, String, String);
+type PyNode = (String, PyServers, String, String);
 type PyLastCall = (String, (String, String, String), f64, Option<(f64, i32, String)>);
 
 #[pyclass(name = "Server")]
@@ -63,7 +63,7 @@ impl PyServer {
         port: u16,
         // roles whose members have the last sessions and connections
         reserved_for: Vec<String>,
-        nodes: Vec<PyPlace>,
+        nodes: Vec<PyNode>,
         // certificate file, key file, whether TLS is required
         tls: Option<(PathBuf, PathBuf, bool)>,
         postmaster: Option<i32>,
@@ -78,7 +78,7 @@ impl PyServer {
             let stop = CancellationToken::new();
             let stopping = stop.clone();
             let address = address_of((postgres, read_write, sslmode, sslrootcert, database))?;
-            let places = places_of(nodes)?;
+            let addresses = addresses_of(nodes)?;
             let (local, metrics, nodes, serving) = threads.block_on(async {
                 let (calls, statements) = (threads.calls(), threads.statements());
                 let listening = statements.run(listener::bind(host.clone(), port));
@@ -92,7 +92,7 @@ impl PyServer {
                     &role,
                     &password,
                     reserved_for,
-                    places,
+                    addresses,
                     tls,
                     priority,
                     stopping,
@@ -134,10 +134,10 @@ impl PyServer {
     }
 
     /// Adds new nodes, and those with a changed address.
-    fn know_nodes(&self, py: Python<'_>, nodes: Vec<PyPlace>) -> PyResult<()> {
-        let places = places_of(nodes)?;
+    fn know_nodes(&self, py: Python<'_>, nodes: Vec<PyNode>) -> PyResult<()> {
+        let addresses = addresses_of(nodes)?;
         if let Some(threads) = &self.threads {
-            py.detach(|| threads.block_on(async { self.nodes.know(places) }));
+            py.detach(|| threads.block_on(async { self.nodes.know(addresses) }));
         }
         Ok(())
     }
@@ -168,10 +168,11 @@ impl PyServer {
     }
 }
 
-fn places_of(nodes: Vec<PyPlace>) -> PyResult<Vec<Place>> {
-    let place =
-        |(name, server, role, password)| Ok(Place { name, address: address_of(server)?, role, password });
-    nodes.into_iter().map(place).collect()
+fn addresses_of(nodes: Vec<PyNode>) -> PyResult<Vec<NodeAddress>> {
+    let address = |(name, server, role, password)| {
+        Ok(NodeAddress { name, address: address_of(server)?, role, password })
+    };
+    nodes.into_iter().map(address).collect()
 }
 
 fn address_of((hosts, read_write, sslmode, sslrootcert, database): PyServers) -> PyResult<Address> {

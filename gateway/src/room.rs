@@ -6,7 +6,7 @@
 //! bytes arrive too slowly is ended when another waits for its place.
 
 use crate::client::error::{SessionError, PACE};
-use crate::shares::{Claimant, Place, Shares};
+use crate::shares::{Claimant, Permit, Shares};
 use std::future::Future;
 use std::io;
 use std::pin::pin;
@@ -43,7 +43,7 @@ pub struct Room([Shares; SIZES.len()]);
 pub struct Places {
     room: Room,
     login: Arc<str>,
-    held: Vec<Place>,
+    held: Vec<Permit>,
     recall: Arc<Notify>,
     /// How far the request may still fall behind.
     credit: Duration,
@@ -121,7 +121,7 @@ impl Places {
     }
 
     async fn recalled(&self) {
-        while !self.held.iter().any(Place::is_recalled) {
+        while !self.held.iter().any(Permit::is_recalled) {
             self.recall.notified().await;
         }
     }

@@ -53,12 +53,12 @@ struct Usage {
 struct Waiter {
     claimant: Claimant,
     recall: Arc<Notify>,
-    place: oneshot::Sender<Place>,
+    place: oneshot::Sender<Permit>,
 }
 
 /// A place, until it is dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct Permit {
     shares: Shares,
     number: u64,
     usage: Arc<Usage>,
@@ -79,7 +79,7 @@ impl Shares {
     }
 
     /// Waits for a place. `recall` is notified when it is recalled. Safe to drop while waiting.
-    pub async fn take(&self, claimant: &Claimant, recall: &Arc<Notify>) -> Place {
+    pub async fn take(&self, claimant: &Claimant, recall: &Arc<Notify>) -> Permit {
         let waiting = {
             let mut state = self.0.state.lock();
             if !state.waiting.contains_key(&claimant.login) && state.admits(claimant, None) {
@@ -103,7 +103,7 @@ impl Shares {
     }
 
     /// A place if one is free now.
-    pub fn try_take(&self, claimant: &Claimant) -> Option<Place> {
+    pub fn try_take(&self, claimant: &Claimant) -> Option<Permit> {
         let mut state = self.0.state.lock();
         let is_free = state.admits(claimant, None);
         is_free.then(|| state.hold(self, claimant.login.clone(), Arc::default()))
@@ -140,7 +140,7 @@ impl State {
         self.free + usize::from(without.is_some()) > reserved && held - of_login.min(held) < claimant.most
     }
 
-    fn hold(&mut self, shares: &Shares, login: Arc<str>, recall: Arc<Notify>) -> Place {
+    fn hold(&mut self, shares: &Shares, login: Arc<str>, recall: Arc<Notify>) -> Permit {
         self.free -= 1;
         *self.held.entry(login.clone()).or_default() += 1;
         self.last_number += 1;
@@ -148,7 +148,7 @@ impl State {
         let (is_unused, is_recalled) = Default::default();
         let usage = Arc::new(Usage { is_unused, is_recalled, recall });
         self.holders.insert(number, Holder { login, usage: usage.clone() });
-        Place { shares: shares.clone(), number, usage }
+        Permit { shares: shares.clone(), number, usage }
     }
 
     fn leave(&mut self, number: u64) {
@@ -192,7 +192,7 @@ impl State {
     }
 }
 
-impl Place {
+impl Permit {
     /// Sets whether its holder leaves it unused. A use cancels a recall.
     pub fn set_unused(&self, is_unused: bool) {
         self.usage.is_unused.store(is_unused, SeqCst);
@@ -214,7 +214,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         let next = {
             let mut state = self.shares.0.state.lock();
@@ -252,7 +252,7 @@ mod tests {
         Claimant { login: login.into(), most, has_reserve: false }
     }
 
-    async fn now(shares: &Shares, claimant: &Claimant) -> Option<Place> {
+    async fn now(shares: &Shares, claimant: &Claimant) -> Option<Permit> {
         timeout(SHORT, shares.take(claimant, &Arc::default())).await.ok()
     }
 

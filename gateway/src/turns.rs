@@ -25,12 +25,12 @@ struct State {
     free: usize,
     /// Logins of which result sets wait, in the order of their turns.
     order: VecDeque<Arc<str>>,
-    waiting: HashMap<Arc<str>, VecDeque<oneshot::Sender<Place>>>,
+    waiting: HashMap<Arc<str>, VecDeque<oneshot::Sender<Slot>>>,
     count: usize,
 }
 
 /// A place; the next in the queue gets it when this is dropped.
-struct Place(Option<Arc<Turns>>);
+struct Slot(Option<Arc<Turns>>);
 
 impl Turns {
     /// A place for each core.
@@ -55,11 +55,11 @@ impl Turns {
     }
 
     /// A place, or the wait for one.
-    fn ask(self: &Arc<Turns>, login: &Arc<str>) -> Result<Place, oneshot::Receiver<Place>> {
+    fn ask(self: &Arc<Turns>, login: &Arc<str>) -> Result<Slot, oneshot::Receiver<Slot>> {
         let mut state = self.state.lock();
         if state.free > 0 {
             state.free -= 1;
-            return Ok(Place(Some(self.clone())));
+            return Ok(Slot(Some(self.clone())));
         }
         let (sender, receiver) = oneshot::channel();
         if !state.waiting.contains_key(login) {
@@ -83,7 +83,7 @@ impl Turns {
                 next
             };
             let Some(next) = next else { return };
-            match next.send(Place(Some(self.clone()))) {
+            match next.send(Slot(Some(self.clone()))) {
                 Ok(()) => return,
                 // it was abandoned
                 Err(mut place) => place.0 = None,
@@ -103,7 +103,7 @@ impl Turns {
 
 impl State {
     /// The next in turn: the first of the login whose turn it is, which then comes after all other logins.
-    fn next(&mut self) -> Option<oneshot::Sender<Place>> {
+    fn next(&mut self) -> Option<oneshot::Sender<Slot>> {
         let login = self.order.pop_front()?;
         let queue = self.waiting.get_mut(&login)?;
         let next = queue.pop_front();
@@ -117,7 +117,7 @@ impl State {
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         if let Some(turns) = self.0.take() {
             turns.give();
@@ -129,7 +129,7 @@ impl Drop for Place {
 pub struct Turn {
     turns: Arc<Turns>,
     login: Arc<str>,
-    place: Option<Place>,
+    place: Option<Slot>,
     end: Instant,
     waited: Duration,
 }

@@ -29,7 +29,7 @@ impl Backend {
             return false;
         }
         self.let_go_if_ended().await;
-        if self.heed_definitions().is_err() {
+        if self.follow_definitions().is_err() {
             return false;
         }
         let database = self.database.as_str();

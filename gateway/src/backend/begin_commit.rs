@@ -1,6 +1,6 @@
 //! Begin, commit and rollback of the client's transaction.
 
-use super::cancellable::heeding;
+use super::cancellable::cancelled_with_client;
 use super::connection::Backend;
 use super::transaction_state::TransactionState;
 use crate::catalogue::Because;
@@ -181,7 +181,7 @@ impl Backend {
         match self.open().await {
             Ok(open) => {
                 let canceller = open.connection.canceller();
-                heeding(client, canceller, open.connection.commit()).await
+                cancelled_with_client(client, canceller, open.connection.commit()).await
             }
             Err(error) => (None, Err(error)),
         }

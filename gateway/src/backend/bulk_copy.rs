@@ -1,7 +1,7 @@
 //! A running COPY, and PostgreSQL's messages to it.
 
 use super::copy_row::message_of;
-use super::notices::Said;
+use super::notices::Meaning;
 use crate::convert::Zone;
 use crate::postgres::message::{row_count, server_error, server_notice, Message, PgColumn};
 use crate::postgres::{Connection, Notice, PgError};
@@ -65,7 +65,7 @@ impl BulkCopy {
     pub(super) fn hear(&mut self, message: Result<Message, PgError>) {
         let heard = match message {
             Ok(Message::NoticeResponse(body)) => server_notice(&body).map(|notice| {
-                if matches!(Said::of(&notice), Said::Count(_)) {
+                if matches!(Meaning::of(&notice), Meaning::Count(_)) {
                     // of a trigger, which a bulk copy of T-SQL does not fire
                 } else if self.notices.len() < MOST_NOTICES
                     && self.notice_bytes + notice.size() <= MOST_NOTICE_BYTES

@@ -13,7 +13,7 @@ pub async fn cancellable<T>(
     canceller: Canceller,
     work: impl Future<Output = Result<T, PgError>>,
 ) -> Result<T, Unfinished> {
-    match heeding(client, canceller, work).await {
+    match cancelled_with_client(client, canceller, work).await {
         (None, done) => done.map_err(Unfinished::Refused),
         (Some(attention), done) => Err(interrupted(client, attention, done.err())),
     }
@@ -21,7 +21,7 @@ pub async fn cancellable<T>(
 
 /// Does `work` on the connection of `canceller`, and cancels it when the client cancels or disconnects. Returns the
 /// result, and the interruption if there was one.
-pub async fn heeding<T>(
+pub async fn cancelled_with_client<T>(
     client: &mut Client,
     canceller: Canceller,
     work: impl Future<Output = Result<T, PgError>>,

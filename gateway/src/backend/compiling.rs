@@ -19,7 +19,7 @@ impl Backend {
         types: &[SqlType],
         guards: &[&String],
     ) -> Result<(), Unfinished> {
-        self.heed_definitions()?;
+        self.follow_definitions()?;
         let is_known =
             |open: &Open| Typing::ALL.iter().any(|typing| open.known(sql, types, *typing).is_some());
         let is_known = self.open.as_ref().is_some_and(is_known);

@@ -13,7 +13,7 @@ use crate::gateway::Gateway;
 use crate::nodes::Node;
 use crate::postgres::{Connection, Notice, PgError};
 use crate::program::Sql;
-use crate::shares::{Claimant, Place};
+use crate::shares::{Claimant, Permit};
 use crate::tds::login::{Login, Password};
 use crate::tds::tokens::envchange::Transaction as Change;
 use crate::tds::tokens::message::ServerMessage;
@@ -189,7 +189,7 @@ impl Backend {
     }
 
     /// The place of its connection among those to PostgreSQL.
-    pub fn place(&self) -> Option<Arc<Place>> {
+    pub fn place(&self) -> Option<Arc<Permit>> {
         self.open.as_ref().and_then(|open| open.place.clone())
     }
 
@@ -301,7 +301,7 @@ impl Backend {
     }
 
     /// Closes statements prepared before the latest definition, perhaps of another session.
-    pub(super) fn heed_definitions(&mut self) -> Result<(), PgError> {
+    pub(super) fn follow_definitions(&mut self) -> Result<(), PgError> {
         let definitions = self.gateway.definitions();
         match &mut self.open {
             Some(open) if open.definitions != definitions => {

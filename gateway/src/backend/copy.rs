@@ -2,7 +2,7 @@
 //! of one message are stored, or none.
 
 use super::bulk_copy::BulkCopy;
-use super::cancellable::{heeding, interrupted};
+use super::cancellable::{cancelled_with_client, interrupted};
 use super::connection::Backend;
 use super::copy_row::{fit, put_row};
 use super::open::Open;
@@ -81,7 +81,7 @@ impl Backend {
         let open = self.open().await?;
         let canceller = open.connection.canceller();
         let opening = open_copy(open, dialect, bulk);
-        let (attention, opened) = heeding(client, canceller, opening).await;
+        let (attention, opened) = cancelled_with_client(client, canceller, opening).await;
         let Some(attention) = attention else {
             return opened?.map_err(Unfinished::Unsendable);
         };

@@ -28,7 +28,7 @@ mod unfinished;
 
 pub use begin_commit::uncommittable;
 pub use connection::Backend;
-pub use notices::{Counted, Said};
+pub use notices::{Counted, Meaning};
 pub use parameters::{Parameter, Typing};
 pub use result_set::columns::{
     declaring, described_as, put_description, BrowsedColumns, Fetched, KeyedColumns,

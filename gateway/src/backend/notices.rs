@@ -18,7 +18,7 @@ pub struct Counted {
 }
 
 /// The meaning of a notice.
-pub enum Said {
+pub enum Meaning {
     Message(ServerMessage),
     ResultSet {
         cursor: String,
@@ -42,11 +42,11 @@ pub enum Said {
     Nothing,
 }
 
-impl Said {
-    pub fn of(notice: &Notice) -> Said {
-        let says = |word: &str| notice.detail.split(' ').any(|said| said == word);
-        let said = match notice.sqlstate.as_str() {
-            notices::RESULT_SET => Some(Said::ResultSet {
+impl Meaning {
+    pub fn of(notice: &Notice) -> Meaning {
+        let says = |word: &str| notice.detail.split(' ').any(|part| part == word);
+        let meaning = match notice.sqlstate.as_str() {
+            notices::RESULT_SET => Some(Meaning::ResultSet {
                 cursor: notice.message.clone(),
                 columns: titles(&notice.detail),
                 counted: notice.hint.is_empty(),
@@ -60,32 +60,32 @@ impl Said {
                 ];
                 let command = known.iter().find(|(word, _)| says(word));
                 let command = command.map_or(Command::Update, |(_, command)| *command);
-                Said::Count(Counted {
+                Meaning::Count(Counted {
                     rows,
                     command,
                     in_trigger: says("trigger"),
                     is_silent: says("nocount"),
                 })
             }),
-            notices::ENDED if says("nocount") => Some(Said::Nothing),
-            notices::ENDED => Some(Said::Ended { failed: says("failed") }),
-            notices::LEFT_ERROR => notice.message.parse().ok().map(Said::LeftError),
-            notices::LEFT_ROWS => notice.message.parse().ok().map(Said::LeftRows),
-            notices::DOOMED => Some(Said::Doomed),
-            notices::HANDED_OVER => Some(Said::HandedOver),
+            notices::ENDED if says("nocount") => Some(Meaning::Nothing),
+            notices::ENDED => Some(Meaning::Ended { failed: says("failed") }),
+            notices::LEFT_ERROR => notice.message.parse().ok().map(Meaning::LeftError),
+            notices::LEFT_ROWS => notice.message.parse().ok().map(Meaning::LeftRows),
+            notices::DOOMED => Some(Meaning::Doomed),
+            notices::HANDED_OVER => Some(Meaning::HandedOver),
             _ => None,
         };
-        said.unwrap_or_else(|| Said::Message(notice.to_message()))
+        meaning.unwrap_or_else(|| Meaning::Message(notice.to_message()))
     }
 
     /// The same outside of a call, where no cursor is fetched and no statement but the client's ends.
-    pub fn outside_of_call(notice: &Notice) -> Option<Said> {
-        match Said::of(notice) {
-            Said::Ended { .. } | Said::Nothing => None,
-            Said::ResultSet { .. } | Said::Count(Counted { in_trigger: false, .. }) => {
-                Some(Said::Message(notice.to_message()))
+    pub fn outside_of_call(notice: &Notice) -> Option<Meaning> {
+        match Meaning::of(notice) {
+            Meaning::Ended { .. } | Meaning::Nothing => None,
+            Meaning::ResultSet { .. } | Meaning::Count(Counted { in_trigger: false, .. }) => {
+                Some(Meaning::Message(notice.to_message()))
             }
-            said => Some(said),
+            meaning => Some(meaning),
         }
     }
 }

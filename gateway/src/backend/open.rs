@@ -11,7 +11,7 @@ use crate::postgres::commit::Statement;
 use crate::postgres::message::PgColumn;
 use crate::postgres::{Connection, PgError};
 use crate::program::{Shared, Snapshot, Sql};
-use crate::shares::Place;
+use crate::shares::Permit;
 use postgres_protocol::message::frontend;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
@@ -48,7 +48,7 @@ impl QueryKey {
 pub struct Open {
     pub connection: Connection,
     /// Its place among the connections of all sessions.
-    pub(super) place: Option<Arc<Place>>,
+    pub(super) place: Option<Arc<Permit>>,
     pub declarations: Declarations,
     /// The declarations of tables that the session has read.
     pub(super) tables: Arc<Snapshot>,

@@ -16,7 +16,7 @@ use tsql::schema::{Column, Table};
 impl Backend {
     /// The declarations of tables that the session has asked for.
     pub fn snapshot(&mut self) -> Result<Arc<Snapshot>, PgError> {
-        self.heed_definitions()?;
+        self.follow_definitions()?;
         let open = self.open.as_ref().filter(|open| open.tables.is_of(&self.database));
         Ok(open.map(|open| open.tables.clone()).unwrap_or_default())
     }

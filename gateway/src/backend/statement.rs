@@ -119,7 +119,7 @@ impl Backend {
         self.look_after_globals(&sql.facts).await?;
         let mut typing = Typing::Declared;
         let (mut refusal, mut is_new) = (None, false);
-        self.heed_definitions()?;
+        self.follow_definitions()?;
         loop {
             let described = self.statement(async |open| open.describe_query(sql, types, typing).await).await;
             let error = match described {
@@ -170,7 +170,7 @@ impl Backend {
         rows: Rows<'_>,
     ) -> Result<Completed, Unfinished> {
         self.before_statement(client, source.begins(), !source.only_reads()).await;
-        self.heed_definitions()?;
+        self.follow_definitions()?;
         if let Source::Query { sql, .. } = &source {
             if let Err(error) = self.look_after_globals(&sql.facts).await {
                 self.check(&error, client);

@@ -201,7 +201,7 @@ impl Interpreter {
         client: &mut Client,
         table: &str,
     ) -> Result<Option<[Vec<String>; 2]>, ServerMessage> {
-        self.heed_definitions();
+        self.follow_definitions();
         if let Some(columns) = self.filled.get(table) {
             return Ok(columns.clone());
         }
@@ -227,7 +227,7 @@ impl Interpreter {
 
     /// The guards of `sql` that are not known to hold.
     pub(super) fn guards_of<'s>(&mut self, sql: &'s Sql) -> Vec<&'s String> {
-        self.heed_definitions();
+        self.follow_definitions();
         sql.facts.guards.iter().filter(|guard| !self.held.contains(*guard)).collect()
     }
 
@@ -235,7 +235,7 @@ impl Interpreter {
         self.held.extend(guards.into_iter().cloned());
     }
 
-    fn heed_definitions(&mut self) {
+    fn follow_definitions(&mut self) {
         let definitions = self.gateway.definitions();
         if self.filled_at != definitions {
             self.filled_at = definitions;

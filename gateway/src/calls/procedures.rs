@@ -2,10 +2,10 @@
 
 use super::name::split_name;
 use super::returned::Returned;
-use crate::backend::{rows_are_lost, Backend, Completed, Errors, Rows, Said, Source, Unfinished};
+use crate::backend::{rows_are_lost, Backend, Completed, Errors, Meaning, Rows, Source, Unfinished};
 use crate::callers::Caller;
 use crate::catalogue::{
-    self, bind, Because, BindError, Catalogue, Function, Place, Plan, Returns, Unresolved, TEMPORARY,
+    self, bind, Because, BindError, Catalogue, Function, Plan, Returns, SearchPath, Unresolved, TEMPORARY,
 };
 use crate::client::{Arithabort, Calendar, Client, Locking};
 use crate::convert::Zone;
@@ -156,13 +156,13 @@ impl Procedures {
         params: &[Param<'_>],
     ) -> Result<Arc<Function>, Unresolved> {
         let dialect = client.dialect();
-        let place = Place { database: &self.backend.database, path: &self.path };
+        let path = SearchPath { database: &self.backend.database, schemas: &self.path };
         let fits = |function: &Function| catalogue::fits(function, params, &dialect);
         if is_temporary(name) {
             let own = self.backend.temporary_catalogue().ok_or(Unresolved::Missing)?;
-            return own.find(Some(TEMPORARY), name, place, &dialect, fits);
+            return own.find(Some(TEMPORARY), name, path, &dialect, fits);
         }
-        self.catalogue().find(schema, name, place, &dialect, fits)
+        self.catalogue().find(schema, name, path, &dialect, fits)
     }
 
     pub(super) fn catalogue(&self) -> Arc<Catalogue> {
@@ -425,13 +425,14 @@ pub(super) fn completed(
         let error = Notice { sqlstate: RAISED.into(), ..error.clone() };
         return Err(Failure::of_call(&PgError::Server(Box::new(error))));
     }
-    let said: Vec<Said> = outcome.notices.iter().rev().map(Said::of).collect();
-    let error = |said: &Said| if let Said::LeftError(number) = said { Some(*number) } else { None };
-    let error = said.iter().find_map(error).unwrap_or(0);
+    let meanings: Vec<Meaning> = outcome.notices.iter().rev().map(Meaning::of).collect();
+    let error =
+        |meaning: &Meaning| if let Meaning::LeftError(number) = meaning { Some(*number) } else { None };
+    let error = meanings.iter().find_map(error).unwrap_or(0);
     let row_count = outcome.row_count.or_else(|| {
-        said.iter().find_map(|said| match said {
-            Said::LeftRows(rows) => Some(*rows),
-            Said::Count(counted) if !counted.in_trigger => i64::try_from(counted.rows).ok(),
+        meanings.iter().find_map(|meaning| match meaning {
+            Meaning::LeftRows(rows) => Some(*rows),
+            Meaning::Count(counted) if !counted.in_trigger => i64::try_from(counted.rows).ok(),
             _ => None,
         })
     });
@@ -454,13 +455,19 @@ pub(super) fn refusal(unfinished: Unfinished, function: &Function) -> Refusal {
 
 pub(super) fn put_notices(client: &mut Client, notices: &[Notice], function: &Function) {
     for notice in notices {
-        match Said::of(notice) {
-            Said::Count(counted) => client.reply.counted(counted),
-            Said::Ended { failed } => client.reply.ended_inside(failed),
-            Said::LeftError(_) | Said::LeftRows(_) | Said::Doomed | Said::HandedOver | Said::Nothing => {}
+        match Meaning::of(notice) {
+            Meaning::Count(counted) => client.reply.counted(counted),
+            Meaning::Ended { failed } => client.reply.ended_inside(failed),
+            Meaning::LeftError(_)
+            | Meaning::LeftRows(_)
+            | Meaning::Doomed
+            | Meaning::HandedOver
+            | Meaning::Nothing => {}
             // its cursor has ended with the connection's transaction
-            Said::ResultSet { .. } => client.reply.message(&notice.to_message().in_procedure(&function.name)),
-            Said::Message(message) => client.reply.message(&message.in_procedure(&function.name)),
+            Meaning::ResultSet { .. } => {
+                client.reply.message(&notice.to_message().in_procedure(&function.name))
+            }
+            Meaning::Message(message) => client.reply.message(&message.in_procedure(&function.name)),
         }
     }
 }

@@ -31,11 +31,11 @@ use versions::Versions;
 
 /// The schemas of names without a database.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct SearchPath<'a> {
     /// The database (schema) in use.
     pub database: &'a str,
     /// The role's own search path.
-    pub path: &'a [String],
+    pub schemas: &'a [String],
 }
 
 /// A snapshot of all functions.
@@ -107,25 +107,25 @@ impl Catalogue {
     }
 
     /// The function that `name` means for a client of `dialect`, in the named database (schema) or else in
-    /// `place`. Other databases are not searched; system procedures and ringlog's own exist in all of them.
+    /// `path`. Other databases are not searched; system procedures and ringlog's own exist in all of them.
     /// Precedence: a system procedure, then the database's own, then the first in the path; an exact spelling
     /// before one that differs in case; among overloads the one whose parameters fit the call.
     pub fn find(
         &self,
         schema: Option<&str>,
         name: &str,
-        place: Place<'_>,
+        path: SearchPath<'_>,
         dialect: &Dialect,
         fits: impl Fn(&Function) -> bool,
     ) -> Result<Arc<Function>, Unresolved> {
         let all = self.functions.get(&name.to_lowercase()).map_or(&[][..], Vec::as_slice);
         let is_there = |function: &Function| match schema {
             Some(schema) => function.schema.eq_ignore_ascii_case(schema),
-            None => function.schema == place.database,
+            None => function.schema == path.database,
         };
         let in_path = |function: &Function| match schema {
             Some(_) => None,
-            None => place.path.iter().rev().position(|schema| *schema == function.schema),
+            None => path.schemas.iter().rev().position(|schema| *schema == function.schema),
         };
         let may_be_meant = |function: &Function| match function.schema.as_str() {
             OF_SYBASE => !dialect.is_tds7(),

@@ -304,8 +304,8 @@ fn system_procedures_win_and_those_of_sybase_are_for_its_clients() {
     let catalogue = Catalogue::of(functions, HashMap::new());
     let found = |schema, version| {
         let dialect = Dialect::new(version);
-        let place = Place { database: "ringlog", path: &[] };
-        catalogue.find(schema, "SP_HELP", place, &dialect, |_| true).unwrap().schema.clone()
+        let path = SearchPath { database: "ringlog", schemas: &[] };
+        catalogue.find(schema, "SP_HELP", path, &dialect, |_| true).unwrap().schema.clone()
     };
     assert_eq!(found(None, Version::Tds74), "sys");
     assert_eq!(found(Some("ringlog"), Version::Tds71), "sys");
@@ -331,7 +331,7 @@ fn a_database_has_its_own_procedures_and_those_that_are_everywhere() {
         (Some("tempdb"), "pg", "tempdb", None),
     ] {
         let path = ["online", "ringlog", "public"].map(String::from);
-        let found = catalogue.find(schema, name, Place { database, path: &path }, &dialect, |_| true);
+        let found = catalogue.find(schema, name, SearchPath { database, schemas: &path }, &dialect, |_| true);
         let found = found.as_ref().map(|found| found.schema.as_str());
         assert_eq!(found.ok(), expected, "{schema:?} {name} in {database}");
     }

@@ -200,7 +200,7 @@ impl Watcher {
         changed: &(impl Fn(Changed) + Send),
     ) -> Result<(), PgError> {
         loop {
-            self.heed(live, changed).await?;
+            self.process_notifications(live, changed).await?;
             tokio::select! {
                 message = self.connection.receive() => match message? {
                     Message::NotificationResponse(body) => self.connection.keep(&body)?,
@@ -212,7 +212,7 @@ impl Watcher {
                     // PostgreSQL sends pending notifications before the answer to a statement (PostgreSQL,
                     // src/backend/tcop/postgres.c: PostgresMain)
                     self.connection.query_text("select 1").await?;
-                    self.heed(live, changed).await?;
+                    self.process_notifications(live, changed).await?;
                     let now = live.now().clone();
                     match because {
                         Because::Unknown if now.read.elapsed() < PAUSE_UNKNOWN => {}
@@ -236,7 +236,7 @@ impl Watcher {
     }
 
     /// Processes PostgreSQL's notifications.
-    async fn heed(
+    async fn process_notifications(
         &mut self,
         live: &LiveCatalogue,
         changed: &(impl Fn(Changed) + Send),

@@ -2,7 +2,7 @@
 //! is unused meanwhile, and others may need it.
 
 use super::SessionError;
-use crate::shares::Place;
+use crate::shares::Permit;
 use parking_lot::Mutex;
 use std::future::Future;
 use std::io;
@@ -16,25 +16,25 @@ const UNUSED: Duration = Duration::from_secs(30);
 
 /// The session's place among the connections to PostgreSQL, while it has one.
 #[derive(Clone, Debug, Default)]
-pub struct Occupied(Arc<Mutex<Weak<Place>>>);
+pub struct Occupied(Arc<Mutex<Weak<Permit>>>);
 
 impl Occupied {
-    pub fn occupy(&self, place: Place) -> Option<Arc<Place>> {
+    pub fn occupy(&self, place: Permit) -> Option<Arc<Permit>> {
         let place = Arc::new(place);
         *self.0.lock() = Arc::downgrade(&place);
         Some(place)
     }
 
-    fn place(&self) -> Option<Arc<Place>> {
+    fn place(&self) -> Option<Arc<Permit>> {
         self.0.lock().upgrade()
     }
 }
 
 /// Marks a place as unused until this is dropped.
-pub struct Unused(Option<Arc<Place>>);
+pub struct Unused(Option<Arc<Permit>>);
 
 impl Unused {
-    pub fn new(place: Option<Arc<Place>>) -> Unused {
+    pub fn new(place: Option<Arc<Permit>>) -> Unused {
         if let Some(place) = &place {
             place.set_unused(true);
         }

@@ -8,7 +8,7 @@ use crate::calls::Procedures;
 use crate::client::{Client, SessionError, Settings, LOGIN_TIMEOUT};
 use crate::gateway::Gateway;
 use crate::postgres::PgError;
-use crate::shares::{Claimant, Place};
+use crate::shares::{Claimant, Permit};
 use crate::tds::login::{Login, Password, PasswordEncryption};
 use crate::tds::packet::{self, MessageKind};
 use crate::tds::prelogin::{self, Agreed};
@@ -28,7 +28,7 @@ pub async fn log_in(
     spid: u16,
     limits: &Limits,
     gateway: &Arc<Gateway>,
-) -> Result<(Interpreter, Place), SessionError> {
+) -> Result<(Interpreter, Permit), SessionError> {
     let mut login = in_time(read(client, gateway)).await?;
     if let Some(encryption) = login.password_encryption {
         // not counted as a step of the client: on a busy machine this may take longer than a step
@@ -62,7 +62,7 @@ pub async fn log_in(
 
 /// Waits for a place among the logins that are being tried. Many may arrive at once; the client decides how
 /// long it waits.
-async fn place(client: &mut Client, gateway: &Gateway, claimant: &Claimant) -> Result<Place, SessionError> {
+async fn place(client: &mut Client, gateway: &Gateway, claimant: &Claimant) -> Result<Permit, SessionError> {
     let recall = Arc::default();
     let place = gateway.logins.take(claimant, &recall);
     tokio::pin!(place);
@@ -104,8 +104,8 @@ pub(super) async fn enter(
     limits: &Limits,
     gateway: &Arc<Gateway>,
     login: Login,
-    place: Place,
-) -> Result<(Interpreter, Place), SessionError> {
+    place: Permit,
+) -> Result<(Interpreter, Permit), SessionError> {
     let entered = Backend::log_in(gateway, &login, spid).await;
     drop(place);
     match entered {

@@ -12,7 +12,7 @@ use crate::batch::Interpreter;
 use crate::client::{Client, SessionError, Unused};
 use crate::gateway::Gateway;
 use crate::interrupt::{Failure, Interrupt};
-use crate::shares::Place;
+use crate::shares::Permit;
 use crate::stream::ClientStream;
 use crate::tds::packet::{Message, MessageKind, Status as PacketStatus};
 use crate::tds::request::Requests;
@@ -43,7 +43,7 @@ struct Session {
     interpreter: Interpreter,
     gateway: Arc<Gateway>,
     /// The place among the sessions.
-    _place: Place,
+    _place: Permit,
     /// Statements since the last call of known shape; from `SETTLED` on the client's socket is registered with the
     /// threads for statements.
     statements: u32,

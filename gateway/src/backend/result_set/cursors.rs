@@ -3,7 +3,7 @@
 use super::columns::{formats, put_columns, SentAs};
 use super::RowStream;
 use crate::backend::declarations::{nullable, Declarations};
-use crate::backend::notices::Said;
+use crate::backend::notices::Meaning;
 use crate::backend::unfinished::Unfinished;
 use crate::postgres::message::{read_columns, row_values, server_error, Message};
 use crate::postgres::{Notice, PgError};
@@ -17,19 +17,19 @@ impl RowStream<'_> {
     pub(super) async fn send_held(&mut self) -> Result<(), Unfinished> {
         for held in std::mem::take(&mut self.held) {
             let (count, counted) = match held {
-                Said::Message(message) => {
+                Meaning::Message(message) => {
                     self.client.reply.message(&message);
                     continue;
                 }
-                Said::Ended { failed } => {
+                Meaning::Ended { failed } => {
                     self.client.reply.ended_inside(failed);
                     continue;
                 }
-                Said::LeftRows(rows) => {
+                Meaning::LeftRows(rows) => {
                     self.outcome.row_count = Some(rows);
                     continue;
                 }
-                Said::Count(counted) => {
+                Meaning::Count(counted) => {
                     if !counted.in_trigger {
                         self.outcome.row_count = i64::try_from(counted.rows).ok();
                     }
@@ -37,10 +37,10 @@ impl RowStream<'_> {
                     continue;
                 }
                 // handled on arrival
-                Said::LeftError(_) | Said::Doomed | Said::HandedOver | Said::Nothing => continue,
+                Meaning::LeftError(_) | Meaning::Doomed | Meaning::HandedOver | Meaning::Nothing => continue,
                 // the client does not want its rows any more
-                Said::ResultSet { .. } if self.end.is_some() => break,
-                Said::ResultSet { cursor, columns, counted } => {
+                Meaning::ResultSet { .. } if self.end.is_some() => break,
+                Meaning::ResultSet { cursor, columns, counted } => {
                     (self.cursor(&cursor, columns.as_deref()).await?, counted)
                 }
             };

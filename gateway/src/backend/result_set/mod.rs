@@ -6,7 +6,7 @@ mod interruption;
 
 use super::declarations::Declarations;
 use super::described::Described;
-use super::notices::Said;
+use super::notices::Meaning;
 use super::open::Open;
 use super::unfinished::{Completed, Unfinished};
 use crate::client::{unsendable, Client, TextSize};
@@ -78,7 +78,7 @@ pub struct RowStream<'a> {
     /// The Sync at the end of the statement is sent.
     is_synced: bool,
     /// The function's messages since its first result set, whose rows follow its return.
-    held: Vec<Said>,
+    held: Vec<Meaning>,
     held_bytes: usize,
     text_size: TextSize,
     /// Why rows are no longer wanted: the rest is read and dropped.
@@ -236,12 +236,12 @@ impl<'a> RowStream<'a> {
                     }
                     if let PgError::Server(notice) = &mut failure {
                         notice.lost_rows =
-                            self.held.iter().any(|said| matches!(said, Said::ResultSet { .. }));
+                            self.held.iter().any(|meaning| matches!(meaning, Meaning::ResultSet { .. }));
                     }
                     error = Some(failure);
                     // the cursors are gone
                     for held in self.held.drain(..) {
-                        if let Said::Message(message) = held {
+                        if let Meaning::Message(message) = held {
                             self.client.reply.message(&message);
                         }
                     }
@@ -296,7 +296,7 @@ impl<'a> RowStream<'a> {
             tokio::select! {
                 message = self.connection.receive() => return Ok(message?),
                 () = self.turn.is_over() => self.turn.give_back(),
-                event = event(self.client, &mut self.stopping) => self.heed(event),
+                event = event(self.client, &mut self.stopping) => self.interrupt(event),
             }
         }
     }
@@ -311,11 +311,11 @@ impl<'a> RowStream<'a> {
         tokio::select! {
             biased;
             () = self.turn.take() => {}
-            event = event(self.client, &mut self.stopping) => self.heed(event),
+            event = event(self.client, &mut self.stopping) => self.interrupt(event),
         }
     }
 
-    fn heed(&mut self, event: Event) {
+    fn interrupt(&mut self, event: Event) {
         self.stop(match event {
             Event::Stopping => Unfinished::Failed(server_stops()),
             Event::Attention(Ok(())) => Unfinished::Cancelled,
@@ -336,20 +336,21 @@ impl<'a> RowStream<'a> {
 
     /// Sends notices at once, but after a result set that they follow.
     fn notice(&mut self, notice: &Notice) {
-        let said = if self.is_synced { Said::outside_of_call(notice) } else { Some(Said::of(notice)) };
+        let meaning =
+            if self.is_synced { Meaning::outside_of_call(notice) } else { Some(Meaning::of(notice)) };
         let is_left = self.is_left();
         let reply = &mut self.client.reply;
-        match said {
-            Some(Said::Message(_) | Said::Ended { .. }) if is_left => {}
-            Some(Said::Nothing) => {}
-            Some(Said::Doomed) => reply.dooms = true,
-            Some(Said::LeftError(_) | Said::HandedOver) => self.outcome.notices.push(notice.clone()),
-            Some(Said::Message(message)) if self.held.is_empty() => reply.message(&message),
-            Some(Said::Ended { failed }) if self.held.is_empty() => reply.ended_inside(failed),
-            Some(said) => {
+        match meaning {
+            Some(Meaning::Message(_) | Meaning::Ended { .. }) if is_left => {}
+            Some(Meaning::Nothing) => {}
+            Some(Meaning::Doomed) => reply.dooms = true,
+            Some(Meaning::LeftError(_) | Meaning::HandedOver) => self.outcome.notices.push(notice.clone()),
+            Some(Meaning::Message(message)) if self.held.is_empty() => reply.message(&message),
+            Some(Meaning::Ended { failed }) if self.held.is_empty() => reply.ended_inside(failed),
+            Some(meaning) => {
                 self.held_bytes += notice.size();
                 if self.held_bytes <= MOST_HELD {
-                    self.held.push(said);
+                    self.held.push(meaning);
                 } else if self.end.is_none() {
                     self.stop(Unfinished::Failed(too_many_messages()));
                 }

@@ -27,14 +27,14 @@ pub struct Routes {
 
 #[derive(Default)]
 struct Places {
-    by_procedure: HashMap<u32, Place>,
+    by_procedure: HashMap<u32, Route>,
     /// The number of each procedure's lane, and likewise of those with long calls.
     dealt: HashMap<u32, usize>,
     long: HashMap<u32, usize>,
     quarantines: Vec<Quarantine>,
 }
 
-struct Place {
+struct Route {
     queue: Queue,
     /// A lane for short calls only.
     is_short: bool,
@@ -68,7 +68,7 @@ impl Routes {
     pub fn queue(&self, statement: &Statement, bytes: usize) -> Queue {
         let procedure = statement.procedure;
         let is_long = bytes >= LONG;
-        let fits = |place: &&Place| !(is_long && place.is_short);
+        let fits = |place: &&Route| !(is_long && place.is_short);
         if let Some(place) = self.places.read().by_procedure.get(&procedure).filter(fits) {
             return place.queue.clone();
         }
@@ -86,7 +86,7 @@ impl Routes {
             self.long.get(*places.long.entry(procedure).or_insert(next))
         };
         let queue = queue.cloned().unwrap_or_else(|| self.maker.lane(LaneKind::Quick, self.itself.clone()));
-        places.by_procedure.insert(procedure, Place { queue: queue.clone(), is_short });
+        places.by_procedure.insert(procedure, Route { queue: queue.clone(), is_short });
         queue
     }
 }
@@ -113,7 +113,7 @@ impl Elsewhere for Routes {
             }
         };
         self.maker.metrics.quarantines.inc();
-        places.by_procedure.insert(procedure, Place { queue: queue.clone(), is_short: false });
+        places.by_procedure.insert(procedure, Route { queue: queue.clone(), is_short: false });
         queue
     }
 
