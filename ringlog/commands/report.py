@@ -22,8 +22,8 @@ _CHOSEN = """
   from ringlog.event
   where coalesce(until, "time") >= %s and (%s::text is null or table_name = %s)
 """
-# Events of one kind and message that follow each other are one. A spool that is thinned further and further has
-# another message each time.
+# Events of one kind and message that follow each other are one. A spool that is thinned further and further
+# has another message each time.
 _EVENTS = f"""
 with
   happened as (
