@@ -1,9 +1,9 @@
 """Old rows of another server or of files go straight into the archive, week by week (`ringlog migrate`).
 
-A week is written to a file below `<table>/_coming/` and read back; its rows are compared by number and
-checksum with what came. One transaction then enters the file in the manifest, stores the summaries,
-which were made on the way, and notes how far the source is: after a kill at any moment the next run goes on
-with the same week. No row passes through PostgreSQL.
+A week is written to a file below `<table>/_coming/`. While the next one is written, it is read back; its rows
+are compared by number and checksum with what came. One transaction then enters the file in the manifest,
+stores the summaries, which were made on the way, and notes how far the source is: after a kill at any moment
+the next run goes on with the same week. No row passes through PostgreSQL.
 """
 
 import pickle
@@ -147,6 +147,7 @@ class Migration:
         self._stopped = stopped
         self._incoming: Incoming | None = None
         self._left_out_before = 0
+        self._entered_at = 0.0
 
     @property
     def missing(self) -> list[str]:
@@ -177,14 +178,26 @@ class Migration:
             self._incoming = self._shapes()
             batches = stack.enter_context(closing(self._read(start, until)))  # type: ignore[type-var]
             pool = stack.enter_context(ThreadPoolExecutor(1, "summaries"))
-            begun = time.monotonic()
-            for week, of_week in by_week(batches):
-                with closing(_Collected(summaries, pool)) as spans:
-                    moved = self._move(folder, week, of_week, spans, until, begun)
-                yield moved
-                begun = time.monotonic()
-                if self._stopped():
-                    return
+            # a week is read back and entered while the next one is written
+            entering = stack.enter_context(ThreadPoolExecutor(1, "entering"))
+            self._entered_at = time.monotonic()
+            before: Future[Moved] | None = None
+            try:
+                for week, of_week in by_week(batches):
+                    enter = self._written(folder, week, of_week, _Collected(summaries, pool), until)
+                    if before is not None:
+                        yield before.result()
+                    before = entering.submit(enter)
+                    if self._stopped():
+                        break
+            except Exception:
+                if before is not None:
+                    yield before.result()
+                raise
+            if before is not None:
+                yield before.result()
+            if self._stopped():
+                return
             with self._engine.begin() as connection:
                 become_owner(connection)
                 connection.execute(
@@ -308,15 +321,15 @@ class Migration:
             yield batch
             pace.passed(batch.num_rows * batch.num_columns, ended)
 
-    def _move(
+    def _written(
         self,
         folder: Folder,
         week: Week,
         batches: Iterator[pa.RecordBatch],
         spans: "_Collected",
         until: datetime,
-        begun: float,
-    ) -> Moved:
+    ) -> Callable[[], Moved]:
+        """Writes a week's file. Returns the work that is left: to read it back and to enter it."""
         with self._engine.begin() as connection:
             self._demand_no_partition(connection, week)
             facts = about(connection, self._table)
@@ -332,48 +345,60 @@ class Migration:
                 " --existing merge adds rows to them"
             )
         name = f"{self._table}/{_COMING}/{week.start:%Gw%V}.parquet"
-        came, stored = Checksum(), Checksum()
-        merging = _Merging(folder, old if old is not None and old.rows else None)
+        merging = _Merging(folder, old) if old is not None and old.rows else None
+        came = Checksum()
+        stored = came if merging is None else Checksum()
 
         def passing() -> Iterator[pa.RecordBatch]:
-            for batch in merging.batches(_counted(batches, came)):
+            counted = _counted(batches, came)
+            for batch in counted if merging is None else merging.batches(counted):
                 spans.add(batch)
-                stored.add(batch)
+                if merging is not None:
+                    stored.add(batch)
                 yield batch
 
         with folder.created(name) as stream:
             files.write(stream, passing(), facts)
-        back = Checksum()
-        for batch in files.read(folder, name):
-            back.add(batch)
-        if back.text() != stored.text():
-            raise Damaged(f"{folder}/{name} is not what was written to it")
-        written = partial(
-            ColdWeek,
-            self._table,
-            week.start,
-            week.end,
-            rows=stored.rows,
-            bytes=folder.size(name),
-            sha256=folder.digest(name),
-            footer=files.footer(folder, name),
-            recalled_until=None,
-        )
-        values = came.rows * (len(batch.schema) - len(KEY_COLUMNS))
-        moved = Moved(
-            week,
-            came.rows,
-            values,
-            folder.size(name),
-            merging.repeated,
-            merging.conflicting,
-            came.text(),
-            time.monotonic() - begun,
-            self._source.fraction(),
-        )
-        spans.finish()
-        self._commit(folder, name, written, old, spans, moved, until)
-        return moved
+        incoming = self._incoming
+        assert incoming is not None
+        left_out = incoming.without_time + incoming.repeated
+        fraction = self._source.fraction()
+
+        def enter() -> Moved:
+            with closing(spans):
+                back = Checksum()
+                for batch in files.read(folder, name):
+                    back.add(batch)
+                if back.text() != stored.text():
+                    raise Damaged(f"{folder}/{name} is not what was written to it")
+                written = partial(
+                    ColdWeek,
+                    self._table,
+                    week.start,
+                    week.end,
+                    rows=stored.rows,
+                    bytes=folder.size(name),
+                    sha256=folder.digest(name),
+                    footer=files.footer(folder, name),
+                    recalled_until=None,
+                )
+                moved = Moved(
+                    week,
+                    came.rows,
+                    came.rows * (len(incoming.schema) - len(KEY_COLUMNS)),
+                    folder.size(name),
+                    merging.repeated if merging else 0,
+                    merging.conflicting if merging else 0,
+                    came.text(),
+                    time.monotonic() - self._entered_at,
+                    fraction,
+                )
+                spans.finish()
+                self._commit(folder, name, written, old, spans, moved, until, left_out)
+            self._entered_at = time.monotonic()
+            return moved
+
+        return enter
 
     def _demand_no_partition(self, connection: sa.Connection, week: Week) -> None:
         for partition in log_partitions(connection, self._table):
@@ -392,6 +417,7 @@ class Migration:
         spans: "_Collected",
         moved: Moved,
         until: datetime,
+        left_out: int,
     ) -> None:
         """Gives the file its name, and enters it in the manifest with its summaries and the progress."""
         with alone(self._engine, self._stopped), summaries_alone(self._conninfo, Turn.AWAITED):
@@ -417,10 +443,7 @@ class Migration:
                     )
                 note(connection, week)
                 connection.execute(archive_file.delete().where(archive_file.c.file == name))
-                incoming = self._incoming
-                left_out = moved.conflicting + moved.repeated
-                if incoming is not None:
-                    left_out += incoming.without_time + incoming.repeated - self._left_out_before
+                newly_left_out = left_out - self._left_out_before + moved.conflicting + moved.repeated
                 connection.execute(
                     migration.update()
                     .where(self._own)
@@ -429,7 +452,7 @@ class Migration:
                         until=until,
                         rows=migration.c.rows + moved.rows,
                         values=migration.c["values"] + moved.values,
-                        left_out=migration.c.left_out + left_out,
+                        left_out=migration.c.left_out + newly_left_out,
                         checksum=moved.checksum,
                         fraction=moved.fraction or 0,
                         noted=sa.func.clock_timestamp(),
@@ -452,8 +475,7 @@ class Migration:
                         raise MigrationError(f"log.{self._table} was in use all the time: run it again")
         if old is not None:
             folder.set_aside(old.file)
-        if self._incoming is not None:
-            self._left_out_before = self._incoming.without_time + self._incoming.repeated
+        self._left_out_before = left_out
 
 
 def progress(connection: sa.Connection) -> list[Progress]:
@@ -486,9 +508,9 @@ def _counted(batches: Iterator[pa.RecordBatch], sum_: Checksum) -> Iterator[pa.R
 
 
 class _Merging:
-    """Rows that come, with those of the week's file, if there is one."""
+    """Rows that come, with those of the week's file."""
 
-    def __init__(self, folder: Folder, old: ColdWeek | None) -> None:
+    def __init__(self, folder: Folder, old: ColdWeek) -> None:
         self._folder = folder
         self._old = old
         self.repeated = 0
@@ -497,9 +519,6 @@ class _Merging:
     def batches(self, came: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """All rows, ordered by their key; of two with one key the file's."""
         old = self._old
-        if old is None:
-            yield from came
-            return
         begin: datetime | None = None
         schema = None
         for batch in came:

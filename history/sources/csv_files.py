@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv
 
 from ringlog.history.incoming import Description, IncomingError
@@ -83,7 +84,20 @@ class CsvFiles:
             ),
         )
         with reader:
-            yield from reader
+            for batch in reader:
+                self._demand_finite(batch)
+                yield batch
+
+    def _demand_finite(self, batch: pa.RecordBatch) -> None:
+        """The reader takes numbers beyond the range of a type for infinite ones."""
+        if self._described.values == "round":
+            return
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if pa.types.is_floating(column.type) and pc.any(pc.is_inf(column)).as_py():
+                raise IncomingError(
+                    f"column {name} has a number beyond the range of its type, or an infinite one:"
+                    ' values = "round" in the description takes them as infinite'
+                )
 
     def _type_of_time(self, text: str) -> pa.DataType:
         """The type that the reader makes of the times, by the first of them."""

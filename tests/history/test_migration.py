@@ -294,6 +294,15 @@ def test_csv_with_zones_and_seven_digits(
     assert plain(stored(conninfo)) == plain(plain_rows)
 
 
+def test_a_number_beyond_the_range_of_reals_is_refused(tmp_path: Path) -> None:
+    schema = table(1).select(["seq_no", "time", "a_real"]).schema
+    (tmp_path / "old.csv").write_text("seq_no,time,a_real\n1,2026-03-02 00:00:00,1e39\n")
+    with pytest.raises(IncomingError, match="a_real has a number beyond the range"):
+        shaped(CsvFiles(tmp_path / "old.csv", Description()), schema)
+    (batch,) = CsvFiles(tmp_path / "old.csv", Description(values="round")).batches(schema, None, NOW)
+    assert batch["a_real"].to_pylist() == [float("inf")]
+
+
 def test_a_query_of_postgresql(
     engine: sa.Engine, conninfo: str, new: psycopg.Connection, empty_database_url: sa.URL, tmp_path: Path
 ) -> None:
