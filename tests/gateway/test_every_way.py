@@ -87,6 +87,7 @@ TEXTS = texts()
 PROCEDURES = ("compiled", "interpreted")
 SETS_NULLS = re.compile(r"set (ansi_nulls off|ansinull on)")
 """impossible in a procedure, which has the setting of its creation (the cases of nulls.toml have both)"""
+CALLED_FIRST = "a procedure is called without EXECUTE at the beginning of a batch only"
 IN_A_PROCEDURE = "CREATE PROCEDURE or FUNCTION is the only statement of its batch (111)"
 COUNTS_TRANSACTIONS = (
     "the end of a procedure reports that it leaves another number of transactions than it has found (266)"
@@ -113,7 +114,12 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     "insert #t exec p select @@trancount select a from #t commit": (PROCEDURES, COUNTS_TRANSACTIONS),
     "q / 2 < 1 insert #t (d, n) values (9, 7)": (("compiled",), DIGITS_OF_COMPUTED),
     "insert #r values (1) return 7": (PROCEDURES, "a procedure may return a status"),
-    "selec 1": (PROCEDURES, "a procedure is called without EXECUTE at the beginning of a batch only"),
+    "selec 1": (PROCEDURES, CALLED_FIRST),
+    "sp_configure 'show advanced options', 1": (PROCEDURES, CALLED_FIRST),
+    "set @t = 'abcdef' select @t select b from ut exec utp 'xy'": (
+        PROCEDURES,
+        "the case makes the type of @t after the procedure (2715)",
+    ),
     "p as begin tran begin tran commit; exec p": (PROCEDURES, COUNTS_TRANSACTIONS),
     "insert @t values (1) exec ('rollback')": (PROCEDURES, COUNTS_TRANSACTIONS),
     "alter view inner_v as select 2 as b": (PROCEDURES, IN_A_PROCEDURE),
@@ -135,6 +141,8 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     "create view v as select * from #own": (PROCEDURES, IN_A_PROCEDURE),
     "return (select count(*) from ##shared23) end": (PROCEDURES, IN_A_PROCEDURE),
     "create procedure ##p as select 1": (PROCEDURES, IN_A_PROCEDURE),
+    "create procedure g;2 as select 2": (PROCEDURES, IN_A_PROCEDURE),
+    "create procedure g;2 as select 3": (PROCEDURES, IN_A_PROCEDURE),
     "set @a = 'x' end try begin catch rollback tran s end catch": (PROCEDURES, COUNTS_TRANSACTIONS),
     "begin tran exec dooms commit": (("compiled",), ENDS_ALL),
     "begin tran exec calls rollback": (("compiled",), "its ROLLBACK would take back what dooms has selected"),
