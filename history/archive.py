@@ -26,7 +26,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history import files, iceberg, late, ownership, priority
+from ringlog.history import fields, files, iceberg, late, ownership, priority
 from ringlog.history.books import enter
 from ringlog.history.connection import BeyondArrow, Connection, ReadError, connect, rows
 from ringlog.history.folder import Damaged, Folder, aside
@@ -105,7 +105,7 @@ def archive(
     (ringlog.schema.clock). `stopped` is called between the steps, and while another process maintains the
     logs: raises partitions.Stopped when it returns true. `pauses`: seconds of rest for each second of
     reading; unless it is 0, reading and writing also have the lowest priority on the machine. A week with a
-    damaged file is reported and keeps its file and its late rows; a week with a time that Arrow cannot
+    damaged file is reported and keeps its file and its late rows; a week with a value that Arrow cannot
     represent is reported and stays in PostgreSQL. Raises ownership.NotOurs when the folder is another
     database's, or has none of the files of this one.
     """
@@ -322,8 +322,9 @@ def _write(
     with this.engine.begin() as connection:
         become_owner(connection)
         name = new_file(connection, this.folder, table, week)
+        columns = fields.of_log(connection, table)
     try:
-        return _written(this, name, table, week, source, facts)
+        return _written(this, name, table, week, source, facts, columns)
     except Exception:
         # the next attempt takes the same name
         with suppress(OSError):
@@ -342,9 +343,10 @@ def _written(
     week: Week,
     source: Callable[[], Iterator[pa.RecordBatch]],
     facts: dict[str, str],
+    columns: dict[str, pa.Field],
 ) -> ColdWeek:
     with this.folder.created(name) as stream:
-        count = files.write(stream, _throttled(this, source()), facts)
+        count = files.write(stream, _throttled(this, source()), facts, columns)
     if not files.same(files.read(this.folder, name), _throttled(this, source())):
         raise Damaged(f"{this.folder}/{name} is not what was written to it; nothing was dropped")
     size, digest = this.folder.size(name), this.folder.digest(name)

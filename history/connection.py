@@ -22,6 +22,7 @@ __all__ = [
     "BeyondArrow",
     "Connection",
     "ReadError",
+    "as_text",
     "connect",
     "plain",
     "rows",
@@ -58,15 +59,16 @@ class ReadError(Exception):
 
 
 class BeyondArrow(ReadError):
-    """A time is infinity, or after 294247-01-10 04:00:54.775807 UTC, Arrow's last one."""
+    """A time is infinity, or after 294247-01-10 04:00:54.775807 UTC, Arrow's last one; a numeric is NaN."""
 
-    def __init__(self, column: str) -> None:
-        # datetime_field_overflow
-        super().__init__(
-            f"column {column} has a time after 294247-01-10 04:00:54.775807 UTC, or infinity, "
-            "which Arrow and Parquet do not have",
-            "22008",
-        )
+    def __init__(
+        self,
+        column: str,
+        what: str = "a time after 294247-01-10 04:00:54.775807 UTC, or infinity,"
+        " which Arrow and Parquet do not have",
+        sqlstate: str = "22008",  # datetime_field_overflow
+    ) -> None:
+        super().__init__(f"column {column} has {what}", sqlstate)
 
 
 class Connection:
@@ -217,11 +219,25 @@ def _check_times(batch: pa.RecordBatch) -> None:
 
 def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
     """A batch without the driver's metadata on PostgreSQL's types. The driver's own type of numerics, which
-    Arrow's functions do not take, becomes text."""
-    columns = [
-        column.storage if isinstance(column, pa.ExtensionArray) else column for column in batch.columns
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    Arrow's functions do not take, and a file's decimals become text as PostgreSQL writes it."""
+    return pa.RecordBatch.from_arrays([_plain(column) for column in batch.columns], names=batch.schema.names)
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    if isinstance(values, pa.ExtensionArray):
+        return values.storage
+    return as_text(values) if pa.types.is_decimal(values.type) else values
+
+
+def as_text(values: pa.Array) -> pa.Array:
+    """Decimals as PostgreSQL writes them."""
+    texts = values.cast(pa.string())
+    # Arrow writes 1E-8
+    short = pc.match_substring(texts, "E").fill_null(False)
+    if not pc.any(short).as_py():
+        return texts
+    written = [f"{value:f}" for value in values.filter(short).to_pylist()]
+    return pc.replace_with_mask(texts, short, pa.array(written, pa.string()))
 
 
 def records(connection: Connection, query: sql.Composable) -> list[dict[str, Any]]:

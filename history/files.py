@@ -1,7 +1,9 @@
 """A week of a table as a Parquet file: writing, reading and comparing.
 
 Floats are split into streams of their bytes before zstd, times and seq_no are stored as differences; row
-groups have a day at most, with statistics, and pages have checksums. The schema's metadata names the signals.
+groups have a day at most, with statistics, and pages have checksums. Columns have the ids of their fields
+(`ringlog.history.fields`), the schema's metadata names the signals. Numerics are decimals in files, and text
+where rows are read.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,12 +11,13 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ringlog.history.connection import plain
+from ringlog.history.connection import BeyondArrow, ReadError, plain
 from ringlog.history.folder import Damaged, Folder
 
 __all__ = ["Damaged", "bits", "file_of", "footer", "groups_of", "read", "same", "width", "write"]
@@ -34,18 +37,28 @@ day."""
 _DAY = 86_400_000_000  # microseconds
 
 
-def write(stream: pa.NativeFile, batches: Iterator[pa.RecordBatch], metadata: Mapping[str, str]) -> int:
-    """Writes rows, ordered by time, to a new file. Returns their number."""
+def write(
+    stream: pa.NativeFile,
+    batches: Iterator[pa.RecordBatch],
+    metadata: Mapping[str, str],
+    fields: Mapping[str, pa.Field] = MappingProxyType({}),
+) -> int:
+    """Writes rows, ordered by time, to a new file. Returns their number.
+
+    `fields` has the columns' fields in the file, with their ids (`ringlog.history.fields`). Raises ReadError
+    for rows of other types, BeyondArrow for a numeric that no decimal is.
+    """
     rows = 0
+    schema = pa.schema([])
     writer: pq.ParquetWriter | None = None
     group: list[pa.RecordBatch] = []
     day = None
     try:
         for batch in batches:
             if writer is None:
-                schema = batch.schema.with_metadata(dict(metadata))
+                schema = pa.schema([fields.get(each.name, each) for each in batch.schema], dict(metadata))
                 writer = pq.ParquetWriter(stream, schema, **_options(schema))
-            for part_day, part in _by_day(batch):
+            for part_day, part in _by_day(_of_fields(schema, batch)):
                 if group and (part_day != day or sum(each.nbytes for each in group) > GROUP_BYTES):
                     writer.write_table(pa.Table.from_batches(group))
                     group = []
@@ -62,6 +75,20 @@ def write(stream: pa.NativeFile, batches: Iterator[pa.RecordBatch], metadata: Ma
     if writer is not None:
         writer.close()
     return rows
+
+
+def _of_fields(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
+    columns = []
+    for field, values in zip(schema, batch.columns, strict=True):
+        if pa.types.is_decimal(field.type) and pa.types.is_string(values.type):
+            try:
+                values = values.cast(field.type)
+            except pa.ArrowInvalid:
+                raise BeyondArrow(field.name, f"a numeric that is no {field.type}, as NaN", "22003") from None
+        elif values.type != field.type:
+            raise ReadError(f"column {field.name} is {values.type} now and was {field.type} before", None)
+        columns.append(values)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _by_day(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -84,6 +111,7 @@ def _options(schema: pa.Schema) -> dict[str, object]:
         "use_dictionary": [field.name for field in schema if field.name not in {*floats, *differences}],
         "column_encoding": dict.fromkeys(floats, "BYTE_STREAM_SPLIT")
         | dict.fromkeys(differences, "DELTA_BINARY_PACKED"),
+        "store_decimal_as_integer": True,
         "write_page_checksum": True,
     }
 
@@ -112,7 +140,7 @@ def read(
                 return
             size = max(1024, BATCH_BYTES // sum(width(schema.field(each).type) for each in names))
             for batch in file.iter_batches(size, groups, names):
-                # files of earlier versions have the driver's type of numerics
+                # numerics are text here
                 yield plain(_within(batch, start, end))
     except (OSError, pa.ArrowException, ValueError) as error:
         raise Damaged(f"{folder}/{name}: {error}") from error

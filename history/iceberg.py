@@ -3,37 +3,39 @@
 The manifest (`ringlog.cold_week`) remains the truth: `publish` compares each table with it and makes one
 snapshot of what differs. Tables, schemas and snapshots are files in the archive's folder, below `_iceberg`;
 the catalogue, which says which of them is the newest, is pyiceberg's SqlCatalog in schema `iceberg` of the
-database. Files have no field ids: the property `schema.name-mapping.default` of a table has them by name.
+database. A table has all fields that files of its log have or had (`ringlog.history.fields`); the property
+`schema.name-mapping.default` has those of files of earlier versions, which have no field ids.
 
 https://iceberg.apache.org/spec/
 """
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import sqlalchemy as sa
-from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
 from ringlog.history import files
+from ringlog.history.fields import Fields, field_id, of_log, reads, stored_as
 from ringlog.history.folder import Damaged, Folder
 from ringlog.history.manifest import ColdWeek, manifest, settings
 from ringlog.history.ownership import demand
-from ringlog.schema import catalogue
 from ringlog.schema.change import run
-from ringlog.schema.column_type import ColumnType, Kind
-from ringlog.schema.layout import ICEBERG, LOG_TABLES, OWNER, READER
+from ringlog.schema.layout import ICEBERG, OWNER, READER
 from ringlog.schema.partitions import alone
 from ringlog.schema.roles import become_owner
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
     from pyiceberg.manifest import DataFile
-    from pyiceberg.table import Table, Transaction
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
+    from pyiceberg.table.update import TableUpdate
 
 CATALOG = "ringlog"
 NAMESPACE = "log"
@@ -42,6 +44,7 @@ FOLDER = "_iceberg"
 
 _KEPT = timedelta(days=1)
 """for which a file of an earlier snapshot stays: a query may have begun with it"""
+_NAMES = "schema.name-mapping.default"
 _PROPERTIES = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "10",
@@ -74,11 +77,7 @@ def publish_tables(engine: sa.Engine, conninfo: str) -> Iterator[str]:
     """As `publish`, for a caller that already excludes others."""
     with engine.begin() as connection:
         chosen, known = settings(connection), manifest(connection)
-        tables = {week.table for week in known if week.rows}
-        columns = {
-            table: catalogue.columns(connection, sql.Identifier(LOG_TABLES, table))
-            for table in sorted(tables)
-        }
+        tables = sorted({week.table for week in known if week.rows})
     if chosen is None:
         return
     folder = Folder(chosen[1])
@@ -89,15 +88,15 @@ def publish_tables(engine: sa.Engine, conninfo: str) -> Iterator[str]:
             become_owner(connection)
             run(connection, f"grant select on all tables in schema {ICEBERG} to {READER}")
         for _, name in known_tables.list_tables(NAMESPACE):
-            if name not in columns:
+            if name not in tables:
                 known_tables.drop_table((NAMESPACE, name))
                 yield f"log.{name} has no archived weeks any more: its Iceberg table is dropped"
-        for table, types in columns.items():
+        for table in tables:
             weeks = {
                 address(chosen[1], week.file): week for week in known if week.table == table and week.rows
             }
             try:
-                line = _published(known_tables, chosen[1], table, types, weeks)
+                line = _published(engine, known_tables, chosen[1], table, weeks)
             except (NotPublished, OSError, ValueError) as error:
                 yield f"log.{table} is not published: {error}"
             else:
@@ -148,26 +147,34 @@ def object_store(archive: str) -> dict[str, str]:
 
 
 def _published(
-    tables: "SqlCatalog", archive: str, table: str, types: Mapping[str, str], weeks: Mapping[str, ColdWeek]
+    engine: sa.Engine, tables: "SqlCatalog", archive: str, table: str, weeks: Mapping[str, ColdWeek]
 ) -> str:
     """Brings a table up to date, as one snapshot. Returns a line about the changes; empty without any."""
-    schema = _schema(types)
-    name = (NAMESPACE, table)
+    from pyiceberg.schema import Schema
+
     there = _known(tables, table)
-    if there is not None:
-        _change_columns(there, schema)
-    else:
+    known = {} if there is None else _files(there)
+    new = {url: week for url, week in weeks.items() if url not in known}
+    with engine.begin() as connection:
+        if not of_log(connection, table):
+            raise NotPublished("it has a column of a type that no log has")
+        fields = Fields(connection, table)
+        for url, week in new.items():
+            _demand(fields, Folder(archive), week, url)
+    if there is not None and not _is_of(there, fields):
+        tables.drop_table((NAMESPACE, table))
+        return _published(engine, tables, archive, table, weeks)
+    if there is None:
         there = tables.create_table(
-            name, schema, location=address(archive, f"{FOLDER}/{table}"), properties=_PROPERTIES
+            (NAMESPACE, table), Schema(), address(archive, f"{FOLDER}/{table}"), properties=_PROPERTIES
         )
-    known = _files(there)
-    new, gone = [url for url in weeks if url not in known], [url for url in known if url not in weeks]
+    there = _changed(tables, there, fields)
+    gone = [url for url in known if url not in weeks]
     if not new and not gone:
         _expire(there)  # a round that was killed has not
         return ""
     with there.transaction() as transaction:
-        _map_names(there, transaction)
-        added = [*_added(there, transaction, archive, [weeks[url] for url in new])]
+        added = [*_added(there, new)]
         with transaction.update_snapshot().overwrite() as snapshot:
             for file in added:
                 snapshot.append_data_file(file)
@@ -194,38 +201,64 @@ def _known(tables: "SqlCatalog", table: str) -> "Table | None":
     return there
 
 
-def _schema(types: Mapping[str, str]) -> pa.Schema:
-    """The columns of a log, by PostgreSQL's types of them."""
-    fields = []
-    for name, kind in types.items():
-        column = ColumnType.of_postgresql(kind)
-        if column is None:
-            raise NotPublished(f"no column has the type {kind}")
-        # the files have numerics as texts
-        fields.append(pa.field(name, pa.string() if column.kind is Kind.NUMERIC else column.arrow))
-    return pa.schema(fields)
-
-
-def _change_columns(table: "Table", schema: pa.Schema) -> None:
-    """Gives a table the columns that its log has now. Raises NotPublished where a type became one that
-    Iceberg does not widen to."""
-    from pyiceberg.exceptions import ValidationError
-
+def _demand(fields: Fields, folder: Folder, week: ColdWeek, url: str) -> None:
+    """Finds the fields of a file. Raises NotPublished for one that is damaged or has a column of another
+    type than its field."""
     try:
-        with table.update_schema() as update:
-            update.union_by_name(schema)
-            for field in table.schema().fields:
-                if field.name not in schema.names:
-                    update.delete_column(field.name)
-    except (ValidationError, ValueError) as error:
+        if week.footer not in (None, files.footer(folder, week.file)):
+            raise NotPublished(f"{url}: its footer is not what was written")
+        with folder.opened(week.file) as stream:
+            columns = pq.read_schema(stream)
+    except (ValueError, OSError) as error:
+        raise NotPublished(f"{url}: {error}") from error
+    except Damaged as error:
         raise NotPublished(str(error)) from error
+    for column in columns:
+        number = field_id(column)
+        field = fields.by_name(column.name, column.type) if number is None else fields.get(number)
+        if field is None or not reads(stored_as(field.type), column.type):
+            raise NotPublished(
+                f"{url}: column {column.name} is {column.type}, and another type in other weeks without field"
+                f" ids: recall the week, and it gets them when it is archived again"
+            )
 
 
-def _map_names(table: "Table", transaction: "Transaction") -> None:
-    """Names the fields of files, which have no field ids."""
-    names = table.schema().name_mapping.model_dump_json()
-    if table.properties.get("schema.name-mapping.default") != names:
-        transaction.set_properties({"schema.name-mapping.default": names})
+def _schema(fields: Iterable[pa.Field]) -> "Schema":
+    from pyiceberg.io.pyarrow import pyarrow_to_schema
+
+    return pyarrow_to_schema(pa.schema(fields))
+
+
+def _is_of(table: "Table", fields: Fields) -> bool:
+    """Whether the ids of a table are those of these fields; tables of earlier versions have others."""
+    known = {field.id: field for field in fields}
+    return all(
+        field.field_id in known and known[field.field_id].name == field.name
+        for field in table.schema().fields
+    )
+
+
+def _changed(tables: "SqlCatalog", table: "Table", fields: Fields) -> "Table":
+    """Gives a table these fields, and their names in files without ids."""
+    from pyiceberg.schema import Schema
+    from pyiceberg.table.update import AddSchemaUpdate, SetCurrentSchemaUpdate, SetPropertiesUpdate
+
+    schema = _schema(field.arrow(field.name) for field in fields)
+    updates: list[TableUpdate] = []
+    if schema.as_struct() != table.schema().as_struct():
+        number = 1 + max(each.schema_id for each in table.schemas().values())
+        updates += [
+            AddSchemaUpdate(schema=Schema(*schema.fields, schema_id=number)),
+            SetCurrentSchemaUpdate.model_validate({"schema-id": number}),
+        ]
+    by_name = [field.arrow(field.column) for field in fields if field.is_by_name]
+    names = _schema(by_name).name_mapping.model_dump_json()
+    if by_name and table.properties.get(_NAMES) != names:
+        updates.append(SetPropertiesUpdate(updates={_NAMES: names}))
+    if updates:
+        tables.commit_table(table, (), tuple(updates))
+        table.refresh()
+    return table
 
 
 def _files(table: "Table") -> "dict[str, DataFile]":
@@ -240,23 +273,33 @@ def _files(table: "Table") -> "dict[str, DataFile]":
     }
 
 
-def _added(
-    table: "Table", transaction: "Transaction", archive: str, weeks: Collection[ColdWeek]
-) -> "Iterator[DataFile]":
-    """Raises NotPublished for a file that is damaged or does not fit the table."""
-    from pyiceberg.io.pyarrow import parquet_file_to_data_file
+def _added(table: "Table", weeks: Mapping[str, ColdWeek]) -> "Iterator[DataFile]":
+    """The entries of files. Raises NotPublished."""
+    from pyiceberg.io import pyarrow as reading
+    from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 
-    folder = Folder(archive)
-    for week in weeks:
-        url = address(archive, week.file)
+    for url in weeks:
+        file = table.io.new_input(url)
         try:
-            if week.footer not in (None, files.footer(folder, week.file)):
-                raise NotPublished(f"{url}: its footer is not what was written")
-            yield parquet_file_to_data_file(table.io, transaction.table_metadata, url)
+            with file.open() as stream:
+                metadata = pq.read_metadata(stream)
         except (ValueError, OSError) as error:
             raise NotPublished(f"{url}: {error}") from error
-        except Damaged as error:
-            raise NotPublished(str(error)) from error
+        schema = reading.pyarrow_to_schema(metadata.schema.to_arrow_schema(), table.name_mapping())
+        statistics = reading.data_file_statistics_from_parquet_metadata(
+            metadata,
+            reading.compute_statistics_plan(schema, table.properties),
+            reading.parquet_path_to_id_mapping(schema),
+        )
+        yield DataFile.from_args(
+            content=DataFileContent.DATA,
+            file_path=url,
+            file_format=FileFormat.PARQUET,
+            partition=statistics.partition(table.spec(), table.schema()),
+            file_size_in_bytes=len(file),
+            spec_id=table.spec().spec_id,
+            **statistics.to_serialized_dict(),
+        )
 
 
 def _expire(table: "Table") -> None:

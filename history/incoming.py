@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -19,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringlog.history import files
+from ringlog.history.connection import as_text
 from ringlog.history.late import KEY
 from ringlog.schema.partitions import Week
 
@@ -129,12 +131,18 @@ class Incoming:
     """Turns a source's batches into the log's: see `batches`. Counts the rows that are left out."""
 
     def __init__(
-        self, schema: pa.Schema, lengths: Mapping[str, int], places: int, described: Description
+        self,
+        schema: pa.Schema,
+        lengths: Mapping[str, int],
+        places: int,
+        described: Description,
+        decimals: Mapping[str, pa.DataType] = MappingProxyType({}),
     ) -> None:
-        """`schema` is the log's; `lengths` has the most characters of its texts; `places` is the number of
-        rows of the ring."""
+        """`schema` is the log's, with text for numerics, whose types in files are `decimals`; `lengths` has
+        the most characters of its texts; `places` is the number of rows of the ring."""
         self.schema = schema
         self._lengths = lengths
+        self._decimals = decimals
         self._places = places
         self._described = described
         self._came = 0
@@ -277,9 +285,12 @@ class Incoming:
                 made = values.cast(target.type)
             else:
                 made = values.cast(target.type)
+            if target.name in self._decimals:
+                made = as_text(made.cast(self._decimals[target.name]))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise IncomingError(
-                f"column {place} is {values.type} and {target.name} {target.type}: {error}"
+                f"column {place} is {values.type} and {target.name}"
+                f" {self._decimals.get(target.name, target.type)}: {error}"
             ) from None
         if target.name == "seq_no" and made.null_count:
             raise IncomingError(f"column {place} has nulls: every row needs a seq_no")

@@ -29,6 +29,7 @@ from sqlalchemy.dialects import postgresql
 
 from ringlog.history import files, late, ownership
 from ringlog.history.connection import connect, rows
+from ringlog.history.fields import of_log, stored_as
 from ringlog.history.folder import Damaged, Folder
 from ringlog.history.incoming import Checksum, Description, Incoming, Source, by_week
 from ringlog.history.manifest import ColdWeek, about, manifest, new_file, note, settings, write_manifest
@@ -277,7 +278,12 @@ class Migration:
             for column, text in stored.items()
             if (kind := ColumnType.of_postgresql(text)) and kind.length is not None and not kind.is_array
         }
-        return Incoming(empty.schema, lengths, max(1, int(places)), self._described)
+        decimals = {
+            column: kind
+            for column, text in stored.items()
+            if (found := ColumnType.of_postgresql(text)) and pa.types.is_decimal(kind := stored_as(found))
+        }
+        return Incoming(empty.schema, lengths, max(1, int(places)), self._described, decimals)
 
     def _read(self, start: datetime | None, until: datetime) -> Iterator[pa.RecordBatch]:
         """The log's rows, read ahead by a thread of its own."""
@@ -332,7 +338,7 @@ class Migration:
         """Writes a week's file. Returns the work that is left: to read it back and to enter it."""
         with self._engine.begin() as connection:
             self._demand_no_partition(connection, week)
-            facts = about(connection, self._table)
+            facts, columns = about(connection, self._table), of_log(connection, self._table)
             known = {each.begins: each for each in manifest(connection, self._table)}
         old = known.get(week.start)
         if old is not None and old.recalled_until is not None:
@@ -358,7 +364,7 @@ class Migration:
                 yield batch
 
         with folder.created(name) as stream:
-            files.write(stream, passing(), facts)
+            files.write(stream, passing(), facts, columns)
         incoming = self._incoming
         assert incoming is not None
         left_out = incoming.without_time + incoming.repeated

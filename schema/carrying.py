@@ -261,6 +261,7 @@ class Carrier:
             "summarised",
             "dropped",
             "cold_week",
+            "archive_field",
             "migration",
         ):
             self._replace(name)

@@ -212,6 +212,7 @@ def _instead(name: str, new: Sequence[str]) -> str:
 # rows about a table in ringlog's own tables
 _OF_A_TABLE = (
     *("signal", "logged_table", "summarised", "summary_mark", "dropped", "former_table", "cold_week"),
+    "archive_field",
     *("writer", "arrival", "imported_file", "ledger", "event", "table_right", "migration"),
 )
 

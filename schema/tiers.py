@@ -141,6 +141,19 @@ cold_week = sa.Table(
     comment="the manifest: weeks whose rows are in Parquet files",
 )
 
+archive_field = sa.Table(
+    "archive_field",
+    metadata,
+    sa.Column("table_name", sa.TEXT, primary_key=True),
+    sa.Column("field_id", sa.INTEGER, primary_key=True),
+    sa.Column("name", sa.TEXT, nullable=False, comment="in the Iceberg table: no other field has it, ever"),
+    sa.Column("column_name", sa.TEXT, nullable=False),
+    sa.Column("type", sa.TEXT, nullable=False, comment="the widest that its values had"),
+    sa.Column("is_gone", sa.BOOLEAN, nullable=False, comment="the log has lost the column"),
+    sa.Column("is_by_name", sa.BOOLEAN, nullable=False, comment="files without field ids have it"),
+    comment="fields of the files of each log: see ringlog.history.fields",
+)
+
 migration = sa.Table(
     "migration",
     metadata,
