@@ -103,6 +103,7 @@ OVER_ALL_TABLES = (
     "refuse_archive",
     "insert_into_log",
     "view_archive",
+    "archived_files",
     "list_archived",
     "manifest_changed",
     "registry_changed",

@@ -29,14 +29,9 @@ begin
   end if;
   -- waits for queries that have begun, which hold locks on their tables; later ones see the new list
   execute format('lock table only weeks.%I in access exclusive mode', table_name);
-  select
-    json_build_object(
-      'table', table_name,
-      'folder', (select archive from ringlog.history),
-      'files', coalesce(json_agg(json_build_array(file, begins, ends, rows, footer) order by begins), '[]')
-    )::text,
-    min(begins), max(ends)
-  into list, first, last
+  list := table_name || ' ' || encode(sha256(convert_to(ringlog.archived_files(table_name), 'utf8')), 'hex');
+  select min(begins), max(ends)
+  into first, last
   from ringlog.cold_week as cold
   where cold.table_name = table_name and recalled_until is null and rows > 0;
   foreach each in array array[files, format('archive_files.%I', table_name || ' alone')] loop
@@ -58,8 +53,8 @@ end
 $$;
 
 comment on function ringlog.list_archived(text) is
-$$Writes the list of archived files into the definition of log.<table> and archive.<table>, so that a query of any
-snapshot finds a week either in PostgreSQL or in its file. Their foreign table is a partition from the first archived
+$$Writes the digest of the list of archived files into the definition of log.<table> and archive.<table>, so that a query
+of any snapshot finds a week either in PostgreSQL or in its file. Their foreign table is a partition from the first archived
 week to the last one, so that queries of other times leave it out. log.<table> has it from the first archived week on.$$;
 
 revoke all on function ringlog.list_archived(text) from public;

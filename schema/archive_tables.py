@@ -1,8 +1,8 @@
 """Schema `archive`: a view of each log's archived weeks, for SQL.
 
 A view has the rows of a foreign table of postgres_fdw, for which the archive server reads the files
-(`ringlog.history.archive_server`). Which files those are is its option table_name, so that it is part of what
-postgres_fdw sends, and of the catalogue: a week leaves its log in the transaction that adds its file
+(`ringlog.history.archive_server`). Its option table_name has the digest of their list, which is so part of
+what postgres_fdw sends, and of the catalogue: a week leaves its log in the transaction that adds its file
 (`ringlog.list_archived`). The foreign table is the only partition of another table, which `log.<table>` reads
 (`ringlog.schema.logs`): PostgreSQL leaves it out where a query needs none of its time.
 
@@ -123,7 +123,7 @@ def _of_files(table: str, columns: dict[str, str]) -> Iterator[sql.Composable]:
             sql.SQL("{} {}").format(sql.SQL(option), sql.Literal(value))
             for option, value in {
                 "schema_name": ARCHIVE,
-                "table_name": "{}",
+                "table_name": f"{table} none",
                 "updatable": "false",
                 "fetch_size": str(_fetched(columns)),
             }.items()
@@ -294,6 +294,14 @@ def _options(options: dict[str, str]) -> sql.Composed:
     return sql.SQL(", ").join(
         sql.SQL("{} {}").format(sql.SQL(name), sql.Literal(value)) for name, value in options.items()
     )
+
+
+def files(connection: sa.Connection, table: str) -> str:
+    """The list of the files of a log's archived weeks, whose digest its foreign tables have."""
+    become_owner(connection)
+    # an installation may have locked the manifest, and wait for the query that needs the list
+    run(connection, "set local lock_timeout = '5s'")
+    return str(connection.scalar(sa.text("select ringlog.archived_files(:table)"), {"table": table}))
 
 
 def is_needed(connection: sa.Connection) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ringlog.history.archive_server import encoding
+from ringlog.history.archive_server.lists import Changed, Lists
 from ringlog.history.archive_server.rows import Rows
 from ringlog.history.archive_server.statement import Refused, Statement, read
 from ringlog.history.folder import Damaged
@@ -17,6 +18,8 @@ from ringlog.history.folder import Damaged
 MEMORY = 160
 """MiB of DuckDB's memory; it spills the rest to disk"""
 _FULL = "Out of Memory Error"
+_AHEAD = "10KB"
+"""of rows that are computed before the client fetches them"""
 _ROWS = 10_000
 _VALUES = 200_000
 """approximate limits of a part of an answer in rows and values: the client may want the first rows only"""
@@ -33,7 +36,7 @@ class Failed(Exception):
 class Engine:
     """DuckDB, for all connections."""
 
-    def __init__(self, spill: str, spilled: int, threads: int) -> None:
+    def __init__(self, spill: str, spilled: int, threads: int, lists: Lists) -> None:
         """`spill` is the folder for data beyond the memory, up to `spilled` bytes."""
         self._database = duckdb.connect(
             config={
@@ -50,6 +53,7 @@ class Engine:
         # this process reads the files, not DuckDB
         self._database.execute("set enable_external_access = false")
         self._lock = threading.Lock()
+        self._lists = lists
 
     def query(self, text: str, parameters: Sequence[str | None]) -> "Answer":
         """Begins to answer a query. Raises Failed."""
@@ -57,15 +61,16 @@ class Engine:
             statement = read(text, parameters)
         with self._lock:
             connection = self._database.cursor()
-        return Answer(connection, statement)
+        return Answer(connection, statement, self._lists)
 
 
 class Answer:
     """The rows of a query, computed as the client fetches them."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, statement: Statement) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, statement: Statement, lists: Lists) -> None:
         self._connection = connection
         self._statement = statement
+        self._lists = lists
         self._sources: list[Rows] = []
         self._parts: Generator[_Part] | None = None
         self._part: _Part | None = None
@@ -74,6 +79,9 @@ class Answer:
         self._starved = False
         connection.execute("set integer_division = true")
         connection.execute("set TimeZone = 'UTC'")
+        if statement.descending is not None:
+            # the client may want the first rows only: no more files are read ahead than that
+            connection.execute(f"set session streaming_buffer_size = '{_AHEAD}'")
 
     def rewind(self) -> None:
         """Begins with the first row again."""
@@ -90,7 +98,7 @@ class Answer:
     def _made(self) -> "Generator[_Part]":
         self._sources.clear()
         for relation in self._statement.relations:
-            rows = Rows(relation, self._statement.descending)
+            rows = Rows(relation, self._lists.of(relation.files), self._statement.descending)
             self._sources.append(rows)
             self._connection.register(relation.name, rows.reader())
         result = self._connection.sql(self._statement.text, params=self._statement.values)
@@ -147,6 +155,8 @@ class Failures:
         reason = _line(cause)
         if isinstance(cause, Refused):
             raise Failed("0A000", reason) from error
+        if isinstance(cause, Changed):
+            raise Failed("40001", reason) from error
         if isinstance(cause, Damaged):
             message = (
                 f"the archive cannot be read: {reason}. `ringlog archive verify` checks all of its weeks"

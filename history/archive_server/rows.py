@@ -4,12 +4,9 @@ Each opened file's footer is compared with the manifest's digest, and each page 
 file is an error that names it.
 """
 
-import json
 import resource
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ringlog.history import files, late
+from ringlog.history.archive_server.lists import File, Files
 from ringlog.history.archive_server.statement import Relation
 from ringlog.history.connection import plain
 from ringlog.history.folder import Damaged, Folder
@@ -35,32 +33,17 @@ _COUNT = "rows:"
 """the column of rows that are only counted"""
 
 
-@dataclass(frozen=True)
-class _File:
-    name: str
-    begins: datetime
-    ends: datetime
-    rows: int
-    footer: str | None
-
-
 class Rows:
     """The rows of a relation. They are read once, as DuckDB takes them."""
 
-    def __init__(self, relation: Relation, descending: bool | None) -> None:
-        """Raises ValueError for an invalid list of files."""
-        given = json.loads(relation.files)
-        weeks = [
-            _File(name, datetime.fromisoformat(begins), datetime.fromisoformat(ends), rows, footer)
-            for name, begins, ends, rows, footer in given.get("files") or []
-        ]
+    def __init__(self, relation: Relation, given: Files, descending: bool | None) -> None:
         self._weeks = [
             week
-            for week in sorted(weeks, key=lambda week: week.begins, reverse=bool(descending))
+            for week in (reversed(given.weeks) if descending else given.weeks)
             if (relation.start is None or week.ends > relation.start)
             and (relation.end is None or week.begins <= relation.end)
         ]
-        self._folder = Folder(given["folder"]) if self._weeks else None
+        self._folder = Folder(given.folder) if self._weeks else None
         self._relation = relation
         self._descending = descending
         self._columns = [name.rpartition(":")[::2] for name in relation.columns]
@@ -102,7 +85,7 @@ class Rows:
         width = sum(files.width(each.type) for each in self._schema) or 1
         return max(_FIRST, min(_LONGEST, files.BATCH_BYTES // width))
 
-    def _week(self, week: _File) -> Iterator[pa.RecordBatch]:
+    def _week(self, week: File) -> Iterator[pa.RecordBatch]:
         assert self._folder is not None
         with self._folder.opened(week.name) as source, files.file_of(source, week.footer) as file:
             if file.metadata.num_rows != week.rows:

@@ -1,6 +1,7 @@
 """The archive server's process: it reads its settings from standard input, and ends with it.
 
-Its first line of input is the settings in JSON, its first line of output `archive on HOST:PORT`.
+Its first line of input is the settings in JSON, its first line of output `archive on HOST:PORT`; the further
+ones are of `lists`.
 """
 
 import ctypes
@@ -20,11 +21,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 
 from ringlog.history.archive_server.engine import Engine
+from ringlog.history.archive_server.lists import Lists
 from ringlog.history.archive_server.rows import resident
 from ringlog.history.archive_server.session import Session
 from ringlog.history.archive_server.settings import Settings
@@ -50,7 +53,7 @@ _PART_OF_DISK = 4
 
 def main() -> None:
     """Serves until standard input ends or a signal comes."""
-    parent = io.FileIO(sys.stdin.fileno(), "rb", closefd=False)
+    parent = io.BufferedReader(io.FileIO(sys.stdin.fileno(), "rb", closefd=False))
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     settings = Settings.from_json(parent.readline())
     with suppress(OSError):
@@ -69,14 +72,16 @@ def main() -> None:
         ctypes.CDLL(None).mallopt(*_ARENAS)
     threading.stack_size(_STACK)
     with _spill() as spill:
-        engine = Engine(str(spill), shutil.disk_usage(spill).free // _PART_OF_DISK, _cores())
+        lists = Lists(partial(print, end="", flush=True))
+        engine = Engine(str(spill), shutil.disk_usage(spill).free // _PART_OF_DISK, _cores(), lists)
         host, port = listening.getsockname()[:2]
         print(f"archive on [{host}]:{port}" if ":" in host else f"archive on {host}:{port}", flush=True)
         clients = Clients(engine, Password(settings.password))
         threading.Thread(target=clients.accept, args=(listening,), daemon=True).start()
         threading.Thread(target=clients.watch_memory, daemon=True).start()
         with suppress(OSError):
-            parent.read()
+            for line in parent:
+                lists.answer(line)
 
 
 @contextmanager

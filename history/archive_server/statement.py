@@ -92,7 +92,7 @@ class Relation:
     """A foreign table of a query."""
 
     files: str
-    """the list of the files to read, which PostgreSQL has as the table's name (`ringlog.list_archived`)"""
+    """names the list of the files to read; PostgreSQL has it as the table's name (`ringlog.list_archived`)"""
     name: str
     """its name in the query for DuckDB"""
     alias: str | None
@@ -162,7 +162,7 @@ class _Reader:
         return all(self._at(place + number).text.lower() == text for number, text in enumerate(texts))
 
     def _found(self) -> Iterator[Relation]:
-        """The foreign tables: `archive."list of files"` with an optional alias."""
+        """The foreign tables: `archive."TABLE DIGEST"` with an optional alias."""
         for place, token in enumerate(self._tokens):
             if token.text == ARCHIVE and self._is(place + 1, ".") and not self._is(place - 1, "."):
                 after = self._at(place + 3)

@@ -1,13 +1,15 @@
 """The archive server beside `ringlog serve`: it is started where SQL has an archive to read, and
 PostgreSQL is told where it is."""
 
+import io
+import json
 import logging
 import secrets
 import socket
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -62,7 +64,25 @@ class ArchiveServer(Tended):
     def serves(self, process: "subprocess.Popen[bytes]", address: str) -> None:
         host, _, port = address.rpartition(":")
         self._place = (host.strip("[]"), int(port))
+        threading.Thread(target=self._answer, args=(process,), name="files", daemon=True).start()
         self._announce()
+
+    def _answer(self, process: "subprocess.Popen[bytes]") -> None:
+        """Gives the process the lists of files that it asks for (`ringlog.history.archive_server.lists`)."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for line in io.BufferedReader(process.stdout):  # type: ignore[type-var]
+            number, table = line.decode().removeprefix("files ").split(" ", 1)
+            text = error = None
+            try:
+                with self._administrator.begin() as connection:
+                    text = archive_tables.files(connection, json.loads(table))
+            except sa.exc.DBAPIError as failed:
+                error = " ".join(str(failed.orig).split())
+            rest = memoryview(json.dumps([int(number), text, error]).encode() + b"\n")
+            with suppress(OSError, ValueError):  # it has ended
+                while rest:
+                    rest = rest[process.stdin.write(rest) :]
 
     def _announce(self) -> None:
         def work(connection: sa.Connection) -> None:

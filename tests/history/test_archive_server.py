@@ -1,5 +1,6 @@
 """SQL over the archive: `archive.<table>`, which the archive server answers."""
 
+import json
 import os
 import signal
 import threading
@@ -10,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 from typing import TypeAlias
@@ -24,7 +26,8 @@ from psycopg import errors
 
 from ringlog.history import archive as archiving
 from ringlog.history import files
-from ringlog.history.folder import Folder
+from ringlog.history.archive_server.lists import Changed, Lists
+from ringlog.history.folder import Damaged, Folder
 from ringlog.history.recall import recall
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
@@ -122,6 +125,38 @@ def one(connection: psycopg.Connection, query: str) -> tuple[object, ...]:
     found = connection.execute(query.encode()).fetchone()
     assert found is not None
     return found
+
+
+def test_lists_of_files_are_asked_for_once() -> None:
+    asked: list[str] = []
+    lists = Lists(asked.append)
+    week = ["t/1.parquet", "2026-04-27T00:00:00+00:00", "2026-05-04T00:00:00+00:00", 5, "f"]
+    text = json.dumps({"folder": "/a", "files": [week]})
+    name = f"a table {sha256(text.encode()).hexdigest()}"
+    lists.answer(json.dumps([1, text, None]).encode())
+    (week,) = lists.of(name).weeks
+    assert (week.name, week.begins, week.ends, week.rows) == (
+        "t/1.parquet",
+        BEGIN,
+        BEGIN + timedelta(weeks=1),
+        5,
+    )
+    assert lists.of(name).folder == "/a"
+    # one that the manifest has no longer, and none; an answer to an earlier question does not count
+    lists.answer(json.dumps([2, text, None]).encode())
+    with pytest.raises(Changed, match="weeks of a table were archived or recalled meanwhile"):
+        lists.of("a table 1")
+    lists.answer(json.dumps([2, text, None]).encode())
+    lists.answer(json.dumps([3, None, "no connection"]).encode())
+    with pytest.raises(Damaged, match="files of other cannot be read from the manifest: no connection"):
+        lists.of("other 2")
+    assert asked == ['files 1 "a table"\n', 'files 2 "a table"\n', 'files 3 "other"\n']
+
+
+def test_no_list_of_files_is_sent(sql: psycopg.Connection) -> None:
+    plan = sql.execute("explain (verbose) select * from archive.every_type").fetchall()
+    assert "Remote SQL" in str(plan)
+    assert ".parquet" not in str(plan)
 
 
 def test_every_row(sql: psycopg.Connection) -> None:
