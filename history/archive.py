@@ -30,11 +30,13 @@ from ringlog.history import fields, files, iceberg, late, ownership, priority
 from ringlog.history.books import enter
 from ringlog.history.connection import BeyondArrow, Connection, ReadError, connect, rows
 from ringlog.history.folder import Damaged, Folder, aside
+from ringlog.history.late import KEY
 from ringlog.history.manifest import (
     ColdWeek,
     about,
     default_partition,
     forget,
+    is_of_samples,
     manifest,
     new_file,
     note,
@@ -43,6 +45,7 @@ from ringlog.history.manifest import (
     verify,
     write_manifest,
 )
+from ringlog.history.sample_blocks import BLOCK, samples_of
 from ringlog.schema import archive_tables, clock, logs
 from ringlog.schema.change import run, tried
 from ringlog.schema.layout import LOG_TABLES
@@ -184,11 +187,13 @@ def _publish(engine: sa.Engine, conninfo: str) -> Iterator[str]:
 
 
 def _due(connection: sa.Connection, before: datetime, now: datetime) -> list[tuple[str, Partition]]:
-    """Partitions that end before `before`, are summarised and are not recalled."""
+    """Partitions that end before `before`, are summarised (of samples: merged) and are not recalled."""
     tables = connection.execute(
         sa.text(
-            "select table_name, coalesce(levels, '{}') = '{}' as always, until"
-            " from ringlog.logged_table left join ringlog.summarised using (table_name) order by table_name"
+            "select table_name, coalesce(levels, '{}') = '{}' and not is_of_samples as always,"
+            " case when is_of_samples then merged_until else until end as until"
+            " from ringlog.every_table left join ringlog.summarised using (table_name)"
+            " left join ringlog.sample_table using (table_name) order by table_name"
         )
     ).all()
     recalled = {
@@ -225,7 +230,7 @@ def _weeks(partition: Partition) -> Iterator[Week]:
 
 def _expired(connection: sa.Connection, now: datetime) -> list[ColdWeek]:
     retention = sa.text(
-        "select table_name, cast(:now as timestamptz) - retention::interval as kept from ringlog.logged_table"
+        "select table_name, cast(:now as timestamptz) - retention::interval as kept from ringlog.every_table"
         " where retention is not null"
     )
     kept_from = {row.table_name: row.kept for row in connection.execute(retention, {"now": now})}
@@ -273,18 +278,18 @@ def _tidy(engine: sa.Engine, folder: Folder, there: Mapping[str, float], now: da
 
 def _archive(this: _Round, table: str, partition: Partition) -> str:
     name = f"log.{partition.name}"
-    if this.tried(partial(_watch, partition=partition.name)) is None:
-        return f"postponed {name}: its table is in use"
-    written = []
     with this.engine.begin() as connection:
         facts = about(connection, table)
         before = {week.begins: week for week in manifest(connection, table)}
+        of_samples = is_of_samples(connection, table)
+    if this.tried(partial(_watch, partition=partition.name, of_samples=of_samples)) is None:
+        return f"postponed {name}: its table is in use"
+    written = []
     for week in _weeks(partition):
         old = before.get(week.start)
         if old is not None and old.recalled_until is None:
             continue  # it is archived already; the rows in the partition are late ones
-        query = _rows_of(sql.Identifier("log", partition.name), week.start, week.end)
-        read = partial(rows, this.source, query)
+        read = partial(_rows_of, this.source, of_samples, sql.Identifier("log", partition.name), week)
         try:
             written.append(this.writer.submit(_write, this, table, week, read, facts).result())
         except BeyondArrow as error:
@@ -295,7 +300,14 @@ def _archive(this: _Round, table: str, partition: Partition) -> str:
         return f"postponed {name}: its table is in use"
     try:
         late_rows = this.tried(
-            partial(_put_away, table=table, partition=partition.name, written=written, before=before)
+            partial(
+                _put_away,
+                table=table,
+                of_samples=of_samples,
+                partition=partition.name,
+                written=written,
+                before=before,
+            )
         )
     except _Overtaken:
         return f"postponed {name}: another round has changed the manifest meanwhile"
@@ -322,7 +334,7 @@ def _write(
     with this.engine.begin() as connection:
         become_owner(connection)
         name = new_file(connection, this.folder, table, week)
-        columns = fields.of_log(connection, table)
+        columns = {} if is_of_samples(connection, table) else fields.of_log(connection, table)
     try:
         return _written(this, name, table, week, source, facts, columns)
     except Exception:
@@ -367,7 +379,7 @@ def _throttled(this: _Round, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
             begun = time.monotonic()
 
 
-def _watch(connection: sa.Connection, partition: str) -> int:
+def _watch(connection: sa.Connection, partition: str, of_samples: bool) -> int:
     """Creates the trigger that records new rows of a partition, after open transactions on it have ended."""
     become_owner(connection)
     noting = sa.text(
@@ -380,8 +392,8 @@ def _watch(connection: sa.Connection, partition: str) -> int:
             connection,
             sql.SQL(
                 "create trigger record_late_row after insert on {}"
-                " for each row execute function ringlog.record_late_row()"
-            ).format(place),
+                " for each row execute function ringlog.record_late_row({})"
+            ).format(place, sql.SQL("'signal'" if of_samples else "")),
         )
     return 0
 
@@ -398,6 +410,7 @@ def _view_archive(connection: sa.Connection, table: str) -> bool:
 def _put_away(
     connection: sa.Connection,
     table: str,
+    of_samples: bool,
     partition: str,
     written: list[ColdWeek],
     before: dict[datetime, ColdWeek],
@@ -411,6 +424,7 @@ def _put_away(
         "partition": sql.Identifier("log", partition),
         "name": sql.Literal(partition),
         "table": sql.Literal(table),
+        "key": sql.Identifier("signal" if of_samples else "seq_no"),
     }
     run(connection, sql.SQL("lock table only {log} in share row exclusive mode").format(**names))
     there = {week.begins: week for week in manifest(connection, table)}
@@ -423,7 +437,7 @@ def _put_away(
             create temporary table staying on commit drop as select r.* from {partition} as r
             where exists (
               select from ringlog.late_row as late
-              where late.partition = {name} and late."time" = r."time" and late.seq_no = r.seq_no
+              where late.partition = {name} and late."time" = r."time" and late.seq_no = r.{key}
             ) or exists (
               select from ringlog.cold_week as cold
               where cold.table_name = {table} and cold.recalled_until is null
@@ -432,6 +446,9 @@ def _put_away(
             """
         ).format(**names),
     )
+    if of_samples:
+        for week in written:
+            _note_last(connection, week, names["partition"])
     run(connection, sql.SQL("drop table {partition}").format(**names))
     stayed = connection.exec_driver_sql("select count(*) from pg_temp.staying").scalar_one()
     if stayed:
@@ -441,6 +458,38 @@ def _put_away(
     for week in written:
         note(connection, week)
     return int(stayed)
+
+
+def _note_last(connection: sa.Connection, week: ColdWeek, relation: sql.Composable) -> None:
+    """Notes the newest samples of a relation that become a week's: a signal without later ones has them."""
+    run(
+        connection,
+        sql.SQL(
+            """
+            insert into ringlog.last_archived as known (number, table_name, "time", value, severity, status)
+            select block.signal, {table}, newest.* from (
+              select distinct on (signal) * from {relation} where "time" >= {start} and "time" < {end}
+              order by signal, "time" desc, times[cardinality(times)] desc
+            ) as block
+            cross join lateral (
+              select each."time", each.value::text, coalesce(each.severity, 0), coalesce(each.status, 0)
+              from unnest(block.times, block.samples, block.severities, block.statuses)
+                as each ("time", value, severity, status)
+              order by each."time" desc
+              limit 1
+            ) as newest
+            on conflict (number) do update
+            set "time" = excluded."time", value = excluded.value, severity = excluded.severity,
+              status = excluded.status
+            where excluded."time" > known."time"
+            """
+        ).format(
+            relation=relation,
+            table=sql.Literal(week.table),
+            start=sql.Literal(week.begins),
+            end=sql.Literal(week.ends),
+        ),
+    )
 
 
 def _late_weeks(connection: sa.Connection) -> list[ColdWeek]:
@@ -464,14 +513,17 @@ def _merge_late(this: _Round, week: ColdWeek) -> str:
         verify(this.folder, week)
     except Damaged as error:
         return f"rows that came for {week.file} stay in the log: {error}"
+    with this.engine.begin() as connection:
+        of_samples = is_of_samples(connection, week.table)
     try:
-        came = pa.Table.from_batches(
-            rows(this.source, _rows_of(default_partition(week.table), week.begins, week.ends))
+        stored = pa.Table.from_batches(
+            _stored(this.source, of_samples, default_partition(week.table), Week(week.begins))
         ).combine_chunks()
     except BeyondArrow as error:
         return f"rows that came for {week.file} stay in the log: {error}"
     finally:
         this.source.rollback()
+    came = pa.Table.from_batches(samples_of(iter(stored.to_batches()))) if of_samples else stored
     there = late.found(files.read(this.folder, week.file, footer=week.footer), came)
     new = came.filter(pa.array(~(there.repeated | there.conflicting)))
     written = week
@@ -488,9 +540,8 @@ def _merge_late(this: _Round, week: ColdWeek) -> str:
         ).result()
     conflicts = came.filter(pa.array(there.conflicting))
     repeated = came.filter(pa.array(there.repeated))
-    done = this.tried(
-        partial(_take_late, week=written, keys=came.select(late.KEY), conflicts=conflicts, repeated=repeated)
-    )
+    keys = stored.select(("time", "signal") if of_samples else KEY)
+    done = this.tried(partial(_take_late, week=written, keys=keys, conflicts=conflicts, repeated=repeated))
     if done is None:
         if written is not week:
             this.folder.delete(written.file)
@@ -510,13 +561,20 @@ def _take_late(
     ledger."""
     become_owner(connection)
     _keep_readers_out(connection, week.table)
-    times, seq_nos = (keys[name].to_pylist() for name in late.KEY)
+    time, other = keys.column_names
     kept = sql.SQL(
-        'select * from {} as late where ("time", seq_no) not in'
+        "select * from {} as late where ({}, {}) not in"
         " (select * from unnest({}::timestamptz[], {}::integer[]))"
     )
     place = default_partition(week.table)
-    refill_default(connection, week.table, kept.format(place, sql.Literal(times), sql.Literal(seq_nos)))
+    if other != "seq_no":
+        _note_last(connection, week, place)
+    values = [sql.Literal(keys[name].to_pylist()) for name in (time, other)]
+    refill_default(
+        connection,
+        week.table,
+        kept.format(place, sql.Identifier(time), sql.Identifier(other), *values),
+    )
     note(connection, week)
     texts = [json.dumps(row, default=str) for row in conflicts.to_pylist()]
     times = conflicts["time"].to_pylist()
@@ -528,6 +586,8 @@ def _forget(connection: sa.Connection, week: ColdWeek) -> int:
     become_owner(connection)
     _keep_readers_out(connection, week.table)
     forget(connection, week)
+    gone = 'delete from ringlog.last_archived where table_name = {} and ringlog.moment("time") < {}'
+    run(connection, sql.SQL(gone).format(sql.Literal(week.table), sql.Literal(week.ends)))
     note_dropped(connection, week.table, week.ends)
     return 0
 
@@ -538,7 +598,20 @@ def _keep_readers_out(connection: sa.Connection, table: str) -> None:
     run(connection, sql.SQL("lock table only {} in access exclusive mode").format(log_table))
 
 
-def _rows_of(relation: sql.Identifier, start: datetime, end: datetime) -> sql.Composed:
-    return sql.SQL('select * from {} where "time" >= {} and "time" < {} order by "time", seq_no').format(
-        relation, sql.Literal(start), sql.Literal(end)
+def _stored(
+    source: Connection, of_samples: bool, relation: sql.Identifier, week: Week
+) -> Iterator[pa.RecordBatch]:
+    """The rows, or the blocks of samples, of a week in a partition."""
+    columns, order = (BLOCK, 'signal, "time"') if of_samples else (sql.SQL("*"), '"time", seq_no')
+    query = sql.SQL('select {} from {} where "time" >= {} and "time" < {} order by {}').format(
+        columns, relation, sql.Literal(week.start), sql.Literal(week.end), sql.SQL(order)
     )
+    return rows(source, query)
+
+
+def _rows_of(
+    source: Connection, of_samples: bool, relation: sql.Identifier, week: Week
+) -> Iterator[pa.RecordBatch]:
+    """The rows or samples of a week in a partition, as its file has them."""
+    stored = _stored(source, of_samples, relation, week)
+    return samples_of(stored) if of_samples else stored

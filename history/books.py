@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import sqlalchemy as sa
+from psycopg import sql
 
 SPOOL = "archive"
 
@@ -59,3 +60,11 @@ def enter(
                 "message": f"{file} has another row of this time and seq_no: {row}",
             },
         )
+
+
+def enter_twice(connection: sa.Connection, table: str, file: str, query: sql.Composable) -> None:
+    """Enters the rows of a query that are in a week already: time, text, whether the other row is equal."""
+    options = {"no_parameters": True}
+    twice = connection.exec_driver_sql(query.as_string(), execution_options=options).all()
+    conflicts = [(time, row) for time, row, same in twice if not same]
+    enter(connection, table, file, conflicts, [time for time, _, same in twice if same])

@@ -4,15 +4,21 @@ Floats are split into streams of their bytes before zstd, times and seq_no are s
 groups have a day at most, with statistics, and pages have checksums. Columns have the ids of their fields
 (`ringlog.history.fields`), the schema's metadata names the signals. Numerics are decimals in files, and text
 where rows are read.
+
+Samples are ordered by the number of their signal, then by time; their row groups are short, since a reader
+mostly wants one signal.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType
+from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -20,7 +26,18 @@ import pyarrow.parquet as pq
 from ringlog.history.connection import BeyondArrow, ReadError, plain
 from ringlog.history.folder import Damaged, Folder
 
-__all__ = ["Damaged", "bits", "file_of", "footer", "groups_of", "read", "same", "width", "write"]
+__all__ = [
+    "Damaged",
+    "bits",
+    "file_of",
+    "footer",
+    "groups_of",
+    "of_samples",
+    "read",
+    "same",
+    "width",
+    "write",
+]
 
 GROUP_BYTES = 64 << 20
 """rows of a row group, which is in memory as a whole; of a busy table it has less than a day"""
@@ -36,6 +53,19 @@ day."""
 
 _DAY = 86_400_000_000  # microseconds
 
+_SAMPLES = 1 << 15
+_MOST_SAMPLES = 1 << 20
+_GROUPS = 2048
+"""A row group has so many samples; from this number of groups on more, because each takes some 600 bytes in
+the footer."""
+
+
+_Cut: TypeAlias = Callable[[pa.RecordBatch], Iterator[tuple[int, pa.RecordBatch]]]
+
+
+def of_samples(schema: pa.Schema) -> bool:
+    return "seq_no" not in schema.names and "number" in schema.names
+
 
 def write(
     stream: pa.NativeFile,
@@ -43,7 +73,8 @@ def write(
     metadata: Mapping[str, str],
     fields: Mapping[str, pa.Field] = MappingProxyType({}),
 ) -> int:
-    """Writes rows, ordered by time, to a new file. Returns their number.
+    """Writes rows, ordered by time, or samples, ordered by signal and time, to a new file. Returns their
+    number.
 
     `fields` has the columns' fields in the file, with their ids (`ringlog.history.fields`). Raises ReadError
     for rows of other types, BeyondArrow for a numeric that no decimal is.
@@ -57,8 +88,14 @@ def write(
         for batch in batches:
             if writer is None:
                 schema = pa.schema([fields.get(each.name, each) for each in batch.schema], dict(metadata))
-                writer = pq.ParquetWriter(stream, schema, **_options(schema))
-            for part_day, part in _by_day(_of_fields(schema, batch)):
+                cut: _Cut = _by_day
+                if sampled := of_samples(schema):
+                    schema, cut = schema.remove_metadata(), _by_number()
+                writer = pq.ParquetWriter(stream, schema, store_schema=not sampled, **_options(schema))
+                if sampled:
+                    # in Arrow's schema the names of many signals would be there twice
+                    writer.add_key_value_metadata(dict(metadata))
+            for part_day, part in cut(_of_fields(schema, batch)):
                 if group and (part_day != day or sum(each.nbytes for each in group) > GROUP_BYTES):
                     writer.write_table(pa.Table.from_batches(group))
                     group = []
@@ -102,6 +139,22 @@ def _by_day(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         start = end
 
 
+def _by_number() -> _Cut:
+    """Cuts samples into parts, each with the number of its row group."""
+    rows = group = room = 0
+
+    def parts(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+        nonlocal rows, group, room
+        while batch.num_rows:
+            if not room:
+                group, room = group + 1, min(_MOST_SAMPLES, max(_SAMPLES, rows // _GROUPS))
+            part = batch.slice(0, room)
+            yield group, part
+            rows, room, batch = rows + part.num_rows, room - part.num_rows, batch.slice(part.num_rows)
+
+    return parts
+
+
 def _options(schema: pa.Schema) -> dict[str, object]:
     floats = [field.name for field in schema if pa.types.is_floating(field.type)]
     differences = [field.name for field in schema if field.name in ("time", "seq_no")]
@@ -124,24 +177,27 @@ def read(
     end: datetime | None = None,
     *,
     footer: str | None = None,
+    number: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows from `start` on and before `end`, in batches of about 8 MB.
+    """The rows from `start` on and before `end`, in batches of about 8 MB; of samples only those of the
+    signal `number`, if that is given.
 
-    The batches have those of `columns` that the file has. `footer` is the digest of the footer when it was
-    written: pages have checksums, but damaged statistics would hide rows, and some damages of a footer end
-    the process. Raises Damaged.
+    The batches have those of `columns` that the file has, samples always number and time. `footer` is the
+    digest of the footer when it was written: pages have checksums, but damaged statistics would hide rows,
+    and some damages of a footer end the process. Raises Damaged.
     """
     try:
         with folder.opened(name) as source, file_of(source, footer) as file:
             schema = file.schema_arrow
-            names = [each for each in schema.names if columns is None or each in columns]
-            groups = groups_of(file, schema, start, end)
+            wanted = columns if columns is None or not of_samples(schema) else ["number", "time", *columns]
+            names = [each for each in schema.names if wanted is None or each in wanted]
+            groups = groups_of(file, schema, start, end, number=number)
             if not groups:
                 return
             size = max(1024, BATCH_BYTES // sum(width(schema.field(each).type) for each in names))
             for batch in file.iter_batches(size, groups, names):
                 # numerics are text here
-                yield plain(_within(batch, start, end))
+                yield plain(_within(batch, start, end, number))
     except (OSError, pa.ArrowException, ValueError) as error:
         raise Damaged(f"{folder}/{name}: {error}") from error
 
@@ -190,14 +246,24 @@ def groups_of(
     end: datetime | None,
     *,
     inclusive: bool = False,
+    number: int | None = None,
 ) -> list[int]:
     """The row groups of a file that may have rows from `start` on and before `end`, or with `inclusive` up to
-    it, by the statistics of their times."""
+    it, by the statistics of their times; with `number` those that may have samples of this signal."""
+    groups = range(file.num_row_groups)
+    if number is not None and of_samples(schema):
+        place = schema.names.index("number")
+
+        def bound(group: int, which: str) -> int:
+            return int(getattr(file.metadata.row_group(group).column(place).statistics, which))
+
+        first = bisect_left(groups, number, key=lambda group: bound(group, "max"))
+        groups = range(first, bisect_right(groups, number, first, key=lambda group: bound(group, "min")))
     time = schema.names.index("time")
     return [
-        number
-        for number in range(file.num_row_groups)
-        if _overlaps(file.metadata.row_group(number).column(time).statistics, start, end, inclusive)
+        group
+        for group in groups
+        if _overlaps(file.metadata.row_group(group).column(time).statistics, start, end, inclusive)
     ]
 
 
@@ -216,9 +282,20 @@ def width(kind: pa.DataType) -> int:
         return 64  # texts and waveforms: a guess
 
 
-def _within(batch: pa.RecordBatch, start: datetime | None, end: datetime | None) -> pa.RecordBatch:
-    """The rows within bounds of a batch that is ordered by time."""
+def _within(
+    batch: pa.RecordBatch, start: datetime | None, end: datetime | None, number: int | None
+) -> pa.RecordBatch:
+    """The rows within bounds of a batch that is ordered by time; of samples those of a signal."""
+    if number is not None:
+        numbers = batch["number"].to_numpy()
+        begin, stop = (int(numbers.searchsorted(number, side)) for side in ("left", "right"))
+        batch = batch.slice(begin, stop - begin)
     times = batch["time"].cast(pa.int64()).to_numpy()
+    if number is None and of_samples(batch.schema):
+        there = np.ones(len(times), bool)
+        there &= True if start is None else times >= _microseconds(start)
+        there &= True if end is None else times < _microseconds(end)
+        return batch if there.all() else batch.filter(pa.array(there))
     first = 0 if start is None else int(times.searchsorted(_microseconds(start)))
     after = len(times) if end is None else int(times.searchsorted(_microseconds(end)))
     return batch.slice(first, max(0, after - first))

@@ -11,7 +11,7 @@ from ringlog.history import files
 from ringlog.history.folder import Damaged
 
 KEY = ("time", "seq_no")
-_ORDER = [(name, "ascending") for name in KEY]
+_SAMPLE_KEY = ("number", "time", "nanoseconds")
 
 
 class Unlike(Damaged):
@@ -27,11 +27,13 @@ class Found:
 
 
 def merged(cold: Iterator[pa.RecordBatch], late: pa.Table) -> Iterator[pa.RecordBatch]:
-    """Rows of a file and late ones, ordered by time and seq_no; of two with the same key the file's.
+    """Rows of a file and late ones, ordered by their key; of two with the same key the file's. The key is
+    time and seq_no, of samples the signal's number and the time.
 
     Columns that the file lacks are null.
     """
-    late = late.sort_by(_ORDER).combine_chunks()
+    order = [(name, "ascending") for name in (_SAMPLE_KEY if files.of_samples(late.schema) else KEY)]
+    late = late.sort_by(order).combine_chunks()
     for batch in cold:
         table = cast(late.schema, batch)
         if table.num_rows and late.num_rows:
@@ -41,13 +43,13 @@ def merged(cold: Iterator[pa.RecordBatch], late: pa.Table) -> Iterator[pa.Record
             new = np.ones(number, bool)
             new[mine] = False
             if new.any():
-                table = pa.concat_tables([table, before.filter(pa.array(new))]).sort_by(_ORDER)
+                table = pa.concat_tables([table, before.filter(pa.array(new))]).sort_by(order)
         yield from table.combine_chunks().to_batches()
     yield from late.to_batches()
 
 
 def found(cold: Iterator[pa.RecordBatch], late: pa.Table) -> Found:
-    """Compares late rows, ordered by time and seq_no, with those of a file."""
+    """Compares late rows, ordered by their key, with those of a file."""
     result = Found(np.zeros(late.num_rows, bool), np.zeros(late.num_rows, bool))
     for batch in cold:
         table = cast(late.schema, batch)
@@ -93,23 +95,29 @@ def cast(schema: pa.Schema, batch: pa.RecordBatch) -> pa.Table:
 
 def _until(late: pa.Table, table: pa.Table) -> int:
     """The number of late rows that are not after the last row of a table."""
-    time, seq_no = _keys(late)
+    major, minor = _keys(late)
     last = [column[-1] for column in _keys(table.slice(table.num_rows - 1))]
-    return int(np.count_nonzero((time < last[0]) | ((time == last[0]) & (seq_no <= last[1]))))
+    return int(np.count_nonzero((major < last[0]) | ((major == last[0]) & (minor <= last[1]))))
 
 
 def _pairs(late: pa.Table, table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     """The positions of rows with the same key in both."""
     mine, theirs = _keys(late), _keys(table)
-    some = np.flatnonzero(np.isin(mine[0], theirs[0]))
-    others = np.flatnonzero(np.isin(theirs[0], mine[0]))
+    some, others = (
+        np.flatnonzero(np.logical_and.reduce([*map(np.isin, one, other)]))
+        for one, other in ((mine, theirs), (theirs, mine))
+    )
     places = np.concatenate([some, others])
-    time, seq_no = (np.concatenate([a[some], b[others]]) for a, b in zip(mine, theirs, strict=True))
-    order = np.lexsort((np.arange(len(places)), seq_no, time))
-    time, seq_no, places = time[order], seq_no[order], places[order]
-    first = np.flatnonzero((time[1:] == time[:-1]) & (seq_no[1:] == seq_no[:-1]))
+    major, minor = (np.concatenate([a[some], b[others]]) for a, b in zip(mine, theirs, strict=True))
+    order = np.lexsort((np.arange(len(places)), minor, major))
+    major, minor, places = major[order], minor[order], places[order]
+    first = np.flatnonzero((major[1:] == major[:-1]) & (minor[1:] == minor[:-1]))
     return places[first], places[first + 1]
 
 
 def _keys(rows: pa.Table) -> list[np.ndarray]:
-    return [rows[name].cast(pa.int64()).to_numpy() for name in KEY]
+    """The major and the minor part of each row's key."""
+    if not files.of_samples(rows.schema):
+        return [rows[name].cast(pa.int64()).to_numpy() for name in KEY]
+    number, time, nanoseconds = (rows[name].cast(pa.int64()).to_numpy() for name in _SAMPLE_KEY)
+    return [number, time * 1000 + nanoseconds]

@@ -163,12 +163,20 @@ def damages(
             intact(week)
 
 
+def is_of_samples(connection: sa.Connection, table: str) -> bool:
+    """Whether the rows of a table are samples of signals with times of their own."""
+    query = sa.text("select is_of_samples from ringlog.every_table where table_name = :table")
+    return bool(connection.scalar(query, {"table": table}))
+
+
 def about(connection: sa.Connection, table: str) -> dict[str, str]:
-    """The table's description in a file's metadata."""
+    """The table's description in a file's metadata. Samples have retired signals too."""
     signals = connection.execute(
         sa.text(
-            "select column_name, signal, type, unit, description from ringlog.signal"
-            " where table_name = :table and valid_to is null"
+            "select distinct on (column_name) column_name, signal, type, unit, signal.description"
+            " from ringlog.signal join ringlog.every_table using (table_name)"
+            " where table_name = :table and (valid_to is null or is_of_samples)"
+            " order by column_name, valid_from desc"
         ),
         {"table": table},
     ).mappings()

@@ -82,7 +82,7 @@ def newest(
             found = _with_one(batch, given)
             if found.num_rows:
                 return found.slice(found.num_rows - 1)
-        weeks = _held(connection, table, before).weeks
+        weeks = held(connection, table, before).weeks
         # read to its end, because a cancellation could hit the connection's next query
         return next(iter([*_newest_before(connection, table, others, before, weeks, given)]), None)
 
@@ -103,7 +103,7 @@ def picked(
     others = [column for column in dict.fromkeys(columns) if column != "time"]
     end = start + n * width
     with transaction(database) as connection:
-        if any(week.ends > start for week in _held(connection, table, end).weeks):
+        if any(week.ends > start for week in held(connection, table, end).weeks):
             return None
         query = sql.SQL(_PICKED).format(
             last=sql.Literal(n - 1),
@@ -134,7 +134,7 @@ order by came."time"
 """
 
 
-def _held(connection: Connection, table: str, end: datetime | None) -> "_Tiers":
+def held(connection: Connection, table: str, end: datetime | None) -> "_Tiers":
     """The places of the rows before `end`. The lock keeps all partitions in the log until the transaction
     ends."""
     run(connection, sql.SQL("lock table only {} in access share mode").format(_log(table)))
@@ -161,7 +161,7 @@ def _read(
                 yield found.before
                 newest_before = False
             elif newest_before and found.batches:
-                tiers = _held(connection, table, end)
+                tiers = held(connection, table, end)
                 yield from _newest_before(connection, table, columns, start, tiers.weeks)
                 newest_before = False
             for batch in found.batches:
@@ -173,7 +173,7 @@ def _read(
             start = found.until
             if begun and end is not None and start >= end and not newest_before:
                 return
-        tiers = tiers or _held(connection, table, end)
+        tiers = tiers or held(connection, table, end)
         if newest_before and start is not None:
             yield from _newest_before(connection, table, columns, start, tiers.weeks)
         for piece in _pieces(connection, table, columns, start, end, tiers, left):
@@ -274,7 +274,9 @@ def _pieces(
 
 
 @dataclass(frozen=True)
-class _ColdWeek:
+class WeekFile:
+    """A cold week."""
+
     begins: datetime
     ends: datetime
     folder: str
@@ -283,19 +285,28 @@ class _ColdWeek:
     footer: str | None
 
     def read(
-        self, columns: Sequence[str], start: datetime | None, end: datetime | None
+        self,
+        columns: Sequence[str],
+        start: datetime | None,
+        end: datetime | None,
+        number: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        return read_file(Folder(self.folder), self.file, columns, start, end, footer=self.footer)
+        """The rows of its file, of samples those of the signal `number`. Raises Damaged."""
+        folder = Folder(self.folder)
+        return read_file(folder, self.file, columns, start, end, footer=self.footer, number=number)
 
 
-def count_cold(connection: Connection, table: str, start: datetime, end: datetime) -> int:
-    """The number of rows from `start` on and before `end` that are in files. Raises ReadError, Damaged."""
+def count_cold(
+    connection: Connection, table: str, start: datetime, end: datetime, number: int | None = None
+) -> int:
+    """The number of rows from `start` on and before `end` that are in files, of samples those of the signal
+    `number`. Raises ReadError, Damaged."""
     n = 0
     for week in _tiers(connection, table, end).weeks:
-        if start <= week.begins and week.ends <= end:
+        if start <= week.begins and week.ends <= end and number is None:
             n += week.rows
         elif week.ends > start:
-            n += sum(batch.num_rows for batch in week.read(["time"], start, end))
+            n += sum(batch.num_rows for batch in week.read(["time"], start, end, number))
     return n
 
 
@@ -303,7 +314,7 @@ def count_cold(connection: Connection, table: str, start: datetime, end: datetim
 class _Tiers:
     """The places of a table's rows outside its partitions: cold weeks, and closed rows."""
 
-    weeks: Sequence[_ColdWeek]
+    weeks: Sequence[WeekFile]
     closed_until: datetime | None
     """end of the last closed rows; None without any that the reader may read"""
 
@@ -342,7 +353,7 @@ def _tiers(connection: Connection, table: str, end: datetime | None) -> _Tiers:
     found = records(connection, text)
     until = found[0].pop("until")
     weeks = [
-        _ColdWeek(**{name: row[name] for name in row if name != "until"}) for row in found if row["begins"]
+        WeekFile(**{name: row[name] for name in row if name != "until"}) for row in found if row["begins"]
     ]
     return _Tiers(weeks, until)
 
@@ -443,7 +454,7 @@ def _cold(
     connection: Connection,
     table: str,
     columns: Sequence[str],
-    week: _ColdWeek,
+    week: WeekFile,
     start: datetime,
     end: datetime,
     limit: int | None = None,
@@ -465,7 +476,7 @@ def _newest_before(
     table: str,
     columns: Sequence[str],
     start: datetime,
-    weeks: Sequence[_ColdWeek],
+    weeks: Sequence[WeekFile],
     given: Sequence[str] = (),
 ) -> Iterator[pa.RecordBatch]:
     has_one = sql.SQL(" or ").join(sql.SQL("{} is not null").format(sql.Identifier(name)) for name in given)

@@ -11,17 +11,21 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.history import files, late
-from ringlog.history.books import enter
+from ringlog.history.books import enter_twice
 from ringlog.history.connection import Connection, connect, rows
 from ringlog.history.folder import Damaged, Folder
-from ringlog.history.manifest import ColdWeek, default_partition, manifest, settings, verify
+from ringlog.history.late_samples import PACK, take_late_samples
+from ringlog.history.manifest import ColdWeek, default_partition, is_of_samples, manifest, settings, verify
 from ringlog.schema.catalogue import columns
 from ringlog.schema.change import change, run
 from ringlog.schema.column_type import ColumnType, Kind
-from ringlog.schema.layout import LOG_TABLES, OWNER
+from ringlog.schema.layout import ARCHIVE, LOG_TABLES, OWNER
 from ringlog.schema.partitions import PARTITION_OPTIONS, Week, alone, keep_statistics_small
 from ringlog.schema.roles import become_owner
 from ringlog.schema.tiers import cold_week
+
+_SAMPLES = "{} samples"
+"""name of the table of a week's samples until they are blocks"""
 
 _PATIENCE = 60.0  # seconds
 _PAUSE = 0.5
@@ -53,11 +57,15 @@ def recall(
         for week in weeks:
             verify(folder, week)
             name = Week(week.begins).partition(table)
-            change(engine, partial(_make, week=week, name=name))
-            _copy(target, name, files.read(folder, week.file, footer=week.footer))
-            change(engine, partial(_finish, table=table, name=name))
+            with engine.begin() as connection:
+                of_samples = is_of_samples(connection, table)
+            change(engine, partial(_make, week=week, name=name, of_samples=of_samples))
+            copied = _SAMPLES.format(name) if of_samples else name
+            _copy(target, copied, files.read(folder, week.file, footer=week.footer))
+            change(engine, partial(_pack if of_samples else _finish, table=table, name=name))
             _show_to_all(engine, name)
-            change(engine, partial(_bring_back, week=week, name=name, until=keep))
+            bring_back = partial(_bring_back, of_samples=of_samples)
+            change(engine, partial(bring_back, week=week, name=name, until=keep))
             yield f"recalled {week.file}: {week.rows} rows in log.{name}"
 
 
@@ -74,8 +82,9 @@ def _copy(target: Connection, name: str, batches: Iterator[pa.RecordBatch]) -> N
     target.streams.commit()
 
 
-def _make(connection: sa.Connection, week: ColdWeek, name: str) -> None:
-    """Makes the table of a week, with text for numerics, which ADBC does not copy."""
+def _make(connection: sa.Connection, week: ColdWeek, name: str, of_samples: bool) -> None:
+    """Makes the table of a week, with text for numerics, which ADBC does not copy; for samples, which become
+    blocks, also one that has them as their file."""
     become_owner(connection)
     run(connection, sql.SQL("drop table if exists {}").format(sql.Identifier("log", name)))
     run(
@@ -92,6 +101,11 @@ def _make(connection: sa.Connection, week: ColdWeek, name: str) -> None:
         ),
     )
     _change_types(connection, name, dict.fromkeys(_numerics(connection, week.table), "text"))
+    if of_samples:
+        samples = sql.Identifier("log", _SAMPLES.format(name))
+        run(connection, sql.SQL("drop table if exists {}").format(samples))
+        as_archived = sql.SQL("create unlogged table {} as select * from {} with no data")
+        run(connection, as_archived.format(samples, sql.Identifier(ARCHIVE, week.table)))
 
 
 def _numerics(connection: sa.Connection, table: str) -> dict[str, str]:
@@ -113,6 +127,20 @@ def _change_types(connection: sa.Connection, name: str, types: Mapping[str, str]
 def _finish(connection: sa.Connection, table: str, name: str) -> None:
     become_owner(connection)
     _change_types(connection, name, _numerics(connection, table))
+
+
+def _pack(connection: sa.Connection, table: str, name: str) -> None:
+    """Makes blocks of a week's samples."""
+    become_owner(connection)
+    samples = sql.Identifier("log", _SAMPLES.format(name))
+    blocks = sql.SQL(PACK).format(
+        partition=sql.Identifier("log", name),
+        samples=sql.SQL(
+            'select number, ringlog.nanoseconds("time") + nanoseconds as ns, value, severity, status from {}'
+        ).format(samples),
+    )
+    run(connection, blocks)
+    run(connection, sql.SQL("drop table {}").format(samples))
 
 
 def _show_to_all(engine: sa.Engine, name: str) -> None:
@@ -141,39 +169,32 @@ order by age(backend_xmin) desc limit 1
 """
 
 
-def _bring_back(connection: sa.Connection, week: ColdWeek, name: str, until: timedelta) -> None:
+def _bring_back(
+    connection: sa.Connection, week: ColdWeek, name: str, until: timedelta, of_samples: bool
+) -> None:
     become_owner(connection)
     names = {
         "log": sql.Identifier(LOG_TABLES, week.table),
         "partition": sql.Identifier("log", name),
-        "default": default_partition(week.table),
+        "late": default_partition(week.table),
         "start": sql.Literal(week.begins),
         "end": sql.Literal(week.ends),
     }
-    count = connection.scalar(sa.select(sa.func.count()).select_from(sa.table(name, schema="log")))
+    rows_of = "sum(n)" if of_samples else "count(*)"
+    relation = sa.table(name, schema="log")
+    count = connection.scalar(sa.select(sa.literal_column(rows_of)).select_from(relation))
     if count != week.rows:
         raise Damaged(f"log.{name} has {count} rows after the copy, not {week.rows}")
     # the lock excludes readers too: see make_week
     run(connection, sql.SQL("lock table only {log} in access exclusive mode").format(**names))
-    twice = connection.exec_driver_sql(
-        sql.SQL(
-            'select came."time", to_json(came.*)::text, (came.*) *= (there.*) from {default} as came'
-            ' join {partition} as there using ("time", seq_no)'
-        )
-        .format(**names)
-        .as_string(),
-        execution_options={"no_parameters": True},
-    ).all()
-    conflicts = [(time, row) for time, row, same in twice if not same]
-    enter(connection, week.table, week.file, conflicts, [time for time, _, same in twice if same])
     # marks late rows that arrived while the week was in the archive: see make_week
     marked = "select ringlog.mark_summaries({table}, {relation}, {start}, {end})"
-    came = {"table": sql.Literal(week.table), "relation": sql.Literal(names["default"].as_string())}
+    came = {"table": sql.Literal(week.table), "relation": sql.Literal(names["late"].as_string())}
     run(connection, sql.SQL(marked).format(**names | came))
+    take_late = take_late_samples if of_samples else _take_late_rows
+    take_late(connection, week.table, week.file, names)
     for statement in (
-        'insert into {partition} select * from {default} where "time" >= {start} and "time" < {end}'
-        ' on conflict ("time", seq_no) do nothing',
-        'delete from {default} where "time" >= {start} and "time" < {end}',
+        'delete from {late} where "time" >= {start} and "time" < {end}',
         "alter table {log} attach partition {partition} for values from ({start}) to ({end})",
         "alter table {partition} drop constraint week",
     ):
@@ -184,3 +205,14 @@ def _bring_back(connection: sa.Connection, week: ColdWeek, name: str, until: tim
         .where(cold_week.c.table_name == week.table, cold_week.c.begins == week.begins)
         .values(recalled_until=sa.func.now() + until)
     )
+
+
+def _take_late_rows(
+    connection: sa.Connection, table: str, place: str, names: Mapping[str, sql.Composable]
+) -> None:
+    """Adds the rows that came for a week to its partition, and enters repeated ones in the ledger."""
+    came = 'select came."time", to_json(came.*)::text, (came.*) *= (there.*) from {late} as came'
+    twice = sql.SQL(came + ' join {partition} as there using ("time", seq_no)').format(**names)
+    enter_twice(connection, table, place, twice)
+    late_rows = 'insert into {partition} select * from {late} where "time" >= {start} and "time" < {end}'
+    run(connection, sql.SQL(late_rows + ' on conflict ("time", seq_no) do nothing').format(**names))

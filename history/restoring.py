@@ -8,8 +8,9 @@ import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
-from ringlog.history.books import enter
-from ringlog.history.manifest import default_partition
+from ringlog.history.books import enter_twice
+from ringlog.history.late_samples import take_late_samples
+from ringlog.history.manifest import default_partition, is_of_samples
 from ringlog.schema import clock
 from ringlog.schema.change import change, run
 from ringlog.schema.dropping import Aside, weeks_aside
@@ -150,26 +151,24 @@ def _take(
     connection: sa.Connection, week: Aside, place: sql.Identifier, names: dict[str, sql.Composable]
 ) -> int:
     """Moves the rows of the week's time from a partition into it, and enters repeated ones in the ledger."""
-    twice = connection.exec_driver_sql(
-        sql.SQL(
+    if is_of_samples(connection, week.table):
+        of_week = names | {"late": place, "partition": week.identifier}
+        moved = take_late_samples(connection, week.table, week.relation, of_week)
+    else:
+        twice = sql.SQL(
             'select came."time", to_json(came.*)::text,'
             " row ({of_came})::{log} *= row ({of_kept})::{log}"
             " from {place} as came"
             ' join {aside} as kept on came."time" = kept."time" and came.seq_no = kept.seq_no'
+        ).format(place=place, **names)
+        enter_twice(connection, week.table, week.relation, twice)
+        moved = run(
+            connection,
+            sql.SQL(
+                "insert into {aside} ({columns}) select {columns} from {place}"
+                ' where "time" >= {start} and "time" < {end} on conflict ("time", seq_no) do nothing'
+            ).format(place=place, **names),
         )
-        .format(place=place, **names)
-        .as_string(),
-        execution_options={"no_parameters": True},
-    ).all()
-    conflicts = [(time, row) for time, row, same in twice if not same]
-    enter(connection, week.table, week.relation, conflicts, [time for time, _, same in twice if same])
-    moved = run(
-        connection,
-        sql.SQL(
-            "insert into {aside} ({columns}) select {columns} from {place}"
-            ' where "time" >= {start} and "time" < {end} on conflict ("time", seq_no) do nothing'
-        ).format(place=place, **names),
-    )
     gone = sql.SQL('delete from {place} where "time" >= {start} and "time" < {end}')
     run(connection, gone.format(place=place, **names))
     return moved

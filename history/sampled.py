@@ -1,21 +1,26 @@
-"""Reads the samples of one signal of a table of samples, as Arrow record batches.
+"""Reads the samples of one signal of a table of samples, as Arrow record batches, from PostgreSQL and the
+archive.
 
 The table's blocks have arrays (ringlog.schema.sample_tables), which are decoded without an object for each
 value. A batch has `time`, the value under the name of its place's column, and `nanoseconds` (of the time
 below a microsecond), `severity` and `status`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from psycopg import sql
 
 from ringlog.history.arrays import in_memory, sent
 from ringlog.history.blocks import EPOCH
-from ringlog.history.connection import Connection, records, rows
+from ringlog.history.connection import Connection, records, rows, transaction
+from ringlog.history.late import merged
+from ringlog.history.reading import WeekFile, count_cold, held
+from ringlog.history.sample_blocks import BLOCK, samples_of
 from ringlog.history.signals import Place
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.layout import LOG_TABLES
@@ -41,14 +46,19 @@ with bound as materialized (
 )
 select
   (extract(epoch from nullif(bound.until, 'infinity')) * 1000000)::bigint, {pack}(block.times),
-  {pack}(block.samples), {pack}(block.severities), {pack}(block.statuses)
+  {pack}(block.samples), {pack}(block.severities), {pack}(block.statuses),
+  exists (
+    select from ringlog.cold_week as cold
+    where cold.table_name = {table} and cold.recalled_until is null and cold.rows > 0
+      and cold.begins < $3::timestamptz and cold.ends > $2::timestamptz
+  )
 from bound
-cross join lateral (
+left join lateral (
   select * from {log} as each
   where each.signal = $1 and each."time" >= $2::timestamptz
     and each."time" < least($3::timestamptz + interval '1 hour', bound.until)
     and each.begins < $3::timestamptz
-) as block
+) as block on true
 order by block."time"
 """
 
@@ -67,6 +77,8 @@ where block.signal = {number} and block."time" >= {start} and block."time" < {en
   and block.begins < {end}
 """
 
+_LAST_ARCHIVED = 'select "time" from ringlog.last_archived where number = {number}'
+
 _NEWEST = """
 select newest."time", newest.value as {column}, newest.nanoseconds, newest.severity, newest.status
 from unnest({numbers}::integer[]) with ordinality as asked (number, place)
@@ -74,17 +86,10 @@ left join lateral ringlog.{procedure}({at}, asked.number) as newest on true
 order by asked.place
 """
 
-_GIVEN = """
-select "time", value as {column}, nanoseconds, severity, status
-from ringlog.{procedure}(null, null, {end}, null, {number})
-where value is not null or severity <> 0
-order by "time" desc, nanoseconds desc
-limit 1
-"""
-
-_ROWS = """
-select "time", value as {column}, nanoseconds, severity, status
-from ringlog.{procedure}(null, {start}, {end}, {limit}, {number})
+_BLOCKS_OF = """
+select {block} from {log}
+where signal = {number} and "time" >= {start} and "time" < {end} + interval '1 hour' and begins < {end}
+order by "time"
 """
 
 
@@ -92,23 +97,115 @@ def read(
     connection: Connection, place: Place, start: datetime, end: datetime, limit: int | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The samples from `start` on and before `end`, oldest first, at most `limit`: no batch is empty. Raises
-    ReadError."""
-    if not place.type.is_fixed:
-        query = sql.SQL(_ROWS).format(
-            **_names(place), start=_moment(start), end=_moment(end), limit=sql.Literal(limit)
-        )
-        # read to its end: a cancellation could hit the connection's next query
-        yield from [batch for batch in rows(connection, query) if batch.num_rows]
-        return
+    ReadError; ringlog.history.folder.Damaged for a cold week's file."""
+    left = limit
+    with transaction(connection):
+        for part in _pieces(connection, place, start, end):
+            for batch in part:
+                if left is None or left:
+                    yield batch if left is None else batch.slice(0, left)
+                left = left and max(0, left - batch.num_rows)
+                # a stream is read to its end: a cancellation could hit the connection's next query
+                if left == 0 and place.type.is_fixed:
+                    return
+            if left == 0:
+                return
+
+
+def _pieces(
+    connection: Connection, place: Place, start: datetime, end: datetime
+) -> Iterator[Iterator[pa.RecordBatch]]:
+    """The samples of each part, in order. Where no week is cold, which one query tells with the first
+    samples, PostgreSQL has all."""
+    reached: datetime | None = start
+
+    def leading() -> Iterator[pa.RecordBatch]:
+        nonlocal reached
+        reached = yield from _hot(connection, place, start, end)
+
+    if place.type.is_fixed:
+        yield leading()
+    if reached is not None:
+        for week, since, until in _parts(connection, place.table, reached, end):
+            yield _part(connection, place, week, since, until)
+
+
+def _part(
+    connection: Connection, place: Place, week: WeekFile | None, start: datetime, end: datetime
+) -> Iterator[pa.RecordBatch]:
+    if week is not None:
+        yield from _cold(connection, place, week, start, end)
+    elif place.type.is_fixed:
+        yield from _hot(connection, place, start, end)
+    else:
+        yield from _with_column(place, _unnested(connection, place, start, end))
+
+
+def _parts(
+    connection: Connection, table: str, start: datetime, end: datetime
+) -> Iterator[tuple[WeekFile | None, datetime, datetime]]:
+    """The parts of a time in their order, each with its cold week; None: in PostgreSQL."""
+    at = start
+    for week in held(connection, table, end).weeks:
+        if week.ends <= at:
+            continue
+        if at < week.begins:
+            yield None, at, week.begins
+        yield week, max(at, week.begins), min(week.ends, end)
+        at = min(week.ends, end)
+    if at < end:
+        yield None, at, end
+
+
+def _cold(
+    connection: Connection, place: Place, week: WeekFile, start: datetime, end: datetime
+) -> Iterator[pa.RecordBatch]:
+    """The samples of a week's file, and its late ones in PostgreSQL. Raises Damaged."""
+    late = pa.Table.from_batches(_unnested(connection, place, start, end)).combine_chunks()
+    yield from _with_column(place, merged(week.read(late.schema.names, start, end, int(place.column)), late))
+
+
+def _unnested(
+    connection: Connection, place: Place, start: datetime, end: datetime
+) -> Iterator[pa.RecordBatch]:
+    """The samples in PostgreSQL as the archive has them; at least one batch. Reading them checks the reader's
+    right."""
+    query = sql.SQL(_BLOCKS_OF).format(
+        block=BLOCK,
+        log=sql.Identifier(LOG_TABLES, place.table),
+        number=sql.Literal(int(place.column)),
+        start=_moment(start),
+        end=_moment(end),
+    )
+    first, last = (pa.scalar(bound, _TIME) for bound in (start, end))
+    for batch in samples_of(rows(connection, query)):
+        time = batch["time"]
+        yield batch.filter(pc.and_(pc.greater_equal(time, first), pc.less(time, last)))
+
+
+def _with_column(place: Place, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches in the form of `read`."""
+    names = ["time", "value", NANOSECONDS, SEVERITY, STATUS]
+    for batch in batches:
+        if batch.num_rows:
+            yield batch.select(names).rename_columns(["time", place.column, *names[2:]])
+
+
+def _hot(
+    connection: Connection, place: Place, start: datetime, end: datetime
+) -> Generator[pa.RecordBatch, None, datetime | None]:
+    """The samples in PostgreSQL. Returns the moment up to which it has read them where some of the others are
+    in a cold week."""
     packs = _packs(connection)
     text = _page(place.table, packs)
     first, last = ((bound - EPOCH) // _MICROSECOND * 1000 for bound in (start, end))
     since = start
-    left = limit
-    while since < end and left != 0:
+    while since < end:
         found = connection.answer(text, place.column.encode(), _text(since), _text(end))
-        if not found.ntuples:
-            return
+        if found.get_value(0, 5) == b"\1":
+            return since
+        if found.get_value(0, 1) is None:
+            return None
         parts = [_block(found, number, place.type, packs) for number in range(found.ntuples)]
         times, values, there, severities, statuses = (
             np.concatenate([part[column] for part in parts]) for column in range(5)
@@ -119,27 +216,37 @@ def read(
                 each[order] for each in (times, values, there, severities, statuses)
             )
         begin, stop = np.searchsorted(times, [first, last])
-        stop = stop if left is None else min(stop, begin + left)
         part = slice(int(begin), int(stop))
         if begin < stop:
             yield _batch(place, times[part], values[part], there[part], severities[part], statuses[part])
-            left = None if left is None else left - int(stop - begin)
         until = found.get_value(0, 0)
         if until is None:
-            return
+            return None
         since = EPOCH + int.from_bytes(until, signed=True) * _MICROSECOND
+    return None
 
 
 def newest(
     connection: Connection, place: Place, before: datetime, *, given: bool = False
 ) -> pa.RecordBatch | None:
     """The newest sample before an instant; with `given` the newest with a reading or an alarm. None if there
-    is none. Raises ReadError."""
-    (found,) = newest_of(connection, place.table, [place.column], before - _MICROSECOND)
-    if found is None or not given or found.column(1)[0].is_valid or found[SEVERITY][0].as_py():
-        return found
-    query = sql.SQL(_GIVEN).format(**_names(place), end=_moment(before))
-    return next(iter([batch for batch in rows(connection, query) if batch.num_rows]), None)
+    is none. Raises ReadError, Damaged."""
+    last = records(connection, sql.SQL(_LAST_ARCHIVED).format(number=sql.Literal(int(place.column))))
+    if not last or last[0]["time"] < (before - EPOCH) // _MICROSECOND * 1000:
+        (found,) = newest_of(connection, place.table, [place.column], before - _MICROSECOND)
+        if found is None or not given or found.column(1)[0].is_valid or found[SEVERITY][0].as_py():
+            return found
+    # the parts that have it, the newest first
+    with transaction(connection):
+        for week, start, end in reversed([*_parts(connection, place.table, EPOCH, before)]):
+            there = None
+            for batch in _part(connection, place, week, start, end):
+                value, severity = batch.column(1), batch[SEVERITY]
+                chosen = batch.filter(pc.or_(value.is_valid(), pc.greater(severity, 0))) if given else batch
+                there = chosen.slice(chosen.num_rows - 1) if chosen.num_rows else there
+            if there is not None:
+                return there
+    return None
 
 
 def newest_of(
@@ -170,15 +277,8 @@ def count(connection: Connection, place: Place, start: datetime, end: datetime) 
         start=_moment(start),
         end=_moment(end),
     )
-    return int(records(connection, query)[0]["n"])
-
-
-def _names(place: Place) -> dict[str, sql.Composable]:
-    return {
-        "column": sql.Identifier(place.column),
-        "number": sql.Literal(int(place.column)),
-        "procedure": sql.Identifier(f"get_{place.table}"),
-    }
+    n = int(records(connection, query)[0]["n"])
+    return n + count_cold(connection, place.table, start, end, int(place.column))
 
 
 _Part = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -239,6 +339,7 @@ def _page(table: str, packs: bool) -> str:
         sql.SQL(_PAGE)
         .format(
             log=sql.Identifier(LOG_TABLES, table),
+            table=sql.Literal(table),
             more=sql.Literal(_BLOCKS - 1),
             pack=sql.Identifier("ringlog", "array_bytes")
             if packs

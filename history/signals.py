@@ -37,9 +37,10 @@ def places(database: str | Connection, signals: Sequence[str]) -> dict[str, tupl
     query = sql.SQL(
         'select signal, table_name as "table", column_name as "column", type, unit,'
         " nullif(begins, '-infinity') as since, nullif(ends, 'infinity') as until"
-        ", exists (select from ringlog.sample_table as known where known.table_name = place.table_name)"
-        " as is_of_samples"
+        ", is_of_samples"
         " from ringlog.signal_places({}::text[]) as place"
+        " join ringlog.every_table using (table_name)"
+        " order by signal, begins"
     ).format(sql.Literal([*found]))
     with transaction(database) as connection:
         for row in records(connection, query):

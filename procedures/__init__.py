@@ -102,7 +102,9 @@ OVER_ALL_TABLES = (
     "refuse_moved",
     "refuse_archive",
     "insert_into_log",
+    "view_samples",
     "view_archive",
+    "newest_archived",
     "archived_files",
     "list_archived",
     "manifest_changed",
@@ -122,6 +124,9 @@ OVER_ALL_TABLES = (
     "begin_import",
 )
 """Names, of files as of procedures."""
+
+DEADBAND = r"^(\d+(\.\d+)?|\.\d+)([eE]-?\d+)?( ?%)?$"
+"""The form of a deadband that is a number or a part, for PostgreSQL and for Python."""
 
 SYSTEM_SCHEMAS = ("sys", "sybsystemprocs", "tsql_information_schema", "tsql", "tsql_global")
 """What T-SQL calls the system: its catalogue views, functions and procedures; those that TDS 5.0 has in
@@ -283,7 +288,7 @@ def sample_procedures(table: str, kind: str, clock_drift: timedelta) -> Iterator
 
 
 def sample_views(table: str, ring: int) -> str:
-    """The SQL of `log.<table>` and `online.<table>` of a table of samples."""
+    """The SQL of `online.<table>` of a table of samples."""
     return _filled("samples/views", _of_samples(table, "", ring=ring))
 
 
@@ -399,7 +404,11 @@ def online_view(table: str, columns: Sequence[str], waveforms: Collection[str], 
 def shared_procedures() -> Iterator[Procedure]:
     """The procedures over all tables."""
     for name in OVER_ALL_TABLES:
-        yield Procedure(name, _read(name))
+        yield Procedure(name, _add_signal() if name == "add_signal" else _read(name))
+
+
+def _add_signal() -> str:
+    return _filled("add_signal", {"deadband": sql.Literal(DEADBAND).as_string()})
 
 
 def superusers_procedure() -> Procedure:

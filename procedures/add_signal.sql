@@ -44,7 +44,7 @@ begin
     raise exception 'add_signal: signal ''%'' is there already, in table %', signal, place.table_name
       using errcode = 'duplicate_object';
   end if;
-  if deadband <> '' and deadband not in ('ADEL', 'MDEL') and deadband !~ '^(\d+(\.\d+)?|\.\d+)([eE]-?\d+)?( ?%)?$' then
+  if deadband <> '' and deadband not in ('ADEL', 'MDEL') and deadband !~ {deadband} then
     raise exception 'add_signal: a deadband is a number, a part as 0.5 %%, ADEL or MDEL, not ''%''', deadband
       using errcode = 'invalid_parameter_value';
   end if;

@@ -8,8 +8,9 @@ as $$
 declare
   place record;
 begin
-  select signal.table_name, signal.column_name, signal.type into place
+  select signal.table_name, signal.column_name, signal.type, known.is_of_samples into place
   from ringlog.signal
+  join ringlog.every_table as known on known.table_name = signal.table_name
   where signal.signal = name
     -- infinity: a name before the column was renamed
     and coalesce(signal.valid_to, 'infinity') = 'infinity';
@@ -21,7 +22,7 @@ begin
   perform ringlog.demand_number(
     'get_latest', name, place.type, 'get_waveform', format('get_%s', place.table_name)
   );
-  if exists (select from ringlog.sample_table as known where known.table_name = place.table_name) then
+  if place.is_of_samples then
     return query execute format(
       'select each."time", each.value%s::double precision from ringlog.%I(''infinity'', $1) as each',
       case place.type when 'bit' then '::integer' end,

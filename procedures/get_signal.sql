@@ -44,14 +44,18 @@ begin
       found.table_name,
       found.column_name,
       found.type,
+      known.is_of_samples,
       greatest(from_time, found.begins) as begins,
       least(to_time, found.ends) as ends
     from ringlog.signal_places(array[name]) as found
+    join ringlog.every_table as known on known.table_name = found.table_name
+    order by found.begins
   loop
     perform ringlog.demand_number(
       'get_signal', name, place.type, 'get_waveforms', format('get_%s_range', place.table_name)
     );
-    if exists (select from ringlog.sample_table as known where known.table_name = place.table_name) then
+    perform ringlog.reads_archive(place.table_name, place.begins, place.ends);
+    if place.is_of_samples then
       return query execute format(
         'select each."time", each.value%s::double precision from ringlog.%I($1, $2, $3, $4, $5) as each',
         case place.type when 'bit' then '::integer' end,
@@ -61,7 +65,6 @@ begin
       rows_left := rows_left - rows_got;
       continue;
     end if;
-    perform ringlog.reads_archive(place.table_name, place.begins, place.ends);
     return query execute format(
       'select logged."time", logged.%I%s::double precision '
       'from log.%I as logged where logged."time" >= $1 and logged."time" < $2 '

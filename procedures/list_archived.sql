@@ -29,7 +29,9 @@ begin
   end if;
   -- waits for queries that have begun, which hold locks on their tables; later ones see the new list
   execute format('lock table only weeks.%I in access exclusive mode', table_name);
-  list := table_name || ' ' || encode(sha256(convert_to(ringlog.archived_files(table_name), 'utf8')), 'hex');
+  list := table_name || case when exists (
+      select from ringlog.every_table as known where known.table_name = table_name and known.is_of_samples
+    ) then ' samples-' else ' ' end || encode(sha256(convert_to(ringlog.archived_files(table_name), 'utf8')), 'hex');
   select min(begins), max(ends)
   into first, last
   from ringlog.cold_week as cold

@@ -32,6 +32,17 @@ begin
       return null;
     end if;
   end if;
+  -- the archive knows blocks by their signal and time
+  if exists (
+    select from ringlog.cold_week as cold
+    where cold.table_name = table_name and cold.recalled_until is null and cold.begins <= start and cold.ends > start
+  ) or exists (
+    select from pg_trigger
+    where tgname = 'record_late_row'
+      and tgrelid = to_regclass(format('log.%I', table_name || to_char(start at time zone 'UTC', '"_"IYYY"w"IW')))
+  ) then
+    return 0;
+  end if;
   for one in execute format(
     'select signal from weeks.%I where "time" >= $1 and "time" < $2 group by signal having count(*) > 1'
     '  and count(*) > ceil(sum(n) / 4096.0)', table_name
@@ -65,7 +76,7 @@ $$;
 
 comment on function ringlog.merge_samples(text) is
 $$Merges the blocks of each signal of a table of samples, for the first hour that needs it and has been over for ten
-minutes: an hour with late samples, or the first one that was never merged. Returns the number of signals merged; null
+minutes: an hour with late samples, or the first one that was never merged; not in a week that is archived. Returns the number of signals merged; null
 when no hour needs it.$$;
 
 revoke all on function ringlog.merge_samples(text) from public;

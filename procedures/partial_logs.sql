@@ -7,7 +7,7 @@ set search_path = pg_catalog, pg_temp
 as $$
   select format('"log"."%s"', replace(logged.table_name, '"', '""')), 'time', 'ringlog.demand_log',
     exists (select from ringlog.cold_week as week where week.table_name = logged.table_name and week.rows > 0)
-  from ringlog.logged_table as logged
+  from ringlog.every_table as logged
   where (exists (select from ringlog.history) or exists (select from ringlog.cold_week))
     and to_regclass(format('archive_files.%I', logged.table_name)) is null
 $$;

@@ -124,7 +124,7 @@ begin
     select found.table_name, found.begins, found.ends,
       -- a numeric has no summaries
       found.type like 'numeric%' as is_numeric,
-      sampled.table_name is not null as is_of_samples,
+      known.is_of_samples,
       array_agg(found.signal order by place) as signals,
       array_agg(found.column_name order by place) as columns,
       array_agg(found.scalar order by place) as scalars,
@@ -133,10 +133,10 @@ begin
       array_agg(found.type order by place) as types
     from ringlog.trend_places(names) as found
     cross join lateral array_position(names, found.signal) as place
-    left join ringlog.sample_table as sampled on sampled.table_name = found.table_name
+    join ringlog.every_table as known on known.table_name = found.table_name
     -- each signal of samples has times of its own
-    group by found.table_name, found.begins, found.ends, is_numeric, is_of_samples,
-      case when sampled.table_name is not null then found.column_name end
+    group by found.table_name, found.begins, found.ends, is_numeric, known.is_of_samples,
+      case when known.is_of_samples then found.column_name end
     order by found.begins, found.table_name
   loop
     known := known || place.signals;
@@ -181,7 +181,11 @@ begin
         part.begins = greatest(from_time, place.begins) or seconds > 0 and extract(epoch from part.begins) % seconds = 0
       );
       if part.level = 0 then
-        perform ringlog.demand_online(place.table_name, part.begins, part.ends);
+        if place.is_of_samples then
+          perform ringlog.reads_archive(place.table_name, part.begins, part.ends);
+        else
+          perform ringlog.demand_online(place.table_name, part.begins, part.ends);
+        end if;
         -- times as constants: other partitions are not opened
         sources := concat_ws(' union all ', sources, (
           select format(

@@ -52,12 +52,23 @@ begin
         from ringlog.sample_signal as known
         left join ringlog.signal_state as state on state.number = known.number
         left join lateral (
-          select
-            ringlog.moment(block.times[block.n]) as "time", block.samples[block.n]::text as value,
-            coalesce(block.severities[block.n], 0::smallint) as severity
-          from weeks.%1$I as block
-          where block.signal = known.number
-          order by block."time" desc
+          select one.*
+          from (
+            (
+              select
+                ringlog.moment(block.times[block.n]) as "time", block.samples[block.n]::text as value,
+                coalesce(block.severities[block.n], 0::smallint) as severity
+              from weeks.%1$I as block
+              where block.signal = known.number
+              order by block."time" desc
+              limit 1
+            )
+            union all
+            select ringlog.moment(archived."time"), archived.value, archived.severity
+            from ringlog.last_archived as archived
+            where archived.number = known.number
+          ) as one
+          order by one."time" desc
           limit 1
         ) as latest on true
         where known.table_name = %1$L and known.signal like $2

@@ -4,12 +4,20 @@ language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
+#variable_conflict use_variable
 declare
   view constant text := format('log.%I', table_name);
   of_weeks text;
   of_archive text;
   privilege record;
 begin
+  if exists (
+    select from ringlog.every_table as known where known.table_name = table_name and known.is_of_samples
+  ) then
+    perform ringlog.view_samples(table_name, archived);
+    perform pg_notify('ringlog_catalogue', '');
+    return;
+  end if;
   select
     string_agg(quote_ident(attname), ', ' order by attnum),
     string_agg(format('%1$I::%2$s as %1$I', attname, format_type(atttypid, atttypmod)), ', ' order by attnum)

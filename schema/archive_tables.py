@@ -27,6 +27,17 @@ from ringlog.schema.roles import become_owner
 SERVER = "archive server (see ringlog status)"
 """The foreign server's name, which is part of PostgreSQL's error when it cannot be reached."""
 USER = "ringlog"
+SAMPLE_KEYS = ("number", "time", "nanoseconds")
+SAMPLE_COLUMNS = {
+    "number": "integer",
+    "time": "timestamp with time zone",
+    "nanoseconds": "smallint",
+    "value": "",
+    "severity": "smallint",
+    "status": "smallint",
+}
+"""Columns of archived samples, with their types; that of the value is the table's. They are ordered by the
+signal's number, then by time."""
 _NEW = "new {}"
 """name of a table in schema ARCHIVE_FILES until it takes the place of the old one"""
 
@@ -59,16 +70,22 @@ def prepare(connection: sa.Connection) -> list[str]:
     return [f"extension {_EXTENSION}"]
 
 
-def create_missing(connection: sa.Connection, tables: Collection[str]) -> list[str]:
-    """Makes the foreign tables and the views that these tables lack, or whose columns are not their logs'; of
-    which tables."""
+def create_missing(
+    connection: sa.Connection, tables: Collection[str], of_samples: Collection[str] = ()
+) -> list[str]:
+    """Makes the foreign tables and the views that these tables of rows and of samples lack, or whose columns
+    are not their logs'; of which tables."""
     usable = _make_server(connection)
     made = []
-    names = {"schema": ARCHIVE, "names": [*tables]}
+    names = {"schema": ARCHIVE, "names": [*tables, *of_samples]}
     there: dict[str, str] = dict(connection.execute(sa.text(_THERE), names).all())
-    for table in sorted(tables):
+    for table in sorted(names["names"]):
         columns = catalogue.columns(connection, sql.Identifier(LOG_TABLES, table))
-        statements = [*(_of_files(table, columns) if usable else _of_nothing(table, columns))]
+        keys: tuple[str, ...] = KEY_COLUMNS
+        if table in of_samples:
+            keys = SAMPLE_KEYS
+            columns = SAMPLE_COLUMNS | {"value": columns["samples"].removesuffix("[]")}
+        statements = [*(_of_files(table, columns, keys) if usable else _of_nothing(table, columns))]
         digest = sha256("".join(statement.as_string() for statement in statements).encode()).hexdigest()[:16]
         comment = f"the archived weeks of log.{table}, which the archive server reads (made as {digest})"
         if there.get(table) == comment:
@@ -107,7 +124,7 @@ def _described(table: str, comment: str) -> Iterator[sql.Composable]:
     yield sql.SQL("grant select on {} to {}").format(view, sql.Identifier(READER))
 
 
-def _of_files(table: str, columns: dict[str, str]) -> Iterator[sql.Composable]:
+def _of_files(table: str, columns: dict[str, str], keys: Collection[str]) -> Iterator[sql.Composable]:
     """The foreign tables of the log and of the view, the table that the first is a partition of, and the
     view."""
     named = {
@@ -116,9 +133,9 @@ def _of_files(table: str, columns: dict[str, str]) -> Iterator[sql.Composable]:
         "view": sql.Identifier(ARCHIVE, table),
         "server": sql.Identifier(SERVER),
         "alone": sql.Identifier(ARCHIVE_FILES, _NEW.format(f"{table} alone")),
-        "columns": sql.SQL(", ").join(_foreign(columns, _domain)),
-        "in_log": sql.SQL(", ").join(_foreign(columns, _domain_in_log)),
-        "hidden": sql.SQL(", ").join(_typed(columns)),
+        "columns": sql.SQL(", ").join(_foreign(columns, keys, _domain)),
+        "in_log": sql.SQL(", ").join(_foreign(columns, keys, _domain_in_log)),
+        "hidden": sql.SQL(", ").join(_typed(columns, keys)),
         "options": sql.SQL(", ").join(
             sql.SQL("{} {}").format(sql.SQL(option), sql.Literal(value))
             for option, value in {
@@ -128,7 +145,7 @@ def _of_files(table: str, columns: dict[str, str]) -> Iterator[sql.Composable]:
                 "fetch_size": str(_fetched(columns)),
             }.items()
         ),
-        "shown": sql.SQL(", ").join(_shown(columns)),
+        "shown": sql.SQL(", ").join(_shown(columns, keys)),
     }
     for statement in (
         'create table {weeks} ({hidden}) partition by range ("time")',
@@ -161,17 +178,19 @@ def _drop(connection: sa.Connection, names: Collection[str]) -> None:
         )
 
 
-def _typed(columns: dict[str, str]) -> Iterator[sql.Composed]:
+def _typed(columns: dict[str, str], keys: Collection[str]) -> Iterator[sql.Composed]:
     for name, kind in columns.items():
-        domain = None if name in KEY_COLUMNS else _domain_in_log(kind)
+        domain = None if name in keys else _domain_in_log(kind)
         yield sql.SQL("{} {}").format(
             sql.Identifier(name), sql.SQL(kind) if domain is None else sql.Identifier(ARCHIVE_FILES, domain)
         )
 
 
-def _foreign(columns: dict[str, str], domain_of: Callable[[str], str | None]) -> Iterator[sql.Composed]:
+def _foreign(
+    columns: dict[str, str], keys: Collection[str], domain_of: Callable[[str], str | None]
+) -> Iterator[sql.Composed]:
     for name, kind in columns.items():
-        domain = None if name in KEY_COLUMNS else domain_of(kind)
+        domain = None if name in keys else domain_of(kind)
         yield sql.SQL("{} {} options (column_name {})").format(
             sql.Identifier(name),
             sql.SQL(kind) if domain is None else sql.Identifier(ARCHIVE_FILES, domain),
@@ -179,10 +198,10 @@ def _foreign(columns: dict[str, str], domain_of: Callable[[str], str | None]) ->
         )
 
 
-def _shown(columns: dict[str, str]) -> Iterator[sql.Composable]:
+def _shown(columns: dict[str, str], keys: Collection[str]) -> Iterator[sql.Composable]:
     for name, kind in columns.items():
         column = sql.Identifier(name)
-        if name in KEY_COLUMNS or _domain(kind) is None:
+        if name in keys or _domain(kind) is None:
             yield column
         else:
             yield sql.SQL("{0}::{1} as {0}").format(column, sql.SQL(kind))

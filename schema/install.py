@@ -308,8 +308,9 @@ class _Installation(_Ringlogs):
                 parameter_tables.procedures(self.facility.parameters, parameters),
             )
         )
-        archive_tables.drop_others(self.connection, {*known, *(table.name for table in new)})
-        self._view_archive(now)
+        sampled = [table.name for table in self.facility.sample_tables]
+        archive_tables.drop_others(self.connection, {*known, *(table.name for table in new), *sampled})
+        self._view_archive(now, sampled)
         self._view_recent(now)
         self.changed += renaming.view_former_names(self.connection)
         logs.watch_manifest(self.connection)
@@ -403,11 +404,11 @@ class _Installation(_Ringlogs):
         }
         self.changed += [f"view {schema}.{table}" for table in made if table not in grown]
 
-    def _view_archive(self, of: Sequence[Table]) -> None:
+    def _view_archive(self, of: Sequence[Table], of_samples: Collection[str] = ()) -> None:
         """Makes the views of the archived weeks, where the facility has an archive."""
         if self.facility.history:
             names = [table.name for table in of]
-            made = archive_tables.create_missing(self.connection, names)
+            made = archive_tables.create_missing(self.connection, names, of_samples)
             self.created += [f"view archive.{table}" for table in made]
 
     def _store_waveforms(self, table: Table, names: Collection[str]) -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 
+from ringlog.procedures import DEADBAND
 from ringlog.schema.column_entries import states_of
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.entries import Entry, column_type, count_of, is_number, limits_of, repeated
@@ -23,7 +24,7 @@ _OF_ROWS = (
     "retired",
 )
 _KINDS = (Kind.DOUBLE, Kind.REAL, Kind.INT, Kind.SMALLINT, Kind.BIGINT, Kind.BIT, Kind.TEXT)
-_PART = re.compile(r"\d+(\.\d+)? ?%", re.ASCII)
+_DEADBAND = re.compile(DEADBAND, re.ASCII)
 _ANY = ColumnType(Kind.DOUBLE)  # of a table whose type is wrong
 
 
@@ -97,10 +98,8 @@ def _deadband(entry: Entry, kind: ColumnType | None) -> str:
         return value or ""
     if kind is not None and (kind.is_text or kind.kind is Kind.BIT):
         entry.refuse(f"a deadband is for numbers, and this table has {kind}")
-    elif is_number(value) and value >= 0:
+    elif (is_number(value) or str(value).endswith("%")) and _DEADBAND.fullmatch(str(value)):
         return str(value)
-    elif isinstance(value, str) and _PART.fullmatch(value):
-        return value
     else:
         entry.refuse('deadband must be a number in the unit of the signals, a part as "0.5 %", ADEL or MDEL')
     return ""

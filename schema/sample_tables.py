@@ -105,6 +105,18 @@ sample_mark = sa.Table(
     comment="hours with late samples, whose blocks are to be merged again",
 )
 
+last_archived = sa.Table(
+    "last_archived",
+    metadata,
+    sa.Column("number", sa.INTEGER, primary_key=True, autoincrement=False, comment="of the signal"),
+    sa.Column("table_name", sa.TEXT, nullable=False),
+    sa.Column("time", sa.BIGINT, nullable=False, comment="nanoseconds since 1970 UTC"),
+    sa.Column("value", sa.TEXT, comment="null: no reading"),
+    sa.Column("severity", sa.SMALLINT, nullable=False),
+    sa.Column("status", sa.SMALLINT, nullable=False),
+    comment="the newest archived sample of each signal, which often is still its value",
+)
+
 
 def log(table: SampleTable) -> sa.Table:
     """The blocks of a table of samples, partitioned by week. `time` is the time of a block's last sample."""
@@ -166,7 +178,10 @@ def obstacles(
                         sql.SQL("delete from {} where table_name = {}").format(
                             sql.Identifier("ringlog", noted), sql.Literal(name)
                         )
-                        for noted in ("signal", "sample_signal", "sample_mark", "sample_table")
+                        for noted in (
+                            *("signal", "sample_signal", "sample_mark", "sample_table"),
+                            *("last_archived", "cold_week"),
+                        )
                     ),
                 ),
             )
@@ -249,6 +264,7 @@ def _create(connection: sa.Connection, table: SampleTable) -> None:
         for column in ("times", "samples"):
             run(connection, sql.SQL(f"alter table {{}} alter {column} set storage external").format(name))
     make_first_partitions(connection, table.name)
+    connection.execute(sa.select(sa.func.ringlog.view_samples(table.name)))
     run(connection, sample_views(table.name, table.ring))
     views = [sql.Identifier(schema, table.name) for schema in (LOG, "online")]
     readers = sql.Identifier(READER)
@@ -398,7 +414,7 @@ def merge(
 
 
 _EVERY_TABLE = """
-create view ringlog.every_table as
+create or replace view ringlog.every_table as
 select table_name, description, rows, cycle, retention, retired, false as is_of_samples
 from ringlog.logged_table
 union all

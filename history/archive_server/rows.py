@@ -1,4 +1,4 @@
-"""The rows of a table's files, ordered by time, as a source for DuckDB.
+"""The rows of a table's files, ordered by time, samples by signal and time, as a source for DuckDB.
 
 Each opened file's footer is compared with the manifest's digest, and each page has a checksum, so a damaged
 file is an error that names it.
@@ -95,7 +95,7 @@ class Rows:
     def _of_file(self, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
         start, end = self._relation.start, self._relation.end
         schema = file.schema_arrow
-        groups = files.groups_of(file, schema, start, end, inclusive=True)
+        groups = files.groups_of(file, schema, start, end, inclusive=True, number=self._relation.number)
         if not self._columns:
             for number in groups:
                 rows = file.metadata.row_group(number).num_rows

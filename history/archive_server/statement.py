@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from ringlog.history.archive_server.lists import OF_SAMPLES
 from ringlog.schema.layout import ARCHIVE
 
 ADVICE = (
@@ -78,6 +79,9 @@ _TYPES = {
 
 _OF_TYPES = {word for name in _TYPES for word in name.split()}
 
+_BOUNDED = {"time:timestamp with time zone": "timestamp with time zone", "number:integer": "integer"}
+"""columns with statistics in the files, and their types"""
+
 _BOUND = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 """Comparisons, and the same ones with swapped operands."""
 
@@ -101,6 +105,8 @@ class Relation:
     start: datetime | None = None
     """the first time that the query needs; `end` is the last one; None: no bound"""
     end: datetime | None = None
+    number: int | None = None
+    """of the only signal that the query needs, in a table of samples; None: of all"""
 
 
 @dataclass
@@ -212,10 +218,10 @@ class _Reader:
         return [_bare(each) for each in found]
 
     def _bound(self, conditions: list[list[_Token]]) -> None:
-        """Derives the needed time from the conditions."""
+        """Derives the needed time, and the needed signal of samples, from the conditions."""
         for condition in conditions:
             texts = [token.text for token in condition]
-            column = next((n for n, text in enumerate(texts) if _plain(text).startswith("time:")), None)
+            column = next((n for n, text in enumerate(texts) if _plain(text) in _BOUNDED), None)
             if column is None:
                 continue
             first = column - 2 if column >= 2 and texts[column - 1] == "." else column
@@ -227,10 +233,17 @@ class _Reader:
                 comparison = _BOUND.get(comparison, comparison)
             else:
                 continue
-            if comparison in _BOUND and rest in ([], ["::", "timestamp", "with", "time", "zone"]):
-                for relation in self._relations:
-                    if relation.alias == alias:
-                        _narrow(relation, comparison, self._value(value))
+            kind = _BOUNDED[_plain(texts[column])]
+            if comparison not in _BOUND or rest not in ([], ["::", *kind.split()]):
+                continue
+            for relation in self._relations:
+                if relation.alias != alias:
+                    continue
+                if kind != "integer":
+                    _narrow(relation, comparison, self._value(value))
+                elif comparison == "=" and value.kind in ("number", "parameter"):
+                    given = value.text if value.kind == "number" else self._value(value)
+                    relation.number = None if given is None else int(given)
 
     def _order(self) -> bool | None:
         """Whether the query orders its rows by time, oldest or newest first; then removes the clause."""
@@ -253,8 +266,13 @@ class _Reader:
         names = [(key[2] if len(key) > 2 and key[1] == "." else key[0]).partition(":")[0] for key in keys]
         directions = {"desc" in key for key in keys[:2]}
         nulls = all(key[-2:] == ["nulls", "first" if "desc" in key else "last"] for key in keys)
-        if names[0] != "time" or names[1:2] not in ([], ["seq_no"]) or len(directions) != 1 or not nulls:
+        is_known = names[0] == "time" and names[1:2] in ([], ["seq_no"], ["nanoseconds"])
+        if not is_known or len(directions) != 1 or not nulls:
             return None
+        (relation,) = self._relations
+        is_of_samples = relation.files.rpartition(" ")[2].startswith(OF_SAMPLES)
+        if is_of_samples and relation.number is None:
+            return None  # only those of one signal are in the order of time
         del self._tokens[order:end]
         return directions.pop()
 

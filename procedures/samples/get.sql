@@ -9,27 +9,30 @@ returns table ("time" timestamptz, nanoseconds smallint, value {type}, severity 
 language sql
 stable
 as $$
-  select
-    ringlog.moment(each."time"), (each."time" % 1000)::smallint, each.value, coalesce(each.severity, 0::smallint),
-    coalesce(each.status, 0::smallint)
-  from {log} as block
-  cross join lateral unnest(block.times, block.samples, block.severities, block.statuses)
-    as each ("time", value, severity, status)
-  where block.signal = coalesce({this}._number, ringlog.number_of_signal({table}, {this}.signal))
-    and block."time" >= coalesce({this}.from_time, '-infinity')
+  select each."time", each.nanoseconds, each.value, each.severity, each.status
+  from {every_sample} as each
+  -- which the archive server gets as a parameter
+  where each.number = (
+      select coalesce({this}._number, ringlog.number_of_signal({table}, {this}.signal))
+      from ringlog.reads_archive(
+        {table}, coalesce({this}.from_time, '-infinity'), coalesce({this}.to_time, 'infinity')
+      )
+    )
+    and each.block_ends >= coalesce({this}.from_time, '-infinity')
     -- no block is of two hours
-    and block."time" < coalesce({this}.to_time, 'infinity') + interval '1 hour'
-    and block.begins < coalesce({this}.to_time, 'infinity')
-    and each."time" >= ringlog.nanoseconds(coalesce({this}.from_time, '-infinity'))
-    and each."time" < ringlog.nanoseconds(coalesce({this}.to_time, 'infinity'))
-  order by each."time"
+    and each.block_ends < coalesce({this}.to_time, 'infinity') + interval '1 hour'
+    and each.block_begins < coalesce({this}.to_time, 'infinity')
+    and each."time" >= coalesce({this}.from_time, '-infinity')
+    and each."time" < coalesce({this}.to_time, 'infinity')
+  order by each."time", each.nanoseconds
   limit {this}.max_rows
 $$;
 
 comment on function {procedure}(text, timestamptz, timestamptz, integer, integer) is
 $$The samples of a signal of the table from from_time (inclusive) to to_time (exclusive), oldest first, at most max_rows of
 them; a bound that is omitted or null does not limit. nanoseconds are those below a microsecond; a null value is no
-reading; severity and status are EPICS's. Error: no such signal in this table (42704).$$;
+reading; severity and status are EPICS's. Archived weeks are read too. Errors: no such signal in this table (42704), weeks
+of that time in an archive that PostgreSQL cannot read (RL003).$$;
 
 revoke all on function {procedure}(text, timestamptz, timestamptz, integer, integer) from public;
 grant execute on function {procedure}(text, timestamptz, timestamptz, integer, integer) to daq_reader;

@@ -9,28 +9,39 @@ as $$
     known.signal, ringlog.moment(newest."time"), (newest."time" % 1000)::smallint, newest.value,
     coalesce(newest.severity, 0::smallint), coalesce(newest.status, 0::smallint)
   from ringlog.sample_signal as known
+  left join ringlog.last_archived as archived on archived.number = known.number
   cross join lateral (
-    select each.*
+    select sample.*
     from (
-      (
-        select block.times, block.samples, block.severities, block.statuses
-        from {log} as block
-        where block.signal = known.number and block."time" < {this}.at
-        order by block."time" desc
-        limit 1
-      )
+      select each.*
+      from (
+        (
+          select block.times, block.samples, block.severities, block.statuses
+          from {log} as block
+          where block.signal = known.number and block."time" < {this}.at
+          order by block."time" desc
+          limit 1
+        )
+        union all
+        (
+          select block.times, block.samples, block.severities, block.statuses
+          from {log} as block
+          where block.signal = known.number and block."time" >= {this}.at
+            and block."time" < {this}.at + interval '1 hour' and block.begins <= {this}.at
+        )
+      ) as block
+      cross join lateral unnest(block.times, block.samples, block.severities, block.statuses)
+        as each ("time", value, severity, status)
+      where ringlog.moment(each."time") <= {this}.at
       union all
-      (
-        select block.times, block.samples, block.severities, block.statuses
-        from {log} as block
-        where block.signal = known.number and block."time" >= {this}.at
-          and block."time" < {this}.at + interval '1 hour' and block.begins <= {this}.at
-      )
-    ) as block
-    cross join lateral unnest(block.times, block.samples, block.severities, block.statuses)
-      as each ("time", value, severity, status)
-    where ringlog.moment(each."time") <= {this}.at
-    order by each."time" desc
+      select archived."time", archived.value::{type}, archived.severity, archived.status
+      where ringlog.moment(archived."time") <= {this}.at
+      union all
+      select earlier."time", earlier.value::{type}, earlier.severity, earlier.status
+      from ringlog.newest_archived({table}, known.number, {this}.at) as earlier
+      where ringlog.moment(archived."time") > {this}.at
+    ) as sample
+    order by sample."time" desc
     limit 1
   ) as newest
   where known.table_name = {table} and ({this}._number is null or known.number = {this}._number)
@@ -38,7 +49,8 @@ as $$
 $$;
 
 comment on function {procedure}(timestamptz, integer) is
-$$The newest sample of each signal of the table that is not later than a time; signals without one have no row.$$;
+$$The newest sample of each signal of the table that is not later than a time, also of
+archived weeks; signals without one have no row.$$;
 
 revoke all on function {procedure}(timestamptz, integer) from public;
 grant execute on function {procedure}(timestamptz, integer) to daq_reader;

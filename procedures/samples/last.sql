@@ -5,8 +5,9 @@ stable
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  select known.signal, known.number, known.state, newest."time"
+  select known.signal, known.number, known.state, coalesce(newest."time", ringlog.moment(archived."time"))
   from ringlog.sample_signal as known
+  left join ringlog.last_archived as archived on archived.number = known.number
   left join lateral (
     select block."time" from {log} as block where block.signal = known.number order by block."time" desc limit 1
   ) as newest on true

@@ -1,20 +1,4 @@
--- Run by the installer, not a procedure: the log and the ring as people read them.
-create or replace view {every_sample} as
-select
-  known.signal,
-  ringlog.moment(each."time") as "time",
-  each.value,
-  coalesce(each.severity, 0::smallint) as severity,
-  coalesce(each.status, 0::smallint) as status,
-  (each."time" % 1000)::smallint as nanoseconds,
-  block.signal as number,
-  block.begins as block_begins,
-  block."time" as block_ends
-from {log} as block
-join ringlog.sample_signal as known on known.number = block.signal
-cross join lateral unnest(block.times, block.samples, block.severities, block.statuses)
-  as each ("time", value, severity, status);
-
+-- Run by the installer, not a procedure: the ring as people read it. For the log see ringlog.view_samples.
 create or replace view {online} as
 select
   known.signal, ringlog.moment(each."time") as "time", each.value,

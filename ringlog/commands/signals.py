@@ -133,7 +133,7 @@ def _values(conninfo: str, rows: Sequence[dict[str, Any]]) -> list[_Value]:
         with session.connect(server) as connection:
             for table in sorted({row["table_name"] for row in rows if row["node"] == node}):
                 own = [row for row in rows if row["table_name"] == table]
-                query = "select exists (select from ringlog.sample_table where table_name = %s)"
+                query = "select is_of_samples from ringlog.every_table where table_name = %s"
                 if connection.execute(query, [table]).fetchone() == (True,):
                     found |= {name_of(row): _newest_sample(connection, row) for row in own}
                     continue

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import psycopg
 import pytest
@@ -11,6 +12,8 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.schema.facility import Column, Facility, Table
 from ringlog.schema.install import install
+from ringlog.server.archive_server import ArchiveServers, archive_server
+from waiting import wait_until
 
 COLUMNS = (
     Column("a_real", "t/real", "real", "A"),
@@ -52,3 +55,16 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     folder = f"weeks/{secrets.token_hex(4)}"  # moto keeps its buckets
     yield f"s3://{folder}?region=us-east-1&scheme=http&endpoint_override={host}:{port}&allow_bucket_creation=true"
     server.stop()
+
+
+@contextmanager
+def running(url: sa.URL) -> Iterator[ArchiveServers]:
+    engine = sa.create_engine(url)
+    try:
+        with pytest.MonkeyPatch.context() as patch, archive_server(engine, None) as servers:
+            # other accounts cannot read root's folders of tests
+            patch.setattr("ringlog.server.archive_server.unprivileged", lambda *_: None)
+            wait_until(lambda: servers.running is not None and servers.running.state.up)
+            yield servers
+    finally:
+        engine.dispose()

@@ -32,10 +32,10 @@ from ringlog.history.recall import recall
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
 from ringlog.schema.partitions import maintain
-from ringlog.server.archive_server import ArchiveServers, archive_server
+from ringlog.server.archive_server import ArchiveServers
 from waiting import among_readers, wait_until
 
-from .conftest import COLUMNS, conninfo_of
+from .conftest import COLUMNS, conninfo_of, running
 
 NOW = datetime(2026, 6, 10, tzinfo=UTC)
 BEGIN = datetime(2026, 4, 27, tzinfo=UTC)
@@ -92,19 +92,6 @@ def made(prepared_databases: Databases, folder: Path) -> Iterator[sa.URL]:
         [*archive(engine, conninfo_of(url), NOW)]
         engine.dispose()
         yield url
-
-
-@contextmanager
-def running(url: sa.URL) -> Iterator[ArchiveServers]:
-    engine = sa.create_engine(url)
-    try:
-        with pytest.MonkeyPatch.context() as patch, archive_server(engine, None) as servers:
-            # other accounts cannot read root's folders of tests
-            patch.setattr("ringlog.server.archive_server.unprivileged", lambda *_: None)
-            wait_until(lambda: servers.running is not None and servers.running.state.up)
-            yield servers
-    finally:
-        engine.dispose()
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,323 @@
+"""Weeks of tables of samples in the archive: both tiers together always have every sample once."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+import pyarrow.parquet as pq
+import pytest
+import sqlalchemy as sa
+
+from ringlog.history import archive as archiving
+from ringlog.history import sampled
+from ringlog.history.connection import connect
+from ringlog.history.recall import recall
+from ringlog.history.restoring import restore
+from ringlog.history.signals import places
+from ringlog.schema.column_type import ColumnType
+from ringlog.schema.facility import Facility, History, Retention, SampleSignal, SampleTable
+from ringlog.schema.install import install
+from ringlog.schema.partitions import maintain
+from ringlog.schema.sample_tables import merge
+
+from .conftest import conninfo_of, running
+
+NOW = datetime(2026, 6, 10, tzinfo=UTC)
+BEGIN = datetime(2026, 4, 27, tzinfo=UTC)
+"""a Monday; four of its six weeks leave PostgreSQL"""
+NS = 1_777_248_000_000_000_000
+"""BEGIN, in nanoseconds since 1970"""
+HOUR = 3_600_000_000_000
+WEEKS = ["2026w18", "2026w19", "2026w20", "2026w21"]
+SIGNALS = ("gauge:1", "gauge:2", "gauge:silent", "gauge:never")
+
+archive = partial(archiving.archive, pauses=0)
+Samples = list[tuple[Any, ...]]
+
+
+class Plant:
+    """A database with a table of numbers, `vac`, and one of texts, `words`."""
+
+    def __init__(self, url: sa.URL, engine: sa.Engine, folder: Path) -> None:
+        self.url, self.engine, self.folder = url, engine, folder
+        self.conninfo = conninfo_of(url)
+        self.connection = psycopg.connect(self.conninfo, autocommit=True)
+        self.connection.execute("set timezone to 'UTC'")
+        signals = tuple(map(SampleSignal, SIGNALS))
+        tables = (
+            SampleTable("vac", ColumnType.of("double"), signals=signals),
+            SampleTable("words", ColumnType.of("text"), signals=(SampleSignal("state"),)),
+        )
+        history = History(Retention(2, "week"), str(folder))
+        install(engine, Facility("test", "UTC", (), sample_tables=tables, history=history))
+        self.number = dict(self.rows("select signal, number from ringlog.sample_signal"))
+
+    def rows(self, statement: str, *values: object) -> Samples:
+        return self.connection.execute(statement.encode(), values or None).fetchall()
+
+    def put(self, signal: str, after: int, value: float | None, severity: int = 0) -> None:
+        """A sample so many nanoseconds after BEGIN."""
+        self.rows(
+            "select ringlog.put_vac_batch(array[%s]::integer[], array[%s], array[%s]::double precision[],"
+            " array[%s]::smallint[])",
+            *(self.number[signal], NS + after, value, severity),
+        )
+
+    def fill(self) -> None:
+        """Samples of six weeks: one each two hours, of another one week only, and words."""
+        random = np.random.default_rng(53)
+        for signal, n in (("gauge:1", 504), ("gauge:2", 504), ("gauge:silent", 84)):
+            times = [NS + k * 2 * HOUR + int(random.integers(HOUR)) for k in range(n)]
+            values = [None if k % 50 == 7 else float("nan") if k % 50 == 9 else k / 7 for k in range(n)]
+            severities = [k % 40 // 39 for k in range(n)] if signal == "gauge:1" else [0] * n
+            self.rows(
+                "select ringlog.put_vac_batch(%s::integer[], %s, %s, %s::smallint[])",
+                *([self.number[signal]] * n, times, values, severities),
+            )
+        self.rows(
+            "select ringlog.put_words_batch(array_agg(%s::integer), array_agg(%s + n * %s),"
+            " array_agg('weiß ' || n)) from generate_series(0, 41) as n",
+            *(self.number["state"], NS, 24 * HOUR),
+        )
+        maintain(self.engine, NOW)
+        # as if housekeeping had merged the blocks
+        self.rows("update ringlog.sample_table set merged_until = now() returning 1")
+
+    def archive(self) -> list[str]:
+        return [*archive(self.engine, self.conninfo, NOW)]
+
+    def read(
+        self, signal: str, start: datetime = BEGIN, end: datetime = NOW, limit: int | None = None
+    ) -> Samples:
+        """As HTTP and export read: nanoseconds after BEGIN, value, severity."""
+        with closing(connect(self.conninfo)) as connection:
+            (place,) = places(connection, [signal])[signal]
+            batches = [*sampled.read(connection, place, start, end, limit)]
+            assert all(batch.num_rows for batch in batches)
+            n = sum(batch.num_rows for batch in batches)
+            assert limit is not None or sampled.count(connection, place, start, end) >= n
+        return [
+            (
+                (row["time"] - BEGIN) // timedelta(microseconds=1) * 1000 + row["nanoseconds"],
+                "NaN" if row[place.column] != row[place.column] else row[place.column],
+                row["severity"],
+            )
+            for batch in batches
+            for row in batch.to_pylist()
+        ]
+
+    def newest(self, signal: str, before: datetime, *, given: bool = False) -> list[dict[str, Any]]:
+        with closing(connect(self.conninfo)) as connection:
+            (place,) = places(connection, [signal])[signal]
+            found = sampled.newest(connection, place, before, given=given)
+            return [] if found is None else found.to_pylist()
+
+    def all(self) -> dict[str, Samples]:
+        return {signal: self.read(signal) for signal in (*SIGNALS, "state")}
+
+    def in_sql(self) -> list[Samples]:
+        """The answers of procedures and views. Numbers are texts: NaN is not equal to itself."""
+        part = [BEGIN + timedelta(days=24, hours=5), BEGIN + timedelta(days=30)]
+        instants = [BEGIN - timedelta(days=1), BEGIN + timedelta(days=9.1), *part, NOW]
+        answers = [
+            *(self.rows("select got::text from ringlog.get_vac(%s) as got", name) for name in SIGNALS),
+            *(self.rows("select got::text from ringlog.get_vac_at(%s) as got", at) for at in instants),
+            self.rows("select got::text from ringlog.get_vac('gauge:1', %s, %s) as got", *part),
+            self.rows("select got::text from ringlog.get_words('state', max_rows => 30) as got"),
+            self.rows("select got::text from ringlog.get_signal('gauge:2', %s, %s) as got", *part),
+            self.rows("select got::text from ringlog.get_signal('gauge:2') as got"),
+            *(self.rows("select got::text from ringlog.get_latest(%s) as got", name) for name in SIGNALS),
+            self.rows("select signal, state, time from ringlog.last_vac()"),
+            self.rows(
+                "select number, count(*), count(value), sum(severity) from log.vac group by 1 order by 1"
+            ),
+            self.rows("select count(*), min(time), max(time) from log.vac where time < %s", part[1]),
+            self.rows("select signal, time, value from log.words order by time desc limit 33"),
+            self.rows(
+                "select time, nanoseconds from log.vac where number = %s order by time desc limit 500",
+                self.number["gauge:2"],
+            ),
+            self.rows("select got::text from ringlog.get_trend('gauge:2', %s, %s, 20) as got", BEGIN, NOW),
+        ]
+        assert all(answers[number] for number in (0, 1, 2, 6, 7, 8, 9, 10, 11, 12))
+        return answers
+
+
+@pytest.fixture
+def plant(database_url: sa.URL, engine: sa.Engine, tmp_path: Path) -> Iterator[Plant]:
+    plant = Plant(database_url, engine, tmp_path / "archive")
+    plant.fill()
+    with plant.connection:
+        yield plant
+
+
+def test_every_reading_has_both_tiers(plant: Plant) -> None:
+    before, in_sql = plant.all(), plant.in_sql()
+    middle = BEGIN + timedelta(days=24, hours=5)
+    pieces = [plant.read("gauge:1", middle, NOW, limit) for limit in (1, 40, 84, 200)]
+    instants = [BEGIN, middle, BEGIN + timedelta(days=3, hours=12), NOW]
+    newest = [plant.newest(name, at) for name in ("gauge:1", "gauge:silent", "state") for at in instants]
+    given = [plant.newest("gauge:1", BEGIN + timedelta(hours=2 * k + 2), given=True) for k in (6, 7, 8, 39)]
+
+    lines = plant.archive()
+    assert [line.split(":")[0] for line in lines] == [
+        f"archived log.{table}_{week}" for table in ("vac", "words") for week in WEEKS
+    ]
+    assert plant.rows("select min(time) from weeks.vac")[0][0] >= datetime(2026, 5, 25, tzinfo=UTC)
+    assert plant.all() == before
+    assert [plant.read("gauge:1", middle, NOW, limit) for limit in (1, 40, 84, 200)] == pieces
+    assert newest == [
+        plant.newest(name, at) for name in ("gauge:1", "gauge:silent", "state") for at in instants
+    ]
+    assert given == [
+        plant.newest("gauge:1", BEGIN + timedelta(hours=2 * k + 2), given=True) for k in (6, 7, 8, 39)
+    ]
+    with running(plant.url):
+        assert plant.in_sql() == in_sql
+    # any tool reads the files, in the order of signals
+    file = pq.read_table(plant.folder / "vac/2026w18.parquet")
+    assert file.schema.names == ["number", "time", "nanoseconds", "value", "severity", "status"]
+    times = [(row["number"], row["time"], row["nanoseconds"]) for row in file.to_pylist()]
+    assert times == sorted(times)
+    assert len(times) == 3 * 84
+    assert b"gauge:silent" in file.schema.metadata[b"ringlog.signals"]
+
+
+def test_samples_that_come_for_a_cold_week(plant: Plant) -> None:
+    plant.archive()
+    first, second, *_ = plant.read("gauge:1")
+    plant.put("gauge:1", *first)  # a repeat
+    plant.put("gauge:1", second[0], 99.0)  # another value of the same time
+    plant.put("gauge:1", first[0] + 1, 1.5)
+    plant.put("gauge:silent", 8 * 24 * HOUR, 2.5, 2)
+    now = plant.all()
+    assert (first[0] + 1, 1.5, 0) in now["gauge:1"]
+    assert len(now["gauge:1"]) == 505, "of two samples of one time the file's is read"
+    assert now["gauge:silent"][-1] == (8 * 24 * HOUR, 2.5, 2)
+    merge(plant.engine)  # leaves the blocks of cold weeks, which the archive knows by their times
+    assert plant.archive() == [
+        "merged 1 late rows into vac/2026w18-2.parquet, 1 were there already,"
+        " 1 in conflict with it: see ringlog.event",
+        "merged 1 late rows into vac/2026w19-2.parquet, 0 were there already",
+    ]
+    assert plant.all() == now
+    assert plant.rows("select count(*) from log.vac_default") == [(0,)]
+    assert "99" in plant.rows("select message from ringlog.event")[0][0]
+    silent = plant.rows("select time, value from ringlog.get_latest('gauge:silent')")
+    assert silent == [(BEGIN + timedelta(days=8), 2.5)]
+
+
+def test_samples_that_come_while_a_week_is_written(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = plant.all()
+    written = archiving._write
+
+    def write(folder: Any, table: str, week: archiving.Week, *rest: Any) -> archiving.ColdWeek:
+        made = written(folder, table, week, *rest)
+        if table == "vac":
+            plant.put("gauge:2", (week.start - BEGIN) // timedelta(microseconds=1) * 1000 + 7, 1.0)
+            plant.put("gauge:never", (week.start - BEGIN) // timedelta(microseconds=1) * 1000 + 7, 1.0)
+            merge(plant.engine)
+        return made
+
+    with monkeypatch.context() as patched:
+        patched.setattr(archiving, "_write", write)
+        lines = plant.archive()
+    assert sum("2 rows came meanwhile" in line for line in lines) == 4
+    for _ in range(2):
+        now = plant.all()
+        assert {signal: len(samples) - len(before[signal]) for signal, samples in now.items()} == {
+            **dict.fromkeys(before, 0),
+            "gauge:2": 4,
+            "gauge:never": 4,
+        }
+        plant.archive()
+    assert plant.rows("select count(*) from log.vac_default") == [(0,)]
+
+
+def test_killed_at_any_moment(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = plant.all()
+    for name in ("_watch", "_write", "_put_away"):
+        for after in (False, True):
+            work = getattr(archiving, name)
+
+            def killed(*values: object, work: object = work, after: bool = after, **named: object) -> object:
+                if after:
+                    work(*values, **named)  # type: ignore[operator]
+                raise KeyboardInterrupt
+
+            with monkeypatch.context() as patched:
+                patched.setattr(archiving, name, killed)
+                with pytest.raises(KeyboardInterrupt):
+                    plant.archive()
+            assert plant.all() == before
+    assert len(plant.archive()) == 8
+    assert plant.all() == before
+    plant.put("gauge:1", 3 * HOUR, 1.0)
+    plant.put("gauge:1", before["gauge:1"][0][0], -1.0)
+    late = plant.all()
+    for after in (False, True):
+        take = archiving._take_late
+
+        def cut(*values: Any, take: Any = take, after: bool = after, **named: Any) -> None:
+            if after:
+                take(*values, **named)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr(archiving, "_take_late", cut)
+            with pytest.raises(KeyboardInterrupt):
+                plant.archive()
+        assert plant.all() == late
+    plant.archive()
+    assert plant.all() == late
+
+
+def test_weeks_past_retention_leave_the_archive(plant: Plant) -> None:
+    before = plant.all()
+    plant.archive()
+    plant.rows("update ringlog.sample_table set retention = '3 weeks' returning 1")
+    lines = plant.archive()
+    assert sum(line.startswith("set aside") for line in lines) == 6
+    kept = 21 * 24 * HOUR
+    assert plant.all() == {
+        signal: [sample for sample in samples if sample[0] >= kept] for signal, samples in before.items()
+    }
+    assert plant.rows("select number from ringlog.last_archived where table_name = 'vac' order by 1") == [
+        (plant.number[name],) for name in ("gauge:1", "gauge:2")
+    ]
+
+
+def test_a_week_is_recalled(plant: Plant) -> None:
+    before = plant.all()
+    plant.archive()
+    first = before["gauge:2"][0]
+    plant.put("gauge:2", first[0], -7.0)
+    plant.put("gauge:2", *before["gauge:2"][1])
+    plant.put("gauge:2", HOUR // 2 + 1, 1.5)
+    now = plant.all()
+    week = BEGIN, BEGIN + timedelta(weeks=1)
+    for table in ("vac", "words"):
+        (line,) = recall(plant.engine, plant.conninfo, table, *week, timedelta(days=3650))
+        assert line.startswith(f"recalled {table}/2026w18.parquet")
+    assert plant.all() == now
+    assert plant.rows("select count(*) from weeks.vac where time < %s and n > 1", week[1])[0][0] == 0
+    assert "-7" in plant.rows("select message from ringlog.event")[0][0]
+
+
+def test_a_week_that_was_set_aside_is_restored(plant: Plant) -> None:
+    before = plant.all()
+    plant.rows("update ringlog.sample_table set retention = '8 days' returning 1")
+    maintain(plant.engine, NOW)
+    assert len(plant.read("gauge:2")) < 120
+    plant.rows("update ringlog.sample_table set retention = null returning 1")
+    week = BEGIN + timedelta(weeks=4)
+    plant.put("gauge:never", 28 * 24 * HOUR, 1.5)
+    plant.put("gauge:2", *next(sample for sample in before["gauge:2"] if sample[0] >= 28 * 24 * HOUR))
+    [*restore(plant.engine, "vac", week, week + timedelta(weeks=1))]
+    assert plant.read("gauge:2", week) == [each for each in before["gauge:2"] if each[0] >= 28 * 24 * HOUR]
+    assert plant.read("gauge:never") == [(28 * 24 * HOUR, 1.5, 0)]
