@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from ringlog.history import archive as archiving
 from ringlog.history import sampled
 from ringlog.history.connection import connect
+from ringlog.history.iceberg import publish
 from ringlog.history.recall import recall
 from ringlog.history.restoring import restore
 from ringlog.history.signals import places
@@ -186,6 +187,7 @@ def test_every_reading_has_both_tiers(plant: Plant) -> None:
     assert times == sorted(times)
     assert len(times) == 3 * 84
     assert b"gauge:silent" in file.schema.metadata[b"ringlog.signals"]
+    assert [*publish(plant.engine, plant.conninfo)] == [], "they are no Iceberg tables"
 
 
 def test_samples_that_come_for_a_cold_week(plant: Plant) -> None:
