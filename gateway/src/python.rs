@@ -214,8 +214,9 @@ fn translate(
     quoted_identifiers: Option<bool>,
 ) -> PyResult<Vec<String>> {
     let quoted_identifiers = quoted_identifiers.unwrap_or(!sybase);
+    let dialect = if sybase { &tsql::ASE } else { &tsql::SQL_SERVER };
     let settings =
-        Settings { database, sybase, nulls_equal: sybase, quoted_identifiers, ..Settings::default() };
+        Settings { database, dialect, nulls_equal: sybase, quoted_identifiers, ..Settings::default() };
     let program = tsql::compile(text, &settings)
         .map_err(|error| TsqlError::new_err((error.number, error.line, error.text)))?;
     Ok(program.sql())

@@ -264,7 +264,7 @@ fn text(data: &[u8]) {
     let flag = |bit: u8| first >> bit & 1 == 1;
     let settings = Settings {
         database: String::from(if flag(0) { "log" } else { "" }),
-        sybase: flag(1),
+        dialect: if flag(1) { &tsql::ASE } else { &tsql::SQL_SERVER },
         quoted_identifiers: flag(2),
         nulls_equal: flag(3),
         limits_rows: flag(4),
@@ -278,13 +278,13 @@ fn text(data: &[u8]) {
         let _ = reading.skeleton();
         if let Ok(program) = reading.compile(&settings, flag(7), &unknown) {
             assert!(
-                !flag(7) || reading.values(&program.lifted, settings.sybase).is_some(),
+                !flag(7) || reading.values(&program.lifted, settings.dialect).is_some(),
                 "a lifted literal is lost"
             );
         }
     }
     let _ = tsql::keyed(&text, &settings);
-    let _ = tsql::declarations(&text, settings.sybase);
+    let _ = tsql::declarations(&text, settings.dialect);
     let _ = tsql::undeclared(&text, settings.syntax(), &["@p1".to_owned()].into());
 }
 

@@ -107,7 +107,7 @@ impl Interpreter {
             if !has_own_text(&value, of, text) {
                 continue;
             }
-            let Ok(sql) = tsql::text_for(of, *text, !dialect.is_tds7()) else { continue };
+            let Ok(sql) = tsql::text_for(of, *text, dialect.of_texts()) else { continue };
             let sql_type = SqlType { oid: of.oid, typmod: of.typmod() };
             let taken = self.taken(client, &sql, vec![(sql_type, value.into_owned())]).await?;
             param.set_text(taken.into_iter().next().unwrap_or(Value::Null));

@@ -152,7 +152,7 @@ impl Interpreter {
         target: &Filled,
         sets: &[GatheredSet],
     ) -> Result<u64, Interrupt> {
-        let sybase = !client.dialect().is_tds7();
+        let dialect = client.dialect().of_texts();
         let mut inserted = 0;
         for set in sets {
             let width = set.types.len();
@@ -161,7 +161,7 @@ impl Interpreter {
                 let fits = |rows: &&usize| **rows <= rest.len() && **rows * width <= MOST_PARAMETERS;
                 let (rows, tail) = rest.split_at(ROWS.iter().find(fits).copied().unwrap_or(1));
                 rest = tail;
-                let sql = tsql::insert_of_rows(target, width, rows.len(), sybase);
+                let sql = tsql::insert_of_rows(target, width, rows.len(), dialect);
                 let values = rows.iter().flat_map(|row| row.iter().zip(&set.types));
                 let parameters: Vec<Parameter<'_>> = values
                     .zip(&sql.variables)

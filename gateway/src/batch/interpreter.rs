@@ -109,7 +109,7 @@ impl Interpreter {
         Settings {
             database: self.procedures.backend.database.clone(),
             quoted_identifiers: client.settings().quoted_identifiers,
-            sybase: !client.dialect().is_tds7(),
+            dialect: client.dialect().of_texts(),
             nulls_equal: client.settings().nulls_equal,
             limits_rows: client.settings().row_limit > 0,
             identity_insert: client.settings().identity_insert.clone(),

@@ -241,8 +241,7 @@ pub(super) fn declarations_of(
 ) -> Result<Vec<Declaration>, ServerMessage> {
     match text_of(client, params, index)? {
         Some(declarations) => {
-            let sybase = !client.dialect().is_tds7();
-            tsql::declarations(&declarations, sybase).map_err(|error| refusal(&error))
+            tsql::declarations(&declarations, client.dialect().of_texts()).map_err(|error| refusal(&error))
         }
         None => Ok(Vec::new()),
     }

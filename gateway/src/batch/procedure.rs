@@ -18,6 +18,7 @@ use crate::tds::call::Param;
 use crate::tds::tokens::message::ServerMessage;
 use std::sync::Arc;
 use std::time::Instant;
+use tsql::Dialect;
 
 /// What PostgreSQL has of a procedure: its text; and of the session before it: its temporary tables, an array of oids.
 struct Stored {
@@ -127,7 +128,7 @@ impl Interpreter {
         let settings = Settings {
             database: self.procedures.backend.database.clone(),
             quoted_identifiers: read_as.quoted_identifiers,
-            sybase: read_as.sybase,
+            dialect: read_as.dialect,
             nulls_equal: read_as.nulls_equal,
             procedure: true,
             identity_insert: client.settings().identity_insert.clone(),
@@ -146,7 +147,7 @@ impl Interpreter {
         ran?;
         let now = self.procedures.backend.transaction_depth();
         if now != transactions {
-            let message = mismatch(transactions, now, read_as.sybase);
+            let message = mismatch(transactions, now, read_as.dialect);
             self.fail(client, message.in_procedure(&function.name).into()).await?;
         }
         let output = |(index, place): &(usize, usize)| {
@@ -246,8 +247,8 @@ impl Interpreter {
 }
 
 /// 266: a procedure has left more or fewer transactions open than there were.
-fn mismatch(before: i32, now: i32, sybase: bool) -> ServerMessage {
-    let what = match sybase {
+fn mismatch(before: i32, now: i32, dialect: &Dialect) -> ServerMessage {
+    let what = match dialect.is_ase {
         true => "Transaction count after EXECUTE indicates that a COMMIT or ROLLBACK TRAN is missing.",
         false => {
             "Transaction count after EXECUTE indicates a mismatching number of BEGIN and COMMIT statements."

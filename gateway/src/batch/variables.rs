@@ -338,7 +338,7 @@ mod tests {
     }
 
     fn bound(given: &[(&str, i64)]) -> Result<Vec<Value<'static>>, i32> {
-        let declared = tsql::declarations("@a int, @b bigint", false).unwrap();
+        let declared = tsql::declarations("@a int, @b bigint", &tsql::SQL_SERVER).unwrap();
         let params = params(given);
         let variables = Variables::bind(&declared, &params, 2, &Dialect::new(Version::Tds74), None);
         let variables = variables.map_err(|message| message.number)?;
@@ -375,7 +375,7 @@ mod tests {
     #[test]
     fn a_variable_keeps_its_type() {
         let mut variables = Variables::default();
-        variables.declare(&tsql::declarations("@n smallint", false).unwrap()[0]);
+        variables.declare(&tsql::declarations("@n smallint", &tsql::SQL_SERVER).unwrap()[0]);
         variables.set("@n", &Value::Text("12".into()), &Zone::UTC).unwrap();
         assert_eq!(variables.get("@n").unwrap().value, Value::Int(12));
         assert_eq!(variables.set("@n", &Value::Int(70_000), &Zone::UTC).unwrap_err().number, 8115);

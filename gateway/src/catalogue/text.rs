@@ -1,11 +1,12 @@
 //! The T-SQL text of a procedure: its parser options, and the procedures that it calls.
 
 use super::schemas::OWN;
+use tsql::{Dialect, ASE, SQL_SERVER};
 
 /// The options with which a procedure's text was parsed when it was created.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
-    pub sybase: bool,
+    pub dialect: &'static Dialect,
     pub quoted_identifiers: bool,
     pub nulls_equal: bool,
     /// It has no PL/pgSQL: the gateway always runs it.
@@ -38,7 +39,7 @@ impl Text {
             name: name.to_lowercase(),
         };
         Some(Text {
-            sybase: has("tds5"),
+            dialect: if has(ASE.name) { &ASE } else { &SQL_SERVER },
             quoted_identifiers: has("quoted"),
             nulls_equal: has("nulls"),
             is_marked: has("gateway"),
@@ -72,9 +73,9 @@ mod tests {
     fn how_a_text_was_read() {
         assert_eq!(Text::read("", ""), None);
         let text = Text::read("tds5 nulls gateway", "").unwrap();
-        assert!(text.sybase && text.nulls_equal && text.runs_here && !text.quoted_identifiers);
+        assert!(text.dialect.is_ase && text.nulls_equal && text.runs_here && !text.quoted_identifiers);
         let text = Text::read("tds7 quoted", r#"[["site", "", "Q"], ["site", "Other", "r"]]"#).unwrap();
-        assert!(!text.sybase && !text.runs_here && !text.nulls_equal && text.quoted_identifiers);
+        assert!(!text.dialect.is_ase && !text.runs_here && !text.nulls_equal && text.quoted_identifiers);
         let names: Vec<_> = text.calls.iter().map(|called| (&*called.schema, &*called.name)).collect();
         assert_eq!(names, [("", "q"), ("other", "r")]);
     }

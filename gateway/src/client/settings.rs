@@ -8,6 +8,8 @@ use tsql::program::{Action, Statement};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
+    /// The rules of the client's T-SQL.
+    pub dialect: &'static tsql::Dialect,
     pub quoted_identifiers: bool,
     /// `set ansi_nulls off`: a null variable or literal equals null.
     pub nulls_equal: bool,
@@ -222,6 +224,7 @@ impl Settings {
     /// ansinull).
     pub fn new(dialect: &Dialect, is_odbc: bool) -> Settings {
         Settings {
+            dialect: dialect.of_texts(),
             quoted_identifiers: is_odbc,
             nulls_equal: !is_odbc,
             cuts_padding: false,
@@ -337,8 +340,7 @@ impl Settings {
                 }
                 *self = changed;
             }
-            words
-                if session::holds(words) || session::is_beside_results(words, self.arithabort.is_some()) => {}
+            words if session::holds(words) || session::is_beside_results(words, self.dialect) => {}
             _ => return refused(),
         }
         Ok(())

@@ -127,7 +127,7 @@ impl Programs {
                 program
             }
         };
-        let values = reading.values(&program.lifted, settings.sybase);
+        let values = reading.values(&program.lifted, settings.dialect);
         let values = values.ok_or_else(|| {
             ServerMessage::error(8623, 16, "A literal of the batch is not what its program expects.")
         })?;
@@ -162,7 +162,7 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
     let Settings {
         database,
         quoted_identifiers,
-        sybase,
+        dialect,
         nulls_equal,
         limits_rows,
         placeholders,
@@ -174,7 +174,8 @@ fn key(settings: &Settings, lifts: bool, reading: &Reading<'_>) -> String {
         procedure,
     } = settings;
     let mut key = String::with_capacity(database.len() + 32 * variables.len() + 16);
-    let flags = [*quoted_identifiers, *sybase, *nulls_equal, *limits_rows, *placeholders, *procedure, lifts];
+    let flags =
+        [*quoted_identifiers, dialect.is_ase, *nulls_equal, *limits_rows, *placeholders, *procedure, lifts];
     key.extend(flags.map(|flag| if flag { '1' } else { '0' }));
     key.push_str(database);
     for (name, of) in variables {

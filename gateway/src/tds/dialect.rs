@@ -98,4 +98,13 @@ impl Dialect {
     pub fn is_tds7(&self) -> bool {
         self.version >= Version::Tds71
     }
+
+    /// The rules of the client's T-SQL.
+    pub fn of_texts(&self) -> &'static tsql::Dialect {
+        if self.is_tds7() {
+            &tsql::SQL_SERVER
+        } else {
+            &tsql::ASE
+        }
+    }
 }

@@ -24,6 +24,7 @@ pub mod units;
 
 pub use compile::{insert_of_rows, keyed, text_for, undeclared, Keyed, Undeclared};
 pub use error::Error;
+pub use facts::dialect::{Dialect, ASE, SQL_SERVER};
 pub use lexer::Syntax;
 pub use parser::{parse, parse_parameters, Batch};
 pub use reading::{compile, declarations, Reading};

@@ -12,6 +12,7 @@ use crate::tree::{
     Statement, StatementKind, TableSource, UnaryOperator, Variable, Where,
 };
 use crate::units;
+use crate::Dialect;
 
 /// The kind of a literal as far as it decides how a lifted one is written; texts that differ in it have programs
 /// of their own. None: a token that is no literal.
@@ -48,11 +49,11 @@ fn is_short(text: &str) -> bool {
     units::fits(text, LONGEST_VARCHAR as usize)
 }
 
-/// The value of a lifted literal that `token` writes. ASE has no empty texts: '' is one blank.
-pub(crate) fn value(token: &Token<'_>, lifted: &Lifted, sybase: bool) -> Option<Literal> {
+/// The value of a lifted literal that `token` writes.
+pub(crate) fn value(token: &Token<'_>, lifted: &Lifted, dialect: &Dialect) -> Option<Literal> {
     let digits = || token.value.to_string();
     let written = match token.kind {
-        TokenKind::Text { .. } if sybase && token.value.is_empty() => {
+        TokenKind::Text { .. } if dialect.empty_text_is_blank && token.value.is_empty() => {
             return Some(Literal::Text(String::from(" ")))
         }
         TokenKind::Text { .. } => return Some(Literal::Text(digits())),

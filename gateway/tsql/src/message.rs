@@ -16,7 +16,8 @@ pub fn printed(
     scope: &Scope,
     variables: &mut dyn Variables,
 ) -> Result<String, Error> {
-    let is_national = !scope.sybase && translate::value(text, scope, variables, None)?.is_national();
+    let is_national =
+        scope.dialect.has_wide_texts && translate::value(text, scope, variables, None)?.is_national();
     let longest =
         if is_national { nvarchar(Some(LONGEST_VARCHAR / 2)) } else { varchar(Some(LONGEST_VARCHAR)) };
     let mut text = translate::value(text, scope, variables, Some(longest))?.sql;

@@ -8,6 +8,7 @@ use crate::parser;
 use crate::program::{Declaration, Expression, Lifted, Literal, Program, Settings};
 use crate::resolve::{user_types, Scope};
 use crate::schema::{Schema, Unknown};
+use crate::Dialect;
 use std::sync::Arc;
 
 /// Literals of a text of which some are lifted. A text of more writes rows, and seldom comes again.
@@ -69,12 +70,16 @@ impl<'t> Reading<'t> {
         lifts: bool,
         schema: &Arc<dyn Schema>,
     ) -> Result<Program, Error> {
-        if let Some(token) = self.tokens.iter().find(|token| settings.sybase && token.is_global()) {
+        if let Some(token) = self
+            .tokens
+            .iter()
+            .find(|token| !settings.dialect.has_global_temporary_tables && token.is_global())
+        {
             let why = "tables of all sessions are SQL Server's";
             return Err(Error::refused(&token.value, why, token.at));
         }
         let mut batch = parser::parse_tokens(&self.tokens, settings.syntax())?;
-        let types = user_types::bind(&mut batch.statements, &**schema, settings.sybase)?;
+        let types = user_types::bind(&mut batch.statements, &**schema, settings.dialect)?;
         let lifted = if lifts && self.literals.len() <= MOST_LIFTED {
             let starts: Vec<u32> = self.literals.iter().map(|at| self.tokens[*at].at.start).collect();
             lift::lift(&mut batch.statements, &starts)
@@ -88,10 +93,10 @@ impl<'t> Reading<'t> {
     }
 
     /// The values that this text gives the lifted literals of its program.
-    pub fn values(&self, lifted: &[Lifted], sybase: bool) -> Option<Vec<Literal>> {
+    pub fn values(&self, lifted: &[Lifted], dialect: &Dialect) -> Option<Vec<Literal>> {
         let value = |one: &Lifted| {
             let at = self.literals.get(one.place as usize)?;
-            lift::value(&self.tokens[*at], one, sybase)
+            lift::value(&self.tokens[*at], one, dialect)
         };
         lifted.iter().map(value).collect()
     }
@@ -104,7 +109,7 @@ pub fn compile(text: &str, settings: &Settings) -> Result<Program, Error> {
 }
 
 /// The declarations of parameters, as sp_executesql and sp_prepare have them: `@a int, @b varchar(3) = 'x' output`.
-pub fn declarations(text: &str, sybase: bool) -> Result<Vec<Declaration>, Error> {
+pub fn declarations(text: &str, dialect: &Dialect) -> Result<Vec<Declaration>, Error> {
     let mut declarations: Vec<Declaration> = Vec::new();
     for parameter in parser::parse_parameters(text)? {
         let name = parameter.variable.name;
@@ -112,7 +117,7 @@ pub fn declarations(text: &str, sybase: bool) -> Result<Vec<Declaration>, Error>
         if declarations.iter().any(|other| other.name == name) {
             return Err(Error::declared_twice(&name, line));
         }
-        let of = crate::facts::types::of_name(&parameter.type_, 1, sybase)?;
+        let of = crate::facts::types::of_name(&parameter.type_, 1, dialect)?;
         let value = match &parameter.default {
             None => None,
             Some(value) => {
@@ -165,7 +170,7 @@ mod tests {
         let reading = Reading::new(text, &settings()).unwrap();
         let program = reading.compile(&settings(), true, &unknown()).unwrap();
         reading
-            .values(&program.lifted, false)
+            .values(&program.lifted, &crate::SQL_SERVER)
             .unwrap()
             .iter()
             .zip(&program.lifted)
@@ -318,11 +323,11 @@ mod tests {
             words in proptest::collection::vec(proptest::sample::select(WORDS), 0..25)
         ) {
             let text = format!("{beginning}{}", words.join(" "));
-            for sybase in [false, true] {
-                let settings = Settings { sybase, ..settings() };
+            for dialect in [&crate::SQL_SERVER, &crate::ASE] {
+                let settings = Settings { dialect, ..settings() };
                 let Ok(reading) = Reading::new(&text, &settings) else { continue };
                 if let Ok(program) = reading.compile(&settings, true, &unknown()) {
-                    let values = reading.values(&program.lifted, sybase);
+                    let values = reading.values(&program.lifted, dialect);
                     proptest::prop_assert!(values.is_some());
                 }
             }

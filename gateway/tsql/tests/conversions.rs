@@ -1,6 +1,7 @@
 //! Every pair of types, cell by cell: what an assignment and what a CAST of the one to the other says.
 
 use tsql::program::Settings;
+use tsql::{Dialect, ASE, SQL_SERVER};
 
 /// A type and the types that its values are not assigned to: with error 206, and with 257.
 type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
@@ -49,19 +50,19 @@ const ASSIGNED: [Row; 12] = [
 ];
 
 /// Errors 206, 257 and 529; anything else is none of a pair.
-fn error(text: &str, sybase: bool) -> Option<i32> {
-    let settings = Settings { database: "online".into(), sybase, ..Settings::default() };
+fn error(text: &str, dialect: &'static Dialect) -> Option<i32> {
+    let settings = Settings { database: "online".into(), dialect, ..Settings::default() };
     let error = tsql::compile(text, &settings).err().map(|error| error.number);
     error.filter(|number| matches!(number, 206 | 257 | 529))
 }
 
-fn assigned(source: &str, target: &str, sybase: bool) -> Option<i32> {
-    error(&format!("declare @s {source}, @t {target} set @t = @s"), sybase)
+fn assigned(source: &str, target: &str, dialect: &'static Dialect) -> Option<i32> {
+    error(&format!("declare @s {source}, @t {target} set @t = @s"), dialect)
 }
 
-fn cast(source: &str, target: &str, sybase: bool) -> bool {
+fn cast(source: &str, target: &str, dialect: &'static Dialect) -> bool {
     // a parameter may be a text, a variable not
-    error(&format!("create procedure p @s {source} as select cast(@s as {target})"), sybase).is_none()
+    error(&format!("create procedure p @s {source} as select cast(@s as {target})"), dialect).is_none()
 }
 
 #[test]
@@ -73,7 +74,7 @@ fn assignments_of_sql_server() {
                 target if wants_convert.contains(&target) => Some(257),
                 _ => None,
             };
-            assert_eq!(assigned(source, target, false), expected, "{source} to {target}");
+            assert_eq!(assigned(source, target, &SQL_SERVER), expected, "{source} to {target}");
         }
     }
 }
@@ -89,8 +90,8 @@ fn an_assignment_is_one_wherever_it_stands() {
         "create procedure p as return getdate()",
         "create table t (a as cast(1 as int), b int default getdate())\ndeclare @i int = getdate()",
     ] {
-        assert_eq!(error(text, false), Some(257), "{text}");
-        assert_eq!(error(text, true), Some(257), "{text}");
+        assert_eq!(error(text, &SQL_SERVER), Some(257), "{text}");
+        assert_eq!(error(text, &ASE), Some(257), "{text}");
     }
 }
 
@@ -118,7 +119,7 @@ fn casts_of_sql_server() {
                         || FINE.contains(&source) && NUMBERS.contains(&target)
                 }
             };
-            assert_eq!(cast(source, target, false), !is_refused, "{source} to {target}");
+            assert_eq!(cast(source, target, &SQL_SERVER), !is_refused, "{source} to {target}");
         }
     }
 }
@@ -128,13 +129,13 @@ fn casts_of_sql_server() {
 fn numbers_and_moments_of_ase() {
     for number in NUMBERS {
         for (source, target) in [(number, "datetime"), ("datetime", number), ("smalldatetime", number)] {
-            assert_eq!(assigned(source, target, true), Some(257), "{source} to {target}");
-            assert!(!cast(source, target, true), "{source} to {target}");
+            assert_eq!(assigned(source, target, &ASE), Some(257), "{source} to {target}");
+            assert!(!cast(source, target, &ASE), "{source} to {target}");
         }
     }
-    assert_eq!(assigned("varbinary(9)", "datetime", true), Some(257));
-    assert!(!cast("varbinary(9)", "datetime", true));
-    assert_eq!(assigned("varchar(9)", "varbinary(9)", true), None);
-    assert_eq!(assigned("varchar(9)", "datetime", true), None);
-    assert_eq!(assigned("datetime", "varchar(9)", true), None);
+    assert_eq!(assigned("varbinary(9)", "datetime", &ASE), Some(257));
+    assert!(!cast("varbinary(9)", "datetime", &ASE));
+    assert_eq!(assigned("varchar(9)", "varbinary(9)", &ASE), None);
+    assert_eq!(assigned("varchar(9)", "datetime", &ASE), None);
+    assert_eq!(assigned("datetime", "varchar(9)", &ASE), None);
 }

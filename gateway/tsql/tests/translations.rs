@@ -52,7 +52,7 @@ fn shown(text: &str) -> String {
     let settings = Settings {
         database: "online".into(),
         quoted_identifiers: true,
-        sybase,
+        dialect: if sybase { &tsql::ASE } else { &tsql::SQL_SERVER },
         nulls_equal: sybase,
         ..Settings::default()
     };

@@ -8,6 +8,7 @@ use crate::program::{Action, Argument, Execute, Executed, Expression, Filled, In
 use crate::resolve::names;
 use crate::translate::{self, Numbered, Value};
 use crate::tree::{self, ArgumentValue};
+use crate::Dialect;
 
 impl Compiler<'_> {
     pub(super) fn execute(&mut self, execute: &tree::Execute) -> Result<Execute, Error> {
@@ -90,16 +91,16 @@ impl Compiler<'_> {
 }
 
 /// The text of a parameter of type `target` for a value of another type, which is the variable `#taken_1`.
-pub fn text_for(source: Type, target: Type, sybase: bool) -> Result<Sql, Error> {
+pub fn text_for(source: Type, target: Type, dialect: &Dialect) -> Result<Sql, Error> {
     let own = if source.family == Family::Money { format!("::tsql.{}", source.name) } else { String::new() };
     let value = Value::new(format!("{}{own}", fragments::variable(0)), source);
-    let text = translate::assigned(value, target, 1, sybase)?.sql;
+    let text = translate::assigned(value, target, 1, dialect)?.sql;
     let names = vec![String::from("#taken_1")];
     Ok(selected(&text, Numbered { names, ..Numbered::default() }))
 }
 
 /// The insert of so many rows of values, which have the types of their parameters: the first `width` are the first row.
-pub fn insert_of_rows(filled: &Filled, width: usize, rows: usize, sybase: bool) -> Sql {
+pub fn insert_of_rows(filled: &Filled, width: usize, rows: usize, dialect: &Dialect) -> Sql {
     let names = (1..=rows * width).map(|place| format!("@{place}"));
-    Sql::written(&translate::insert_of_rows(filled, width, rows, sybase), names.collect())
+    Sql::written(&translate::insert_of_rows(filled, width, rows, dialect), names.collect())
 }

@@ -60,7 +60,7 @@ impl Compiler<'_> {
         for (place, of) in types.iter().enumerate() {
             let value = Value::unknown(fragments::variable(place));
             values.push(match of {
-                Some(of) => translate::assigned(value, *of, line, self.scope.sybase)?.sql,
+                Some(of) => translate::assigned(value, *of, line, self.scope.dialect)?.sql,
                 None => value.sql,
             });
         }

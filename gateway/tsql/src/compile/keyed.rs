@@ -28,7 +28,7 @@ pub fn keyed(text: &str, settings: &Settings) -> Result<Option<Keyed>, Error> {
     };
     let scope = Scope {
         variables: settings.variables.iter().map(|(name, of)| (name.to_lowercase(), *of)).collect(),
-        sybase: settings.sybase,
+        dialect: settings.dialect,
         nulls_equal: settings.nulls_equal,
         database: settings.database.clone(),
         ..Scope::default()

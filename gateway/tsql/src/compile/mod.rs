@@ -81,7 +81,7 @@ fn program_of(
     let changing = changing(batch, &tables, &redefined)?;
     let scope = Scope {
         variables,
-        sybase: settings.sybase,
+        dialect: settings.dialect,
         nulls_equal: settings.nulls_equal,
         limits_rows: settings.limits_rows || sets_rowcount(text),
         database: settings.database.clone(),
@@ -122,7 +122,7 @@ fn program_of(
     let Compiler { unlisted, makes_temporary, scope, .. } = compiler;
     let table_variables = tables.iter().map(|(table, _)| table.variable.name.clone()).collect();
     let uses = Uses::of_all(&statements, &scope);
-    let demanded = match settings.sybase && !settings.procedure {
+    let demanded = match settings.dialect.demands_tables && !settings.procedure {
         true => demanded(&statements, &made),
         false => Vec::new(),
     };
@@ -410,7 +410,7 @@ impl Compiler<'_> {
         if declared.type_.is_cursor() {
             return Ok(());
         }
-        let of = types::of_variable(&declared.type_, self.scope.sybase)?;
+        let of = types::of_variable(&declared.type_, self.scope.dialect)?;
         self.scope.variables.insert(name.clone(), Some(of));
         let declaration =
             Declaration { name: name.clone(), shown: name.clone(), of, output: false, value: None };
@@ -438,7 +438,7 @@ impl Compiler<'_> {
         }
         if let Some(TransactionName::Name(name)) = name {
             let start: String = name.text.chars().take(LONGEST_TRANSACTION_NAME).collect();
-            if start.len() < name.text.len() && !self.scope.sybase {
+            if start.len() < name.text.len() && self.scope.dialect.limits_transaction_names {
                 let text = format!(
                     "The identifier that starts with '{start}' is too long. \
                      Maximum length is {LONGEST_TRANSACTION_NAME}."

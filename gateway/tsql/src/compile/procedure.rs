@@ -27,7 +27,7 @@ pub fn declarations(create: &CreateProcedure, settings: &Settings) -> Result<Vec
 }
 
 fn declaration(parameter: &Parameter, settings: &Settings) -> Result<Declaration, Error> {
-    let of = types::of_name(&parameter.type_, 1, settings.sybase)?;
+    let of = types::of_name(&parameter.type_, 1, settings.dialect)?;
     let name = &parameter.variable.name;
     let value = match &parameter.default {
         None => None,
@@ -36,7 +36,7 @@ fn declaration(parameter: &Parameter, settings: &Settings) -> Result<Declaration
             Some(Expression::Literal(Literal::Text(column.column.clone())))
         }
         Some(value) => {
-            let scope = Scope { sybase: settings.sybase, ..Scope::default() };
+            let scope = Scope { dialect: settings.dialect, ..Scope::default() };
             let why = "the default of a parameter is a constant";
             let literal = literal(value, &scope, None);
             let literal = literal.ok_or_else(|| Error::refused(name, why, parameter.variable.at))?;

@@ -69,7 +69,7 @@ impl Compiler<'_> {
 pub(crate) fn literal(value: &Tree, scope: &Scope, target: Option<Type>) -> Option<Literal> {
     let (value, negative) = signed(value)?;
     if let (LiteralValue::Text { text, .. }, false) = (value, negative) {
-        let text = if scope.sybase && text.is_empty() { " " } else { text };
+        let text = if scope.dialect.empty_text_is_blank && text.is_empty() { " " } else { text };
         let fits = target.is_none_or(|of| {
             let room = of.length.map_or(usize::MAX, |length| length as usize);
             of.is_text() && of.name != "char" && units::fits(text, room)

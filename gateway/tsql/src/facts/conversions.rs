@@ -6,6 +6,7 @@
 //! (`docs/reference/sql-variant.md`). ASE: Transact-SQL Users Guide, "Explicit, implicit, and unsupported datatype
 //! conversions". Conversions between texts, bits and numbers for which ASE requires convert() are done without it.
 
+use super::dialect::{self, Dialect};
 use super::types::{self, Family, Type};
 
 /// Types that convert alike.
@@ -49,9 +50,11 @@ pub const CLASSES: [(Class, &str); 15] = [
     (Variant, "sql_variant"),
 ];
 
+pub type Chart = [&'static str; 15];
+
 /// SQL Server: from a row's class to a column's, both in the order of `CLASSES`. `i`: by itself; `e`: by CAST only, an
 /// assignment is error 257; `x`: not at all, an assignment is error 206 and a CAST 529; `v`: the same with 257.
-const SQL_SERVER: [&str; 15] = [
+pub const SQL_SERVER: Chart = [
     "iiiiixixxixxxxi", // bit
     "iiiiixixxixxxxi", // int
     "iiiiixixxixxxxi", // numeric
@@ -70,7 +73,7 @@ const SQL_SERVER: [&str; 15] = [
 ];
 
 /// ASE, the same; types that it does not have convert as in SQL Server.
-const ASE: [&str; 15] = [
+pub const ASE: Chart = [
     "iiiiixixxvxxxxi", // bit
     "iiiiixixxvxxxxi", // int
     "iiiiixixxvxxxxi", // numeric
@@ -120,14 +123,13 @@ pub fn class(of: Type) -> Class {
     }
 }
 
-fn cell(source: Class, target: Class, sybase: bool) -> u8 {
-    let chart = if sybase { &ASE } else { &SQL_SERVER };
-    chart[source as usize].as_bytes()[target as usize]
+fn cell(source: Class, target: Class, dialect: &Dialect) -> u8 {
+    dialect.chart[source as usize].as_bytes()[target as usize]
 }
 
 /// The error of an assignment; None where the value converts by itself.
-pub fn assignment_error(source: Class, target: Class, sybase: bool) -> Option<i32> {
-    match cell(source, target, sybase) {
+pub fn assignment_error(source: Class, target: Class, dialect: &Dialect) -> Option<i32> {
+    match cell(source, target, dialect) {
         b'i' => None,
         b'e' | b'v' => Some(NOT_BY_ITSELF),
         _ => Some(CLASH),
@@ -135,8 +137,8 @@ pub fn assignment_error(source: Class, target: Class, sybase: bool) -> Option<i3
 }
 
 /// Whether CAST and CONVERT take the pair.
-pub fn casts(source: Class, target: Class, sybase: bool) -> bool {
-    matches!(cell(source, target, sybase), b'i' | b'e')
+pub fn casts(source: Class, target: Class, dialect: &Dialect) -> bool {
+    matches!(cell(source, target, dialect), b'i' | b'e')
 }
 
 /// What an error of `assignment_error` says.
@@ -309,16 +311,16 @@ fn refused_operators() -> String {
 /// The function of schema tsql that says the same where only PostgreSQL knows a type.
 pub fn sql() -> String {
     let mut branches = String::new();
-    for sybase in [false, true] {
+    for dialect in [&dialect::SQL_SERVER, &dialect::ASE] {
         for (source, name) in CLASSES {
             for number in [CLASH, NOT_BY_ITSELF] {
                 let targets: Vec<String> = CLASSES
                     .iter()
-                    .filter(|(target, _)| assignment_error(source, *target, sybase) == Some(number))
+                    .filter(|(target, _)| assignment_error(source, *target, dialect) == Some(number))
                     .map(|(_, target)| format!("'{target}'"))
                     .collect();
                 if !targets.is_empty() {
-                    let dialect = if sybase { "sybase" } else { "not sybase" };
+                    let dialect = if dialect.is_ase { "sybase" } else { "not sybase" };
                     let targets = targets.join(", ");
                     branches.push_str(&format!(
                         "    when {dialect} and source = '{name}' and target in ({targets})\n      then {number}\n"

@@ -3,6 +3,7 @@
 pub mod collations;
 pub mod conversions;
 pub mod database_options;
+pub mod dialect;
 pub mod errors;
 pub mod functions;
 pub mod notices;

@@ -1,6 +1,7 @@
 //! Values that the session has: @@variables, and functions that return them.
 
 use super::types::{numeric, nvarchar, Type, BINARY, INT, SMALLINT};
+use crate::Dialect;
 
 const NAME: Type = nvarchar(Some(255));
 
@@ -110,31 +111,17 @@ pub fn holds(words: &[&str]) -> bool {
     }
 }
 
-/// Options of messages beside results and of the plans of queries: no result depends on them.
-const BESIDE_RESULTS: &[&str] = &["forceplan"];
-/// Those that ASE has (Reference Manual: Commands, "set").
-const BESIDE_RESULTS_OF_ASE: &[&str] = &["forceplan", "prefetch", "showplan", "sort_resources"];
-const NUMBERS_OF_PLANS: &[&str] =
-    &["parallel_degree", "repartition_degree", "resource_granularity", "scan_parallel_degree"];
-/// What `set statistics` counts in messages.
-const STATISTICS: &[&str] = &["io", "time", ","];
-const STATISTICS_OF_ASE: &[&str] = &["io", "plancost", "resource", "simulate", "subquerycache", "time", ","];
-
 /// Whether SET with these words changes no result.
-pub fn is_beside_results(words: &[&str], sybase: bool) -> bool {
-    let (options, statistics) = match sybase {
-        true => (BESIDE_RESULTS_OF_ASE, STATISTICS_OF_ASE),
-        false => (BESIDE_RESULTS, STATISTICS),
-    };
+pub fn is_beside_results(words: &[&str], dialect: &Dialect) -> bool {
     let is_number = |word: &str| word.parse::<u32>().is_ok();
     match words {
-        [option, "on" | "off"] => options.contains(option),
+        [option, "on" | "off"] => dialect.options_beside_results.contains(option),
         ["statistics", counted @ .., "on" | "off"] => {
-            !counted.is_empty() && counted.iter().all(|word| statistics.contains(word))
+            !counted.is_empty() && counted.iter().all(|word| dialect.statistics.contains(word))
         }
-        ["table", "count", number] => sybase && is_number(number),
-        [option, number] => sybase && NUMBERS_OF_PLANS.contains(option) && is_number(number),
-        ["plan", "optgoal", "allrows_mix" | "allrows_dss" | "allrows_oltp"] => sybase,
+        ["table", "count", number] => dialect.has_goals_of_plans && is_number(number),
+        [option, number] => dialect.numbers_of_plans.contains(option) && is_number(number),
+        ["plan", "optgoal", "allrows_mix" | "allrows_dss" | "allrows_oltp"] => dialect.has_goals_of_plans,
         _ => false,
     }
 }
@@ -161,6 +148,7 @@ pub fn niladic(word: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{ASE, SQL_SERVER};
 
     #[test]
     fn options_that_change_nothing() {
@@ -171,9 +159,9 @@ mod tests {
 
     #[test]
     fn options_of_what_is_beside_results() {
-        let said = |text: &str, sybase| is_beside_results(&text.split(' ').collect::<Vec<_>>(), sybase);
+        let said = |text: &str, dialect| is_beside_results(&text.split(' ').collect::<Vec<_>>(), dialect);
         for text in ["forceplan on", "statistics io on", "statistics io , time off"] {
-            assert!(said(text, true) && said(text, false), "{text}");
+            assert!(said(text, &ASE) && said(text, &SQL_SERVER), "{text}");
         }
         for text in [
             "showplan on",
@@ -182,7 +170,7 @@ mod tests {
             "statistics plancost on",
             "plan optgoal allrows_mix",
         ] {
-            assert!(said(text, true) && !said(text, false), "{text}");
+            assert!(said(text, &ASE) && !said(text, &SQL_SERVER), "{text}");
         }
         for text in [
             "statistics xml on",
@@ -192,7 +180,7 @@ mod tests {
             "table count x",
             "forceplan 1",
         ] {
-            assert!(!said(text, true) && !said(text, false), "{text}");
+            assert!(!said(text, &ASE) && !said(text, &SQL_SERVER), "{text}");
         }
     }
 

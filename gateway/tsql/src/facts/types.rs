@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::tree::{TypeArgument, TypeName};
+use crate::Dialect;
 
 /// What a type's values are; the order is T-SQL's precedence, lowest first (SQL Server, "Data type precedence").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -266,7 +267,7 @@ pub fn named(name: &str, arguments: &[Option<u32>], line: u32, default_length: u
 }
 
 /// The type that a text names; see `named`. Errors 131 and 2717 for a text or bytes longer than SQL Server's.
-pub fn of_name(name: &TypeName, default_length: u32, sybase: bool) -> Result<Type, Error> {
+pub fn of_name(name: &TypeName, default_length: u32, dialect: &Dialect) -> Result<Type, Error> {
     let number = |argument: &TypeArgument| match argument {
         TypeArgument::Max => None,
         // a number out of range is refused as too long
@@ -274,17 +275,16 @@ pub fn of_name(name: &TypeName, default_length: u32, sybase: bool) -> Result<Typ
     };
     let arguments: Vec<_> = name.arguments.iter().map(number).collect();
     let of = named(&name.name, &arguments, name.at.line, default_length)?;
-    // ASE's greatest length is that of its pages
-    if !sybase && matches!(of.family, Family::Text | Family::Binary) {
+    if dialect.limits_lengths && matches!(of.family, Family::Text | Family::Binary) {
         fits_a_page(of, name)?;
     }
     Ok(of)
 }
 
 /// The type of a variable. Error 2739: SQL Server's are none of text, ntext and image, as only parameters may be.
-pub fn of_variable(name: &TypeName, sybase: bool) -> Result<Type, Error> {
-    let of = of_name(name, 1, sybase)?;
-    if !sybase && of.is_large() {
+pub fn of_variable(name: &TypeName, dialect: &Dialect) -> Result<Type, Error> {
+    let of = of_name(name, 1, dialect)?;
+    if !dialect.large_values_stand_alone && of.is_large() {
         let text = "The text, ntext, and image data types are invalid for local variables.";
         return Err(Error::new(2739, text, name.at.line).with_severity(16));
     }
@@ -292,9 +292,9 @@ pub fn of_variable(name: &TypeName, sybase: bool) -> Result<Type, Error> {
 }
 
 /// The type of a function's value. Error 2733: SQL Server's functions return none of text, ntext and image.
-pub fn of_returned(name: &TypeName, sybase: bool) -> Result<Type, Error> {
-    let of = of_name(name, 1, sybase)?;
-    if !sybase && of.is_large() {
+pub fn of_returned(name: &TypeName, dialect: &Dialect) -> Result<Type, Error> {
+    let of = of_name(name, 1, dialect)?;
+    if !dialect.large_values_stand_alone && of.is_large() {
         let text = format!("The {} data type is invalid for return values.", of.display_name());
         return Err(Error::new(2733, text, name.at.line).with_severity(16));
     }

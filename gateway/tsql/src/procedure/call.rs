@@ -128,6 +128,6 @@ impl<'t> BodyWriter<'t> {
 
     /// How a variable takes what a call gives it, which `tsql.execute` calls "value".
     fn taken(&self, of: Type, line: u32) -> Result<String, Error> {
-        Ok(translate::assigned(Value::unknown("value"), of, line, self.scope.sybase)?.sql)
+        Ok(translate::assigned(Value::unknown("value"), of, line, self.scope.dialect)?.sql)
     }
 }

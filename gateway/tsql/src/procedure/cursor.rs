@@ -36,7 +36,7 @@ impl<'t> BodyWriter<'t> {
             self.declare(status, "integer := 0");
         }
         let mut copies = HashMap::new();
-        if !self.scope.sybase {
+        if self.scope.dialect.cursors_copy_variables {
             for used in self.variables_of(&declare.query)? {
                 let copy = format!("{variable} {}", copies.len() + 1);
                 let of = self.type_of(&used, line)?;
@@ -151,7 +151,7 @@ impl<'t> BodyWriter<'t> {
         for (column, into) in (1..).zip(&fetch.into) {
             let of = self.type_of(&into.name, line)?;
             let fetched = Value::unknown(format!("{row}.c{column}"));
-            let value = translate::assigned(fetched, of, line, self.scope.sybase)?.sql;
+            let value = translate::assigned(fetched, of, line, self.scope.dialect)?.sql;
             lines.push(format!("  {} := ({value})::{};", quoted(&into.name), of.sql()));
         }
         lines.extend((1..).zip(&places).map(|(number, at)| format!("  {at} := {row}.p{number};")));

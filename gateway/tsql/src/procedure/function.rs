@@ -33,7 +33,7 @@ pub fn create(create: &CreateFunction, text: &str, line: u32, scope: &Scope) -> 
         return Err(Error::refused(&format!("{} output", parameter.shown), text, parameter.variable.at));
     }
     let statement = match &create.returns {
-        Returns::Value(of) => value(create, &header, types::of_returned(of, scope.sybase)?, text, scope)?,
+        Returns::Value(of) => value(create, &header, types::of_returned(of, scope.dialect)?, text, scope)?,
         Returns::Rows(query) => rows(create, &header, query, text, scope)?,
         Returns::Table { variable, elements } => table(create, &header, variable, elements, text, scope)?,
     };
@@ -100,7 +100,7 @@ fn table(
         columns.push(format!(
             "{} {}",
             quoted(&name),
-            column_type(types::of_name(of, 1, scope.sybase)?, line)?
+            column_type(types::of_name(of, 1, scope.dialect)?, line)?
         ));
         names.push(name);
     }
@@ -218,7 +218,7 @@ fn rows(
     let of = header.parameters.iter().map(|(parameter, of)| (parameter.variable.name.clone(), Some(*of)));
     let scope_inside = Scope {
         variables: of.collect(),
-        sybase: scope.sybase,
+        dialect: scope.dialect,
         nulls_equal: scope.nulls_equal,
         database: header.schema.clone(),
         ..Scope::default()
@@ -226,7 +226,7 @@ fn rows(
     let kinds = |null: bool| -> HashMap<String, String> {
         let written = |name: &str, of: &types::Type| match null {
             true => format!("null::{}", of.sql()),
-            false => fitted(&quoted(name), of, scope.sybase).unwrap_or_else(|| quoted(name)),
+            false => fitted(&quoted(name), of, scope.dialect).unwrap_or_else(|| quoted(name)),
         };
         let each = header.parameters.iter().map(|(parameter, of)| {
             let name = parameter.variable.name.clone();
@@ -235,7 +235,7 @@ fn rows(
         });
         each.collect()
     };
-    translate::refuse_order(query, scope.sybase)?;
+    translate::refuse_order(query, scope.dialect)?;
     let statement = Tree::Select(Box::new(query.clone()));
     let translated = |null: bool| {
         let found = translate::statement(&statement, &scope_inside, &mut Parameters(kinds(null)))?;

@@ -42,7 +42,7 @@ pub fn definition(
 
 /// The line by which a body says how its text was read.
 pub fn read_as(settings: &Settings, by_gateway: bool) -> String {
-    let dialect = if settings.sybase { "tds5" } else { "tds7" };
+    let dialect = settings.dialect.name;
     let quoted = if settings.quoted_identifiers { " quoted" } else { "" };
     let nulls = if settings.nulls_equal { " nulls" } else { "" };
     let gateway = if by_gateway { " gateway" } else { "" };

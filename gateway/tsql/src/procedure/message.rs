@@ -54,7 +54,7 @@ impl<'t> BodyWriter<'t> {
     }
 
     pub(super) fn undoes_its_statement(&self) -> bool {
-        self.scope.sybase && matches!(self.purpose, Purpose::Trigger { .. })
+        self.scope.dialect.errors_of_triggers_undo && matches!(self.purpose, Purpose::Trigger { .. })
     }
 
     /// The error ends the trigger and undoes the statement that has fired it (ASE Reference Manual: Commands, "rollback

@@ -45,6 +45,7 @@ use crate::translate::{self, NoVariables};
 use crate::tree::{
     CreateProcedure, DropObjects, Expression, Literal, LiteralValue, ObjectKind, ObjectName, Parameter, Place,
 };
+use crate::Dialect;
 use names::TEMPORARY;
 use std::collections::HashSet;
 use variable::{SCOPE_IDENTITY, STATUS};
@@ -136,7 +137,7 @@ impl Header<'_> {
     fn writer<'t>(&self, purpose: Purpose, scope: &Scope) -> BodyWriter<'t> {
         let of = self.parameters.iter().map(|(parameter, of)| (parameter.variable.name.clone(), Some(*of)));
         let mut writer =
-            BodyWriter::new(purpose, self.name.clone(), self.schema.clone(), of.collect(), scope.sybase);
+            BodyWriter::new(purpose, self.name.clone(), self.schema.clone(), of.collect(), scope.dialect);
         writer.scope.nulls_equal = scope.nulls_equal;
         writer.scope.filled.clone_from(&scope.filled);
         writer.scope.variants.clone_from(&scope.variants);
@@ -248,7 +249,7 @@ fn header_of<'t>(
         if !seen.insert(name.as_str()) {
             return Err(Error::declared_twice(name, at));
         }
-        parameters.push((parameter, types::of_name(&parameter.type_, 1, scope.sybase)?));
+        parameters.push((parameter, types::of_name(&parameter.type_, 1, scope.dialect)?));
     }
     Ok(Header { name, schema, is_temporary, parameters })
 }
@@ -361,7 +362,7 @@ fn default_value(
         }
         _ => None,
     };
-    let scope = Scope { sybase: scope.sybase, database: header.schema.clone(), ..Scope::default() };
+    let scope = Scope { dialect: scope.dialect, database: header.schema.clone(), ..Scope::default() };
     let mut constant = NoVariables("the default of a parameter is a constant");
     let value = translate::value(word.as_ref().unwrap_or(default), &scope, &mut constant, Some(of))?;
     Ok(format!("({})::{}", value.sql, of.sql()))
@@ -378,7 +379,7 @@ fn bare(of: &Type) -> String {
 
 /// An argument as its parameter has it, where PostgreSQL's type takes more: a value that is longer is cut, a shorter
 /// binary(n) filled, a datetime rounded.
-fn fitted(name: &str, of: &Type, sybase: bool) -> Option<String> {
+fn fitted(name: &str, of: &Type, dialect: &Dialect) -> Option<String> {
     let between = |low: &str, high: &str, source: &str| {
         Some(format!("tsql.argument({name}, {low}, {high}, '{source}', '{}')", of.name))
     };
@@ -394,7 +395,7 @@ fn fitted(name: &str, of: &Type, sybase: bool) -> Option<String> {
         ("char" | "varchar" | "sysname", Some(length)) => {
             Some(format!("tsql.cut({name}, {length})::{}", of.sql()))
         }
-        ("decimal" | "numeric", _) if sybase => {
+        ("decimal" | "numeric", _) if dialect.decimals_keep_digits => {
             Some(format!("{}::{}", translate::scaled_to(name, *of), of.sql()))
         }
         _ if of.sql() != bare(of) => Some(format!("{name}::{}", of.sql())),
@@ -411,7 +412,7 @@ fn body(parameters: &[(&Parameter, Type)], writer: &BodyWriter<'_>, source: &str
     body.push_str(" begin");
     for (parameter, of) in parameters {
         let name = quoted(&parameter.variable.name);
-        if let Some(value) = fitted(&name, of, writer.scope.sybase) {
+        if let Some(value) = fitted(&name, of, writer.scope.dialect) {
             body.push_str(&format!(" {name} := {value};"));
         }
     }

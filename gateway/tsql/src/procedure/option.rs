@@ -36,7 +36,7 @@ impl BodyWriter<'_> {
             ["xact_abort", ..] => {}
             _ if nulls_stay => {}
             words if AT_FIRST.contains(&words) || holds(words) => {}
-            words if is_beside_results(words, self.scope.sybase) => {}
+            words if is_beside_results(words, self.scope.dialect) => {}
             words => {
                 let why = "it would hold in the procedure only";
                 return Err(Error::refused(&format!("set {}", words.join(" ")), why, line));

@@ -102,7 +102,7 @@ impl<'t> BodyWriter<'t> {
         self.add(format!("get stacked diagnostics {};", diagnostics.join(", ")));
         let error = format!(
             "tsql.caught(sqlstate, {text}, {detail}, {schema}, {table}, {index}, {context}, {}, {line}, {})",
-            self.scope.sybase,
+            self.scope.dialect.is_ase,
             literal(&self.name)
         );
         if hands_over {
@@ -123,7 +123,7 @@ impl<'t> BodyWriter<'t> {
         }
         match (place.handler.as_try(), run.calls) {
             (None, _) => {
-                let arithmetic = match self.scope.sybase {
+                let arithmetic = match self.scope.dialect.goes_on_after_arithmetic {
                     true => format!(" or tsql.is_arithmetic(sqlstate, {text}, {table}, {index})"),
                     false => String::new(),
                 };

@@ -131,7 +131,7 @@ impl<'t> BodyWriter<'t> {
                 return Err(Error::declared_twice(name, line));
             }
             folded(name, line)?;
-            let of = types::of_variable(&declared.type_, self.scope.sybase)?;
+            let of = types::of_variable(&declared.type_, self.scope.dialect)?;
             self.variables.insert(name.clone(), declared);
             self.declare(name.clone(), of.sql());
             self.scope.variables.insert(name.clone(), Some(of));

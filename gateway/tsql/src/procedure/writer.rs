@@ -23,6 +23,7 @@ use crate::resolve::names::{array, literal};
 use crate::resolve::Scope;
 use crate::translate;
 use crate::tree::{self, Statement, StatementKind as Tree};
+use crate::Dialect;
 use std::collections::{HashMap, HashSet};
 
 pub(super) use crate::resolve::names::quoted;
@@ -111,7 +112,7 @@ impl<'t> BodyWriter<'t> {
         name: String,
         schema: String,
         parameters: HashMap<String, Option<Type>>,
-        sybase: bool,
+        dialect: &'static Dialect,
     ) -> Self {
         let mut variables = parameters;
         for own in ["@@procid", FETCH_STATUS[0], FETCH_STATUS[1]] {
@@ -119,7 +120,7 @@ impl<'t> BodyWriter<'t> {
         }
         let scope = Scope {
             variables,
-            sybase,
+            dialect,
             procedure: true,
             database: schema.clone(),
             table_owner: digest::md5(format!("{schema}.{name}").as_bytes())[..8].to_owned(),
@@ -199,8 +200,7 @@ impl<'t> BodyWriter<'t> {
             self.declare_as_set(SILENT, NOCOUNT_SETTING);
         }
         let may_catch = is_trigger && (self.calls || holds(|kind| matches!(kind, Tree::TryCatch { .. })));
-        // SET XACT_ABORT is on in a trigger
-        self.dooms = may_catch && !sets_off && !self.scope.sybase;
+        self.dooms = may_catch && !sets_off && self.scope.dialect.triggers_abort;
         if self.dooms {
             self.declare(DOOMED, "boolean := false");
         }

@@ -108,7 +108,7 @@ impl Bound {
     ) -> Bound {
         let types: Vec<_> = numbered.names.iter().map(|name| scope.variables.get(name)).collect();
         let mut hasher = DefaultHasher::new();
-        (text, at.start, types, scope.sybase, scope.nulls_equal).hash(&mut hasher);
+        (text, at.start, types, scope.dialect.name, scope.nulls_equal).hash(&mut hasher);
         let scope = Scope { schema: None, changing: Default::default(), ..scope.clone() };
         Bound {
             tree,

@@ -18,17 +18,17 @@ pub use crate::fragments::RowSource;
 use crate::lexer::Syntax;
 pub use crate::schema::Partial;
 pub use crate::translate::{Changes, Current, Filled, FilledBy, ListItem, ResultType, Title};
+use crate::Dialect;
 use std::collections::BTreeMap;
 use std::mem::size_of;
 
 /// The conditions under which a text is compiled.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// The schema that the client uses.
     pub database: String,
     pub quoted_identifiers: bool,
-    /// The client is one of Sybase's.
-    pub sybase: bool,
+    pub dialect: &'static Dialect,
     /// `set ansi_nulls off`: a variable or literal that is null equals null.
     pub nulls_equal: bool,
     /// `set rowcount` is in effect.
@@ -56,7 +56,7 @@ impl Settings {
         Syntax {
             quoted_identifiers: self.quoted_identifiers,
             placeholders: self.placeholders,
-            close_signs: self.sybase,
+            close_signs: self.dialect.close_signs,
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::facts::session;
 use crate::facts::types::Type;
 use crate::schema::{Partial, Schema, Table};
+use crate::Dialect;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -23,8 +24,7 @@ pub struct Scope {
     /// Those declared, with @ in lower case, and their types; None for a placeholder, whose type PostgreSQL
     /// infers.
     pub variables: HashMap<String, Option<Type>>,
-    /// Texts mean what ASE means by them.
-    pub sybase: bool,
+    pub dialect: &'static Dialect,
     /// A variable or literal that is null equals null.
     pub nulls_equal: bool,
     /// `set rowcount` may be in effect.

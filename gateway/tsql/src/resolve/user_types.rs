@@ -8,22 +8,23 @@ use crate::tree::{
     AlterTable, ColumnDefinition, ColumnKind, ConstraintKind, Identity, Parameter, Returns, Statement,
     StatementKind, TableElement, TypeName, UserType,
 };
+use crate::Dialect;
 use std::collections::BTreeSet;
 
 /// Puts the types of the schema in place of the names that are no types of T-SQL's. Returns the names that were looked for.
 pub fn bind(
     statements: &mut [Statement],
     schema: &dyn Schema,
-    sybase: bool,
+    dialect: &Dialect,
 ) -> Result<BTreeSet<String>, Error> {
-    let mut binding = Binding { schema, sybase, names: BTreeSet::new() };
+    let mut binding = Binding { schema, dialect, names: BTreeSet::new() };
     statements.iter_mut().try_for_each(|statement| binding.statement(statement))?;
     Ok(binding.names)
 }
 
 struct Binding<'s> {
     schema: &'s dyn Schema,
-    sybase: bool,
+    dialect: &'s Dialect,
     names: BTreeSet<String>,
 }
 
@@ -106,7 +107,7 @@ impl Binding<'_> {
     fn nullable(&self, user_type: &UserType) -> Option<bool> {
         match user_type.nullable {
             false => Some(false),
-            true => self.sybase.then_some(true),
+            true => (!self.dialect.columns_take_nulls).then_some(true),
         }
     }
 

@@ -85,13 +85,13 @@ impl CallTranslation<'_, '_, '_> {
             return Err(Error::syntax("*", self.line));
         }
         self.count(1, 1)?;
-        if !self.sybase() && self.over.is_empty() && walk::has_query(&self.arguments[0]) {
+        if self.dialect().is_strict && self.over.is_empty() && walk::has_query(&self.arguments[0]) {
             let text =
                 "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.";
             return Err(self.fail(130, text));
         }
         let value = self.value(0)?;
-        if value.is_null() && !self.sybase() {
+        if value.is_null() && self.dialect().checks_arguments {
             let text = format!("Operand data type NULL is invalid for {} operator.", self.name);
             return Err(self.fail(8117, text));
         }
@@ -184,7 +184,7 @@ impl CallTranslation<'_, '_, '_> {
         if let Some(of) = value.of.filter(|of| of.family == Family::Variant) {
             self.refuse_operand(of, true)?;
         }
-        let float = converted(value, FLOAT, self.line, false)?.sql;
+        let float = converted(value, FLOAT, self.line, self.dialect())?.sql;
         let sql = format!("{function}({}{float})", self.distinct());
         Ok(self.aggregate(&sql, "", Some(FLOAT)))
     }
@@ -266,7 +266,7 @@ impl CallTranslation<'_, '_, '_> {
         if number > 2 {
             let default = self.value(2)?;
             let default = match value.of {
-                Some(of) => converted(default, of, self.line, false)?,
+                Some(of) => converted(default, of, self.line, self.dialect())?,
                 None => default,
             };
             others.push_str(&format!(", {}", default.sql));

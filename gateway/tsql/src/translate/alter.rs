@@ -26,7 +26,7 @@ pub fn alter(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<St
                 let why = "texts are compared as the database has it";
                 return Err(Error::refused("collate", why, collation.at));
             }
-            let of = types::of_name(type_, DEFAULT_LENGTH, scope.sybase)?;
+            let of = types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?;
             if of.is_row_version() {
                 let text = format!("Cannot alter column '{}' to be data type timestamp.", column.text);
                 return Err(Error::new(4927, text, column.at).with_severity(16));
@@ -101,12 +101,11 @@ fn checked(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<Vec<
     match action {
         AlterTable::AlterColumn { column, type_, nullable, .. } => {
             put("altered", names::literal(&folded(&column.text, column.at.line)?));
-            if !scope.sybase {
-                // what says neither takes nulls in SQL Server and stays as it is in ASE
+            if scope.dialect.alter_resets_nulls {
                 if nullable.is_none() {
                     put("takes_nulls", String::from("true"));
                 }
-                let of = types::of_name(type_, DEFAULT_LENGTH, scope.sybase)?;
+                let of = types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?;
                 let kept = column_type(stored(of, *nullable, scope), column.at.line)?;
                 put("altered_type", names::literal(&kept));
                 put("altered_nullable", nullable.unwrap_or(true).to_string());
@@ -117,14 +116,14 @@ fn checked(name: &ObjectName, action: &AlterTable, scope: &Scope) -> Result<Vec<
             for one in dropped {
                 match one {
                     Dropped::Column { name, .. } => columns.push(name),
-                    Dropped::Bare(name) if scope.sybase => columns.push(name),
+                    Dropped::Bare(name) if scope.dialect.drops_columns => columns.push(name),
                     Dropped::Constraint { name, .. } | Dropped::Bare(name) => constraints.push(name),
                 }
             }
             if !columns.is_empty() {
                 put("dropped", literals(&columns)?);
             }
-            if scope.sybase {
+            if scope.dialect.drops_columns {
                 put("with_defaults", String::from("true"));
             }
             if dropped.iter().any(|one| matches!(one, Dropped::Column { if_exists: true, .. })) {
@@ -209,14 +208,18 @@ fn added_elements(
 /// Whether the rows that are there have NULL in an added column and not its default ("ALTER TABLE", WITH VALUES).
 fn keeps_null(column: &ColumnDefinition, scope: &Scope) -> bool {
     let is_key = |one: &Constraint| matches!(one.kind, ConstraintKind::PrimaryKey { .. });
-    !column.with_values && column.nullable.unwrap_or(!scope.sybase) && !column.constraints.iter().any(is_key)
+    !column.with_values
+        && column.nullable.unwrap_or(scope.dialect.columns_take_nulls)
+        && !column.constraints.iter().any(is_key)
 }
 
 fn dropped(dropped: &Dropped, scope: &Scope) -> Result<String, Error> {
     let (kind, name, if_exists) = match dropped {
         Dropped::Column { name, if_exists } => ("column", name, *if_exists),
         Dropped::Constraint { name, if_exists } => ("constraint", name, *if_exists),
-        Dropped::Bare(name) => (if scope.sybase { "column" } else { "constraint" }, name, false),
+        Dropped::Bare(name) => {
+            (if scope.dialect.drops_columns { "column" } else { "constraint" }, name, false)
+        }
     };
     Ok(format!("drop {kind} {}{}", if if_exists { "if exists " } else { "" }, names::name(name)?))
 }
@@ -231,7 +234,7 @@ fn altered_column(
     let line = column.at.line;
     let name = names::name(column)?;
     let any_length = Type { length: if of.is_text() { None } else { of.length }, ..of };
-    let value = implicit(super::Value::unknown(name.as_str()), any_length, line, scope.sybase)?.sql;
+    let value = implicit(super::Value::unknown(name.as_str()), any_length, line, scope.dialect)?.sql;
     let type_ = column_type(stored(of, nullable, scope), line)?;
     let mut actions = vec![format!("alter column {name} type {type_} using {value}")];
     match nullable {

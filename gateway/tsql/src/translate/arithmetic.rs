@@ -3,12 +3,12 @@
 use super::digits::{combined, may_be_decimal, of_result};
 use super::value::{converted, digits_of, numeric, Value};
 use crate::error::Error;
-use crate::facts::conversions;
 use crate::facts::types::{
     decimal, varchar, Family, Type, BINARY, BIT, CHAR, DATETIME, FLOAT, INT, LONGEST_VARCHAR, MONEY, REAL,
     SMALLDATETIME, SMALLMONEY, TINYINT, VARBINARY,
 };
 use crate::tree::BinaryOperator;
+use crate::Dialect;
 
 /// `left operator right`
 pub fn arithmetic(
@@ -16,42 +16,45 @@ pub fn arithmetic(
     left: Value,
     right: Value,
     line: u32,
-    sybase: bool,
+    dialect: &Dialect,
 ) -> Result<Value, Error> {
-    let [left, right] = of_one_kind(operator, left, right, line, sybase)?;
+    let [left, right] = of_one_kind(operator, left, right, line, dialect)?;
     if let (Some(of_left), Some(of_right)) = (left.of, right.of) {
-        refuse(operator, &left, &right, line, sybase)?;
-        if let Some(known) = known_arithmetic(operator, [&left, &right], [of_left, of_right], line, sybase)? {
+        refuse(operator, &left, &right, line, dialect)?;
+        if let Some(known) = known_arithmetic(operator, [&left, &right], [of_left, of_right], line, dialect)?
+        {
             return Ok(known);
         }
     }
     let is_decimal = "+-*/%".contains(operator) && (may_be_decimal(&left) || may_be_decimal(&right));
     if !is_decimal || left.is_null() || right.is_null() {
-        return Ok(Value::unknown(plain(operator, &left, &right, sybase)));
+        return Ok(Value::unknown(plain(operator, &left, &right, dialect)));
     }
-    let digits = combined(operator, &left, &right, sybase);
+    let digits = combined(operator, &left, &right, dialect);
     let sql = if operator == "/" {
         let written = digits.written();
         // once for a query; a definition, which asks for nothing, is no place for a select
         let written = if digits.is_asked() { format!("(select {written})") } else { written };
         format!("tsql.divided({}, {}, {written})", left.sql, right.sql)
     } else {
-        plain(operator, &left, &right, sybase)
+        plain(operator, &left, &right, dialect)
     };
     Ok(Value { digits: Some(digits), ..Value::unknown(sql) })
 }
 
 /// The error of an operator that there is none of between the types of two values.
-pub fn refuse(operator: &str, left: &Value, right: &Value, line: u32, sybase: bool) -> Result<(), Error> {
+pub fn refuse(
+    operator: &str,
+    left: &Value,
+    right: &Value,
+    line: u32,
+    dialect: &Dialect,
+) -> Result<(), Error> {
     let (Some(of_left), Some(of_right)) = (left.of, right.of) else { return Ok(()) };
     if left.is_null() || right.is_null() {
         return Ok(());
     }
-    let found = match sybase {
-        true => conversions::text_error(operator, of_left, of_right),
-        false => conversions::operator_error(operator, of_left, of_right),
-    };
-    match found {
+    match (dialect.operator_error)(operator, of_left, of_right) {
         None => Ok(()),
         Some((number, text)) => Err(Error::new(number, text, line).with_severity(16)),
     }
@@ -64,41 +67,40 @@ fn of_one_kind(
     left: Value,
     right: Value,
     line: u32,
-    sybase: bool,
+    dialect: &Dialect,
 ) -> Result<[Value; 2], Error> {
     let is_short = |of: Option<Type>| {
         of.is_some_and(|of| of.family == Family::Binary && of.length.is_some_and(|length| length <= 4))
     };
     if matches!(operator, "&" | "|" | "^") {
         if left.of.is_none() && is_short(right.of) {
-            return Ok([left, converted(right, INT, line, sybase)?]);
+            return Ok([left, converted(right, INT, line, dialect)?]);
         }
         if is_short(left.of) && right.of.is_none() {
-            return Ok([converted(left, INT, line, sybase)?, right]);
+            return Ok([converted(left, INT, line, dialect)?, right]);
         }
     }
     Ok(match [left.of, right.of].map(|of| of.map(|of| of.family)) {
         [Some(Family::Binary), Some(Family::Integer)] => {
-            [converted(left, right.of.unwrap_or(INT), line, sybase)?, right]
+            [converted(left, right.of.unwrap_or(INT), line, dialect)?, right]
         }
         [Some(Family::Integer), Some(Family::Binary)] => {
             let of = left.of.unwrap_or(INT);
-            [left, converted(right, of, line, sybase)?]
+            [left, converted(right, of, line, dialect)?]
         }
         [Some(Family::Money), Some(Family::Text)] => {
             let of = left.of.unwrap_or(MONEY);
-            [left, converted(right, of, line, sybase)?]
+            [left, converted(right, of, line, dialect)?]
         }
         [Some(Family::Text), Some(Family::Money)] => {
-            [converted(left, right.of.unwrap_or(MONEY), line, sybase)?, right]
+            [converted(left, right.of.unwrap_or(MONEY), line, dialect)?, right]
         }
         _ => [left, right],
     })
 }
 
-fn plain(operator: &str, left: &Value, right: &Value, sybase: bool) -> String {
-    // ASE takes a null text for an empty one
-    let operator = if operator == "+" && sybase { "+|" } else { operator };
+fn plain(operator: &str, left: &Value, right: &Value, dialect: &Dialect) -> String {
+    let operator = if operator == "+" { dialect.concatenation } else { operator };
     format!("({} operator(tsql.{operator}) {})", left.sql, right.sql)
 }
 
@@ -107,10 +109,10 @@ fn known_arithmetic(
     values: [&Value; 2],
     of: [Type; 2],
     line: u32,
-    sybase: bool,
+    dialect: &Dialect,
 ) -> Result<Option<Value>, Error> {
     let [left, right] = values;
-    let plain = || plain(operator, left, right, sybase);
+    let plain = || plain(operator, left, right, dialect);
     if of.iter().all(Type::is_text) {
         return texts(operator, plain(), of, line).map(Some);
     }
@@ -118,7 +120,7 @@ fn known_arithmetic(
     if let Some(moment) = moved(operator, of) {
         return Ok(Some(Value::new(format!("tsql.to_{}({})", moment.name, plain()), moment)));
     }
-    if let Some(moment) = moved_by_moment(operator, of).filter(|_| !sybase) {
+    if let Some(moment) = moved_by_moment(operator, of).filter(|_| dialect.times_are_added) {
         let verb = if operator == "+" { "later" } else { "earlier" };
         let [l, r] = [(left, of[0]), (right, of[1])].map(|(value, of)| match of {
             BIT => format!("tsql.moment({}::integer)", value.sql),
@@ -140,7 +142,7 @@ fn known_arithmetic(
     let operands = || (numeric(left, of[0]), numeric(right, of[1]));
     if families.contains(&Family::Decimal) {
         let digits = [digits_of(left, of[0]), digits_of(right, of[1])];
-        let Some((precision, scale)) = of_result(operator, digits[0], digits[1], sybase) else {
+        let Some((precision, scale)) = of_result(operator, digits[0], digits[1], dialect) else {
             let text = format!("Operand data type numeric is invalid for '{operator}' operator.");
             return Err(Error::new(8117, text, line).with_severity(16));
         };

@@ -18,12 +18,12 @@ pub fn stripped<'t>(
 ) -> Result<Option<String>, Error> {
     let mut found = Vec::new();
     for (name, of, nullable) in columns {
-        let of = stored(types::of_name(of, DEFAULT_LENGTH, scope.sybase)?, nullable, scope);
+        let of = stored(types::of_name(of, DEFAULT_LENGTH, scope.dialect)?, nullable, scope);
         if (of.oid == VARCHAR.oid || of.name == VARBINARY.name) && of.length.is_some() {
             found.push(names::literal(&folded(&name.text, name.at.line)?));
         }
     }
-    let is_needed = scope.sybase && !found.is_empty();
+    let is_needed = scope.dialect.nullable_columns_vary && !found.is_empty();
     Ok(is_needed.then(|| format!("stripped => {}", names::array(found, "text"))))
 }
 
@@ -37,10 +37,9 @@ pub fn typed(elements: &[TableElement]) -> impl Iterator<Item = (&Name, &TypeNam
     })
 }
 
-/// The type of a column's values: in ASE those that may be null have variable lengths (Transact-SQL Users Guide, "Nulls
-/// require variable-length datatypes").
+/// The type of a column's values.
 pub fn stored(of: Type, nullable: Option<bool>, scope: &Scope) -> Type {
-    match scope.sybase && nullable == Some(true) {
+    match scope.dialect.nullable_columns_vary && nullable == Some(true) {
         true if of.oid == CHAR.oid => Type { oid: VARCHAR.oid, ..of },
         // a timestamp keeps all of its eight bytes
         true if of.name == BINARY.name && !of.twin => Type { name: VARBINARY.name, ..of },
@@ -51,7 +50,7 @@ pub fn stored(of: Type, nullable: Option<bool>, scope: &Scope) -> Type {
 /// The declaration of such a column.
 pub fn declared(of: &TypeName, nullable: Option<bool>, scope: &Scope) -> String {
     let mut declared = types::declared_type(of, DEFAULT_LENGTH);
-    if scope.sybase && nullable == Some(true) && declared.starts_with(BINARY.name) {
+    if scope.dialect.nullable_columns_vary && nullable == Some(true) && declared.starts_with(BINARY.name) {
         declared.insert_str(0, "var");
     }
     match &of.alias {

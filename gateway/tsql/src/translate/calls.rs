@@ -7,6 +7,7 @@ use crate::facts::functions::date_part;
 use crate::facts::types::{Family, Type, FLOAT, INT, SMALLINT, TINYINT};
 use crate::facts::variants;
 use crate::tree::{Expression, FunctionCall};
+use crate::Dialect;
 
 /// A function call that is being translated.
 pub struct CallTranslation<'c, 'a, 'e> {
@@ -35,11 +36,11 @@ impl CallTranslation<'_, '_, '_> {
         (0..self.arguments.len()).map(|place| self.value(place)).collect()
     }
 
-    pub fn sybase(&self) -> bool {
-        self.translation.sybase()
+    pub fn dialect(&self) -> &'static Dialect {
+        self.translation.dialect()
     }
 
-    /// How many arguments there are; error 174 if that is wrong, and in SQL Server 189 where several numbers are right.
+    /// How many arguments there are; error 174 if that is wrong.
     pub fn count(&self, least: usize, most: usize) -> Result<usize, Error> {
         let number = self.arguments.len();
         if (least..=most).contains(&number) {
@@ -47,10 +48,9 @@ impl CallTranslation<'_, '_, '_> {
         }
         let (error, text) = if least == most {
             (174, format!("The {} function requires {least} argument(s).", self.name))
-        } else if self.sybase() {
-            (174, format!("The {} function requires {least} to {most} argument(s).", self.name))
         } else {
-            (189, format!("The {} function requires {least} to {most} arguments.", self.name))
+            let (error, arguments) = self.dialect().wrong_count;
+            (error, format!("The {} function requires {least} to {most} {arguments}.", self.name))
         };
         Err(Error::new(error, text, self.line))
     }
@@ -67,10 +67,10 @@ impl CallTranslation<'_, '_, '_> {
         if value.is_null() {
             return Ok("null::text".into());
         }
-        if value.family() == Some(Family::Float) && self.sybase() {
+        if value.family() == Some(Family::Float) && !self.dialect().float_has_text {
             return Err(float_to_text(self.line));
         }
-        Ok(text_of(value, self.sybase()))
+        Ok(text_of(value, self.dialect()))
     }
 
     pub fn integer(&mut self, place: usize) -> Result<String, Error> {
@@ -91,7 +91,7 @@ impl CallTranslation<'_, '_, '_> {
     }
 
     fn converted(&self, value: Value, target: Type) -> Result<String, Error> {
-        Ok(converted(value, target, self.line, false)?.sql)
+        Ok(converted(value, target, self.line, self.dialect())?.sql)
     }
 
     /// The part of a date that the argument names.

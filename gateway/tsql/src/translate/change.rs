@@ -140,13 +140,13 @@ impl Translation<'_> {
         let mut value = self.value(&item.value)?;
         if let (Some(sign), Some(column)) = (item.operator.computes().and_then(sign), &item.column) {
             let before = Value::unknown(self.column_sql(column)?);
-            value = arithmetic(sign, before, value, column.at.line, self.sybase())?;
+            value = arithmetic(sign, before, value, column.at.line, self.dialect())?;
         }
         let column = item.column.as_ref();
         let column = column.map(|column| identifier(&column.column, column.at.line)).transpose()?;
         let columns: Vec<String> = column.into_iter().collect();
         let targets = Targets { table, columns: Some(&columns) };
-        Ok(carried_into(&value, || targets.sql(0), self.sybase()))
+        Ok(carried_into(&value, || targets.sql(0), self.dialect()))
     }
 
     /// The table that a change names, which FROM may call otherwise.
@@ -189,8 +189,7 @@ impl Translation<'_> {
                     &item.value,
                     &mut |one| matches!(one, Expression::Column(column) if is_set(column)),
                 );
-                // SQL Server documents that it is the value before the update; ASE documents nothing
-                let is_known = !self.sybase() && update.from.is_empty();
+                let is_known = self.dialect().update_reads_before && update.from.is_empty();
                 if walk::has_query(&item.value) || item.operator.computes().is_some() || reads && !is_known {
                     let what = format!("update … set {name} =");
                     return Err(Error::refused(
@@ -209,7 +208,7 @@ impl Translation<'_> {
         self.result.assigns.push(name.clone());
         match target {
             None => Ok(value.sql),
-            Some(target) => Ok(assigned(value, target, line, self.sybase())?.sql),
+            Some(target) => Ok(assigned(value, target, line, self.dialect())?.sql),
         }
     }
 

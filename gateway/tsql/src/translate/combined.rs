@@ -10,6 +10,7 @@ use super::value::{implicit, Value};
 use crate::error::Error;
 use crate::facts::types::{unified, Family, Type};
 use crate::tree::{ColumnName, Expression, Ordering, QueryBody, SetOperator};
+use crate::Dialect;
 
 impl Translation<'_> {
     pub fn combined_in_order(
@@ -39,8 +40,8 @@ impl Translation<'_> {
         for (_, other) in others {
             parts.push(self.operand(other, Stands::Inside)?);
         }
-        if !self.sybase() {
-            alike(&mut parts, first_select(first).map_or(1, |select| select.at.line))?;
+        if self.dialect().combined_columns_convert {
+            alike(&mut parts, first_select(first).map_or(1, |select| select.at.line), self.dialect())?;
         }
         let mut written = parts.remove(0);
         for ((operator, _), other) in others.iter().zip(parts) {
@@ -104,7 +105,7 @@ fn together(items: &mut [Item], others: &[Item]) {
 
 /// Converts the columns of several selects that are of different kinds, such as int and varchar, to the type of the
 /// highest rank ("Data type precedence"), where the types are known: PostgreSQL combines only those of one kind.
-fn alike(parts: &mut [Written], line: u32) -> Result<(), Error> {
+fn alike(parts: &mut [Written], line: u32, dialect: &Dialect) -> Result<(), Error> {
     let width = parts.first().map_or(0, |part| part.items.len());
     if parts.iter().any(|part| part.items.len() != width || part.items.iter().any(|item| item.name.is_none()))
     {
@@ -127,7 +128,9 @@ fn alike(parts: &mut [Written], line: u32) -> Result<(), Error> {
         for ((item, target), column) in part.items.iter().zip(&targets).zip(numbered(&part.items)) {
             let own = format!("\"part\".{column}");
             let value = match (target, item.result_type) {
-                (Some(target), Some(known)) => implicit(Value::new(own, known.of), *target, line, false)?.sql,
+                (Some(target), Some(known)) => {
+                    implicit(Value::new(own, known.of), *target, line, dialect)?.sql
+                }
                 _ => own,
             };
             columns.push(format!("{value} as {}", item.shown(line)?));

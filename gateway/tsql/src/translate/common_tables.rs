@@ -39,9 +39,9 @@ impl Translation<'_> {
 
     fn common(&mut self, common: &CommonTable) -> Result<String, Error> {
         let columns = in_parentheses(&common.columns)?;
-        refuse_order(&common.query, self.sybase())?;
+        refuse_order(&common.query, self.dialect())?;
         let query = self.query(&common.query, Stands::Inside)?;
-        refuse_names(&query.items, &common.columns, &common.name, self.sybase())?;
+        refuse_names(&query.items, &common.columns, &common.name, self.dialect())?;
         self.know_common(common, &query.items);
         Ok(format!("{}{columns} as ({})", names::name(&common.name)?, query.sql))
     }

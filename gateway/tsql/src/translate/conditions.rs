@@ -65,7 +65,7 @@ impl Translation<'_> {
                 }
                 let character = escape.map_or_else(|| "null".to_owned(), |value| value.sql);
                 let width = self.width(operand)?.or(self.width(pattern_text)?);
-                let (value, pattern) = (as_text(value, self.sybase()), as_text(pattern, self.sybase()));
+                let (value, pattern) = (as_text(value, self.dialect()), as_text(pattern, self.dialect()));
                 let like =
                     |function: &str| format!("tsql.{function}({}, {}, {character})", value.sql, pattern.sql);
                 let like = match width {
@@ -153,11 +153,11 @@ impl Translation<'_> {
 
     pub fn compared(&self, sign: &str, left: &Value, right: &Value, line: u32) -> Result<String, Error> {
         // in an IN or CASE, of which the documentation does not say whether null equals null there
-        let is_open = self.scope.nulls_equal && (self.sybase() || sign == "=");
+        let is_open = self.scope.nulls_equal && (self.dialect().every_sign_takes_nulls || sign == "=");
         if is_open && (left.is_null() || right.is_null()) {
             return Err(Error::refused(&format!("{sign} null"), "is null asks for it", line));
         }
-        refuse(sign, left, right, line, self.sybase())?;
+        refuse(sign, left, right, line, self.dialect())?;
         Ok(format!("({} operator(tsql.{sign}) {})", left.sql, right.sql))
     }
 
@@ -193,12 +193,12 @@ impl Translation<'_> {
         if !is_insensitive {
             return Ok(values);
         }
-        let sybase = self.sybase();
+        let dialect = self.dialect();
         Ok(values.map(|value| {
             if value.is_null() {
                 return value;
             }
-            let text = as_text(value, sybase);
+            let text = as_text(value, dialect);
             Value::of(format!("tsql.lower({})", text.sql), text.of)
         }))
     }

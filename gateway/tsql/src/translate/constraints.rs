@@ -108,7 +108,7 @@ impl ForeignColumns<'_> {
                 TableElement::Constraint(_) => false,
             })
         };
-        for constraint in constraints(elements).filter(|_| !scope.sybase) {
+        for constraint in constraints(elements).filter(|_| scope.dialect.checks_foreign_columns) {
             let ConstraintKind::ForeignKey { columns, references } = &constraint.kind else { continue };
             found.referring.extend(columns.iter().filter(|name| !is_defined(name)));
             if is_own(&references.table)? {
@@ -191,7 +191,7 @@ pub fn constant(value: &Expression, of: Type, scope: &Scope) -> Result<String, E
 pub fn carried_constant(value: &Expression, scope: &Scope) -> Result<String, Error> {
     let scope = Scope { definition: true, ..scope.clone() };
     let value = Translation::new(&scope, &mut OfDefault).value(value)?;
-    Ok(carried(&value, scope.sybase))
+    Ok(carried(&value, scope.dialect))
 }
 
 /// PostgreSQL has no names of defaults: it stands beside the value.

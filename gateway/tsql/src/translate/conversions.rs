@@ -32,7 +32,7 @@ impl Translation<'_> {
                 return Err(Error::refused("parse()", "it reads by a culture: use convert", line));
             }
         };
-        let target = types::of_name(&cast.target, DEFAULT_LENGTH, self.sybase())?;
+        let target = types::of_name(&cast.target, DEFAULT_LENGTH, self.dialect())?;
         let value = self.value(&cast.operand)?;
         let has_digits = cast.style.as_ref().is_some_and(|style| !is_zero(style));
         let width = match target.family == Family::Binary && !has_digits {
@@ -52,14 +52,14 @@ impl Translation<'_> {
     }
 
     fn cast_of(&mut self, value: Value, cast: &Cast, target: Type, tries: bool) -> Result<Value, Error> {
-        let (line, sybase) = (cast.at.line, self.sybase());
-        let value = if sybase { truncated(value, target) } else { value };
+        let (line, dialect) = (cast.at.line, self.dialect());
+        let value = if dialect.decimals_keep_digits { truncated(value, target) } else { value };
         // characters of any kind stay such: they are not written in a code page
         let is_narrow = value.text().is_some_and(str::is_ascii) || !value.is_national();
         let twin = target.twin || (target.is_text() && !is_narrow);
         let convert = if tries { tried } else { converted };
         let Some(style) = &cast.style else {
-            let value = convert(value, target, line, sybase)?;
+            let value = convert(value, target, line, dialect)?;
             return Ok(Value { of: Some(Type { twin, ..target }), ..value });
         };
         let target = Type { twin, ..target };
@@ -78,11 +78,11 @@ impl Translation<'_> {
         verb: &str,
         line: u32,
     ) -> Result<Value, Error> {
-        let sybase = self.sybase();
+        let dialect = self.dialect();
         let convert = if verb == "try" { tried } else { converted };
         let of = value.of;
         let is_time = of.is_none_or(|of| of.is_time()) || target.is_time();
-        if sybase && is_disputed_style(style) && is_time {
+        if dialect.refuses_disputed_styles && is_disputed_style(style) && is_time {
             let why = "it is another one in ASE than in SQL Server";
             return Err(Error::refused(&format!("style {style}"), why, line));
         }
@@ -93,14 +93,14 @@ impl Translation<'_> {
         if target.is_text() && of.is_none_or(|of| !of.is_text()) {
             if of.is_some_and(|of| of.family == Family::Binary) && matches!(style, 0..=2) {
                 return match style {
-                    0 => convert(value, target, line, sybase),
+                    0 => convert(value, target, line, dialect),
                     _ => Ok(bytes_as_digits(&value, target, style)),
                 };
             }
-            if of.is_some_and(|of| of.family == Family::Float) && sybase {
+            if of.is_some_and(|of| of.family == Family::Float) && !dialect.float_has_text {
                 return Err(float_to_text(line));
             }
-            if let Some(text) = styled_text(&value, style).filter(|_| !sybase) {
+            if let Some(text) = styled_text(&value, style).filter(|_| dialect.shows_declared_digits) {
                 let cast = target.length.map_or_else(String::new, |_| format!("::{}", target.sql()));
                 return Ok(Value::new(format!("{text}{cast}"), target));
             }
@@ -129,16 +129,18 @@ impl Translation<'_> {
                 _ => ("read_datetime", DATETIME2),
             };
             let tries = if verb == "try" { "try_" } else { "" };
-            let style = if sybase { -style } else { style };
+            let style = dialect.sign_of_read_style * style;
             // the errors of these are others
             let named = match target.name {
                 "datetime" | "smalldatetime" => format!(", '{}'", target.name),
                 _ => String::new(),
             };
             let moment = Value::new(format!("tsql.{tries}{reader}({text}, {style}{named})"), gives);
-            return convert(moment, target, line, sybase);
+            return convert(moment, target, line, dialect);
         }
-        if let Some(of) = of.filter(|of| of.is_text() && target.family == Family::Binary && !sybase) {
+        if let Some(of) =
+            of.filter(|of| of.is_text() && target.family == Family::Binary && dialect.binary_has_styles)
+        {
             if !(0..=2).contains(&style) {
                 let (from, to) = (of.name, target.name);
                 let text = format!("The style {style} is not supported for conversions from {from} to {to}.");
@@ -152,9 +154,9 @@ impl Translation<'_> {
             }
             let text = if value.is_null() { String::from("null") } else { value.sql };
             let bytes = Value::new(format!("tsql.bytes_of_digits({text}::text, {style})"), VARBINARY);
-            return convert(bytes, target, line, sybase);
+            return convert(bytes, target, line, dialect);
         }
-        convert(value, target, line, sybase)
+        convert(value, target, line, dialect)
     }
 }
 

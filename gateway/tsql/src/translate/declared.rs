@@ -112,10 +112,10 @@ impl Translation<'_> {
     /// The digits that a column is declared with, in SQL; None where its table is not known. ASE shows other digits.
     pub fn declared_digits(&self, column: &ColumnName) -> Result<Option<String>, Error> {
         match self.origin(column)? {
-            Origin::Tables(tables) if !self.sybase() => {
+            Origin::Tables(tables) if self.dialect().shows_declared_digits => {
                 self.asked_of_declaration("digits_of", tables, column)
             }
-            Origin::Query(of) if !self.sybase() => Ok(of.digits),
+            Origin::Query(of) if self.dialect().shows_declared_digits => Ok(of.digits),
             _ => Ok(None),
         }
     }

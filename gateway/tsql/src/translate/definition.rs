@@ -39,7 +39,7 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>
         }
         StatementKind::Truncate(name) => {
             let target = literal(&table(&in_database(name, scope)?)?);
-            format!("call tsql.truncate_table({target}, {})", not_there(4701, scope))
+            format!("call tsql.truncate_table({target}, {})", scope.dialect.unknown_table.unwrap_or(4701))
         }
         StatementKind::CreateIndex(create) => create_index(create, scope)?,
         StatementKind::DropIndexes(indexes) => drop_indexes(indexes, scope)?,
@@ -59,7 +59,7 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>
             format!("call tsql.create_schema('{kind}', {})", literal(&name.text))
         }
         StatementKind::CreateType(create) => {
-            let declared = types::of_name(&create.type_, 1, scope.sybase)?.declared();
+            let declared = types::of_name(&create.type_, 1, scope.dialect)?.declared();
             let nullable = if create.nullable { "null" } else { "not null" };
             let declared = literal(&format!("{declared} {nullable}"));
             format!("call tsql.create_type({}, {declared})", named(&create.name)?)
@@ -139,15 +139,6 @@ fn in_database(name: &ObjectName, scope: &Scope) -> Result<ObjectName, Error> {
     Ok(ObjectName { owner: String::new(), database: scope.database.clone(), ..name.clone() })
 }
 
-/// The number of the error of a table that is not there: ASE has one for all statements.
-fn not_there(number: i32, scope: &Scope) -> i32 {
-    if scope.sybase {
-        208
-    } else {
-        number
-    }
-}
-
 /// Drops tables or views of the current database, or of the ones named, and of no other.
 fn drop_relations(kind: &str, names: &[ObjectName], if_exists: bool) -> Result<String, Error> {
     let mut drops = Vec::with_capacity(names.len());
@@ -206,7 +197,7 @@ fn create_index(create: &CreateIndex, scope: &Scope) -> Result<String, Error> {
         literal(&target),
         literal(&index),
         array(named.iter().map(|name| literal(name)), "text"),
-        not_there(1088, scope)
+        scope.dialect.unknown_table.unwrap_or(1088)
     ))
 }
 
@@ -241,7 +232,7 @@ pub fn create_view(create: &CreateView, source: &str, scope: &Scope) -> Result<S
     }
     let mut none = NoVariables("a view names no variables");
     let mut translation = Translation::new(scope, &mut none);
-    refuse_order(&create.query, scope.sybase)?;
+    refuse_order(&create.query, scope.dialect)?;
     let (kind, sql) = translation.outermost(&create.query)?;
     if kind != Verb::Select || !translation.result.assigns.is_empty() {
         return Err(Error::refused("create view", "a view is a select", create.name.at));
@@ -317,7 +308,7 @@ fn grant(grant: &Grant) -> Result<String, Error> {
 }
 
 fn check_identity(check: &CheckIdentity, scope: &Scope) -> Result<String, Error> {
-    if scope.sybase {
+    if !scope.dialect.has_checkident {
         return Err(Error::refused("dbcc checkident", "ASE has none", check.at));
     }
     let (raises, value) = match check.reseed {

@@ -7,10 +7,11 @@
 use super::precision::{packed, Digits, Operand, Side};
 use super::value::Value;
 use crate::facts::types::{Family, MOST_DIGITS};
+use crate::Dialect;
 
 /// Precision and scale of `left operator right`.
-pub fn combined(operator: &'static str, left: &Value, right: &Value, sybase: bool) -> Digits {
-    Digits::of_operation(operator, [side(left), side(right)], sybase)
+pub fn combined(operator: &'static str, left: &Value, right: &Value, dialect: &Dialect) -> Digits {
+    Digits::of_operation(operator, [side(left), side(right)], dialect)
 }
 
 fn side(value: &Value) -> Side {
@@ -56,7 +57,7 @@ pub fn may_be_decimal(value: &Value) -> bool {
 
 /// Precision and scale of `left operator right` of decimals: SQL Server's "Precision, scale, and length", and
 /// ASE's rule for a quotient. None: decimals have no such operator.
-pub fn of_result(operator: &str, left: (u8, u8), right: (u8, u8), sybase: bool) -> Option<(u8, u8)> {
+pub fn of_result(operator: &str, left: (u8, u8), right: (u8, u8), dialect: &Dialect) -> Option<(u8, u8)> {
     let widen = |(precision, scale)| (i16::from(precision), i16::from(scale));
     let (((p1, s1), (p2, s2)), most) = ((widen(left), widen(right)), i16::from(MOST_DIGITS));
     let (mut precision, mut scale) = match operator {
@@ -66,7 +67,7 @@ pub fn of_result(operator: &str, left: (u8, u8), right: (u8, u8), sybase: bool) 
         }
         "*" => (p1 + p2 + 1, s1 + s2),
         "/" => {
-            let scale = (s1 + p2 + 1 - if sybase { s2 } else { 0 }).max(6);
+            let scale = (s1 + p2 + 1 - if dialect.quotient_subtracts_scale { s2 } else { 0 }).max(6);
             (p1 - s1 + s2 + scale, scale)
         }
         "%" => {

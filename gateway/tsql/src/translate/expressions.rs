@@ -16,6 +16,7 @@ use crate::tree::{
     Arguments, BinaryOperator, Case, ColumnName, Expression, Literal, LiteralValue, Query, UnaryOperator,
     Variable,
 };
+use crate::Dialect;
 
 impl Translation<'_> {
     pub fn value(&mut self, expression: &Expression) -> Result<Value, Error> {
@@ -62,7 +63,7 @@ impl Translation<'_> {
             LiteralValue::Float(digits) => Ok(value::of_float(digits)),
             LiteralValue::Money(amount) => value::of_money(amount, line),
             LiteralValue::Binary(digits) => Ok(value::of_binary(digits)),
-            LiteralValue::Text { text, national } => Ok(value::of_text(text, *national, self.sybase())),
+            LiteralValue::Text { text, national } => Ok(value::of_text(text, *national, self.dialect())),
         }
     }
 
@@ -194,10 +195,10 @@ impl Translation<'_> {
             let line = right.at().line;
             let mut right = self.value(right)?;
             if operator == BinaryOperator::Concatenate {
-                value = as_text(value, self.sybase());
-                right = as_text(right, self.sybase());
+                value = as_text(value, self.dialect());
+                right = as_text(right, self.dialect());
             }
-            value = arithmetic(sign, value, right, line, self.sybase())?;
+            value = arithmetic(sign, value, right, line, self.dialect())?;
             self.wrote(&value.sql, line)?;
         }
         Ok(value)
@@ -241,13 +242,13 @@ impl Translation<'_> {
             return Err(Error::new(8133, text, line).with_severity(16));
         }
         let of = unified(values.iter().filter(|value| !value.is_null()).map(|value| value.of));
-        let sybase = self.sybase();
+        let dialect = self.dialect();
         let model = if of.is_none() { model(&branches, otherwise, &values) } else { None };
         let (digits, decimal) = match of {
-            None => (widest_digits(&values, sybase), widest_decimal(&values)),
+            None => (widest_digits(&values, dialect), widest_decimal(&values)),
             Some(_) => (None, None),
         };
-        let beside_text = of.is_none() && !sybase && values.iter().any(Value::is_text);
+        let beside_text = of.is_none() && dialect.chars_keep_blanks && values.iter().any(Value::is_text);
         let mut written = values.into_iter().map(|value| match of {
             None => Ok(match &model {
                 Some(model) if value.is_null() => format!("tsql.null_of({model})"),
@@ -261,7 +262,7 @@ impl Translation<'_> {
                 _ => value.sql,
             }),
             Some(of) if !value.is_null() && value.of != Some(of) => {
-                implicit(value, of, line, sybase).map(|value| value.sql)
+                implicit(value, of, line, dialect).map(|value| value.sql)
             }
             _ => Ok(value.sql),
         });
@@ -333,11 +334,11 @@ pub fn refuse_collation(value: &Value, written: &Expression) -> Result<(), Error
 }
 
 /// As `||` takes it.
-pub fn as_text(value: Value, sybase: bool) -> Value {
+pub fn as_text(value: Value, dialect: &Dialect) -> Value {
     if value.is_text() || value.is_null() {
         value
     } else {
         let of = Type { twin: value.is_national(), ..varchar(None) };
-        Value::new(value::text_of(&value, sybase), of)
+        Value::new(value::text_of(&value, dialect), of)
     }
 }

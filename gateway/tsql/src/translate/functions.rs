@@ -56,13 +56,14 @@ impl Translation<'_> {
             }
         };
         let Some(rule) = rule else {
-            let apart = if call.name.is_bare() || self.sybase() { "" } else { OWNED };
+            let is_own = !call.name.is_bare() && self.dialect().refuses_unknown_functions;
+            let apart = if is_own { OWNED } else { "" };
             return self.passed_on(&call.name, arguments, apart);
         };
         self.note(|facts| facts.varies |= rule.varies());
         let call = CallTranslation { translation: self, name: &name, of: call, arguments, over, line };
         let value = call.written(rule)?;
-        Ok(match self.sybase() && MAY_BE_EMPTY.contains(&&*name) {
+        Ok(match self.dialect().empty_result_is_null && MAY_BE_EMPTY.contains(&&*name) {
             true => Value { sql: format!("nullif({}, '')", value.sql), ..value },
             false => value,
         })
@@ -78,7 +79,7 @@ impl Translation<'_> {
         apart: &str,
     ) -> Result<Value, Error> {
         let (sql, _) = self.passed_on_of(name, arguments, apart, false)?;
-        let is_own = !name.owner.is_empty() && name.owner != SYSTEM && !self.sybase();
+        let is_own = !name.owner.is_empty() && name.owner != SYSTEM && self.dialect().shows_declared_digits;
         let function = is_own.then(|| sql.split_once('(').map_or("", |(function, _)| function.trim_end()));
         let digits = function.map(|function| format!("tsql.digits_returned({})", literal(function)));
         // once for a query; a default of a column is no place for a select
@@ -119,7 +120,7 @@ impl Translation<'_> {
             let value = self.value(argument)?;
             types.push(value.of);
             values.push(match value.text() {
-                _ if !name.owner.is_empty() && name.owner != SYSTEM => carried(&value, self.sybase()),
+                _ if !name.owner.is_empty() && name.owner != SYSTEM => carried(&value, self.dialect()),
                 Some(text) => literal(text),
                 None => value.sql,
             });
@@ -142,8 +143,7 @@ impl Translation<'_> {
     }
 }
 
-/// Functions whose result may be a text without characters, which is NULL in ASE ("Adaptive Server Enterprise treats
-/// zero-length strings as the null value": SAP Sybase IQ, "Character data types" of other Sybase databases).
+/// Functions whose result may be a text without characters.
 const MAY_BE_EMPTY: [&str; 10] =
     ["left", "ltrim", "replicate", "right", "rtrim", "space", "str_replace", "stuff", "substring", "trim"];
 
@@ -256,7 +256,7 @@ impl CallTranslation<'_, '_, '_> {
         if second.is_null() && !keeps_length {
             return Ok(first);
         }
-        let second = implicit(second, of, self.line, self.sybase())?.sql;
+        let second = implicit(second, of, self.line, self.dialect())?.sql;
         Ok(Value::new(format!("coalesce({}, {second})", first.sql), of))
     }
 
@@ -264,7 +264,7 @@ impl CallTranslation<'_, '_, '_> {
     fn within_column(&self, first: &str, replacement: Value) -> Result<String, Error> {
         let is_short = replacement.text().is_some_and(|text| text.len() <= 1);
         let length = match self.arguments[0].without_collation() {
-            Expression::Column(column) if !is_short && !self.sybase() => {
+            Expression::Column(column) if !is_short && self.dialect().isnull_has_length => {
                 self.translation.declared_length(column)?
             }
             _ => None,
@@ -291,7 +291,7 @@ impl CallTranslation<'_, '_, '_> {
             }
         }
         let Some(of) = unified(values.iter().map(|value| value.of)) else {
-            let (digits, decimal) = (widest_digits(&values, self.sybase()), widest_decimal(&values));
+            let (digits, decimal) = (widest_digits(&values, self.dialect()), widest_decimal(&values));
             return values
                 .into_iter()
                 .rev()
@@ -309,7 +309,7 @@ impl CallTranslation<'_, '_, '_> {
             parts.push(if value.of == Some(of) {
                 value.sql
             } else {
-                implicit(value, of, self.line, self.sybase())?.sql
+                implicit(value, of, self.line, self.dialect())?.sql
             });
         }
         Ok(Value::new(format!("coalesce({})", parts.join(", ")), of))
@@ -332,7 +332,7 @@ impl CallTranslation<'_, '_, '_> {
         };
         let mut parts = Vec::with_capacity(values.len());
         for value in values {
-            parts.push(implicit(value, of, self.line, self.sybase())?.sql);
+            parts.push(implicit(value, of, self.line, self.dialect())?.sql);
         }
         let schema = if of == GUID { "tsql." } else { "" };
         Ok(Value::new(format!("{schema}{}({})::{}", self.name, parts.join(", "), of.sql()), of))
@@ -341,7 +341,7 @@ impl CallTranslation<'_, '_, '_> {
     fn null_if(&mut self) -> Result<Value, Error> {
         self.count(2, 2)?;
         let (first, second) = (self.value(0)?, self.value(1)?);
-        if first.is_null() && !self.sybase() {
+        if first.is_null() && self.dialect().checks_arguments {
             let text = "The type of the first argument to NULLIF cannot be the NULL constant because the type of the \
                         first argument has to be known.";
             return Err(self.fail(4151, text));
@@ -360,7 +360,7 @@ impl CallTranslation<'_, '_, '_> {
     fn variant_property(&mut self) -> Result<Value, Error> {
         self.count(2, 2)?;
         let (value, property) = (self.value(0)?, self.value(1)?);
-        let value = implicit(value, SQL_VARIANT, self.line, self.sybase())?.sql;
+        let value = implicit(value, SQL_VARIANT, self.line, self.dialect())?.sql;
         let property = self.as_text(&property)?;
         Ok(Value::new(format!("tsql.sql_variant_property({value}, {property})"), SQL_VARIANT))
     }
@@ -377,7 +377,7 @@ impl CallTranslation<'_, '_, '_> {
             return Err(Error::new(174, "The choose function requires 2 or more arguments.", self.line));
         }
         let index = self.value(0)?;
-        let index = converted(index, INT, self.line, false)?.sql;
+        let index = converted(index, INT, self.line, self.dialect())?.sql;
         let branches = self.arguments[1..].iter().zip(1..);
         let branches = branches.map(|(value, place)| (format!("{index} = {place}"), value)).collect();
         self.translation.branches(branches, None, self.line)

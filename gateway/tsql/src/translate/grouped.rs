@@ -21,9 +21,7 @@ impl Translation<'_> {
         order_by: &[Ordering],
         stands: Stands,
     ) -> Result<Option<String>, Error> {
-        // ASE shows all rows of a group (Reference Manual: Commands, "Transact-SQL extensions to group by and having"): one,
-        // where the keys include the only table's primary key, and nothing else does PostgreSQL accept
-        if self.sybase() && matches!(select.from.as_slice(), [TableSource::Table { .. }]) {
+        if self.dialect().groups_have_rows && matches!(select.from.as_slice(), [TableSource::Table { .. }]) {
             return Ok(None);
         }
         let Some((number, column)) = wrong(select, order_by, stands) else { return Ok(None) };
@@ -44,7 +42,9 @@ impl Translation<'_> {
                 _ => None,
             })
         };
-        let Some(keys) = keys(&select.group_by).filter(|keys| !keys.is_empty() && !self.sybase()) else {
+        let Some(keys) =
+            keys(&select.group_by).filter(|keys| !keys.is_empty() && !self.dialect().groups_have_rows)
+        else {
             return Ok(Vec::new());
         };
         let mut demands = Vec::new();

@@ -38,7 +38,12 @@ impl Translation<'_> {
         let is_plain = !select.distinct && select.group_by.is_empty() && select.having.is_none();
         let is_ordered = !order_by.is_empty()
             && order_by.iter().all(|ordering| matches!(ordering.value, Expression::Column(_)));
-        if self.sybase() || select.from.is_empty() || variable.is_global() || !is_plain || !is_ordered {
+        if !self.dialect().rows_add_to_variables
+            || select.from.is_empty()
+            || variable.is_global()
+            || !is_plain
+            || !is_ordered
+        {
             return Ok(None);
         }
         let Some(growth) = growth(variable, *operator, value) else { return Ok(None) };
@@ -74,7 +79,7 @@ impl Translation<'_> {
             "tsql.grow({start}, {separator}, {first}, tsql.grown_by({})) over (order by {by} rows unbounded preceding)",
             part.sql
         );
-        let value = assigned(Value::new(sql, varchar(None)), target, line, false)?;
+        let value = assigned(Value::new(sql, varchar(None)), target, line, self.dialect())?;
         let item = Item::new(value.sql, Some(String::new()), Kind::Other);
         Ok(Some(Item { variable: Some(variable.name.clone()), ..item }))
     }

@@ -11,6 +11,7 @@ use crate::resolve::names::{self, identifier, literal, table};
 use crate::tree::{
     Expression, Insert, InsertSource, Name, ObjectName, Query, QueryBody, TableSource, Target,
 };
+use crate::Dialect;
 
 /// Of rows of values, whether the last of them may be left out: one is never too many, and DEFAULT is no value of a query.
 fn may_be_cut(rows: &[Vec<Expression>]) -> bool {
@@ -99,7 +100,9 @@ impl Translation<'_> {
         // a sql_variant keeps the type that a value is cast to
         let is_cast = |value: &Expression| matches!(value, Expression::Cast(_));
         let says_types = match &insert.source {
-            InsertSource::Values(rows) => !self.sybase() && rows.iter().flatten().any(is_cast),
+            InsertSource::Values(rows) => {
+                self.dialect().has_sql_variant && rows.iter().flatten().any(is_cast)
+            }
             _ => false,
         };
         let is_known = columns.is_some() && !says_types || self.scope.filled.contains_key(&into);
@@ -183,12 +186,12 @@ impl Translation<'_> {
         for row in &mut rows {
             for (value, is_variant) in row.iter_mut().zip(are_variants) {
                 if let Some(known) = value.take_if(|value| *is_variant && value.of.is_some()) {
-                    *value = Some(implicit(known, SQL_VARIANT, line, self.sybase())?);
+                    *value = Some(implicit(known, SQL_VARIANT, line, self.dialect())?);
                 }
             }
         }
         let Some(guard) = guard(given) else {
-            return Ok(format!("values {}", rows_sql(&rows, targets, self.sybase(), |_, _, sql| sql)));
+            return Ok(format!("values {}", rows_sql(&rows, targets, self.dialect(), |_, _, sql| sql)));
         };
         self.note(|facts| facts.guards.push(guard.clone()));
         let all = || rows.iter().flatten();
@@ -206,7 +209,7 @@ impl Translation<'_> {
             }
             _ => sql,
         };
-        Ok(format!("values {}", rows_sql(&rows, targets, self.sybase(), guarded)))
+        Ok(format!("values {}", rows_sql(&rows, targets, self.dialect(), guarded)))
     }
 
     /// Rows for an insert that names no columns and has not the values of a table's own: PostgreSQL reports the error.
@@ -245,7 +248,7 @@ impl Translation<'_> {
             let Some(of) = unified(read.iter().filter_map(known)) else { continue };
             for row in &mut read {
                 if let Some(value) = row[place].take_if(|value| !value.is_null() && value.of != Some(of)) {
-                    row[place] = Some(implicit(value, of, line, self.sybase())?);
+                    row[place] = Some(implicit(value, of, line, self.dialect())?);
                 }
             }
         }
@@ -284,10 +287,10 @@ impl Translation<'_> {
             let known = item.result_type.filter(|_| is_one).map(|known| known.of);
             values.push(match (known, are_variants.get(place)) {
                 (Some(of), Some(true)) => {
-                    let value = implicit(Value::new(name.as_str(), of), SQL_VARIANT, line, self.sybase())?;
-                    carried(&value, self.sybase())
+                    let value = implicit(Value::new(name.as_str(), of), SQL_VARIANT, line, self.dialect())?;
+                    carried(&value, self.dialect())
                 }
-                _ => targets.carried(place, name, item, known, self.sybase()),
+                _ => targets.carried(place, name, item, known, self.dialect()),
             });
         }
         let guard = guard(items.len());
@@ -352,18 +355,18 @@ impl Targets<'_> {
         name: &str,
         item: &Item,
         known: Option<Type>,
-        sybase: bool,
+        dialect: &Dialect,
     ) -> String {
         let of = known.filter(says_more);
         let value = Value { declared_digits: item.digits.clone(), ..Value::of(name, of) };
-        let says = |of: Type| match sybase {
+        let says = |of: Type| match dialect.money_rounds {
             true => is_finer_than_money(of),
             false => matches!(of.family, Family::Binary | Family::Text),
         };
         match known.is_none_or(says) {
-            true => carried_into(&value, || self.sql(place), sybase),
+            true => carried_into(&value, || self.sql(place), dialect),
             // values of other types are not asked about
-            false => carried(&value, sybase),
+            false => carried(&value, dialect),
         }
     }
 }
@@ -374,14 +377,14 @@ fn says_more(of: &Type) -> bool {
 }
 
 /// The insert of so many rows of values, which have the types of their parameters: the first `width` are the first row.
-pub fn insert_of_rows(filled: &Filled, width: usize, number: usize, sybase: bool) -> String {
+pub fn insert_of_rows(filled: &Filled, width: usize, number: usize, dialect: &Dialect) -> String {
     let columns =
         filled.columns.as_ref().map_or_else(String::new, |columns| format!(" ({})", columns.join(", ")));
     let overriding = if filled.with_identity { " overriding system value" } else { "" };
     let names: Vec<String> = (1..=width).map(|place| format!("c{place}")).collect();
     let targets = Targets { table: &filled.table, columns: filled.columns.as_deref() };
     let carry = |(place, name): (usize, &String)| {
-        carried_into(&Value::unknown(name.as_str()), || targets.sql(place), sybase)
+        carried_into(&Value::unknown(name.as_str()), || targets.sql(place), dialect)
     };
     let values: Vec<String> = names.iter().enumerate().map(carry).collect();
     let row = |row: usize| {
@@ -402,13 +405,13 @@ pub fn insert_of_rows(filled: &Filled, width: usize, number: usize, sybase: bool
 fn rows_sql(
     rows: &[Vec<Option<Value>>],
     targets: &Targets,
-    sybase: bool,
+    dialect: &Dialect,
     write: impl Fn(usize, usize, String) -> String,
 ) -> String {
     let row_sql = |(row, values): (usize, &Vec<Option<Value>>)| {
         let values = values.iter().enumerate().map(|(column, value)| match value {
             None => "default".to_owned(),
-            Some(value) => write(row, column, carried_into(value, || targets.sql(column), sybase)),
+            Some(value) => write(row, column, carried_into(value, || targets.sql(column), dialect)),
         });
         format!("({})", values.collect::<Vec<_>>().join(", "))
     };

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::facts::types::Type;
 use crate::resolve::names::identifier;
 use crate::tree::{Name, Position};
+use crate::Dialect;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
@@ -129,7 +130,7 @@ pub fn titles(items: Vec<Item>) -> Option<Vec<Title>> {
 
 /// Refuses a table whose columns have no names (8155), are more or fewer than the names (8158, 8159) or have one twice
 /// (8156). `columns`: names given behind its own.
-pub fn refuse_names(items: &[Item], columns: &[Name], table: &Name, sybase: bool) -> Result<(), Error> {
+pub fn refuse_names(items: &[Item], columns: &[Name], table: &Name, dialect: &Dialect) -> Result<(), Error> {
     if columns.is_empty() {
         refuse_nameless(items, &table.text, table.at.line)?;
     } else if items.iter().all(|item| item.name.is_some()) {
@@ -140,7 +141,7 @@ pub fn refuse_names(items: &[Item], columns: &[Name], table: &Name, sybase: bool
         [] => named_twice(own),
         columns => named_twice(columns.iter().map(|name| name.text.as_str())),
     };
-    match twice.filter(|_| !sybase) {
+    match twice.filter(|_| dialect.is_strict) {
         None => Ok(()),
         Some(name) => {
             let text = format!("The column '{name}' was specified multiple times for '{}'.", table.text);

@@ -122,7 +122,7 @@ impl Translation<'_> {
                 Expression::Default(_) => String::from("default"),
                 value => {
                     let value = self.value(value)?;
-                    carried_into(&value, || targets.sql(place), self.sybase())
+                    carried_into(&value, || targets.sql(place), self.dialect())
                 }
             });
         }

@@ -107,7 +107,7 @@ pub fn value(
     }
     let value = Translation::new(scope, variables).value(expression)?;
     match target {
-        Some(target) => value::assigned(value, target, line, scope.sybase),
+        Some(target) => value::assigned(value, target, line, scope.dialect),
         None if value.is_null() => {
             Ok(Value { sql: "null::varchar".into(), of: Some(crate::facts::types::VARCHAR), ..value })
         }

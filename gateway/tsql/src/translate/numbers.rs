@@ -24,12 +24,12 @@ impl CallTranslation<'_, '_, '_> {
         self.count(1, 1)?;
         let mut value = self.value(0)?;
         if value.is_text() {
-            value = converted(value, FLOAT, self.line, false)?;
+            value = converted(value, FLOAT, self.line, self.dialect())?;
         }
         if value.of == Some(BIT) {
-            value = converted(value, FLOAT, self.line, false)?;
+            value = converted(value, FLOAT, self.line, self.dialect())?;
         } else if value.of.is_some_and(is_small) {
-            value = converted(value, INT, self.line, false)?;
+            value = converted(value, INT, self.line, self.dialect())?;
         }
         let is_abs = self.name == "abs";
         let of = value.of.and_then(|of| match of.family {
@@ -55,10 +55,10 @@ impl CallTranslation<'_, '_, '_> {
         let number = self.count(2, 3)?;
         let mut value = self.value(0)?;
         if value.is_text() {
-            value = converted(value, FLOAT, self.line, false)?;
+            value = converted(value, FLOAT, self.line, self.dialect())?;
         }
         if value.of.is_some_and(is_small) {
-            value = converted(value, INT, self.line, false)?;
+            value = converted(value, INT, self.line, self.dialect())?;
         }
         let places = self.integer(1)?;
         let cut = if number == 3 { format!("({}) <> 0", self.integer(2)?) } else { "false".into() };
@@ -78,7 +78,7 @@ impl CallTranslation<'_, '_, '_> {
         self.count(2, 2)?;
         let mut value = self.value(0)?;
         if value.of.is_some_and(|of| of == REAL || of.is_text()) {
-            value = converted(value, FLOAT, self.line, false)?;
+            value = converted(value, FLOAT, self.line, self.dialect())?;
         }
         let sql = format!("tsql.power({}, {})", argument(&value), self.float(1)?);
         Ok(match value.of {

@@ -8,6 +8,7 @@ use super::value::Constant;
 use crate::error::Error;
 use crate::resolve::names::folded;
 use crate::tree::{Expression, LiteralValue, Ordering, Query, QueryBody};
+use crate::Dialect;
 
 /// The keys by which rows are ordered.
 struct Key {
@@ -114,7 +115,7 @@ impl Translation<'_> {
                         (one, another) => one == another,
                     }
             };
-            if !self.sybase() && keys.iter().zip(&order_by[..place]).any(is_same) {
+            if self.dialect().is_strict && keys.iter().zip(&order_by[..place]).any(is_same) {
                 let text =
                     "A column has been specified more than once in the order by list. Columns in the order \
                             by list must be unique.";
@@ -231,13 +232,13 @@ fn are_alike(one: &Expression, other: &Expression) -> bool {
 }
 
 /// 1033: the rows of a view, a function or a subquery have no order of their own.
-pub fn refuse_order(query: &Query, sybase: bool) -> Result<(), Error> {
+pub fn refuse_order(query: &Query, dialect: &Dialect) -> Result<(), Error> {
     if let QueryBody::Parenthesised(inner) = &query.body {
-        refuse_order(inner, sybase)?;
+        refuse_order(inner, dialect)?;
     }
     let has_top = matches!(&query.body, QueryBody::Select(select) if select.top.is_some());
     match query.order_by.first() {
-        Some(first) if query.offset.is_none() && !has_top && !sybase => {
+        Some(first) if query.offset.is_none() && !has_top && dialect.is_strict => {
             let text =
                 "The ORDER BY clause is invalid in views, inline functions, derived tables, subqueries, and \
                         common table expressions, unless TOP, OFFSET or FOR XML is also specified.";

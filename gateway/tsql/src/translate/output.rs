@@ -6,6 +6,7 @@ use super::translation::{ChangedRows, Translation};
 use crate::error::Error;
 use crate::resolve::names::{self, literal, table};
 use crate::tree::{ObjectName, Output, Select, SelectItem};
+use crate::Dialect;
 
 impl Translation<'_> {
     /// What stands for a row of `inserted` or `deleted`; None for any other table.
@@ -76,12 +77,12 @@ impl Translation<'_> {
         let target = self.target(target)?;
         let named = columns.iter().map(names::name).collect::<Result<Vec<_>, _>>()?;
         let columns = Some(named.as_slice()).filter(|named| !named.is_empty());
-        Ok(kept(&returning, &Targets { table: &table(&target)?, columns }, &items, self.sybase()))
+        Ok(kept(&returning, &Targets { table: &table(&target)?, columns }, &items, self.dialect()))
     }
 }
 
 /// The rows of RETURNING as those of another table.
-fn kept(returning: &str, target: &Targets, items: &[Item], sybase: bool) -> String {
+fn kept(returning: &str, target: &Targets, items: &[Item], dialect: &Dialect) -> String {
     let columns = target.columns.map_or_else(String::new, |columns| format!(" ({})", columns.join(", ")));
     let into = format!("{}{columns}", target.table);
     let guard = format!("tsql.takes_output({})", literal(target.table));
@@ -94,7 +95,7 @@ fn kept(returning: &str, target: &Targets, items: &[Item], sybase: bool) -> Stri
     let both = names.iter().zip(items).enumerate();
     let values: Vec<String> = both
         .map(|(place, (name, item))| {
-            target.carried(place, name, item, item.result_type.map(|known| known.of), sybase)
+            target.carried(place, name, item, item.result_type.map(|known| known.of), dialect)
         })
         .collect();
     let (values, names) = (values.join(", "), names.join(", "));

@@ -101,7 +101,7 @@ impl Translation<'_> {
         let value =
             self.value(value).ok().filter(|value| !value.is_null() && value.of != Some(DATETIMEOFFSET))?;
         let sql = match value.of {
-            Some(_) => assigned(value, DATETIME2, line, self.sybase()).ok()?.sql,
+            Some(_) => assigned(value, DATETIME2, line, self.dialect()).ok()?.sql,
             None => value.sql,
         };
         let behind = if next { " + interval '1 microsecond'" } else { "" };

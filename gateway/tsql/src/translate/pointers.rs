@@ -58,7 +58,7 @@ pub fn check_of_text(
         None => "null::bytea".to_owned(),
         Some(timestamp) => {
             let value = translation.value(timestamp)?;
-            converted(value, VARBINARY, line, scope.sybase)?.sql
+            converted(value, VARBINARY, line, scope.dialect)?.sql
         }
     };
     let Place { found, pointer, .. } = place;
@@ -83,11 +83,11 @@ impl Translation<'_> {
         self.note(|facts| facts.reads = true);
         let place = self.place(&read.column, &read.pointer, READ)?;
         let (offset, size) = (self.number(&read.offset)?, self.number(&read.size)?);
-        let counts_bytes = self.sybase() && !read.by_characters;
+        let counts_bytes = self.dialect().readtext_counts_bytes && !read.by_characters;
         let Place { table, column, is_row, .. } = place;
-        let sybase = self.sybase();
+        let is_ase = self.dialect().is_ase;
         Ok(format!(
-            "select tsql.text_part({column}, {offset}, {size}, {sybase}, {counts_bytes}) as {column} \
+            "select tsql.text_part({column}, {offset}, {size}, {is_ase}, {counts_bytes}) as {column} \
              from {table} where {is_row}"
         ))
     }
@@ -97,7 +97,7 @@ impl Translation<'_> {
         let value = self.value(&write.value)?;
         let columns = [place.column.clone()];
         let targets = Targets { table: &place.table, columns: Some(&columns) };
-        let value = carried_into(&value, || targets.sql(0), self.sybase());
+        let value = carried_into(&value, || targets.sql(0), self.dialect());
         Ok(place.changed(&value))
     }
 
@@ -132,7 +132,7 @@ impl Translation<'_> {
         let table = self.table(of)?;
         let own = folded(&column.column, line)?;
         let pointer = self.value(pointer)?;
-        let pointer = converted(pointer, VARBINARY, line, self.sybase())?.sql;
+        let pointer = converted(pointer, VARBINARY, line, self.dialect())?.sql;
         let table_name = literal(&table);
         let found = format!("tsql.text_place({table_name}, {}, {pointer}, '{statement}')", literal(&own));
         let is_row = format!("ctid = {found} and xmin = tsql.text_writer({pointer})");
@@ -142,7 +142,7 @@ impl Translation<'_> {
     fn number(&mut self, value: &Expression) -> Result<String, Error> {
         let line = value.at().line;
         let value = self.value(value)?;
-        Ok(converted(value, INT, line, self.sybase())?.sql)
+        Ok(converted(value, INT, line, self.dialect())?.sql)
     }
 
     /// `textptr(column)`: of the one of the tables of FROM that has the column.

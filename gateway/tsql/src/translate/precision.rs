@@ -2,6 +2,7 @@
 //!
 //! Precision and scale are one number in PostgreSQL's SQL: 1802 for a decimal(18, 2).
 
+use crate::Dialect;
 use std::rc::Rc;
 
 /// Of a value of unknown type, were it a decimal. Written only where a quotient needs it: it grows with its operands.
@@ -11,7 +12,7 @@ pub struct Digits(Rc<Of>);
 #[derive(Debug)]
 enum Of {
     /// `probe`: SQL of the type of the result.
-    Operation { operator: &'static str, sides: [Side; 2], sybase: bool, probe: Rc<str> },
+    Operation { operator: &'static str, sides: [Side; 2], subtracts: bool, probe: Rc<str> },
     /// A column's, or an aggregate's, whose columns are not seen beside it: what asks for the declarations.
     Declared(String),
     /// Of values of which one is chosen.
@@ -75,11 +76,12 @@ pub fn packed(precision: u8, scale: u8) -> String {
 
 impl Digits {
     /// Of `left operator right`.
-    pub fn of_operation(operator: &'static str, sides: [Side; 2], sybase: bool) -> Digits {
+    pub fn of_operation(operator: &'static str, sides: [Side; 2], dialect: &Dialect) -> Digits {
         // a product has the type of the quotient, and none of its digits
         let sign = if operator == "/" { "*" } else { operator };
         let probe = format!("({} operator(tsql.{sign}) {})", sides[0].probe, sides[1].probe).into();
-        Digits(Rc::new(Of::Operation { operator, sides, sybase, probe }))
+        let subtracts = dialect.quotient_subtracts_scale;
+        Digits(Rc::new(Of::Operation { operator, sides, subtracts, probe }))
     }
 
     pub fn declared(asked: String) -> Digits {
@@ -114,8 +116,8 @@ impl Digits {
     /// As an expression beside the value.
     pub fn written(&self) -> String {
         match &*self.0 {
-            Of::Operation { operator, sides: [left, right], sybase, .. } => {
-                result(operator, *sybase, &left.written(), &right.written())
+            Of::Operation { operator, sides: [left, right], subtracts, .. } => {
+                result(operator, *subtracts, &left.written(), &right.written())
             }
             Of::Declared(asked) => asked.clone(),
             Of::Widest(sides) => widest(sides.iter().map(Side::written)),
@@ -127,8 +129,8 @@ impl Digits {
     /// right of decimals only.
     pub fn apart(&self) -> Option<String> {
         Some(match &*self.0 {
-            Of::Operation { operator, sides: [left, right], sybase, .. } => {
-                format!("-{}", result(operator, *sybase, &left.apart()?, &right.apart()?))
+            Of::Operation { operator, sides: [left, right], subtracts, .. } => {
+                format!("-{}", result(operator, *subtracts, &left.apart()?, &right.apart()?))
             }
             Of::Declared(asked) => asked.clone(),
             Of::Widest(sides) => {
@@ -140,8 +142,8 @@ impl Digits {
     }
 }
 
-fn result(operator: &str, sybase: bool, left: &str, right: &str) -> String {
-    format!("tsql.result_digits('{operator}', {sybase}, {left}, {right})")
+fn result(operator: &str, subtracts: bool, left: &str, right: &str) -> String {
+    format!("tsql.result_digits('{operator}', {subtracts}, {left}, {right})")
 }
 
 /// Digits that the values of each have room in.

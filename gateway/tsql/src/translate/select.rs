@@ -111,7 +111,7 @@ impl Translation<'_> {
 
     /// The same with its items.
     pub fn subquery(&mut self, query: &Query, columns: Option<usize>) -> Result<Written, Error> {
-        refuse_order(query, self.sybase())?;
+        refuse_order(query, self.dialect())?;
         let aggregates = self.around.aggregates;
         let written = self.query(query, Stands::Inside)?;
         self.around.aggregates = aggregates;
@@ -280,7 +280,7 @@ impl Translation<'_> {
                 };
                 let decimal = if stands == Stands::Inside { apart(&written) } else { None };
                 let fine = known.filter(|of| matches!(of.name, "datetime2" | "time"));
-                let digits = match fine.filter(|_| !self.sybase()) {
+                let digits = match fine.filter(|_| self.dialect().shows_declared_digits) {
                     Some(of) => Some(of.fraction.unwrap_or(MOST_FRACTION).to_string()),
                     None => written.declared_digits,
                 };
@@ -361,10 +361,10 @@ impl Translation<'_> {
         let mut value = self.value(expression)?;
         if let Some(sign) = operator.and_then(sign) {
             let before = self.variable(variable)?;
-            value = arithmetic(sign, before, value, line, self.sybase())?;
+            value = arithmetic(sign, before, value, line, self.dialect())?;
         }
         if let Some(target) = target {
-            value = assigned(value, target, line, self.sybase())?;
+            value = assigned(value, target, line, self.dialect())?;
         }
         if !over_rows {
             self.assigned.insert(name.clone(), value.clone());

@@ -26,7 +26,7 @@ pub fn defined(sequence: &Sequence, scope: &Scope) -> Result<String, Error> {
     };
     put("increment by", sequence.increment);
     if sequence.creates {
-        let of = types::of_name(&sequence.type_, 1, scope.sybase)?;
+        let of = types::of_name(&sequence.type_, 1, scope.dialect)?;
         let digits = of.digits().filter(|(_, scale)| *scale == 0 && of != BIT);
         let Some((digits, _)) = digits else {
             return wrong(

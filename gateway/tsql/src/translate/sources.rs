@@ -119,8 +119,9 @@ impl Translation<'_> {
         if let (Some(Rule::Rows), true) = (rule(&name), call.name.is_bare()) {
             return self.split(call, arguments);
         }
-        let is_series = call.name.is_bare() && name == "generate_series" && !self.sybase();
-        let apart = if self.sybase() { "" } else { OF_ROWS };
+        let is_series =
+            call.name.is_bare() && name == "generate_series" && self.dialect().has_generate_series;
+        let apart = if self.dialect().refuses_unknown_functions { OF_ROWS } else { "" };
         let (rows, types) = self.passed_on_of(&call.name, arguments, apart, true)?;
         // PostgreSQL has more of them: those of times
         let are_numbers = types.iter().flatten().all(Type::is_exact);
@@ -160,11 +161,11 @@ impl Translation<'_> {
 
     fn derived(&mut self, query: &Query, alias: &Option<Name>, columns: &[Name]) -> Result<String, Error> {
         let Some(name) = alias else { return Err(Error::syntax(")", query.at)) };
-        refuse_order(query, self.sybase())?;
+        refuse_order(query, self.dialect())?;
         let aggregates = self.around.aggregates;
         let written = self.query(query, Stands::Inside)?;
         self.around.aggregates = aggregates;
-        refuse_names(&written.items, columns, name, self.sybase())?;
+        refuse_names(&written.items, columns, name, self.dialect())?;
         self.know(Named::of_query(name.text.to_lowercase(), &written.items, columns));
         Ok(format!("({}){}", written.sql, self.alias(alias, columns)?))
     }

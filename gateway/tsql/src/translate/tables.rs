@@ -137,7 +137,7 @@ pub fn elements(elements: &[TableElement], of: &str, scope: &Scope) -> Result<Ve
         let (name, line) = (&column.name.text, column.name.at.line);
         let folded = folded(name, line)?;
         if let ColumnKind::Typed(type_) = &column.kind {
-            types.insert(folded.clone(), types::of_name(type_, DEFAULT_LENGTH, scope.sybase)?);
+            types.insert(folded.clone(), types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?);
         }
         if !seen.insert(folded) {
             let text = format!(
@@ -172,7 +172,7 @@ fn column(
     }
     let mut parts = vec![name];
     let of = match &column.kind {
-        ColumnKind::Typed(type_) => types::of_name(type_, DEFAULT_LENGTH, scope.sybase)?,
+        ColumnKind::Typed(type_) => types::of_name(type_, DEFAULT_LENGTH, scope.dialect)?,
         ColumnKind::Computed { value, .. } => {
             parts.push(computed(&column.name.text, value, types, scope)?);
             for one in &column.constraints {
@@ -190,10 +190,10 @@ fn column(
     let is_name =
         matches!(&column.kind, ColumnKind::Typed(of) if of.name == "sysname") && column.nullable.is_none();
     let is_version = of.is_row_version();
-    let takes_none = is_name || is_version && !scope.sybase && column.nullable.is_none();
+    let takes_none =
+        is_name || is_version && !scope.dialect.row_versions_take_nulls && column.nullable.is_none();
     let not_null = column.nullable == Some(false) || takes_none || column.constraints.iter().any(is_key);
-    // a column that says neither takes nulls in SQL Server and takes none in ASE
-    if not_null || (column.nullable.is_none() && scope.sybase && !is_version) {
+    if not_null || (column.nullable.is_none() && !scope.dialect.columns_take_nulls && !is_version) {
         parts.push("not null".into());
     }
     if is_version {

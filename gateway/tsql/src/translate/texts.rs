@@ -26,7 +26,7 @@ impl CallTranslation<'_, '_, '_> {
     /// upper, lower, reverse, ltrim, rtrim, trim
     pub fn same_length(&mut self) -> Result<Value, Error> {
         let is_trim = ["trim", "ltrim", "rtrim"].contains(&self.name);
-        self.count(1, if is_trim && !self.translation.sybase() { 2 } else { 1 })?;
+        self.count(1, if is_trim && self.dialect().trim_takes_characters { 2 } else { 1 })?;
         let value = self.value(0)?;
         let text = self.as_text(&value)?;
         let sql = match self.name {
@@ -51,7 +51,7 @@ impl CallTranslation<'_, '_, '_> {
         self.count(3, 3)?;
         let value = self.value(0)?;
         let takes = |of: Type| of.is_text() || matches!(of.family, Family::Binary | Family::Variant);
-        if !self.sybase() && (value.is_null() || !value.of.is_none_or(takes)) {
+        if self.dialect().checks_arguments && (value.is_null() || !value.of.is_none_or(takes)) {
             return Err(self.invalid_argument(0, &value));
         }
         let (start, length) = (self.whole(1)?, self.whole(2)?);
@@ -65,7 +65,7 @@ impl CallTranslation<'_, '_, '_> {
     /// A place or length, which SQL Server takes from no text.
     pub fn whole(&mut self, place: usize) -> Result<String, Error> {
         let value = self.value(place)?;
-        match value.is_text() && !self.sybase() {
+        match value.is_text() && self.dialect().checks_arguments {
             true => Err(self.invalid_argument(place, &value)),
             false => self.integer(place),
         }
@@ -153,7 +153,7 @@ impl CallTranslation<'_, '_, '_> {
     /// Of a number or a time, whose kind PostgreSQL knows.
     pub fn format(&mut self) -> Result<Value, Error> {
         let given = self.count(2, 3)?;
-        if self.sybase() {
+        if !self.dialect().has_format {
             return Err(Error::refused("format()", NONE_SUCH, self.line));
         }
         let value = self.value(0)?;

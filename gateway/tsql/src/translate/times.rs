@@ -263,7 +263,7 @@ impl CallTranslation<'_, '_, '_> {
         let (value, zone) = (self.value(0)?, self.value(1)?);
         let takes = if self.name == "switchoffset" { DATETIMEOFFSET } else { DATETIME2 };
         let of = value.of;
-        let value = implicit(value, takes, self.line, self.sybase())?.sql;
+        let value = implicit(value, takes, self.line, self.dialect())?.sql;
         let zone = match zone.family() {
             Some(Family::Integer) => zone.sql,
             _ => format!("tsql.offset_minutes({})", zone.sql),
@@ -292,7 +292,7 @@ impl Translation<'_> {
             let text = "Argument data type is invalid for argument 1 of AT TIME ZONE function.";
             return Err(Error::new(8116, text, line).with_severity(16));
         }
-        let value = implicit(value, DATETIMEOFFSET, line, self.sybase())?.sql;
+        let value = implicit(value, DATETIMEOFFSET, line, self.dialect())?.sql;
         let fraction = of.and_then(|of| of.fraction);
         Ok(Value::new(format!("tsql.switchoffset({value}, 0)"), Type { fraction, ..DATETIMEOFFSET }))
     }

@@ -73,7 +73,7 @@ impl Translation<'_> {
     /// So many percent of the rows of a query.
     fn percent_of(&mut self, top: &Top, rows: &str) -> Result<String, Error> {
         let percent = self.value(&top.count)?;
-        let percent = converted(percent, FLOAT, top.at.line, self.sybase())?.sql;
+        let percent = converted(percent, FLOAT, top.at.line, self.dialect())?.sql;
         Ok(format!("tsql.top_percent({percent}, (select count(*) from ({rows}) as \"counted\"))"))
     }
 
@@ -102,7 +102,7 @@ impl Translation<'_> {
     }
 
     fn demand_parentheses(&self, top: &Top) -> Result<(), Error> {
-        match top.in_parentheses || self.sybase() {
+        match top.in_parentheses || !self.dialect().top_needs_parentheses {
             true => Ok(()),
             false => Err(Error::syntax(&top.count.to_string(), top.at)),
         }

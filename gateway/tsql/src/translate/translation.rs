@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::facts::types::Type;
 use crate::fragments::{Facts, RowSource};
 use crate::resolve::Scope;
+use crate::Dialect;
 use std::collections::{HashMap, HashSet};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,8 +129,8 @@ impl<'a> Translation<'a> {
         }
     }
 
-    pub fn sybase(&self) -> bool {
-        self.scope.sybase
+    pub fn dialect(&self) -> &'static Dialect {
+        self.scope.dialect
     }
 
     /// Notes a fact of the SQL.

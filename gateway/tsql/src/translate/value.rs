@@ -10,6 +10,7 @@ use crate::facts::types::{
 use crate::fragments::begins_with_variable;
 use crate::resolve::names::literal;
 use crate::units::units;
+use crate::Dialect;
 
 /// An expression of PostgreSQL's, closed in itself.
 #[derive(Clone, Debug)]
@@ -106,9 +107,9 @@ impl Value {
     }
 }
 
-/// `'text'`; ASE has no empty texts: '' is one blank.
-pub fn of_text(text: &str, national: bool, sybase: bool) -> Value {
-    let text = if sybase && text.is_empty() { " " } else { text };
+/// `'text'`
+pub fn of_text(text: &str, national: bool, dialect: &Dialect) -> Value {
+    let text = if dialect.empty_text_is_blank && text.is_empty() { " " } else { text };
     let length = units(text) as u32;
     let (sql, of) = if length > LONGEST_VARCHAR {
         (format!("{}::varchar", literal(text)), types::VARCHAR)
@@ -190,20 +191,20 @@ pub fn digits_of(value: &Value, of: Type) -> (u8, u8) {
 }
 
 /// The value as one of another type, as T-SQL converts without a style.
-pub fn converted(value: Value, target: Type, line: u32, sybase: bool) -> Result<Value, Error> {
-    conversion("to", value, target, line, sybase)
+pub fn converted(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result<Value, Error> {
+    conversion("to", value, target, line, dialect)
 }
 
 /// As `converted`, but null where the value cannot be converted.
-pub fn tried(value: Value, target: Type, line: u32, sybase: bool) -> Result<Value, Error> {
-    conversion("try", value, target, line, sybase)
+pub fn tried(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result<Value, Error> {
+    conversion("try", value, target, line, dialect)
 }
 
-fn conversion(verb: &str, value: Value, target: Type, line: u32, sybase: bool) -> Result<Value, Error> {
+fn conversion(verb: &str, value: Value, target: Type, line: u32, dialect: &Dialect) -> Result<Value, Error> {
     if value.is_null() {
         return Ok(Value::new(format!("null::{}", target.sql()), target));
     }
-    if let Some(of) = value.of.filter(|of| !conversions::casts(class(*of), class(target), sybase)) {
+    if let Some(of) = value.of.filter(|of| !conversions::casts(class(*of), class(target), dialect)) {
         let text =
             format!("Explicit conversion from data type {} to {} is not allowed.", of.name, target.name);
         return Err(Error::new(529, text, line).with_severity(16));
@@ -212,7 +213,7 @@ fn conversion(verb: &str, value: Value, target: Type, line: u32, sybase: bool) -
     let sql = if target == SQL_VARIANT {
         as_variant(verb, &value, line)?
     } else if target.is_text() {
-        as_text(verb, &value, target, line, sybase)?
+        as_text(verb, &value, target, line, dialect)?
     } else {
         as_other(verb, value, target, line)?
     };
@@ -244,20 +245,20 @@ fn of_own_type(value: &Value) -> String {
     }
 }
 
-fn as_text(verb: &str, value: &Value, target: Type, line: u32, sybase: bool) -> Result<String, Error> {
-    if value.family() == Some(Family::Float) && sybase {
+fn as_text(verb: &str, value: &Value, target: Type, line: u32, dialect: &Dialect) -> Result<String, Error> {
+    if value.family() == Some(Family::Float) && !dialect.float_has_text {
         return Err(float_to_text(line));
     }
     // of these the text in an nvarchar is another
     let differs = |of: Type| matches!(of.family, Family::Bit | Family::Integer | Family::Binary);
-    let is_wide = target.is_national() && !sybase && value.of.is_none_or(differs);
+    let is_wide = target.is_national() && dialect.has_wide_texts && value.of.is_none_or(differs);
     Ok(match (target.length, value.of) {
         (None, _) if is_wide => {
             declared_text(value, DEFAULT_STYLE, format!("tsql.{verb}_nvarchar({}, {MOST_UNITS})", value.sql))
         }
-        (None, _) => text_of(value, sybase),
-        (Some(_), _) if has_own_text(value, sybase) => {
-            format!("{}::{}", text_of(value, sybase), target.sql())
+        (None, _) => text_of(value, dialect),
+        (Some(_), _) if has_own_text(value, dialect) => {
+            format!("{}::{}", text_of(value, dialect), target.sql())
         }
         // it is a text and fits
         (Some(length), Some(of))
@@ -269,9 +270,9 @@ fn as_text(verb: &str, value: &Value, target: Type, line: u32, sybase: bool) -> 
         }
         (Some(length), _) => {
             let is_whole = value.of.is_none_or(|of| matches!(of.family, Family::Bit | Family::Integer));
-            let reader = match (is_wide, sybase && is_whole) {
+            let reader = match (is_wide, is_whole) {
                 (true, _) => "nvarchar",
-                (_, true) => "sybase_varchar",
+                (_, true) => dialect.whole_number_as_varchar,
                 _ => "varchar",
             };
             let text = format!("tsql.{verb}_{reader}({}, {length})", value.sql);
@@ -303,8 +304,8 @@ fn as_variant(verb: &str, value: &Value, line: u32) -> Result<String, Error> {
 }
 
 /// A value as a text of any length; texts as they are.
-pub fn text_of(value: &Value, sybase: bool) -> String {
-    if has_own_text(value, sybase) {
+pub fn text_of(value: &Value, dialect: &Dialect) -> String {
+    if has_own_text(value, dialect) {
         styled_text(value, DEFAULT_STYLE).unwrap_or_default()
     } else {
         declared_text(value, DEFAULT_STYLE, format!("tsql.text_of({})", of_own_type(value)))
@@ -312,12 +313,12 @@ pub fn text_of(value: &Value, sybase: bool) -> String {
 }
 
 /// The source of the digits of one of these values: a datetime beside a datetime2 becomes one.
-pub fn widest_digits<'v>(values: impl IntoIterator<Item = &'v Value>, sybase: bool) -> Option<String> {
+pub fn widest_digits<'v>(values: impl IntoIterator<Item = &'v Value>, dialect: &Dialect) -> Option<String> {
     let mut widest: Vec<String> = Vec::new();
     for value in values {
         let digits = match value.of {
             None => value.declared_digits.clone(),
-            Some(of) if matches!(of.name, "datetime2" | "time") && !sybase => {
+            Some(of) if matches!(of.name, "datetime2" | "time") && dialect.shows_declared_digits => {
                 Some(of.fraction.unwrap_or(MOST_FRACTION).to_string())
             }
             Some(_) => None,
@@ -346,8 +347,8 @@ const MOST_UNITS: u32 = (1 << 30) - 1;
 /// Of datetime2 and time: what PostgreSQL's type does not say, and ASE shows otherwise.
 const DEFAULT_STYLE: i64 = 121;
 
-fn has_own_text(value: &Value, sybase: bool) -> bool {
-    !sybase && styled_text(value, DEFAULT_STYLE).is_some()
+fn has_own_text(value: &Value, dialect: &Dialect) -> bool {
+    dialect.shows_declared_digits && styled_text(value, DEFAULT_STYLE).is_some()
 }
 
 /// A datetime2, datetimeoffset or time in a style of CONVERT; None for any other type, whose text PostgreSQL's type decides.
@@ -419,13 +420,13 @@ fn is_known(source: Class, target: Class) -> bool {
 
 /// As a variable of a type takes it; the type of the SQL is exactly the variable's. Errors 206 and 257 where a value
 /// does not convert by itself.
-pub fn assigned(value: Value, target: Type, line: u32, sybase: bool) -> Result<Value, Error> {
-    let value = by_itself(value, target, line, sybase)?;
-    let value = if sybase { scaled(value, target) } else { value };
+pub fn assigned(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result<Value, Error> {
+    let value = by_itself(value, target, line, dialect)?;
+    let value = if dialect.decimals_keep_digits { scaled(value, target) } else { value };
     if target == XML {
         return Ok(Value::new(format!("({})::xml", value.sql), target));
     }
-    let Value { sql, .. } = converted(value, target, line, sybase)?;
+    let Value { sql, .. } = converted(value, target, line, dialect)?;
     let target = target.of_values();
     let cast = format!("::{}", target.sql());
     Ok(Value::new(if sql.ends_with(&cast) { sql } else { format!("({sql}){cast}") }, target))
@@ -453,21 +454,22 @@ pub fn scaled_to(sql: &str, target: Type) -> String {
 }
 
 /// As `converted`, where T-SQL converts implicitly: errors 206 and 257 for conversions that need CAST.
-pub fn implicit(value: Value, target: Type, line: u32, sybase: bool) -> Result<Value, Error> {
-    converted(by_itself(value, target, line, sybase)?, target, line, sybase)
+pub fn implicit(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result<Value, Error> {
+    converted(by_itself(value, target, line, dialect)?, target, line, dialect)
 }
 
-fn by_itself(value: Value, target: Type, line: u32, sybase: bool) -> Result<Value, Error> {
+fn by_itself(value: Value, target: Type, line: u32, dialect: &Dialect) -> Result<Value, Error> {
     let (Some(of), false) = (value.of, value.is_null()) else {
         // a text takes all that has one
         if value.is_null() || target.is_text() {
             return Ok(value);
         }
         let name = conversions::name(class(target));
-        return Ok(Value { sql: format!("tsql.assigned({}, '{name}', {sybase})", value.sql), ..value });
+        let sql = format!("tsql.assigned({}, '{name}', {})", value.sql, dialect.is_ase);
+        return Ok(Value { sql, ..value });
     };
     let is_long = matches!(of.family, Family::Text | Family::Binary) && of.length.is_none();
-    let error = match conversions::assignment_error(class(of), class(target), sybase) {
+    let error = match conversions::assignment_error(class(of), class(target), dialect) {
         None if target == SQL_VARIANT && is_long => Some(conversions::CLASH),
         error => error,
     };
@@ -482,24 +484,24 @@ fn by_itself(value: Value, target: Type, line: u32, sybase: bool) -> Result<Valu
 }
 
 /// A value on its way into a column, whose type PostgreSQL knows: converted to it as T-SQL converts.
-pub fn carried(value: &Value, sybase: bool) -> String {
-    carried_as(value, None::<fn() -> String>, sybase)
+pub fn carried(value: &Value, dialect: &Dialect) -> String {
+    carried_as(value, None::<fn() -> String>, dialect)
 }
 
 /// The same; `kind` writes what says of the column whether it is national, for bytes are UTF-16 there, an image, which
 /// alone takes a text as its bytes, or money, which alone takes one with a currency symbol and in ASE rounds decimals.
-pub fn carried_into(value: &Value, kind: impl FnOnce() -> String, sybase: bool) -> String {
-    carried_as(value, Some(kind), sybase)
+pub fn carried_into(value: &Value, kind: impl FnOnce() -> String, dialect: &Dialect) -> String {
+    carried_as(value, Some(kind), dialect)
 }
 
-fn carried_as(value: &Value, kind: Option<impl FnOnce() -> String>, sybase: bool) -> String {
+fn carried_as(value: &Value, kind: Option<impl FnOnce() -> String>, dialect: &Dialect) -> String {
     if value.is_null() {
         return "null".to_owned();
     }
     let sql = typed_parameter(value);
     // what PostgreSQL's timestamp does not say
     let is_fine = value.of.is_some_and(|of| class(of) == Class::DateTime2 && of.oid == types::DATETIME2.oid);
-    if sybase {
+    if dialect.money_rounds {
         let carry = if is_fine { "carry_datetime2" } else { "carry_sybase" };
         return match kind.filter(|_| value.of.is_none_or(is_finer_than_money)) {
             Some(kind) => format!("tsql.{carry}({sql}, null::integer, {})", kind()),

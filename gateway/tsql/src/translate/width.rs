@@ -46,9 +46,9 @@ impl Question {
 impl Translation<'_> {
     /// Whether a text is national: a literal, a variable, a column, a conversion, and texts made of these.
     pub fn width(&mut self, text: &Expression) -> Result<Width, Error> {
-        match self.sybase() {
-            true => Ok(Width::Narrow),
-            false => self.answer(Question::IsNational, text),
+        match self.dialect().has_wide_texts {
+            false => Ok(Width::Narrow),
+            true => self.answer(Question::IsNational, text),
         }
     }
 
@@ -69,7 +69,7 @@ impl Translation<'_> {
             }
             Expression::Column(column) => self.of_column(question, column)?,
             Expression::Cast(cast) => {
-                Width::of(question.of_type(types::of_name(&cast.target, 1, self.sybase())?))
+                Width::of(question.of_type(types::of_name(&cast.target, 1, self.dialect())?))
             }
             Expression::Collate { operand, .. } => self.answer(question, operand)?,
             Expression::Binary { operator: BinaryOperator::Add, left, right, .. } => {

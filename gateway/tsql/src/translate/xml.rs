@@ -14,7 +14,7 @@ const TEXT: &str = "text()";
 impl Translation<'_> {
     pub fn xml(&mut self, xml: &Xml) -> Result<Value, Error> {
         let line = xml.query.at.line;
-        if self.sybase() {
+        if !self.dialect().has_for_xml {
             return Err(Error::refused("for xml", "a result is rows and columns", line));
         }
         let aggregates = self.around.aggregates;
