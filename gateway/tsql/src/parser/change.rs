@@ -5,11 +5,7 @@ use super::query::assignment;
 use super::Parser;
 use crate::error::Error;
 use crate::lexer::TokenKind;
-use crate::tree::{
-    AssignOperator, ColumnName, CommonTable, Delete, Expression, Insert, InsertBulk, InsertSource, Merge,
-    MergeAction, MergeClause, MergeRows, Name, ObjectName, Output, Position, SetItem, StatementKind,
-    TableSource, Target, Update, Where,
-};
+use crate::tree::*;
 
 impl<'t> Parser<'t> {
     /// A query or change that begins with WITH.

@@ -3,10 +3,7 @@
 use super::Parser;
 use crate::error::Error;
 use crate::lexer::TokenKind;
-use crate::tree::{
-    ColumnDefinition, ColumnKind, Constraint, ConstraintKind, CreateIndex, Expression, Identity, KeyAction,
-    Name, ObjectName, References, TableElement, TypeName,
-};
+use crate::tree::*;
 
 /// Options of tables, keys and indexes that say how they are stored.
 const STORAGE: [&str; 13] = [

@@ -5,10 +5,7 @@ use super::Parser;
 use crate::error::Error;
 use crate::facts::database_options;
 use crate::lexer::TokenKind;
-use crate::tree::{
-    AlterDatabase, AlterTable, CreateBindable, CreateIndex, CreateTable, CreateType, CreateView, DropIndex,
-    DropObjects, Dropped, Grant, Mode, Name, ObjectKind, ObjectName, Position, StatementKind,
-};
+use crate::tree::*;
 
 /// Why an option of a database is refused.
 const NO_SUCH_SETTING: &str = "PostgreSQL has no such setting, and it would have an effect";

@@ -5,10 +5,7 @@ use super::{Parser, LONGEST_CHAIN};
 use crate::error::Error;
 use crate::keywords::Class;
 use crate::lexer::{Token, TokenKind};
-use crate::tree::{
-    BinaryOperator, Case, ColumnName, Expression, Literal, LiteralValue, ObjectName, Place, Position,
-    Quantifier, QueryBody, UnaryOperator,
-};
+use crate::tree::*;
 
 /// `+ - & | ^ ||` bind alike, `* / %` closer, `~` closest.
 fn arithmetic(token: &Token<'_>) -> Option<(BinaryOperator, u8)> {

@@ -3,10 +3,7 @@
 use super::Parser;
 use crate::error::Error;
 use crate::lexer::{Token, TokenKind};
-use crate::tree::{
-    Arguments, Cast, CastKind, Expression, Frame, FrameBound, FrameUnit, FunctionCall, Literal, LiteralValue,
-    ObjectName, TypeName, Window,
-};
+use crate::tree::*;
 
 impl<'t> Parser<'t> {
     pub(super) fn niladic(&self, token: &Token<'_>) -> Expression {

@@ -3,10 +3,7 @@
 
 use super::Parser;
 use crate::error::Error;
-use crate::tree::{
-    Arguments, BinaryOperator, Case, ColumnName, Expression, FunctionCall, Grouping, JoinKind, Literal,
-    LiteralValue, Name, ObjectName, Place, Position, Query, QueryBody, Select, SelectItem, TableSource,
-};
+use crate::tree::*;
 
 /// What the query in parentheses is called inside.
 const SOURCE: &str = "pivoted";

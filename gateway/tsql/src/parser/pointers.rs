@@ -2,9 +2,7 @@
 
 use super::Parser;
 use crate::error::Error;
-use crate::tree::{
-    ColumnName, ObjectName, Readtext, StatementKind, TextSource, Updatetext, Writetext, WritetextBulk,
-};
+use crate::tree::*;
 
 impl<'t> Parser<'t> {
     /// `readtext t.c pointer offset size [holdlock] [using chars]`

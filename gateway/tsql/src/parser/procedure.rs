@@ -5,11 +5,7 @@ use super::Parser;
 use crate::error::Error;
 use crate::keywords::Class;
 use crate::lexer::{Token, TokenKind};
-use crate::tree::{
-    Argument, ArgumentValue, CreateFunction, CreateProcedure, CreateTrigger, Execute, ExecuteText,
-    Expression, Literal, LiteralValue, Mode, ObjectName, Parameter, Place, Position, Query, Returns,
-    Statement, StatementKind, TriggerEvent, TriggerTime, UnaryOperator,
-};
+use crate::tree::*;
 
 /// Reserved words that are texts as arguments.
 const TEXTS: [&str; 10] = ["on", "off", "all", "any", "key", "user", "public", "default", "index", "table"];

@@ -4,10 +4,7 @@ use super::{wrong_at, Parser};
 use crate::error::Error;
 use crate::keywords::Class;
 use crate::lexer::{Token, TokenKind};
-use crate::tree::{
-    AssignOperator, CommonTable, Expression, Grouping, Identity, Name, Ordering, Position, Query, QueryBody,
-    Select, SelectItem, SetOperator, Top, Variable,
-};
+use crate::tree::*;
 
 /// Hints of OPTION that change only how a query is run, and whether a number follows.
 const PLAN_HINTS: [(&str, bool); 19] = [

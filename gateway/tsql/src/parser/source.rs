@@ -31,28 +31,9 @@ fn has_condition(kind: JoinKind) -> bool {
 impl<'t> Parser<'t> {
     /// A table and those joined to it.
     pub(super) fn table_source(&mut self) -> Result<TableSource, Error> {
-        let mut left = self.table_factor()?;
-        let mut chain = 0;
-        while let Some(kind) = self.join()? {
-            chain += 1;
-            if chain > LONGEST_CHAIN {
-                return Err(Error::nested_too_deeply(self.position()));
-            }
-            let conditional = has_condition(kind);
-            // a join b join c on … on …
-            let nested = conditional && self.joins_before_on();
-            let right =
-                if nested { self.deeper(Self::nested_source)? } else { self.deeper(Self::table_factor)? };
-            let condition = if conditional {
-                self.expect_word("on")?;
-                Some(self.condition()?)
-            } else {
-                None
-            };
-            left = TableSource::Join { kind, left: Box::new(left), right: Box::new(right), condition };
-        }
+        let source = self.joined_source()?;
         self.refuse_pivot()?;
-        Ok(left)
+        Ok(source)
     }
 
     /// Whether the next table is joined to another before its own ON.
@@ -77,7 +58,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A table with the joins that have their ON before the next one.
-    fn nested_source(&mut self) -> Result<TableSource, Error> {
+    fn joined_source(&mut self) -> Result<TableSource, Error> {
         let mut left = self.table_factor()?;
         let mut chain = 0;
         while let Some(kind) = self.join()? {
@@ -86,9 +67,10 @@ impl<'t> Parser<'t> {
                 return Err(Error::nested_too_deeply(self.position()));
             }
             let conditional = has_condition(kind);
+            // a join b join c on … on …
             let nested = conditional && self.joins_before_on();
             let right =
-                if nested { self.deeper(Self::nested_source)? } else { self.deeper(Self::table_factor)? };
+                if nested { self.deeper(Self::joined_source)? } else { self.deeper(Self::table_factor)? };
             let condition = match conditional {
                 true => {
                     self.expect_word("on")?;

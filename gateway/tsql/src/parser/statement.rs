@@ -5,9 +5,7 @@ use crate::error::Error;
 use crate::facts::without_effect;
 use crate::keywords::Class;
 use crate::lexer::{Token, TokenKind};
-use crate::tree::{
-    Expression, Literal, LiteralValue, Place, Position, Raise, Statement, StatementKind, Throw,
-};
+use crate::tree::*;
 
 /// Statements that are not ours to run, and why.
 const REFUSED: [(&str, &str); 11] = [
@@ -84,10 +82,10 @@ impl<'t> Parser<'t> {
         let read: fn(&mut Self) -> Result<StatementKind, Error> = match &*word {
             "alter" => Self::alter,
             "begin" => Self::begin,
-            "break" => Self::break_,
+            "break" => |parser| parser.of_loop(StatementKind::Break, 135),
             "close" => Self::close,
             "commit" => Self::commit,
-            "continue" => Self::continue_,
+            "continue" => |parser| parser.of_loop(StatementKind::Continue, 136),
             "create" => Self::create,
             "deallocate" => Self::deallocate,
             "dbcc" => Self::dbcc,
@@ -230,22 +228,15 @@ impl<'t> Parser<'t> {
         Ok(StatementKind::While { condition, body: body? })
     }
 
-    fn break_(&mut self) -> Result<StatementKind, Error> {
+    fn of_loop(&mut self, kind: StatementKind, number: i32) -> Result<StatementKind, Error> {
         let at = self.position();
         self.at += 1;
         if self.loops > 0 {
-            return Ok(StatementKind::Break);
+            return Ok(kind);
         }
-        Err(Error::new(135, "Cannot use a BREAK statement outside the scope of a WHILE statement.", at))
-    }
-
-    fn continue_(&mut self) -> Result<StatementKind, Error> {
-        let at = self.position();
-        self.at += 1;
-        if self.loops > 0 {
-            return Ok(StatementKind::Continue);
-        }
-        Err(Error::new(136, "Cannot use a CONTINUE statement outside the scope of a WHILE statement.", at))
+        let word = kind.to_string().to_uppercase();
+        let text = format!("Cannot use a {word} statement outside the scope of a WHILE statement.");
+        Err(Error::new(number, text, at))
     }
 
     fn return_(&mut self) -> Result<StatementKind, Error> {

@@ -1,8 +1,5 @@
 use super::{list, query, rows, Enclosed, Joined, Optional, Row};
-use crate::tree::{
-    Delete, Insert, InsertBulk, InsertSource, Merge, MergeAction, MergeClause, MergeRows, Output, SetItem,
-    Target, Update, Where,
-};
+use crate::tree::*;
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Target {

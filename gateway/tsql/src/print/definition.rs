@@ -1,10 +1,5 @@
 use super::{list, Enclosed, Lines, Optional, Quoted};
-use crate::tree::{
-    AlterDatabase, AlterTable, CheckIdentity, ColumnDefinition, ColumnKind, Constraint, ConstraintKind,
-    CreateBindable, CreateFunction, CreateIndex, CreateProcedure, CreateTable, CreateTrigger, CreateType,
-    CreateView, DropIndex, DropObjects, Dropped, Grant, Identity, KeyAction, Mode, Name, ObjectKind,
-    Parameter, References, Reseed, Returns, Sequence, TableElement, TriggerEvent, TriggerTime,
-};
+use crate::tree::*;
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Mode {

@@ -1,9 +1,6 @@
 use super::{list, Optional, Parenthesised, Quoted};
 use crate::lexer::as_quoted;
-use crate::tree::{
-    Arguments, BinaryOperator, Case, Cast, CastKind, ColumnName, Expression, Frame, FrameBound, FrameUnit,
-    FunctionCall, Literal, LiteralValue, Quantifier, UnaryOperator, Variable, Window, XmlForm,
-};
+use crate::tree::*;
 use std::fmt::{self, Display, Formatter};
 
 const OR: u8 = 1;
@@ -22,15 +19,9 @@ fn power(expression: &Expression) -> u8 {
         Expression::Or(_) => OR,
         Expression::And(_) => AND,
         Expression::Not(_) => NOT,
-        Expression::IsNull { .. }
-        | Expression::IsDistinct { .. }
-        | Expression::Between { .. }
-        | Expression::Like { .. }
-        | Expression::In { .. }
-        | Expression::InQuery { .. }
-        | Expression::Exists(_)
-        | Expression::Quantified { .. } => COMPARISON,
+        Expression::Function(_) => OPERAND,
         Expression::Binary { operator, .. } => power_of(*operator),
+        condition if condition.is_condition() => COMPARISON,
         Expression::Unary { operator: UnaryOperator::Complement, .. } => COMPLEMENT,
         // in both dialects, in which it binds otherwise
         Expression::Unary { .. } => SUM,

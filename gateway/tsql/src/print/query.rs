@@ -1,8 +1,5 @@
 use super::{list, rows, Enclosed, Joined, Optional, Parenthesised, Row};
-use crate::tree::{
-    AssignOperator, CommonTable, Grouping, JoinKind, Name, Ordering, Query, QueryBody, Select, SelectItem,
-    SetOperator, TableSource, Top,
-};
+use crate::tree::*;
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Query {

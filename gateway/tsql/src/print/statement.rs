@@ -1,9 +1,6 @@
 use super::{list, Lines, Optional};
 use crate::lexer::as_quoted;
-use crate::tree::{
-    Access, Argument, ArgumentValue, CursorName, DeclareCursor, Declared, Direction, Execute, ExecuteText,
-    Expression, Fetch, Raise, SetWord, Statement, StatementKind, TextSource, TransactionName,
-};
+use crate::tree::*;
 use std::fmt::{self, Display, Formatter};
 
 impl Display for TransactionName {

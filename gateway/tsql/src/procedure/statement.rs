@@ -173,34 +173,21 @@ fn leaves_rows(kind: &Tree) -> bool {
     )
 }
 
+/// A statement that a procedure does not run, named by its first words.
 pub fn refused(kind: &Tree, line: u32) -> Error {
-    const NOT_INSIDE: &str = "not inside a procedure";
+    let text = kind.to_string();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let is_verb = |word: &&&str| matches!(**word, "create" | "or" | "alter" | "set");
+    let verbs = words.iter().take_while(is_verb).count();
+    let name = words[..words.len().min(verbs + 1)].join(" ");
     let (what, why) = match kind {
         Tree::ExecuteText(_) => ("execute (…)", OWNERS_RIGHTS),
         Tree::RollbackTrigger(None) => ("rollback trigger", "say why: rollback trigger with raiserror …"),
         Tree::RollbackTrigger(_) => ("rollback trigger", "it stands in triggers that Sybase clients make"),
         Tree::Save(_) => ("save transaction", "a part of a transaction cannot be taken back alone"),
         Tree::BeginTransaction(_) => ("begin transaction", "one inside another"),
-        Tree::Use(_) => ("use", NOT_INSIDE),
         Tree::Goto(_) | Tree::Label(_) => ("goto", "the label is not further down, outside of all blocks"),
-        Tree::AlterTable { .. } => ("alter table", NOT_INSIDE),
-        Tree::CreateView(_) => ("create view", NOT_INSIDE),
-        Tree::CreateProcedure(_) => ("create procedure", NOT_INSIDE),
-        Tree::CreateFunction(_) => ("create function", NOT_INSIDE),
-        Tree::CreateTrigger(_) => ("create trigger", NOT_INSIDE),
-        Tree::CreateType(_) => ("create type", NOT_INSIDE),
-        Tree::CreateSchema { .. } => ("create database", NOT_INSIDE),
-        Tree::Sequence(_) => ("create sequence", NOT_INSIDE),
-        Tree::CreateBindable(_) => ("create rule", NOT_INSIDE),
-        Tree::Drop(_) => ("drop", NOT_INSIDE),
-        Tree::Grant(_) => ("grant", NOT_INSIDE),
-        Tree::AlterDatabase(_) => ("alter database", NOT_INSIDE),
-        Tree::CheckIdentity(_) => ("dbcc", NOT_INSIDE),
-        Tree::SetIdentityInsert { .. } => ("set identity_insert", NOT_INSIDE),
-        Tree::Readtext(_) => ("readtext", NOT_INSIDE),
-        Tree::Writetext(_) | Tree::WritetextBulk(_) => ("writetext", NOT_INSIDE),
-        Tree::Updatetext(_) => ("updatetext", NOT_INSIDE),
-        _ => ("this statement", NOT_INSIDE),
+        _ => (name.as_str(), "not inside a procedure"),
     };
     Error::refused(what, why, line)
 }

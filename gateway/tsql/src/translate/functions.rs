@@ -78,10 +78,10 @@ impl Translation<'_> {
         arguments: &[Expression],
         apart: &str,
     ) -> Result<Value, Error> {
-        let (sql, _) = self.passed_on_of(name, arguments, apart, false)?;
+        let (function, given, _) = self.passed_on_of(name, arguments, false)?;
+        let sql = format!("{function}{apart}({given})");
         let is_own = !name.owner.is_empty() && name.owner != SYSTEM && self.dialect().shows_declared_digits;
-        let function = is_own.then(|| sql.split_once('(').map_or("", |(function, _)| function.trim_end()));
-        let digits = function.map(|function| format!("tsql.digits_returned({})", literal(function)));
+        let digits = is_own.then(|| format!("tsql.digits_returned({})", literal(&function)));
         // once for a query; a default of a column is no place for a select
         let once = |asked| if self.scope.definition { asked } else { format!("(select {asked})") };
         let digits = digits.map(once);
@@ -89,14 +89,13 @@ impl Translation<'_> {
         Ok(Value::unknown(sql).with_digits(digits))
     }
 
-    /// The same, and the types of the arguments. `are_rows`: it stands in FROM.
+    /// Its name and its arguments, with their types. `are_rows`: it stands in FROM.
     pub fn passed_on_of(
         &mut self,
         name: &ObjectName,
         arguments: &[Expression],
-        apart: &str,
         are_rows: bool,
-    ) -> Result<(String, Vec<Option<Type>>), Error> {
+    ) -> Result<(String, String, Vec<Option<Type>>), Error> {
         let line = name.at.line;
         let is_system = name.owner == SYSTEM;
         self.note(|facts| *if is_system { &mut facts.varies } else { &mut facts.calls } = true);
@@ -130,7 +129,7 @@ impl Translation<'_> {
         if let Some(first) = first {
             *first = self.owned(name, std::mem::take(first))?;
         }
-        Ok((format!("{}{apart}({})", parts.join("."), values.join(", ")), types))
+        Ok((parts.join("."), values.join(", "), types))
     }
 
     /// A value that there is if dbo owns the function of this name, where dbo is said to: PostgreSQL's own are none of his.

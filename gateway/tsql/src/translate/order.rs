@@ -6,7 +6,7 @@ use super::kind::Kind;
 use super::translation::Translation;
 use super::value::Constant;
 use crate::error::Error;
-use crate::resolve::names::folded;
+use crate::resolve::names::{folded, identifier};
 use crate::tree::{Expression, LiteralValue, Ordering, Query, QueryBody};
 use crate::Dialect;
 
@@ -78,19 +78,15 @@ impl Translation<'_> {
             _ => None,
         });
         let most = most.max();
-        let written = |key: &Key| {
+        let written = |(key, ordering): (&Key, &Ordering)| -> Result<String, Error> {
             let column = match key.column {
                 KeyColumn::Place(number) => format!("\"keys\".\"c{number}\""),
                 KeyColumn::Item(place) if !has_star => format!("\"c{}\"", place + 1),
-                // without what qualifies it
-                _ => {
-                    let own = key.sql.rfind(".\"").map_or(key.sql.as_str(), |point| &key.sql[point + 1..]);
-                    format!("\"rows\".{own}")
-                }
+                _ => format!("\"rows\".{}", unqualified(&ordering.value, &key.sql)?),
             };
-            ordered(&key.kind.key(&column), key.descending)
+            Ok(ordered(&key.kind.key(&column), key.descending))
         };
-        let by = keys.iter().map(written).collect::<Vec<_>>().join(", ");
+        let by = keys.iter().zip(order_by).map(written).collect::<Result<Vec<_>, _>>()?.join(", ");
         if !has_star {
             let (shown, columns) = renamed(items)?;
             return Ok((format!("select {shown} from ({sql}) as \"rows\" ({columns}) order by {by}"), false));
@@ -217,6 +213,14 @@ impl Translation<'_> {
 const MOST_COLUMNS: usize = 4096;
 /// How `newid()` is written.
 const NEW_ID: &str = "gen_random_uuid()";
+
+/// A key, written as `sql`; a column without what qualifies it.
+pub fn unqualified(key: &Expression, sql: &str) -> Result<String, Error> {
+    match key {
+        Expression::Column(column) => identifier(&column.column, column.at.line),
+        _ => Ok(sql.to_owned()),
+    }
+}
 
 /// Whether two items of ORDER BY name a column alike, or one of them is its number.
 fn are_alike(one: &Expression, other: &Expression) -> bool {

@@ -122,7 +122,8 @@ impl Translation<'_> {
         let is_series =
             call.name.is_bare() && name == "generate_series" && self.dialect().has_generate_series;
         let apart = if self.dialect().refuses_unknown_functions { OF_ROWS } else { "" };
-        let (rows, types) = self.passed_on_of(&call.name, arguments, apart, true)?;
+        let (function, given, types) = self.passed_on_of(&call.name, arguments, true)?;
+        let rows = format!("{function}{apart}({given})");
         // PostgreSQL has more of them: those of times
         let are_numbers = types.iter().flatten().all(Type::is_exact);
         Ok(if is_series && are_numbers { format!("tsql.{rows}") } else { rows })

@@ -3,7 +3,7 @@
 use super::item::{renamed, Item};
 use super::kind::Kind;
 use super::locks::locks_rows;
-use super::order::ordered;
+use super::order::{ordered, unqualified};
 use super::sources::Sources;
 use super::translation::Translation;
 use super::value::converted;
@@ -231,9 +231,8 @@ impl Translation<'_> {
             format!("{start} is not null order by {} {direction}{then} limit {rows}", kind.key(key));
         let without = format!("{start} is null{by_rest} limit {rows}");
         let (shown, columns, names) = if has_star {
-            // the key without what qualifies it
-            let bare = |key: &str| key.rfind(".\"").map_or(key, |point| &key[point + 1..]).to_owned();
-            ("*".to_owned(), String::new(), keys.iter().map(|(key, ..)| bare(key)).collect::<Vec<_>>())
+            let names = order_by.iter().zip(&keys).map(|(of, (key, ..))| unqualified(&of.value, key));
+            ("*".to_owned(), String::new(), names.collect::<Result<Vec<_>, Error>>()?)
         } else {
             let names: Vec<String> = (1..=keys.len()).map(|place| format!("\"k{place}\"")).collect();
             let (shown, columns) = renamed(items)?;

@@ -1,9 +1,6 @@
 //! Statements that change rows.
 
-use super::{
-    AssignOperator, ColumnName, CommonTable, CursorName, Execute, ExecuteText, Expression, Name, ObjectName,
-    Position, Query, SelectItem, TableSource, Top, Variable,
-};
+use super::*;
 
 /// The target of the change.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,8 +1,6 @@
 //! Procedures, functions and triggers: their definitions and their calls.
 
-use super::{
-    Expression, Mode, Name, ObjectName, Position, Query, Statement, TableElement, TypeName, Variable,
-};
+use super::*;
 
 /// Its text is the whole batch, which the tree does not repeat.
 #[derive(Clone, Debug, PartialEq)]

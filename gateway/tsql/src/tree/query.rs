@@ -1,8 +1,6 @@
 //! Queries.
 
-use super::{
-    AssignOperator, Expression, FunctionCall, Identity, Name, ObjectName, Position, TypeName, Variable,
-};
+use super::*;
 
 /// `with … select … union … order by … offset … fetch …`
 #[derive(Clone, Debug, PartialEq)]

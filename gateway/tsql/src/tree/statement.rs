@@ -1,12 +1,6 @@
 //! Statements.
 
-use super::{
-    AlterDatabase, AlterTable, BinaryOperator, CheckIdentity, ColumnName, CreateBindable, CreateFunction,
-    CreateIndex, CreateProcedure, CreateTable, CreateTrigger, CreateType, CreateView, CursorName,
-    DeclareCursor, Delete, DropIndex, DropObjects, Execute, ExecuteText, Expression, Fetch, Grant, Insert,
-    InsertBulk, Merge, Name, ObjectKind, ObjectName, Position, Query, Sequence, TableElement, TypeName,
-    Update, Variable,
-};
+use super::*;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
