@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 
 from psycopg.conninfo import conninfo_to_dict
 
-from ringlog.gateway._core import Mirror as _Mirror
 from ringlog.gateway._core import (
+    BcpFile,
     OldServer,
     OldServerError,
     Server,
@@ -18,10 +18,13 @@ from ringlog.gateway._core import (
     decode_text,
     self_signed,
     start_log,
+    summarise,
     translate,
 )
+from ringlog.gateway._core import Mirror as _Mirror
 
 __all__ = [
+    "BcpFile",
     "Gateway",
     "LastCall",
     "LastError",
@@ -34,6 +37,7 @@ __all__ = [
     "decode_text",
     "self_signed",
     "start_log",
+    "summarise",
     "translate",
 ]
 

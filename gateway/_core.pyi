@@ -67,6 +67,7 @@ def encode_events(
     status: Any | None,
     fields: list[tuple[str, Any]],
 ) -> bytes: ...
+def summarise(values: Any, nulls: Any | None, rows: int, starts: list[int]) -> list[bytes]: ...
 
 _Policy: TypeAlias = tuple[
     bool, int, int | None, float | None, int, list[tuple[float, bool] | None], int | None
@@ -124,3 +125,22 @@ class OldServer:
         self, rows: int, bytes: int
     ) -> tuple[int, list[tuple[bytes | None, bytes | None, bytes]]] | None: ...
     def close(self) -> None: ...
+
+class BcpFile:
+    """A data file of bcp, for one thread. A field of its rows: the column's name, the host type without SQL
+    or SYB, whether ASE has written it, bytes of the prefix and of the value, the terminator, and the log's
+    type as the Arrow C data interface writes it, None: it is skipped. `scale` is that of datetime2. Raises
+    OldServerError, and ValueError for an unknown character set."""
+
+    def __init__(
+        self,
+        path: Path,
+        fields: Sequence[tuple[str, str, bool, int, int, bytes, str | None]],
+        charset: str,
+        scale: int,
+    ) -> None: ...
+    @property
+    def columns(self) -> list[tuple[str, str]]: ...
+    @property
+    def done(self) -> int: ...
+    def read(self, bytes: int) -> tuple[int, list[tuple[bytes | None, bytes | None, bytes]]] | None: ...

@@ -1,14 +1,18 @@
 """Computes the summaries of spans of time, for all columns of a table at once."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ringlog.gateway import summarise
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 NAMES = ("n", "min", "max", "mean", "first", "last", "squares", "nans", "nulls")
+_COUNTS = ("n", "nans", "nulls")
 
 
 @dataclass(frozen=True)
@@ -40,57 +44,21 @@ class Spans:
 
 def of_rows(numbers: Integers, values: Floats, nulls: NDArray[np.bool_]) -> Spans:
     """The spans of rows, which are ordered by time: `numbers` has the span of each row, `values` is of shape
-    (rows, columns).
+    (rows, columns); fastest with columns that are contiguous.
 
     Values where `nulls` is set do not count.
     """
     starts = _starts(numbers)
-    if not nulls.any():
-        sums = np.add.reduceat(values, starts, axis=0)
-        if np.isfinite(sums).all():
-            return _of_numbers(numbers, values, starts, sums)
-    nan = np.isnan(values) & ~nulls
-    is_number = ~nan & ~nulls
-    n = np.add.reduceat(is_number, starts, axis=0, dtype=np.int64)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        mean = np.add.reduceat(np.where(is_number, values, 0.0), starts, axis=0) / n
-        of_row = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(numbers))))
-        distances = np.where(is_number, values - mean[of_row], 0.0)
-        squares = np.add.reduceat(distances * distances, starts, axis=0)
-    none = n == 0
-    return Spans(
-        numbers[starts],
-        n,
-        _emptied(np.minimum.reduceat(np.where(is_number, values, np.inf), starts, axis=0), none),
-        _emptied(np.maximum.reduceat(np.where(is_number, values, -np.inf), starts, axis=0), none),
-        _emptied(mean, none),
-        _emptied(_first(values, is_number, starts), none),
-        _emptied(_last(values, is_number, starts), none),
-        _emptied(squares, none),
-        np.add.reduceat(nan, starts, axis=0, dtype=np.int64),
-        np.add.reduceat(nulls, starts, axis=0, dtype=np.int64),
-    )
-
-
-def _of_numbers(numbers: Integers, values: Floats, starts: Integers, sums: Floats) -> Spans:
-    """The same of rows with numbers only, in half the time."""
-    counts = np.diff(np.append(starts, len(numbers)))
-    mean = sums / counts[:, None]
-    distances = values - np.repeat(mean, counts, axis=0)
-    distances *= distances
-    zeros = np.zeros(mean.shape, np.int64)
-    return Spans(
-        numbers[starts],
-        np.broadcast_to(counts[:, None], mean.shape).copy(),
-        np.minimum.reduceat(values, starts, axis=0),
-        np.maximum.reduceat(values, starts, axis=0),
-        mean,
-        values[starts],
-        values[starts + counts - 1],
-        np.add.reduceat(distances, starts, axis=0),
-        zeros,
-        zeros.copy(),
-    )
+    columns = np.ascontiguousarray(values.T)
+    is_null = np.ascontiguousarray(nulls.T) if nulls.any() else None
+    shape = (len(columns), len(starts))
+    made: dict[str, Any] = {
+        name: np.frombuffer(content, np.int64 if name in _COUNTS else np.float64).reshape(shape).T
+        for name, content in zip(
+            NAMES, summarise(columns, is_null, len(values), starts.tolist()), strict=True
+        )
+    }
+    return Spans(numbers[starts], **made)
 
 
 def combined(spans: Spans, factor: int) -> Spans:

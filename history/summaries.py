@@ -439,7 +439,7 @@ def _of_all_tiers(conninfo: str, table: SummaryTable, start: int, stop: int) -> 
 def _scalars(table: SummaryTable, batch: "pa.RecordBatch") -> waveforms.Scalars:
     """The summarised values of a batch's rows, and the mask of the nulls."""
     if not table.waveforms and not any(batch[name].null_count for name in table.numbers):
-        numbers = np.empty((batch.num_rows, len(table.numbers)))
+        numbers = np.empty((batch.num_rows, len(table.numbers)), order="F")
         for place, name in enumerate(table.numbers):
             numbers[:, place] = batch[name].to_numpy(zero_copy_only=False)
         return numbers, np.zeros(numbers.shape, bool)

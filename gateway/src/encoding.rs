@@ -40,7 +40,7 @@ impl<'py> FromPyObject<'_, 'py> for Held {
 impl Held {
     /// Nobody may write to the object meanwhile: Arrow's buffers do not change.
     #[allow(unsafe_code)]
-    fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &[u8] {
         if self.0.len_bytes() == 0 {
             return &[];
         }

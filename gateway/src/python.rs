@@ -255,7 +255,9 @@ mod _core {
     #[pymodule_export]
     use crate::mirror::PyMirror;
     #[pymodule_export]
-    use crate::old_server::{OldServerError, PyOldServer};
+    use crate::old_server::{OldServerError, PyBcpFile, PyOldServer};
     #[pymodule_export]
     use crate::sampling::{PyCells, PyChannelAccess};
+    #[pymodule_export]
+    use crate::summaries::summarise;
 }

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ringlog.clients import Address
 from ringlog.gateway import OldServer
+from ringlog.history.sources.buffers import batch_of, schema_of
 
 BATCH_BYTES = 4 << 20
 """of a record batch on the wire"""
@@ -18,21 +19,6 @@ AHEAD = 4
 _TIMEOUT = 600
 """seconds until an answer begins or goes on"""
 _ALL = 1 << 62
-_ARROW = {
-    "b": pa.bool_(),
-    "s": pa.int16(),
-    "i": pa.int32(),
-    "l": pa.int64(),
-    "f": pa.float32(),
-    "g": pa.float64(),
-    "tdD": pa.date32(),
-    "ttu": pa.time64("us"),
-    "tsu:": pa.timestamp("us"),
-    "tsu:UTC": pa.timestamp("us", "UTC"),
-    "u": pa.string(),
-    "z": pa.binary(),
-}
-
 _Part = TypeVar("_Part")
 
 
@@ -56,28 +42,9 @@ def session(address: Address, password: str, version: str) -> OldServer:
 def rows(server: OldServer, query: str, most: int = _ALL) -> Iterator[pa.RecordBatch]:
     """The rows of a query in batches of at most `most` rows, and of about BATCH_BYTES. Raises
     OldServerError."""
-    columns = server.query(query)
-    schema = pa.schema([pa.field(name, arrow_type(kind)) for name, kind in columns])
+    schema = schema_of(server.query(query))
     while (found := server.read(most, BATCH_BYTES)) is not None:
-        count, made = found
-        yield pa.RecordBatch.from_arrays(
-            [
-                pa.Array.from_buffers(
-                    kind, count, [None if each is None else pa.py_buffer(each) for each in buffers]
-                )
-                for kind, (valid, bounds, content) in zip(schema.types, made, strict=True)
-                for buffers in [[valid, content] if bounds is None else [valid, bounds, content]]
-            ],
-            schema=schema,
-        )
-
-
-def arrow_type(kind: str) -> pa.DataType:
-    """The type that the Arrow C data interface writes so."""
-    if kind.startswith("d:"):
-        digits, scale = kind[2:].split(",")
-        return pa.decimal128(int(digits), int(scale))
-    return _ARROW[kind]
+        yield batch_of(schema, *found)
 
 
 class Parts(Protocol[_Part]):

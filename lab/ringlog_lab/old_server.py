@@ -1,9 +1,10 @@
-"""Rows of an old server into the archive: `python -m ringlog_lab.old_server DSN FOLDER`.
+"""Rows of an old server into the archive: `python -m ringlog_lab.old_server DSN FOLDER [SOURCE …]`.
 
-A process replays a made answer of a server that speaks TDS 7.4, so that the old server's own cost is not
-measured: rows of 200 reals, four weeks of 30,000. They are read alone, by the gateway's client with one and
-two connections and by pymssql as ringlog did before; then they go into the archive FOLDER of an empty
-database, and every value of its files is compared with what was sent.
+Rows of 200 reals, four weeks of 30,000, come from each SOURCE: `tds`, where a process replays a made answer
+of a server that speaks TDS 7.4, so that the old server's own cost is not measured; `pymssql`, which reads it
+as ringlog did before; bcp's files, `native` and `character`; `csv`. They are read alone, then go into the
+archive FOLDER/archive of an empty database, with summaries if the source's name ends with `+summaries`, and
+every value of its files is compared with what was sent.
 """
 
 import multiprocessing
@@ -21,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pymssql
 
 from ringlog.adoption.copying import Source as Login
@@ -30,8 +32,11 @@ from ringlog.adoption.rings import Ring
 from ringlog.clients import Address
 from ringlog.history.files import read
 from ringlog.history.folder import Folder
+from ringlog.history.incoming import Description, Source
 from ringlog.history.manifest import manifest
 from ringlog.history.migration import Migration
+from ringlog.history.sources.bcp_files import BcpFiles
+from ringlog.history.sources.csv_files import CsvFiles
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
@@ -45,6 +50,7 @@ WEEKS = 4
 BEGIN = datetime(2026, 3, 2)
 NOW = datetime(2026, 6, 10, tzinfo=UTC)
 _PACKET = 32_767
+_SUMMARIES = "+summaries"
 _1900 = datetime(1900, 1, 1)
 _DONE = b"\xfd\0\0\0\0" + bytes(8)
 
@@ -206,40 +212,135 @@ def _tell(what: str, count: int, begun: float, cpu: float) -> None:
     )
 
 
-def move(port: int, conninfo: str, folder: Path, connections: int) -> None:
+def native(folder: Path) -> None:
+    """The rows as bcp writes them natively: a length of a byte before each value that may be null."""
+    moment = [("time", "u1"), ("day", "<i4"), ("tick", "<i4")]
+    row = np.dtype([("seq_no", "<i4"), *moment, ("values", _VALUE, len(REALS))])
+    rows = np.zeros(len(times()), row)
+    days, milliseconds = np.divmod(times(), 86_400_000)
+    rows["seq_no"] = np.arange(len(rows)) % 10 + 1
+    rows["time"], rows["day"], rows["tick"] = 8, days + (BEGIN - _1900).days, milliseconds * 3 // 10
+    rows["values"]["length"], rows["values"]["value"] = 4, values()
+    rows.tofile(folder / "rows.bcp")
+    _format(folder, ["SQLINT 0 4", "SQLDATETIME 1 8", *["SQLFLT4 1 4"] * len(REALS)], [""] * (len(REALS) + 2))
+
+
+_VALUE = np.dtype([("length", "u1"), ("value", "<f4")])
+
+
+def character(folder: Path) -> None:
+    """The rows as bcp writes them in characters."""
+    _texts(folder / "rows.dat", "\t", "\r\n", [])
+    ends = ["\\t"] * (len(REALS) + 1) + ["\\r\\n"]
+    _format(folder, ["SQLCHAR 0 40"] * len(ends), ends)
+
+
+def _format(folder: Path, kinds: list[str], ends: list[str]) -> None:
+    names = ["seq_no", "time", *REALS]
+    fields = [
+        f'{number} {kind} "{end}" {number} {name} ""'
+        for number, (kind, end, name) in enumerate(zip(kinds, ends, names, strict=True), 1)
+    ]
+    (folder / "rows.fmt").write_text("\n".join(["14.0", str(len(fields)), *fields]) + "\n")
+
+
+def _texts(file: Path, between: str, end: str, head: list[str]) -> None:
+    """Lines with the shortest decimal of each value."""
+    arrays = [
+        pa.array(np.arange(len(times())) % 10 + 1),
+        pa.array(times() * 1000).cast(pa.timestamp("us")),
+        *(pa.array(column) for column in values().T),
+    ]
+    arrays[1] = pc.add(arrays[1], pa.scalar(BEGIN - datetime(1970, 1, 1)))
+    texts = [array.cast(pa.string()) for array in arrays]
+    with file.open("w", newline="") as stream:
+        stream.writelines(each + end for each in [between.join(head)] if head)
+        for begin in range(0, len(times()), 1000):
+            lines = pc.binary_join_element_wise(*(text.slice(begin, 1000) for text in texts), between)
+            stream.write(end.join([*lines.to_pylist(), ""]))
+
+
+def comma_separated(folder: Path) -> None:
+    _texts(folder / "rows.csv", ",", "\n", ["seq_no", "time", *REALS])
+
+
+def source_of(name: str, folder: Path, port: int) -> Source:
+    """Writes the files of a source."""
+    form = name.removesuffix(_SUMMARIES)
+    made = folder / form
+    made.mkdir(parents=True, exist_ok=True)
+    match form:
+        case "tds":
+            return old_rows(port, 2)
+        case "csv":
+            comma_separated(made)
+            return CsvFiles(made, Description())
+        case "native" | "character":
+            (native if form == "native" else character)(made)
+            return BcpFiles(made, Description())
+    raise SystemExit(f"{name}: tds, pymssql, native, character or csv")
+
+
+def move(name: str, source: Source, described: Description, conninfo: str, folder: Path) -> None:
     """Into the archive, by ringlog's own way. Every value is compared."""
-    reals = tuple(Column(name, f"bench/{name}", ColumnType.of("real")) for name in REALS)
-    table = Table("magnets", 10, 1.0, reals)
-    facility = Facility("bench", "UTC", (table,), history=History(Retention(2, "week"), str(folder)))
     administrator = engine(conninfo)
-    install(administrator, facility)
     maintain(administrator, NOW)
-    source = old_rows(port, connections)
     begun, cpu = time.monotonic(), time.process_time()
-    moved = [*Migration(administrator, conninfo, "magnets", source, source.described, now=NOW).run()]
-    _tell(f"into the archive, {connections} connections", sum(each.values for each in moved), begun, cpu)
+    moved = [*Migration(administrator, conninfo, _table(name), source, described, now=NOW).run()]
+    _tell(f"{name} into the archive", sum(each.values for each in moved), begun, cpu)
     with administrator.connect() as connection:
-        files = [week.file for week in manifest(connection)]
+        files = [week.file for week in manifest(connection, _table(name))]
     administrator.dispose()
     batches = [batch for file in files for batch in read(Folder(str(folder)), file, ["time", *REALS])]
     found = pa.Table.from_batches(batches)
-    for name, sent in zip(REALS, values().T, strict=True):
-        if found[name].to_numpy().tobytes() != sent.tobytes():
-            raise SystemExit(f"{name} differs")
+    for column, sent in zip(REALS, values().T, strict=True):
+        if found[column].to_numpy().tobytes() != sent.tobytes():
+            raise SystemExit(f"{column} differs")
     print("every value is as it was sent")
 
 
+def install_tables(conninfo: str, archive: Path, names: list[str]) -> None:
+    """A table for each source."""
+    tables = [
+        Table(
+            _table(name),
+            10,
+            1.0,
+            tuple(Column(real, f"{_table(name)}/{real}", ColumnType.of("real")) for real in REALS),
+            summaries=(60, 3600) if name.endswith(_SUMMARIES) else (),
+        )
+        for name in names
+    ]
+    facility = Facility("bench", "UTC", tuple(tables), history=History(Retention(2, "week"), str(archive)))
+    administrator = engine(conninfo)
+    install(administrator, facility)
+    administrator.dispose()
+
+
+def _table(name: str) -> str:
+    return name.replace("+", "_")
+
+
 def main() -> None:
+    conninfo, folder, *names = sys.argv[1], Path(sys.argv[2]).absolute(), *sys.argv[3:]
+    names = names or ["tds", "pymssql", "native", "character", "csv"]
     ports: multiprocessing.Queue[int] = multiprocessing.Queue()
     server = multiprocessing.Process(target=_replay, args=(ports,), daemon=True)
     server.start()
     port = ports.get()
-    schema = pa.schema([(name, pa.float32()) for name in ("seq_no", "time", *REALS)])
-    for connections in (1, 2):
-        rows = old_rows(port, connections).batches(schema, None, NOW)
-        measured(f"read, {connections} connections", rows)
-    measured("read by pymssql", by_pymssql(port))
-    move(port, sys.argv[1], Path(sys.argv[2]).absolute(), 2)
+    archive = folder / "archive"
+    archive.mkdir(parents=True, exist_ok=True)
+    install_tables(conninfo, archive, [name for name in names if name != "pymssql"])
+    kinds = [("seq_no", pa.int32()), ("time", pa.timestamp("us", "UTC"))]
+    schema = pa.schema([*kinds, *((name, pa.float32()) for name in REALS)])
+    for name in names:
+        if name == "pymssql":
+            measured("read by pymssql", by_pymssql(port))
+            continue
+        source = source_of(name, folder, port)
+        measured(f"{name} read", source.batches(schema, None, NOW))
+        described = source.described if isinstance(source, OldRows) else Description()
+        move(name, source, described, conninfo, archive)
     server.terminate()
 
 

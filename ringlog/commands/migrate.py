@@ -1,6 +1,5 @@
 """The command `ringlog migrate`: old rows go straight into the archive."""
 
-import codecs
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -192,6 +191,8 @@ def _source(place: str, query: str, table: str, described: "Description", charse
     """The source that an option names. Raises UsageError."""
     from psycopg import sql
 
+    from ringlog.adoption.errors import AdoptionError
+    from ringlog.adoption.texts import codec
     from ringlog.history.sources.bcp_files import BcpFiles
     from ringlog.history.sources.csv_files import CsvFiles
     from ringlog.history.sources.parquet_files import ParquetFiles
@@ -205,9 +206,9 @@ def _source(place: str, query: str, table: str, described: "Description", charse
             return CsvFiles(Path(rest), described)
         case "bcp":
             try:
-                return BcpFiles(Path(rest), described, codecs.lookup(charset or "utf-8").name)
-            except LookupError:
-                raise UsageError(f"--charset {charset}: Python knows no such encoding") from None
+                return BcpFiles(Path(rest), described, codec(charset or "utf-8"))
+            except AdoptionError as error:
+                raise UsageError(str(error)) from None
         case "postgresql" | "postgres":
             return PostgresRows(
                 place, query or f"select * from {sql.Identifier(table).as_string()}", described

@@ -446,15 +446,15 @@ def format_file(rows: pa.Table, *, sybase: bool) -> str:
 
 @pytest.mark.parametrize("sybase", [False, True])
 @pytest.mark.parametrize("texts", [False, True])
-@pytest.mark.parametrize("block", [1 << 10, 1 << 23])
+@pytest.mark.parametrize("batch", [1, 1 << 22])
 def test_native_files_of_bcp(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sybase: bool, texts: bool, block: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sybase: bool, texts: bool, batch: int
 ) -> None:
-    monkeypatch.setattr(bcp_files, "_BLOCK", block)
+    monkeypatch.setattr(bcp_files, "_BATCH_BYTES", batch)
     rows = table() if texts else table().drop_columns("a_varchar")
     (tmp_path / "old.bcp").write_bytes(native(rows, sybase=sybase))
     (tmp_path / "old.fmt").write_text(format_file(rows, sybase=sybase))
-    source = BcpFiles(tmp_path, PLAIN, "latin-1")
+    source = BcpFiles(tmp_path, PLAIN, "latin1")
     found = pa.Table.from_batches(shaped(source, rows.schema))
     assert plain(found) == plain(rows)
     assert source.fraction() == 1
@@ -488,6 +488,33 @@ def test_character_files_of_bcp(tmp_path: Path) -> None:
     assert plain(found) == plain(rows)
 
 
+def test_character_files_with_any_terminators(tmp_path: Path) -> None:
+    """Texts have other fields' terminators and ends of lines; a zero byte is an empty text."""
+    schema = table(20).select(["seq_no", "time", "a_real", "a_bit", "a_varchar"]).schema
+    ends = ['"|"', '"\\t\\t"', '"\\t"', '"||"', '"\\n--\\n"']
+    fields = [
+        f'{number} SQLCHAR 0 40 {end} {number} {name} ""'
+        for number, (name, end) in enumerate(zip(schema.names, ends, strict=True), 1)
+    ]
+    (tmp_path / "old.fmt").write_text("\n".join(["14.0", "5", *fields]))
+    moment = "2026-03-02 00:00:0"
+    rows = (
+        f"1|{moment}0\t\t 0.1\t1||größe|\t\n-\n--\n2|{moment}1\t\t\t0||\0\n--\n3|{moment}2\t\t-inf\t||\n--\n"
+    )
+    (tmp_path / "old.dat").write_bytes(rows.encode("latin-1"))
+    found = pa.Table.from_batches(shaped(BcpFiles(tmp_path, PLAIN, "latin1"), schema))
+    assert found["a_real"].to_pylist() == [pa.scalar(0.1, pa.float32()).as_py(), None, float("-inf")]
+    assert found["a_bit"].to_pylist() == [True, False, None]
+    assert found["a_varchar"].to_pylist() == ["größe|\t\n-", "", None]
+    with pytest.raises(IncomingError, match=r"old.dat: row 1, column a_varchar: .* not utf8"):
+        shaped(BcpFiles(tmp_path, PLAIN), schema)
+    # reals have no such numbers
+    for wrong in ("1e39", "0,1", "x"):
+        (tmp_path / "old.dat").write_text(rows.replace("0.1", wrong))
+        with pytest.raises(IncomingError, match=r"row 1, column a_real: "):
+            shaped(BcpFiles(tmp_path, PLAIN), schema)
+
+
 def test_a_wrong_format_file_is_an_error(tmp_path: Path) -> None:
     rows = table(20).drop_columns("a_varchar")
     (tmp_path / "old.bcp").write_bytes(native(rows, sybase=False))
@@ -498,10 +525,10 @@ def test_a_wrong_format_file_is_an_error(tmp_path: Path) -> None:
         shaped(BcpFiles(tmp_path, PLAIN), rows.schema)
     right = format_file(rows, sybase=False)
     (tmp_path / "old.fmt").write_text(right.replace("SQLFLT8\t1\t8", "SQLFLT4\t1\t4"))
-    with pytest.raises(IncomingError, match="a_double has a length of 8 bytes, not 4"):
+    with pytest.raises(IncomingError, match="row 1, column a_double has a length of 8 bytes, not 4"):
         shaped(BcpFiles(tmp_path, PLAIN), rows.schema)
     (tmp_path / "old.fmt").write_text(right.replace("SQLBIT", "SQLUDT"))
-    with pytest.raises(IncomingError, match="the type SQLUDT is not read"):
+    with pytest.raises(IncomingError, match='"a_bit" has the type UDT, which is not read'):
         shaped(BcpFiles(tmp_path, PLAIN), rows.schema)
 
 
@@ -521,5 +548,5 @@ def test_datetime2_of_native_files(tmp_path: Path) -> None:
         (batch,) = Incoming(schema, {}, 10, described).batches(came, None, NOW)
         (moment,) = batch["time"].to_pylist()
         assert moment - datetime(2026, 3, 2, tzinfo=UTC) == timedelta(seconds=round(units / 10**scale, 6))
-    with pytest.raises(IncomingError, match="another length than 8 bytes"):
+    with pytest.raises(IncomingError, match="row 1, column time has a length of 6 bytes, not 8"):
         [*BcpFiles(tmp_path, PLAIN).batches(schema, None, NOW)]

@@ -3,12 +3,17 @@
 
 use bytes::{Bytes, BytesMut};
 use ringlog_gateway::convert::{column_type, PgType};
+use ringlog_gateway::old_server::{Answer, Described, Rows as FileRows};
 use ringlog_gateway::tds::bulk::{Column, Rows};
 use ringlog_gateway::tds::call::Call;
 use ringlog_gateway::tds::charset::Charset;
 use ringlog_gateway::tds::dialect::{Dialect, Endian, Version};
 use ringlog_gateway::tds::packet::{Assembler, Message, MessageKind, Status};
 use ringlog_gateway::tds::request::{Request, Requests};
+use ringlog_gateway::tds::tokens;
+use ringlog_gateway::tds::tokens::columns::{Column as TdsColumn, Traits};
+use ringlog_gateway::tds::tokens::done::{Command, Done, Scope, Status as Ended};
+use ringlog_gateway::tds::types::{encode_value, TypeInfo, TypeToken, Value};
 use ringlog_gateway::tds::{layout, login5, login7, negotiate, prelogin};
 use ringlog_gateway::tls::{self, Tls, Transport};
 use std::future::Future;
@@ -39,6 +44,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "bulk7", run: bulk7, seeds: || bodies(MessageKind::BulkLoad, SEVEN) },
     Target { name: "bulk5", run: bulk5, seeds: || bodies(MessageKind::BulkLoad, FIVE) },
     Target { name: "tls", run: encryption, seeds: handshakes },
+    Target { name: "answers", run: answers, seeds: rows_of_answers },
+    Target { name: "bcp", run: bcp, seeds: rows_of_files },
     Target { name: "tsql", run: text, seeds: texts },
 ];
 
@@ -199,6 +206,68 @@ fn rows(mut rows: Rows, body: &[u8]) {
     }
 }
 
+/// An old server's answer, which comes in two parts and is taken two rows at a time.
+fn answers(data: &[u8]) {
+    let Some((dialect, body)) = dialect(data) else { return };
+    let mut answer = Answer::new(dialect);
+    let mut at = 0;
+    for (end, is_all) in [(body.len() / 2, false), (body.len(), true)] {
+        while let Ok(used) = answer.read(&body[at..end], is_all, 2, 1 << 20) {
+            at += used;
+            let names = answer.columns().len();
+            let (rows, columns) = answer.take();
+            assert!(rows <= 2 && columns.len() == names);
+            if used == 0 {
+                break;
+            }
+        }
+    }
+}
+
+/// Rows of a data file of bcp: native, in characters, or of ASE, with a character set and a scale.
+fn bcp(data: &[u8]) {
+    let Some((first, body)) = data.split_first() else { return };
+    let field = |kind: &str, prefix: usize, terminator: &[u8], wanted: &str| Described {
+        name: kind.into(),
+        kind: kind.into(),
+        is_sybase: first & 4 != 0,
+        prefix,
+        length: 3,
+        terminator: terminator.into(),
+        wanted: (first & 8 == 0).then(|| wanted.into()),
+    };
+    let ended = first & 1 == 1;
+    let prefix = |bytes| if ended { 0 } else { bytes };
+    let end = |terminator: &'static [u8]| if ended { terminator } else { b"" };
+    let text = |kind: &'static str| if ended { "CHAR" } else { kind };
+    let mut fields = vec![
+        field("INT", 0, b"", "i"),
+        field(text("FLT4"), prefix(1), end(b"\t"), "f"),
+        field(text("BIT"), prefix(1), end(b"\t"), "b"),
+        field(text("DATETIME"), prefix(1), end(b"||"), "tsu:UTC"),
+        field(text("DATETIME2"), prefix(1), end(b"\t"), "tsu:UTC"),
+        field("NCHAR", prefix(4), end(b"\t\0"), "u"),
+    ];
+    if first & 2 != 0 {
+        fields.push(field("CHAR", prefix(2), end(b"\r\n"), "u"));
+        fields.push(field("MONEY", 8, b"", "g"));
+        fields.push(field("BINARY", 0, b"", "z"));
+    }
+    let charset = Charset::named(if first & 16 == 0 { "utf8" } else { "sjis" }).expect("known");
+    let Ok(mut rows) = FileRows::new(fields, charset, first >> 5) else { return };
+    let mut at = 0;
+    for (end, is_all) in [(body.len() / 2, false), (body.len(), true)] {
+        while let Ok(used) = rows.read(&body[at..end], is_all, 40) {
+            at += used;
+            let names = rows.columns().len();
+            assert_eq!(rows.take().1.len(), names);
+            if used == 0 {
+                break;
+            }
+        }
+    }
+}
+
 /// The records of a handshake: of a connection that is TLS from its first byte, or inside PRELOGIN packets.
 fn encryption(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
@@ -352,6 +421,46 @@ fn handshakes() -> Vec<Vec<u8>> {
     record.extend(message);
     let packet = [&[0x12, 1, 0, 8 + record.len() as u8, 0, 0, 0, 0], &record[..]].concat();
     vec![[&[0], &record[..]].concat(), [&[1], &packet[..]].concat(), [&[9], &packet[..]].concat()]
+}
+
+/// Answers with an int, a real and a text, of which one is NULL.
+fn rows_of_answers() -> Vec<Vec<u8>> {
+    let columns = |token: TypeToken| {
+        [(TypeToken::IntN, 4), (TypeToken::FloatN, 4), (TypeToken::DateTimeN, 8), (token, 40)].map(
+            |(token, size)| TdsColumn {
+                name: "a".into(),
+                type_info: TypeInfo::new(token, size),
+                traits: Traits::default(),
+                table: None,
+            },
+        )
+    };
+    let values = [Value::Int(7), Value::Real(0.5), Value::Null, Value::Text("ab".into())];
+    let answer = |first: u8| {
+        let (dialect, _) = dialect(&[first]).expect("a byte");
+        let columns = columns(if dialect.is_tds7() { TypeToken::NVarChar } else { TypeToken::VarChar });
+        let mut out = BytesMut::from(&[first][..]);
+        tokens::columns::put(&mut out, &columns, &dialect);
+        for _ in 0..3 {
+            out.extend_from_slice(&[tokens::columns::ROW]);
+            for (column, value) in columns.iter().zip(&values) {
+                encode_value(value, &column.type_info, &dialect, &mut out).expect("a value of its type");
+            }
+        }
+        let done = Done::new(Scope::Statement, Ended::default(), Command::Select, None, &dialect);
+        done.encode(&mut out, &dialect);
+        out.to_vec()
+    };
+    FIVE.iter().chain(SEVEN).map(|first| answer(*first)).collect()
+}
+
+/// Two rows of a native file and of one in characters.
+fn rows_of_files() -> Vec<Vec<u8>> {
+    let seven = 7 << 5;
+    let native = b"\x01\0\0\0\x04\0\0\0\x3f\x01\x01\x08\0\0\0\0\x01\0\0\0\x08\x01\0\0\0\0\0\0\0\x02\0\0\0a\0";
+    let character = b"\x01\0\0\x000.5\t1\t2026-03-02 00:00:00||\ta\0\t\0";
+    let of = |first: u8, row: &[u8]| [&[first], row, row].concat();
+    vec![of(seven, native), of(1, character)]
 }
 
 /// The texts of the tests of T-SQL.

@@ -211,3 +211,6 @@ impl Answer {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,17 @@
 //! Columns that are being made, in Arrow's layout.
 
 use crate::tds::dialect::{Dialect, Endian};
-use crate::tds::types::{decode_value, ConvertError, TypeInfo, TypeToken, Value};
+use crate::tds::types::{decode_value, nanoseconds, ConvertError, TypeInfo, TypeToken, Value};
 
 const DAY: i64 = 86_400_000_000; // microseconds
 const DAYS_TO_2000: i32 = 10_957; // since 1970
 const MICROS_TO_2000: i64 = DAYS_TO_2000 as i64 * DAY;
 const MONEY: (u8, u8) = (19, 4);
+
+/// Whether a number that was read from a text is infinite only if the text says so.
+fn is_near(number: f64, text: &str) -> bool {
+    number.is_finite() || !text.bytes().any(|byte| byte.is_ascii_digit())
+}
 
 /// A column of a batch of rows: buffers as in "Arrow Columnar Format".
 pub struct Made {
@@ -46,6 +51,8 @@ enum Form {
     Moment,
     /// Likewise, in UTC.
     Instant,
+    /// Nanoseconds since 1970, without a zone.
+    Nanoseconds,
     Text,
     Binary,
 }
@@ -90,7 +97,7 @@ impl Form {
             Form::Bits => Some(1),
             Form::Int(width) => Some(width),
             Form::Real | Form::Date => Some(4),
-            Form::Double | Form::Time | Form::Moment | Form::Instant => Some(8),
+            Form::Double | Form::Time | Form::Moment | Form::Instant | Form::Nanoseconds => Some(8),
             Form::Decimal(..) => Some(16),
             Form::Text | Form::Binary => None,
         }
@@ -116,6 +123,30 @@ impl Builder {
         builder
     }
 
+    /// A column whose times keep all of their seven digits.
+    pub fn exact(type_info: TypeInfo, dialect: &Dialect) -> Builder {
+        let mut builder = Builder::new(type_info, dialect);
+        if type_info.token == TypeToken::DateTime2N && type_info.scale == 7 {
+            builder.form = Form::Nanoseconds;
+        }
+        builder
+    }
+
+    /// A column of numbers that are [written](Self::push_written) as texts, by the type as the Arrow C data interface
+    /// writes it; None: it is no number.
+    pub fn of_written(format: &str, dialect: &Dialect) -> Option<Builder> {
+        let token = match format {
+            "b" => TypeToken::Bit,
+            "s" => TypeToken::Int2,
+            "i" => TypeToken::Int4,
+            "l" => TypeToken::Int8,
+            "f" => TypeToken::Real,
+            "g" => TypeToken::Float,
+            _ => return None,
+        };
+        Some(Builder::new(TypeInfo::new(token, 0), dialect))
+    }
+
     pub fn type_info(&self) -> &TypeInfo {
         &self.type_info
     }
@@ -134,6 +165,7 @@ impl Builder {
             Form::Time => "ttu".into(),
             Form::Moment => "tsu:".into(),
             Form::Instant => "tsu:UTC".into(),
+            Form::Nanoseconds => "tsn:".into(),
             Form::Text => "u".into(),
             Form::Binary => "z".into(),
         }
@@ -145,6 +177,12 @@ impl Builder {
         match raw {
             Some(raw) if self.is_copied && Some(raw.len()) == self.form.width() => {
                 self.values.extend_from_slice(raw);
+            }
+            Some(raw) if self.form == Form::Nanoseconds => {
+                let since_2000 = nanoseconds(raw, &self.type_info)?;
+                let since_1970 = since_2000.checked_add(MICROS_TO_2000 * 1000);
+                let found = since_1970.ok_or_else(|| self.wrong("a time after the year 2262"))?;
+                self.values.extend_from_slice(&found.to_le_bytes());
             }
             _ => match decode_value(raw, &self.type_info, dialect)? {
                 Value::Null => {
@@ -158,6 +196,27 @@ impl Builder {
         if self.form.width().is_none() {
             self.put_bound()?;
         }
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// Adds a number that is written as a text, as the nearest number of the column's type.
+    #[inline]
+    pub fn push_written(&mut self, raw: &[u8]) -> Result<(), ConvertError> {
+        let text = raw.trim_ascii();
+        let value = std::str::from_utf8(text).ok().and_then(|text| match self.form {
+            Form::Bits => matches!(text, "0" | "1").then_some(Value::Bit(text == "1")),
+            Form::Int(_) => text.parse().ok().map(Value::Int),
+            Form::Real => text.parse().ok().filter(|n: &f32| is_near((*n).into(), text)).map(Value::Real),
+            _ => text.parse().ok().filter(|number| is_near(*number, text)).map(Value::Float),
+        });
+        let Some(value) = value else {
+            return Err(ConvertError::conversion(
+                "a text that is no such number",
+                self.type_info.token.name(),
+            ));
+        };
+        self.put(&value)?;
         self.rows += 1;
         Ok(())
     }

@@ -270,3 +270,6 @@ fn connected(wanted: &Wanted) -> Result<TcpStream> {
     }
     Err(last.map_or_else(|| ReadError::Other(format!("{} has no address", wanted.host)), ReadError::Io))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,18 +1,22 @@
 //! A client of old servers for history: sends a query at TDS 5.0 or 7.1–7.4 and decodes the rows into columns in Arrow's
-//! layout.
+//! layout; and the decoder of the files that their bcp writes.
 //!
-//! `answer` reads the tokens, `columns` makes the columns, both without I/O; `connection` has the socket, and blocks;
-//! `python` is the interface. The server is not trusted: its bytes are decoded, or an error is returned.
+//! `answer` reads the tokens, `bcp` the rows of files, `columns` makes the columns, all without I/O; `connection` has the
+//! socket, and blocks, `file` the file; `python` is the interface. The bytes are not trusted: they are decoded, or an
+//! error is returned.
 
 mod answer;
+mod bcp;
 mod columns;
 mod connection;
 mod encryption;
+mod file;
 mod python;
 
 pub use answer::Answer;
+pub use bcp::{Described, Rows};
 pub use columns::Made;
-pub use python::{OldServerError, PyOldServer};
+pub use python::{OldServerError, PyBcpFile, PyOldServer};
 
 use crate::tds::types::ConvertError;
 use crate::tds::wire::WireError;
@@ -26,6 +30,8 @@ pub enum ReadError {
     Wire(#[from] WireError),
     #[error("column {column}: {error}")]
     Value { column: String, error: ConvertError },
+    #[error("row {row}, column {name}{what}")]
+    Field { row: u64, name: String, what: String },
     #[error("message {number}: {text}")]
     Refused { number: i32, text: String },
     #[error("TLS: {0}")]

@@ -1,13 +1,16 @@
 //! The Python interface of a connection to an old server.
 
 use super::connection::{Connection, Wanted};
-use super::{Made, ReadError};
+use super::file::BcpFile;
+use super::{Described, Made, ReadError, Rows};
+use crate::tds::charset::Charset;
 use crate::tds::dialect::Version;
 use crate::tds::login::Password;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::path::PathBuf;
 use std::time::Duration;
 
 create_exception!(_core, OldServerError, PyException, "Rows of an old server cannot be read.");
@@ -65,11 +68,7 @@ impl PyOldServer {
     /// The next rows, at most so many, and no more after so many bytes of the wire: their number and the columns.
     fn read(&mut self, py: Python<'_>, rows: usize, bytes: usize) -> PyResult<Option<(usize, Vec<PyMade>)>> {
         let found = py.detach(|| self.with(|connection| connection.read(rows, bytes)))?;
-        let python = |bytes: &[u8]| PyBytes::new(py, bytes).unbind();
-        let given = |made: Made| {
-            (made.valid.as_deref().map(python), made.bounds.as_deref().map(python), python(&made.content))
-        };
-        Ok(found.map(|(rows, columns)| (rows, columns.into_iter().map(given).collect())))
+        Ok(found.map(|rows| given(py, rows)))
     }
 
     fn close(&mut self) {
@@ -86,6 +85,60 @@ impl PyOldServer {
         }
         done.map_err(raised)
     }
+}
+
+/// A data file of bcp for one thread. Python's lock is free while it reads and decodes.
+#[pyclass(name = "BcpFile")]
+pub struct PyBcpFile(BcpFile);
+
+/// Of a field: the column's name, the type, whether ASE has written it, bytes of the prefix and of the value, the
+/// terminator, and the wanted type.
+type PyField = (String, String, bool, usize, usize, Vec<u8>, Option<String>);
+
+#[pymethods]
+impl PyBcpFile {
+    #[new]
+    fn new(path: PathBuf, fields: Vec<PyField>, charset: &str, scale: u8) -> PyResult<PyBcpFile> {
+        let charset = Charset::named(charset)
+            .ok_or_else(|| PyValueError::new_err(format!("the character set {charset} is not known")))?;
+        let described = |(name, kind, is_sybase, prefix, length, terminator, wanted)| Described {
+            name,
+            kind,
+            is_sybase,
+            prefix,
+            length,
+            terminator,
+            wanted,
+        };
+        let rows = Rows::new(fields.into_iter().map(described).collect(), charset, scale);
+        Ok(PyBcpFile(rows.and_then(|rows| BcpFile::open(&path, rows)).map_err(raised)?))
+    }
+
+    /// The columns of the wanted fields: names, and types as the Arrow C data interface writes them.
+    #[getter]
+    fn columns(&self) -> Vec<(String, String)> {
+        self.0.columns()
+    }
+
+    /// Bytes of the file that were decoded.
+    #[getter]
+    fn done(&self) -> u64 {
+        self.0.done()
+    }
+
+    /// The next rows, no more after so many bytes of the file: their number and the columns.
+    fn read(&mut self, py: Python<'_>, bytes: usize) -> PyResult<Option<(usize, Vec<PyMade>)>> {
+        let found = py.detach(|| self.0.read(bytes)).map_err(raised)?;
+        Ok(found.map(|rows| given(py, rows)))
+    }
+}
+
+fn given(py: Python<'_>, (rows, columns): (usize, Vec<Made>)) -> (usize, Vec<PyMade>) {
+    let python = |bytes: &[u8]| PyBytes::new(py, bytes).unbind();
+    let buffers = |made: Made| {
+        (made.valid.as_deref().map(python), made.bounds.as_deref().map(python), python(&made.content))
+    };
+    (rows, columns.into_iter().map(buffers).collect())
 }
 
 fn raised(error: ReadError) -> PyErr {

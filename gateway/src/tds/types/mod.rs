@@ -34,6 +34,7 @@ pub(crate) use collation::{DEFAULT as DEFAULT_COLLATION, UTF8 as UTF8_COLLATION}
 pub(crate) use decimals::{bytes_at_7, bytes_of_precision};
 pub use framing::{put_number, take_row_value, take_value};
 pub use info::{TypeInfo, MAX};
+pub use times::nanoseconds;
 pub use token::{Layout, TypeToken};
 pub use value::{ConvertError, Decimal, ErrorKind, Value, Variant};
 pub use variants::{as_variant, LONGEST as LONGEST_VARIANT};

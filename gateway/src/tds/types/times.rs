@@ -50,6 +50,18 @@ pub(super) fn decode(raw: &[u8], t: &TypeInfo) -> Result<Value<'static>> {
     }
 }
 
+/// The nanoseconds since 2000-01-01 of a DATETIME2 of seven digits; they reach the years 1708 to 2292.
+pub fn nanoseconds(raw: &[u8], t: &TypeInfo) -> Result<i64> {
+    let (time, days) = raw.split_at_checked(time_bytes(7)).ok_or_else(|| wrong_length(t))?;
+    if days.len() != DATE_BYTES {
+        return Err(wrong_length(t));
+    }
+    let units = Some(little(time)).filter(|units| *units < DAY * 10);
+    let begin = date(days).and_then(|days| days.checked_mul(DAY * 1000));
+    let found = units.zip(begin).and_then(|(units, begin)| begin.checked_add(units * 100));
+    found.ok_or_else(|| ConvertError::overflow("a date or time outside its type", t.token.name()))
+}
+
 fn date(bytes: &[u8]) -> Option<i64> {
     let days = little(bytes) - TO_0001;
     (days <= LAST_DAY).then_some(days)

@@ -1,0 +1,182 @@
+//! Summaries of spans of time, column by column. NULL and NaN are counted alone.
+
+/// Of each column, one after another, a value for each span. Where `n` is 0 the floats are NaN.
+#[derive(Debug, Default)]
+pub struct Spans {
+    pub n: Vec<i64>,
+    pub min: Vec<f64>,
+    pub max: Vec<f64>,
+    pub mean: Vec<f64>,
+    pub first: Vec<f64>,
+    pub last: Vec<f64>,
+    /// The sums of the squared distances from the mean.
+    pub squares: Vec<f64>,
+    pub nans: Vec<i64>,
+    pub nulls: Vec<i64>,
+}
+
+/// Summarises columns of `rows` values, one after another, as the bytes of doubles; `nulls` has a byte for each value, not 0
+/// where there is none. `starts` are the first rows of the spans, ascending from 0. None: the lengths do not fit.
+pub fn of_columns(values: &[u8], nulls: Option<&[u8]>, rows: usize, starts: &[usize]) -> Option<Spans> {
+    let (values, rest) = values.as_chunks::<8>();
+    let are_ascending = starts.first() == Some(&0) && starts.windows(2).all(|pair| pair[0] < pair[1]);
+    let fit = rest.is_empty()
+        && rows > 0
+        && values.len() % rows == 0
+        && nulls.is_none_or(|nulls| nulls.len() == values.len())
+        && are_ascending
+        && starts.last().is_some_and(|last| *last < rows);
+    if !fit {
+        return None;
+    }
+    let mut spans = Spans::with_capacity(values.len() / rows * starts.len());
+    let mut column = Vec::with_capacity(rows);
+    let mut is_there = vec![true; rows];
+    for (number, bytes) in values.chunks(rows).enumerate() {
+        column.clear();
+        column.extend(bytes.iter().map(|bytes| f64::from_le_bytes(*bytes)));
+        if let Some(nulls) = nulls {
+            let nulls = nulls.get(number * rows..(number + 1) * rows)?;
+            is_there.clear();
+            is_there.extend(nulls.iter().map(|null| *null == 0));
+        }
+        let ends = starts.iter().skip(1).copied().chain([rows]);
+        for (begin, end) in starts.iter().copied().zip(ends) {
+            spans.add(column.get(begin..end)?, is_there.get(begin..end)?);
+        }
+    }
+    Some(spans)
+}
+
+impl Spans {
+    /// The bytes of all numbers, little-endian, in the order of the fields.
+    pub fn bytes(&self) -> [Vec<u8>; 9] {
+        let counts = |numbers: &[i64]| together(numbers.iter().map(|number| number.to_le_bytes()));
+        let floats = |numbers: &[f64]| together(numbers.iter().map(|number| number.to_le_bytes()));
+        [
+            counts(&self.n),
+            floats(&self.min),
+            floats(&self.max),
+            floats(&self.mean),
+            floats(&self.first),
+            floats(&self.last),
+            floats(&self.squares),
+            counts(&self.nans),
+            counts(&self.nulls),
+        ]
+    }
+
+    fn with_capacity(count: usize) -> Spans {
+        let floats = || Vec::with_capacity(count);
+        let counts = || Vec::with_capacity(count);
+        Spans {
+            n: counts(),
+            min: floats(),
+            max: floats(),
+            mean: floats(),
+            first: floats(),
+            last: floats(),
+            squares: floats(),
+            nans: counts(),
+            nulls: counts(),
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, values: &[f64], is_there: &[bool]) {
+        let (mut n, mut nulls) = (0, 0);
+        let (mut first, mut last, mut sum) = (f64::NAN, f64::NAN, 0.0);
+        let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
+        for (value, is_there) in values.iter().copied().zip(is_there) {
+            if !is_there {
+                nulls += 1;
+            } else if !value.is_nan() {
+                if n == 0 {
+                    first = value;
+                }
+                n += 1;
+                sum += value;
+                last = value;
+                least = if value < least { value } else { least };
+                most = if value > most { value } else { most };
+            }
+        }
+        let mean = sum / n as f64;
+        let mut squares = 0.0;
+        for (value, is_there) in values.iter().copied().zip(is_there) {
+            if *is_there && !value.is_nan() {
+                squares += (value - mean) * (value - mean);
+            }
+        }
+        let or_none = |found: f64| if n == 0 { f64::NAN } else { found };
+        self.n.push(n);
+        self.nans.push(values.len() as i64 - n - nulls);
+        self.nulls.push(nulls);
+        self.min.push(or_none(least));
+        self.max.push(or_none(most));
+        self.mean.push(mean);
+        self.first.push(first);
+        self.last.push(last);
+        self.squares.push(or_none(squares));
+    }
+}
+
+fn together(numbers: impl ExactSizeIterator<Item = [u8; 8]>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(8 * numbers.len());
+    numbers.for_each(|number| bytes.extend_from_slice(&number));
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: &[f64], nulls: Option<&[u8]>, rows: usize, starts: &[usize]) -> Option<Spans> {
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        of_columns(&bytes, nulls, rows, starts)
+    }
+
+    #[test]
+    fn null_and_nan_are_counted_alone() {
+        let values = [1.0, f64::NAN, 9.0, 7.0, f64::NAN, f64::NAN];
+        let spans = of(&values, Some(&[0, 0, 1, 0, 0, 0]), 6, &[0, 4]).unwrap();
+        assert_eq!((spans.n, spans.nans, spans.nulls), (vec![2, 0], vec![1, 2], vec![1, 0]));
+        assert_eq!((spans.min[0], spans.max[0], spans.mean[0]), (1.0, 7.0, 4.0));
+        assert_eq!((spans.first[0], spans.last[0], spans.squares[0]), (1.0, 7.0, 18.0));
+        let none =
+            [spans.min[1], spans.max[1], spans.mean[1], spans.first[1], spans.last[1], spans.squares[1]];
+        assert!(none.iter().all(|value| value.is_nan()));
+    }
+
+    #[test]
+    fn columns_are_one_after_another() {
+        let spans = of(&[1.0, 2.0, 4.0, f64::INFINITY, -1.0, 0.0], None, 3, &[0, 1]).unwrap();
+        assert_eq!(spans.n, [1, 2, 1, 2]);
+        assert_eq!(spans.max, [1.0, 4.0, f64::INFINITY, 0.0]);
+        assert_eq!(spans.mean, [1.0, 3.0, f64::INFINITY, -0.5]);
+        assert_eq!(spans.squares[1], 2.0);
+        assert!(spans.squares[2].is_nan());
+    }
+
+    #[test]
+    fn bytes_are_little_endian() {
+        let [n, min, .., nulls] = of(&[1.0, 2.0], None, 2, &[0]).unwrap().bytes();
+        assert_eq!((n, min), (2i64.to_le_bytes().to_vec(), 1f64.to_le_bytes().to_vec()));
+        assert_eq!(nulls, [0; 8]);
+    }
+
+    #[test]
+    fn lengths_that_do_not_fit_are_refused() {
+        for (values, nulls, rows, starts) in [
+            (&[1.0, 2.0, 3.0][..], None, 2, &[0][..]),
+            (&[1.0, 2.0], Some(&[0u8][..]), 2, &[0]),
+            (&[1.0, 2.0], None, 2, &[1]),
+            (&[1.0, 2.0], None, 2, &[0, 0]),
+            (&[1.0, 2.0], None, 2, &[0, 2]),
+            (&[1.0, 2.0], None, 2, &[]),
+            (&[], None, 0, &[0]),
+        ] {
+            assert!(of(values, nulls, rows, starts).is_none());
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Rows of bcp's data files, native and in characters, without I/O.
+//!
+//! A row has its fields one after another, as the format file says: a length in a prefix of 1, 2, 4 or 8 bytes, then the
+//! value, then a terminator; a value without prefix and terminator has a fixed length. A length of -1 is NULL, as is 0 of
+//! a value of fixed size and of ASE. A text without a prefix is NULL if it has no bytes, and empty if it is a zero byte
+//! (SQL Server, "Non-XML format files", "Specify prefix length in data files by using bcp", "bcp utility"; ASE, Utility
+//! Guide, bcp, "Format files"). Native values are as on the wire of TDS, in little-endian order.
+
+use super::columns::{Builder, Made};
+use super::{ReadError, Result};
+use crate::tds::charset::Charset;
+use crate::tds::dialect::{Dialect, Version};
+use crate::tds::types::{TypeInfo, TypeToken};
+use std::ops::Range;
+
+/// What a format file says of a field, and what is wanted of it.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// Of the column.
+    pub name: String,
+    /// The host's type without SQL or SYB, as FLT4.
+    pub kind: String,
+    pub is_sybase: bool,
+    /// Bytes of the length before the value.
+    pub prefix: usize,
+    /// Bytes of a value that has neither prefix nor terminator.
+    pub length: usize,
+    pub terminator: Vec<u8>,
+    /// The log's type as the Arrow C data interface writes it: numbers that are texts are read as that. None: the field is
+    /// skipped.
+    pub wanted: Option<String>,
+}
+
+struct Field {
+    name: String,
+    prefix: usize,
+    length: usize,
+    terminator: Vec<u8>,
+    /// Bytes of each value; None: any number.
+    width: Option<usize>,
+    /// Bytes of a text's smallest part; 0: it is no text.
+    unit: usize,
+    is_empty_null: bool,
+    is_written: bool,
+    column: Option<Builder>,
+}
+
+/// The columns of the wanted fields, while they are made.
+pub struct Rows {
+    fields: Vec<Field>,
+    dialect: Dialect,
+    rows: usize,
+    /// Bytes of the rows in the file.
+    bytes: usize,
+    /// Rows that were taken out before.
+    before: u64,
+}
+
+fn type_of(kind: &str, is_sybase: bool, scale: u8) -> Option<TypeInfo> {
+    let token = match kind {
+        "REAL" | "FLT4" => TypeToken::Real,
+        "FLOAT" | "FLT8" => TypeToken::Float,
+        "TINYINT" | "INT1" => TypeToken::Int1,
+        "SMALLINT" | "INT2" => TypeToken::Int2,
+        "INT" | "INT4" => TypeToken::Int4,
+        "BIGINT" | "INT8" => TypeToken::Int8,
+        "BIT" => TypeToken::Bit,
+        "MONEY" => TypeToken::Money,
+        "MONEY4" => TypeToken::SmallMoney,
+        "DATETIME" => TypeToken::DateTime,
+        "DATETIM4" | "DATETIME4" => TypeToken::SmallDateTime,
+        "DATETIME2" => return Some(TypeInfo::of_time(TypeToken::DateTime2N, scale)),
+        "DATE" if !is_sybase => return Some(TypeInfo::of_time(TypeToken::DateN, 0)),
+        "DATE" => TypeToken::SybDate,
+        "BIGDATETIME" => return Some(TypeInfo::new(TypeToken::BigDateTimeN, 8)),
+        "CHAR" | "VARCHAR" => TypeToken::VarChar,
+        "NCHAR" | "NVARCHAR" => TypeToken::NVarChar,
+        "BINARY" | "VARBINARY" => TypeToken::VarBinary,
+        _ => return None,
+    };
+    Some(TypeInfo::new(token, 0))
+}
+
+impl Rows {
+    /// `charset`: of texts; `scale`: of datetime2, which format files do not have.
+    pub fn new(fields: Vec<Described>, charset: &'static Charset, scale: u8) -> Result<Rows> {
+        let dialect = Dialect { charset, ..Dialect::new(Version::Tds50) };
+        let fields =
+            fields.into_iter().map(|field| Field::new(field, scale, &dialect)).collect::<Result<Vec<_>>>()?;
+        if fields.is_empty() {
+            return Err(ReadError::Other("the format file has no fields".into()));
+        }
+        Ok(Rows { fields, dialect, rows: 0, bytes: 0, before: 0 })
+    }
+
+    /// The names of the columns and their types as the Arrow C data interface writes them.
+    pub fn columns(&self) -> Vec<(String, String)> {
+        self.fields
+            .iter()
+            .filter_map(|field| Some((field.name.clone(), field.column.as_ref()?.format())))
+            .collect()
+    }
+
+    /// Decodes complete rows until they have so many bytes, and returns the bytes that it has read. `is_all`: nothing
+    /// follows `input`.
+    pub fn read(&mut self, input: &[u8], is_all: bool, bytes: usize) -> Result<usize> {
+        let mut at = 0;
+        while self.bytes < bytes && at < input.len() {
+            match self.row(input, at)? {
+                Some(end) => {
+                    self.bytes += end - at;
+                    at = end;
+                }
+                None if is_all => {
+                    let begun = input.len() - at;
+                    let what = format!("ends in the middle of a row, {begun} bytes after its begin");
+                    return Err(ReadError::Other(what));
+                }
+                None => break,
+            }
+        }
+        Ok(at)
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub fn is_full(&self, bytes: usize) -> bool {
+        self.bytes >= bytes
+    }
+
+    /// Takes the rows out.
+    pub fn take(&mut self) -> (usize, Vec<Made>) {
+        self.bytes = 0;
+        self.before += self.rows as u64;
+        let columns = self.fields.iter_mut().filter_map(|field| field.column.as_mut());
+        (std::mem::take(&mut self.rows), columns.map(Builder::finish).collect())
+    }
+
+    /// The end of the row; None: it is not complete. The columns are without it then, and after an error.
+    fn row(&mut self, input: &[u8], begin: usize) -> Result<Option<usize>> {
+        let mut at = begin;
+        for field in &mut self.fields {
+            let failed = match field.take(input, at, &self.dialect) {
+                Ok(Some(end)) => {
+                    at = end;
+                    continue;
+                }
+                Ok(None) => None,
+                Err(what) => Some(ReadError::Field {
+                    row: self.before + self.rows as u64 + 1,
+                    name: field.name.clone(),
+                    what,
+                }),
+            };
+            let columns = self.fields.iter_mut().filter_map(|field| field.column.as_mut());
+            columns.for_each(|column| column.cut(self.rows));
+            return failed.map_or(Ok(None), Err);
+        }
+        self.rows += 1;
+        Ok(Some(at))
+    }
+}
+
+impl Field {
+    fn new(described: Described, scale: u8, dialect: &Dialect) -> Result<Field> {
+        let Described { name, kind, is_sybase, prefix, length, terminator, wanted } = described;
+        let wrong = |what: String| ReadError::Other(format!("field {name:?} {what}"));
+        let type_info = type_of(&kind, is_sybase, scale)
+            .ok_or_else(|| wrong(format!("has the type {kind}, which is not read")))?;
+        let unit = match type_info.token {
+            TypeToken::VarChar => 1,
+            TypeToken::NVarChar => 2,
+            _ => 0,
+        };
+        let width = (unit == 0 && type_info.token != TypeToken::VarBinary).then_some(type_info.size as usize);
+        if !matches!(prefix, 0 | 1 | 2 | 4 | 8) {
+            return Err(wrong(format!("has a prefix of {prefix} bytes")));
+        }
+        if prefix == 0 && terminator.is_empty() && width.unwrap_or(length) == 0 {
+            return Err(wrong("has no length and no terminator".into()));
+        }
+        let number =
+            wanted.as_deref().filter(|_| unit == 1).and_then(|format| Builder::of_written(format, dialect));
+        let is_written = number.is_some();
+        let column = wanted.map(|_| number.unwrap_or_else(|| Builder::exact(type_info, dialect)));
+        let is_empty_null = is_sybase || width.is_some();
+        Ok(Field { name, prefix, length, terminator, width, unit, is_empty_null, is_written, column })
+    }
+
+    /// Decodes the value, and returns where the next field begins; None: it is not complete.
+    #[inline]
+    fn take(
+        &mut self,
+        input: &[u8],
+        at: usize,
+        dialect: &Dialect,
+    ) -> std::result::Result<Option<usize>, String> {
+        let Some((value, end)) = self.find(input, at)? else { return Ok(None) };
+        if let Some(column) = &mut self.column {
+            let raw = value.and_then(|place| input.get(place));
+            let pushed = match raw {
+                Some(raw) if self.is_written => column.push_written(raw),
+                _ => column.push(raw, dialect),
+            };
+            pushed.map_err(|error| format!(": {error}"))?;
+        }
+        Ok(Some(end))
+    }
+
+    /// The place of the value, None for NULL, and where the next field begins. None: the field is not complete.
+    #[inline]
+    #[allow(clippy::type_complexity)]
+    fn find(
+        &self,
+        input: &[u8],
+        at: usize,
+    ) -> std::result::Result<Option<(Option<Range<usize>>, usize)>, String> {
+        let (value, end) = if self.prefix > 0 {
+            let begin = at + self.prefix;
+            let Some(head) = input.get(at..begin) else { return Ok(None) };
+            let length = head.iter().rev().fold(0, |length, byte| length << 8 | u64::from(*byte));
+            if length == u64::MAX >> (64 - 8 * self.prefix) || length == 0 && self.is_empty_null {
+                (None, begin)
+            } else {
+                if let Some(width) = self.width.filter(|width| *width as u64 != length) {
+                    return Err(format!(
+                        " has a length of {length} bytes, not {width}: the format file is another one, or the scale \
+                         of datetime2 in the description"
+                    ));
+                }
+                let end = begin.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
+                (Some(begin..end), end)
+            }
+        } else if self.terminator.is_empty() || self.width.is_some() {
+            let end = at + self.width.unwrap_or(self.length);
+            (Some(at..end), end)
+        } else {
+            let Some(rest) = input.get(at..) else { return Ok(None) };
+            let Some(length) = self.length_of(rest) else { return Ok(None) };
+            let end = at + length;
+            match (length, rest.get(..length)) {
+                (0, _) => (None, end),
+                (length, Some([0] | [0, 0])) if length == self.unit => (Some(at..at), end),
+                _ => (Some(at..end), end),
+            }
+        };
+        let after = end.saturating_add(self.terminator.len());
+        match input.get(end..after) {
+            None => Ok(None),
+            Some(found) if found == self.terminator => Ok(Some((value, after))),
+            Some(_) => Err(" has no terminator after it: the format file is another one".into()),
+        }
+    }
+
+    /// Bytes before the terminator.
+    #[inline]
+    fn length_of(&self, rest: &[u8]) -> Option<usize> {
+        let (first, more) = self.terminator.split_first()?;
+        let mut begin = 0;
+        loop {
+            let place = begin + rest.get(begin..)?.iter().position(|byte| byte == first)?;
+            if place % self.unit.max(1) == 0 && rest.get(place + 1..)?.starts_with(more) {
+                return Some(place);
+            }
+            begin = place + 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
