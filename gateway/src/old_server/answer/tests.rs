@@ -21,7 +21,7 @@ fn columns(dialect: &Dialect) -> Vec<(TypeInfo, Value<'static>)> {
     let text = if dialect.is_tds7() { t(NVarChar, 80) } else { t(VarChar, 80) };
     let mut columns = vec![
         (t(IntN, 4), Value::Int(-5)),
-        (t(Int8, 8), Value::Int(i64::MAX)),
+        (t(IntN, 8), Value::Int(i64::MAX)),
         (t(BitN, 1), Value::Bit(true)),
         (t(FloatN, 4), Value::Real(0.1)),
         (t(FloatN, 8), Value::Float(f64::NAN)),
