@@ -530,14 +530,17 @@ def _merge_late(this: _Round, week: ColdWeek) -> str:
     if new.num_rows:
         with this.engine.begin() as connection:
             facts = about(connection, week.table)
-        written = this.writer.submit(
-            _write,
-            this,
-            week.table,
-            Week(week.begins),
-            lambda: late.merged(files.read(this.folder, week.file, footer=week.footer), new),
-            facts,
-        ).result()
+        try:
+            written = this.writer.submit(
+                _write,
+                this,
+                week.table,
+                Week(week.begins),
+                lambda: late.merged(files.read(this.folder, week.file, footer=week.footer), new),
+                facts,
+            ).result()
+        except BeyondArrow as error:
+            return f"rows that came for {week.file} stay in the log: {error}"
     conflicts = came.filter(pa.array(there.conflicting))
     repeated = came.filter(pa.array(there.repeated))
     keys = stored.select(("time", "signal") if of_samples else KEY)

@@ -22,4 +22,4 @@ $$The newest sample of a signal of a table of samples in its archived weeks that
 Error: PostgreSQL does not reach the archive server (RL003).$$;
 
 revoke all on function ringlog.newest_archived(text, integer, timestamptz) from public;
-grant execute on function ringlog.newest_archived(text, integer, timestamptz) to daq_reader;
+grant execute on function ringlog.newest_archived(text, integer, timestamptz) to daq_reader, daq_table_reader;

@@ -92,6 +92,7 @@ _BY_NAME = {
     "description": "as in the facility file",
     "ends": "end of the week, exclusive",
     "error": "number of the error",
+    "field_id": "the field's id in Iceberg",
     "folder": "where the copies are",
     "former": "name before",
     "group_name": "group of tables in the facility file",
