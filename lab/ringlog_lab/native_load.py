@@ -92,6 +92,11 @@ class Measurement:
         return self.backends + self.gateway
 
     @property
+    def background(self) -> float:
+        """CPU of PostgreSQL's other processes: autovacuum, checkpoints and the like."""
+        return self.postgres - self.backends
+
+    @property
     def gateway_share(self) -> float | None:
         """CPU of the gateway ÷ that of PostgreSQL's backends; None when none of theirs was counted."""
         return self.gateway / self.backends if self.backends else None
