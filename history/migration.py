@@ -273,15 +273,17 @@ class Migration:
             (places,) = small.execute(
                 sql.SQL("select count(*) from {}").format(sql.Identifier("online", self._table))
             ).fetchone() or (1,)
+        types = {column: ColumnType.of_postgresql(text) for column, text in stored.items()}
+        known = {column: kind for column, kind in types.items() if kind is not None}
         lengths = {
             column: kind.length
-            for column, text in stored.items()
-            if (kind := ColumnType.of_postgresql(text)) and kind.length is not None and not kind.is_array
+            for column, kind in known.items()
+            if kind.length is not None and not kind.is_array
         }
         decimals = {
-            column: kind
-            for column, text in stored.items()
-            if (found := ColumnType.of_postgresql(text)) and pa.types.is_decimal(kind := stored_as(found))
+            column: decimal
+            for column, kind in known.items()
+            if pa.types.is_decimal(decimal := stored_as(kind))
         }
         return Incoming(empty.schema, lengths, max(1, int(places)), self._described, decimals)
 

@@ -27,7 +27,7 @@ _KEPT = 32
 
 @dataclass(frozen=True)
 class File:
-    """A week's file: where it is in the archive's folder, and what is known of it."""
+    """A week's file: its name in the archive's folder, and the manifest's entry."""
 
     name: str
     begins: datetime

@@ -13,7 +13,7 @@ use crate::tds::dialect::{Dialect, Version};
 use crate::tds::types::{TypeInfo, TypeToken};
 use std::ops::Range;
 
-/// What a format file says of a field, and what is wanted of it.
+/// A field as the format file describes it, with the type of its column in the log.
 #[derive(Clone, Debug)]
 pub struct Described {
     /// Of the column.
