@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import psutil
 import psycopg
@@ -24,20 +24,21 @@ from psycopg.conninfo import make_conninfo
 
 from ringlog.commands import verify as everything
 from ringlog.history import archive as archiving
-from ringlog.history import files
+from ringlog.history import files, leaving
 from ringlog.history.folder import Folder
-from ringlog.history.manifest import manifest, note, verify
+from ringlog.history.manifest import ColdWeek, manifest, note, verify
 from ringlog.history.ownership import NotThere, adopt
 from ringlog.history.reading import newest, read
 from ringlog.history.recall import recall
 from ringlog.history.resummarising import summarise_again
+from ringlog.history.round import Round
 from ringlog.history.summaries import summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema.facility import Facility, History, Retention, Table
 from ringlog.schema.install import install
 from ringlog.schema.layout import OWNER
 from ringlog.schema.obstacles import InstallRefused
-from ringlog.schema.partitions import maintain
+from ringlog.schema.partitions import Week, maintain
 from servers import ringlog
 
 from .conftest import COLUMNS, conninfo_of
@@ -415,17 +416,17 @@ def test_rows_that_come_while_a_week_is_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = online.rows
-    written = archiving._write
+    written = Round._write
 
-    def write(folder: Path, name: str, week: archiving.Week, *rest: object) -> archiving.ColdWeek:
-        made = written(folder, name, week, *rest)  # type: ignore[arg-type]
+    def write(this: Round, stores: Any, name: str, week: Week, source: Any) -> ColdWeek:
+        made = written(this, stores, name, week, source)
         put(table, week.start + timedelta(microseconds=7), 1.0)
         return made
 
-    monkeypatch.setattr(archiving, "_write", write)
+    monkeypatch.setattr(Round, "_write", write)
     lines = [*archive(engine, conninfo, NOW)]
     assert all("1 rows came meanwhile" in line for line in lines)
-    monkeypatch.setattr(archiving, "_write", written)
+    monkeypatch.setattr(Round, "_write", written)
     assert len(all_rows(conninfo)) == len(before) + 12
     [*archive(engine, conninfo, NOW)]
     assert len(all_rows(conninfo)) == len(before) + 12
@@ -523,15 +524,15 @@ def test_two_rounds_at_once(
 ) -> None:
     """As if PostgreSQL was killed and with it the lock that excluded the other round."""
     before = online.rows
-    written = archiving._write
+    written = Round._write
 
-    def write(folder: Path, name: str, week: archiving.Week, *rest: object) -> archiving.ColdWeek:
-        made = written(folder, name, week, *rest)  # type: ignore[arg-type]
+    def write(this: Round, stores: Any, name: str, week: Week, source: Any) -> ColdWeek:
+        made = written(this, stores, name, week, source)
         with engine.begin() as connection:
             note(connection, replace(made, rows=made.rows - 1))
         return made
 
-    monkeypatch.setattr(archiving, "_write", write)
+    monkeypatch.setattr(Round, "_write", write)
     lines = [*archive(engine, conninfo, NOW)]
     assert len(lines) == 12
     assert all("another round has changed the manifest meanwhile" in line for line in lines)
@@ -546,19 +547,19 @@ def test_killed_at_any_moment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     before = online.rows
-    for name in ("_write", "_put_away", "_watch"):
+    for place, name in ((Round, "_write"), (leaving, "_put_away"), (leaving, "_watch")):
         for after in (False, True):
-            work = getattr(archiving, name)
+            work = getattr(place, name)
 
             def killed(*values: object, work: object = work, after: bool = after, **named: object) -> object:
                 if after:
                     work(*values, **named)  # type: ignore[operator]
                 raise KeyboardInterrupt
 
-            monkeypatch.setattr(archiving, name, killed)
+            monkeypatch.setattr(place, name, killed)
             with pytest.raises(KeyboardInterrupt):
                 [*archive(engine, conninfo, NOW)]
-            monkeypatch.setattr(archiving, name, work)
+            monkeypatch.setattr(place, name, work)
             assert all_rows(conninfo) == before
     assert len([*archive(engine, conninfo, NOW)]) == 12
     assert all_rows(conninfo) == before

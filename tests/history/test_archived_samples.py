@@ -14,16 +14,19 @@ import pytest
 import sqlalchemy as sa
 
 from ringlog.history import archive as archiving
-from ringlog.history import sampled
+from ringlog.history import leaving, merging, sampled
 from ringlog.history.connection import connect
 from ringlog.history.iceberg import publish
+from ringlog.history.manifest import ColdWeek
 from ringlog.history.recall import recall
 from ringlog.history.restoring import restore
+from ringlog.history.round import Round
 from ringlog.history.signals import places
+from ringlog.history.stored import Rows
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Facility, History, Retention, SampleSignal, SampleTable
 from ringlog.schema.install import install
-from ringlog.schema.partitions import maintain
+from ringlog.schema.partitions import Week, maintain
 from ringlog.schema.sample_tables import merge
 
 from .conftest import conninfo_of, running
@@ -216,10 +219,10 @@ def test_samples_that_come_for_a_cold_week(plant: Plant) -> None:
 
 def test_samples_that_come_while_a_week_is_written(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     before = plant.all()
-    written = archiving._write
+    written = Round._write
 
-    def write(folder: Any, table: str, week: archiving.Week, *rest: Any) -> archiving.ColdWeek:
-        made = written(folder, table, week, *rest)
+    def write(this: Round, stores: Rows, table: str, week: Week, source: Any) -> ColdWeek:
+        made = written(this, stores, table, week, source)
         if table == "vac":
             plant.put("gauge:2", (week.start - BEGIN) // timedelta(microseconds=1) * 1000 + 7, 1.0)
             plant.put("gauge:never", (week.start - BEGIN) // timedelta(microseconds=1) * 1000 + 7, 1.0)
@@ -227,7 +230,7 @@ def test_samples_that_come_while_a_week_is_written(plant: Plant, monkeypatch: py
         return made
 
     with monkeypatch.context() as patched:
-        patched.setattr(archiving, "_write", write)
+        patched.setattr(Round, "_write", write)
         lines = plant.archive()
     assert sum("2 rows came meanwhile" in line for line in lines) == 4
     for _ in range(2):
@@ -243,9 +246,9 @@ def test_samples_that_come_while_a_week_is_written(plant: Plant, monkeypatch: py
 
 def test_killed_at_any_moment(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     before = plant.all()
-    for name in ("_watch", "_write", "_put_away"):
+    for place, name in ((leaving, "_watch"), (Round, "_write"), (leaving, "_put_away")):
         for after in (False, True):
-            work = getattr(archiving, name)
+            work = getattr(place, name)
 
             def killed(*values: object, work: object = work, after: bool = after, **named: object) -> object:
                 if after:
@@ -253,7 +256,7 @@ def test_killed_at_any_moment(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> 
                 raise KeyboardInterrupt
 
             with monkeypatch.context() as patched:
-                patched.setattr(archiving, name, killed)
+                patched.setattr(place, name, killed)
                 with pytest.raises(KeyboardInterrupt):
                     plant.archive()
             assert plant.all() == before
@@ -263,7 +266,7 @@ def test_killed_at_any_moment(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> 
     plant.put("gauge:1", before["gauge:1"][0][0], -1.0)
     late = plant.all()
     for after in (False, True):
-        take = archiving._take_late
+        take = merging._take_late
 
         def cut(*values: Any, take: Any = take, after: bool = after, **named: Any) -> None:
             if after:
@@ -271,7 +274,7 @@ def test_killed_at_any_moment(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> 
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patched:
-            patched.setattr(archiving, "_take_late", cut)
+            patched.setattr(merging, "_take_late", cut)
             with pytest.raises(KeyboardInterrupt):
                 plant.archive()
         assert plant.all() == late

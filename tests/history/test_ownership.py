@@ -12,12 +12,14 @@ import pytest
 import sqlalchemy as sa
 
 from ringlog.history import archive as archiving
-from ringlog.history import ownership
+from ringlog.history import leaving, merging, ownership
+from ringlog.history import round as rounds
 from ringlog.history.archive import archive
 from ringlog.history.folder import Folder
 from ringlog.history.manifest import damages, manifest
 from ringlog.history.ownership import IDENTITY, NotOurs, adopt, claim, examine, unknown_files, weeks_in
 from ringlog.history.reading import read
+from ringlog.history.round import Round
 from ringlog.schema.facility import Column, Facility, History, Retention, Table
 from ringlog.schema.install import install
 from ringlog.schema.partitions import maintain
@@ -303,7 +305,8 @@ def test_nothing_named_is_ever_deleted(site: Site) -> None:
 def test_killed_between_any_two_steps(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """A round with late rows and files past retention, killed before each of its steps in turn."""
     steps = [(Folder, name) for name in ("created", "set_aside", "put_back", "delete", "digest", "size")]
-    steps += [(archiving, name) for name in ("_watch", "_write", "_put_away", "_take_late", "new_file")]
+    steps += [(leaving, "_watch"), (leaving, "_put_away"), (merging, "_take_late")]
+    steps += [(Round, "_write"), (rounds, "new_file")]
     steps += [(archiving.ownership, "demand"), (archiving.ownership, "_database")]
     left = 0
 

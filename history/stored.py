@@ -1,0 +1,100 @@
+"""What the log of a table stores, rows or blocks of samples, and how the files of its weeks have it."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import sqlalchemy as sa
+from psycopg import sql
+
+from ringlog.history import fields
+from ringlog.history.connection import Connection, rows
+from ringlog.history.manifest import ColdWeek, is_of_samples
+from ringlog.history.sample_blocks import BLOCK, samples_of
+from ringlog.schema.change import run
+from ringlog.schema.partitions import Week
+
+
+class Rows:
+    """The log of a table of rows."""
+
+    key = "seq_no"
+    """The column that with the time tells late rows apart."""
+    _columns: sql.Composable = sql.SQL("*")
+    _order = '"time", seq_no'
+
+    def read(self, source: Connection, relation: sql.Identifier, week: Week) -> Iterator[pa.RecordBatch]:
+        """What a relation stores of a week. Raises ReadError, BeyondArrow."""
+        query = sql.SQL('select {} from {} where "time" >= {} and "time" < {} order by {}').format(
+            self._columns,
+            relation,
+            sql.Literal(week.start),
+            sql.Literal(week.end),
+            sql.SQL(self._order),
+        )
+        return rows(source, query)
+
+    def filed(self, stored: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The same as a file has it."""
+        return stored
+
+    def read_filed(
+        self, source: Connection, relation: sql.Identifier, week: Week
+    ) -> Iterator[pa.RecordBatch]:
+        return self.filed(self.read(source, relation, week))
+
+    def fields(self, connection: sa.Connection, table: str) -> dict[str, pa.Field]:
+        """The columns whose ids a file has."""
+        return fields.of_log(connection, table)
+
+    def note_newest(self, connection: sa.Connection, week: ColdWeek, relation: sql.Composable) -> None:
+        """Notes what a relation has and becomes a week's, where readers need it without the files."""
+
+
+class Samples(Rows):
+    """The log of a table of samples."""
+
+    key = "signal"
+    _columns = BLOCK
+    _order = 'signal, "time"'
+
+    def filed(self, stored: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return samples_of(stored)
+
+    def fields(self, connection: sa.Connection, table: str) -> dict[str, pa.Field]:
+        return {}
+
+    def note_newest(self, connection: sa.Connection, week: ColdWeek, relation: sql.Composable) -> None:
+        """Notes the newest sample of each signal: one without later ones still has this value."""
+        run(
+            connection,
+            sql.SQL(_NEWEST).format(
+                relation=relation,
+                table=sql.Literal(week.table),
+                start=sql.Literal(week.begins),
+                end=sql.Literal(week.ends),
+            ),
+        )
+
+
+def stored(connection: sa.Connection, table: str) -> Rows:
+    """What the log of this table stores."""
+    return Samples() if is_of_samples(connection, table) else Rows()
+
+
+_NEWEST = """
+insert into ringlog.last_archived as known (number, table_name, "time", value, severity, status)
+select block.signal, {table}, newest.* from (
+  select distinct on (signal) * from {relation} where "time" >= {start} and "time" < {end}
+  order by signal, "time" desc, times[cardinality(times)] desc
+) as block
+cross join lateral (
+  select each."time", each.value::text, coalesce(each.severity, 0), coalesce(each.status, 0)
+  from unnest(block.times, block.samples, block.severities, block.statuses)
+    as each ("time", value, severity, status)
+  order by each."time" desc
+  limit 1
+) as newest
+on conflict (number) do update
+set "time" = excluded."time", value = excluded.value, severity = excluded.severity, status = excluded.status
+where excluded."time" > known."time"
+"""
