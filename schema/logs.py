@@ -15,7 +15,7 @@ from psycopg import sql
 from ringlog.schema import catalogue
 from ringlog.schema.change import run
 from ringlog.schema.layout import LOG, LOG_TABLES, OWNER
-from ringlog.schema.roles import become_owner
+from ringlog.schema.roles import become_owner, grant_table
 
 _MANIFEST = "ringlog_manifest_changed"
 
@@ -56,6 +56,7 @@ def create_missing(connection: sa.Connection, tables: Collection[str]) -> list[s
     changed = []
     for table in connection.scalars(sa.text(_LACKING), {"names": [*tables]}).all():
         create_view(connection, table)
+        grant_table(connection, table)
         changed.append(table)
     return changed
 

@@ -4,6 +4,7 @@ import argparse
 import random
 import sys
 import time
+import traceback
 from collections.abc import Sequence
 
 from plant.life import drawn, live
@@ -46,8 +47,9 @@ def main() -> None:
         try:
             life = live(drawn(seed), min(options.life, until - time.monotonic()))
         except Exception as error:
-            print(f"seed {seed}: {type(error).__name__}: {error}", flush=True)
+            traceback.print_exc()
             history = list(getattr(error, "history", []))
+            print(f"seed {seed} after {history}", flush=True)
             if history and falls(history):
                 history = shortened(history)
                 print(f"shortest history: {history}\n{falls(history)}", flush=True)

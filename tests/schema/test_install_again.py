@@ -27,6 +27,12 @@ VACUUM = Table("vacuum", 4, 10.0, (Column("pressure", "vacuum/pressure", "double
 NOW = datetime.now().astimezone()
 
 
+RIGHTS = """
+select oid::regclass::text, array(select acl::text from unnest(relacl) as acl order by 1) from pg_class
+where relname = 'magnets' and relkind in ('r', 'p', 'v') order by 1
+"""
+
+
 def facility(*tables: Table, timezone: str = "Asia/Tokyo") -> Facility:
     return Facility("test", timezone, tables, clock_tolerance=None)
 
@@ -278,9 +284,11 @@ def test_a_dropped_column(engine: sa.Engine, written: psycopg.Connection) -> Non
         "table magnets, column on: is not in the facility file any more; this drops it with its history."
         " Put it back with retired = true, and it keeps its history"
     )
+    before = rows(written, RIGHTS)
     with refused(engine, written, wanted, what) as refusal:
         run_by_hand(written, refusal)
     install(engine, wanted)
+    assert rows(written, RIGHTS) == before
     put(written, 2, 2.5, "off")
     assert [row[2:] for row in rows(written, "select * from ringlog.get_magnets_range()")] == [
         (1.5, "on"),
@@ -306,9 +314,11 @@ def test_a_retyped_column(engine: sa.Engine, written: psycopg.Connection) -> Non
             ("state", "VARCHAR(8)", "VARCHAR(9)"),
         )
     )
+    before = rows(written, RIGHTS)
     with refused(engine, written, wanted, *what) as refusal:
         run_by_hand(written, refusal)
     install(engine, wanted)
+    assert rows(written, RIGHTS) == before
     put(written, 2, 1e300, 7, "nine char")
     assert [row[2:] for row in rows(written, "select * from ringlog.get_magnets_range()")] == [
         (1.5, 1, "on"),
