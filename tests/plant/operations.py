@@ -5,7 +5,7 @@ import shutil
 import signal as signals
 import struct
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -13,11 +13,12 @@ from zoneinfo import ZoneInfo
 import psutil
 import psycopg
 import pymssql
+import pytest
 
 from plant.model import RETENTION, Refused, Table, Values, monday, nights
 from plant.site import Different, Site
 from servers import add_logins, ringlog
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 ZONES = ["UTC", "UTC", "Europe/Zurich", "Australia/Sydney"]
 WEEKS = [11, 11, 11, 53]
@@ -281,7 +282,10 @@ class Operations(Site):
     def crash(self, draw: random.Random) -> None:
         """A backend is killed, after which PostgreSQL ends all others and recovers."""
         self._settle()
-        with psycopg.connect(self.server.dsn) as connection:
-            victim = connection.info.backend_pid
-            psutil.Process(victim).send_signal(signals.SIGKILL)
+        victim, other = (psycopg.connect(self.server.dsn) for _ in range(2))
+        with closing(victim), closing(other):
+            psutil.Process(victim.info.backend_pid).send_signal(signals.SIGKILL)
+            # before PostgreSQL has noticed, it accepts connections and then ends them
+            with pytest.raises(psycopg.OperationalError):
+                other.execute("select pg_sleep(%s)", [PATIENCE])
         wait_until(self._is_there)
