@@ -14,8 +14,8 @@ from psycopg import sql
 
 from ringlog.schema import catalogue
 from ringlog.schema.change import run
-from ringlog.schema.layout import LOG, LOG_TABLES, OWNER
-from ringlog.schema.roles import become_owner, grant_table
+from ringlog.schema.layout import LOG, LOG_TABLES, OWNER, READER
+from ringlog.schema.roles import become_owner
 
 _MANIFEST = "ringlog_manifest_changed"
 
@@ -56,10 +56,15 @@ def create_missing(connection: sa.Connection, tables: Collection[str]) -> list[s
     changed = []
     for table in connection.scalars(sa.text(_LACKING), {"names": [*tables]}).all():
         create_view(connection, table)
-        grant_table(connection, table)
+        # nobody reads a table that is still moving to this server
+        if connection.scalar(_MAY_READ, {"reader": READER, "table": table}):
+            grant = sql.SQL("grant select on {} to {}")
+            run(connection, grant.format(sql.Identifier(LOG, table), sql.Identifier(READER)))
         changed.append(table)
     return changed
 
+
+_MAY_READ = sa.text("select has_table_privilege(:reader, format('weeks.%I', cast(:table as text)), 'select')")
 
 _LACKING = f"""
 select weeks.relname

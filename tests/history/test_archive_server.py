@@ -509,6 +509,15 @@ def test_rights_are_the_tables(sql: psycopg.Connection) -> None:
         sql.execute("drop role archive_reader, archive_nobody")
 
 
+def test_a_view_that_is_made_again_has_its_readers(sql: psycopg.Connection) -> None:
+    """The script that changes a column's type drops it; the next change of the manifest makes it again."""
+    with sql.transaction(force_rollback=True):
+        sql.execute("drop view recent.every_type, log.every_type")
+        sql.execute("select ringlog.view_archive('every_type', 'every_type')")
+        sql.execute("set local role daq_reader")
+        assert one(sql, "select count(*) from log.every_type") == (3001,)
+
+
 def test_without_postgres_fdw(
     engine: sa.Engine, conninfo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
