@@ -131,11 +131,10 @@ def _publish(engine: sa.Engine, conninfo: str) -> Iterator[str]:
 
 
 def _due(connection: sa.Connection, before: datetime, now: datetime) -> list[tuple[str, Partition]]:
-    """Partitions that end before `before`, are summarised (of samples: merged) and are not recalled."""
+    """Partitions that end before `before`, are summarised, of samples also merged, and are not recalled."""
     tables = connection.execute(
         sa.text(
-            "select table_name, coalesce(levels, '{}') = '{}' and not is_of_samples as always,"
-            " case when is_of_samples then merged_until else until end as until"
+            "select table_name, coalesce(levels, '{}') <> '{}', until, is_of_samples, merged_until"
             " from ringlog.every_table left join ringlog.summarised using (table_name)"
             " left join ringlog.sample_table using (table_name) order by table_name"
         )
@@ -150,12 +149,13 @@ def _due(connection: sa.Connection, before: datetime, now: datetime) -> list[tup
         " and time >= :start and time < :end)"
     )
     due = []
-    for table, always, until in tables:
+    for table, has_summaries, until, is_of_samples, merged in tables:
+        needed = [*([until] if has_summaries else []), *([merged] if is_of_samples else [])]
         for partition in log_partitions(connection, table):
-            summarised = always or (until is not None and until >= partition.end)
+            is_ready = all(reached is not None and reached >= partition.end for reached in needed)
             if (
                 partition.end <= before
-                and summarised
+                and is_ready
                 and not any((table, week.start) in recalled for week in weeks_of(partition))
                 and not connection.scalar(
                     marks, {"table": table, "start": partition.start, "end": partition.end}

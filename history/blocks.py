@@ -21,30 +21,46 @@ _COUNTS = ("n", "nans", "nulls")
 
 
 def read(
-    connection: psycopg.Connection, table: str, level: int, columns: Sequence[str], numbers: np.ndarray
+    connection: psycopg.Connection,
+    table: str,
+    level: int,
+    columns: Sequence[str],
+    numbers: np.ndarray,
+    *,
+    are_rows: bool = True,
 ) -> Spans:
-    """The spans with rows. Rows from before a column was added have null in it."""
+    """The spans with rows. Rows from before a column was added have null in it, where the columns are those
+    of rows (`are_rows`), and not signals with times of their own."""
     blocks = np.unique(numbers // BLOCK[level])
-    stored = _read(connection, table, level, columns, blocks)
+    stored = _read(connection, table, level, columns, blocks, are_rows)
     within = np.isin(stored.numbers, numbers)
     there = (stored.n + stored.nans + stored.nulls).any(axis=1)
     return stored.chosen(within & there)
 
 
 def store(
-    connection: psycopg.Connection, table: str, level: int, columns: Sequence[str], spans: Spans, single: bool
+    connection: psycopg.Connection,
+    table: str,
+    level: int,
+    columns: Sequence[str],
+    spans: Spans,
+    single: bool,
+    *,
+    are_rows: bool = True,
 ) -> None:
-    """Stores spans in their blocks, in place of the previous ones."""
+    """Stores spans in their blocks, in place of the previous ones. A block without anything is not stored."""
     length = BLOCK[level]
     blocks = np.unique(spans.numbers // length)
-    stored = _read(connection, table, level, columns, blocks)
+    stored = _read(connection, table, level, columns, blocks, are_rows)
     places = np.searchsorted(stored.numbers, spans.numbers)
     for field in fields(Spans)[1:]:
         getattr(stored, field.name)[places] = getattr(spans, field.name)
     storage = sql.Identifier(SUMMARIES, table)
     connection.execute(
-        sql.SQL("delete from {} where level = %s and begins = any(%s)").format(storage),
-        [level, [_begins(level, block) for block in blocks]],
+        sql.SQL(
+            "delete from {} where level = %s and begins = any(%s) and (%s or column_name = any(%s))"
+        ).format(storage),
+        [level, [_begins(level, block) for block in blocks], are_rows, [*columns]],
     )
     statement = sql.SQL("copy {} (level, column_name, begins, {}) from stdin (format binary)").format(
         storage, sql.SQL(", ").join(map(sql.Identifier, NAMES))
@@ -60,11 +76,13 @@ def store(
             begins = (_begins(level, block) - datetime(2000, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
             arrays = {name: _arrays(getattr(stored, name)[part], types[name]) for name in NAMES}
             for name in ("nans", "nulls"):
-                any_there = getattr(stored, name)[part].any(axis=0)
+                some = getattr(stored, name)[part].any(axis=0)
                 arrays[name] = [
-                    array if there else _NULL for array, there in zip(arrays[name], any_there, strict=True)
+                    array if any_there else _NULL for array, any_there in zip(arrays[name], some, strict=True)
                 ]
-            for place, column in enumerate(columns):
+            there = (stored.n + stored.nans + stored.nulls)[part].any(axis=0)
+            for place in np.flatnonzero(there).tolist():
+                column = columns[place]
                 encoded = column.encode()
                 copy.write(
                     b"".join(
@@ -85,7 +103,12 @@ def _begins(level: int, block: int) -> datetime:
 
 
 def _read(
-    connection: psycopg.Connection, table: str, level: int, columns: Sequence[str], blocks: np.ndarray
+    connection: psycopg.Connection,
+    table: str,
+    level: int,
+    columns: Sequence[str],
+    blocks: np.ndarray,
+    are_rows: bool,
 ) -> Spans:
     """All spans of these blocks."""
     length = BLOCK[level]
@@ -110,8 +133,9 @@ def _read(
             for name, array in zip(NAMES, arrays, strict=True):
                 if array is not None:
                     values[name][first : first + length, place_of[column]] = array
-    rows = (values["n"] + values["nans"] + values["nulls"]).max(axis=1, keepdims=True)
-    values["nulls"] = np.where(missing, rows, values["nulls"])
+    if are_rows:
+        rows = (values["n"] + values["nans"] + values["nulls"]).max(axis=1, keepdims=True)
+        values["nulls"] = np.where(missing, rows, values["nulls"])
     numbers = (np.asarray(blocks)[:, None] * length + np.arange(length)).reshape(-1)
     return Spans(numbers, **values)
 

@@ -88,8 +88,8 @@ order by asked.place
 
 _BLOCKS_OF = """
 select {block} from {log}
-where signal = {number} and "time" >= {start} and "time" < {end} + interval '1 hour' and begins < {end}
-order by "time"
+where signal = any({numbers}) and "time" >= {start} and "time" < {end} + interval '1 hour' and begins < {end}
+order by signal, "time"
 """
 
 
@@ -138,7 +138,7 @@ def _part(
     elif place.type.is_fixed:
         yield from _hot(connection, place, start, end)
     else:
-        yield from _with_column(place, _unnested(connection, place, start, end))
+        yield from _with_column(place, _unnested(connection, place.table, [int(place.column)], start, end))
 
 
 def _parts(
@@ -161,19 +161,41 @@ def _cold(
     connection: Connection, place: Place, week: WeekFile, start: datetime, end: datetime
 ) -> Iterator[pa.RecordBatch]:
     """The samples of a week's file, and its late ones in PostgreSQL. Raises Damaged."""
-    late = pa.Table.from_batches(_unnested(connection, place, start, end)).combine_chunks()
-    yield from _with_column(place, merged(week.read(late.schema.names, start, end, int(place.column)), late))
+    yield from _with_column(place, _merged(connection, place.table, [int(place.column)], week, start, end))
+
+
+def every(
+    database: str, table: str, numbers: Sequence[int], start: datetime, end: datetime
+) -> Iterator[pa.RecordBatch]:
+    """The samples of some signals from `start` on and before `end` as the archive has them, in each part of
+    the time ordered by number and time. Raises ReadError, Damaged."""
+    with transaction(database) as connection:
+        for week, since, until in _parts(connection, table, start, end):
+            if week is None:
+                yield from _unnested(connection, table, numbers, since, until)
+            else:
+                for batch in _merged(connection, table, numbers, week, since, until):
+                    yield batch.filter(pc.is_in(batch["number"], pa.array(numbers, pa.int32())))
+
+
+def _merged(
+    connection: Connection, table: str, numbers: Sequence[int], week: WeekFile, start: datetime, end: datetime
+) -> Iterator[pa.RecordBatch]:
+    """The samples of a week's file, of one signal or of all, with the late ones of these signals."""
+    late = pa.Table.from_batches(_unnested(connection, table, numbers, start, end)).combine_chunks()
+    number = numbers[0] if len(numbers) == 1 else None
+    yield from merged(week.read(late.schema.names, start, end, number), late)
 
 
 def _unnested(
-    connection: Connection, place: Place, start: datetime, end: datetime
+    connection: Connection, table: str, numbers: Sequence[int], start: datetime, end: datetime
 ) -> Iterator[pa.RecordBatch]:
     """The samples in PostgreSQL as the archive has them; at least one batch. Reading them checks the reader's
     right."""
     query = sql.SQL(_BLOCKS_OF).format(
         block=BLOCK,
-        log=sql.Identifier(LOG_TABLES, place.table),
-        number=sql.Literal(int(place.column)),
+        log=sql.Identifier(LOG_TABLES, table),
+        numbers=sql.Literal([*numbers]),
         start=_moment(start),
         end=_moment(end),
     )

@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ import psycopg
 from psycopg import errors, sql
 from psycopg.types.range import Range
 
-from ringlog.history import blocks, waveforms
+from ringlog.history import blocks, sample_spans, waveforms
 from ringlog.history.copying import copied, copied_waveforms
 from ringlog.history.spans import Spans, combined, of_rows
 from ringlog.schema import catalogue, closed, locks, session
@@ -46,6 +47,9 @@ VALUES = 1_000_000
 
 NEAR = 100
 """The most values between two spans that are read with them."""
+
+SIGNALS = 2000
+"""the most signals of samples that are summarised together"""
 
 PATIENCE = 5.0  # seconds of waiting for running transactions
 
@@ -102,6 +106,7 @@ class SummaryTable:
     levels: tuple[int, ...]
     until: datetime | None
     cycle: float
+    """seconds from row to row; of samples the shortest span"""
     numbers: dict[str, ColumnType]
     """Columns of single numbers."""
     waveforms: dict[str, ColumnType]
@@ -113,6 +118,8 @@ class SummaryTable:
     """time before which rows were dropped by a former retention, most of them"""
     damaged: tuple[Bounds, ...] = ()
     """unreadable weeks, in order: their spans are marked until they can be read"""
+    signals: tuple[int, ...] | None = None
+    """numbers of its signals, ascending, where it is a table of samples"""
 
     @property
     def unreadable(self) -> list[Range[datetime]]:
@@ -121,7 +128,45 @@ class SummaryTable:
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the summarised columns."""
+        if self.signals is not None:
+            return tuple(f"{number}{what}" for what in ("", sample_spans.SEVERITY) for number in self.signals)
         return (*self.numbers, *(name for column in self.waveforms for name in waveforms.names(column)))
+
+    def read(self, connection: psycopg.Connection, level: int, numbers: np.ndarray) -> Spans:
+        """The stored ones of these spans."""
+        are_rows = self.signals is None
+        spans = blocks.read(connection, self.name, level, self.columns, numbers, are_rows=are_rows)
+        return spans if are_rows else sample_spans.filled(spans)
+
+    def store(self, connection: psycopg.Connection, level: int, spans: Spans) -> None:
+        are_rows = self.signals is None
+        if not are_rows:
+            spans = sample_spans.without_alarms(spans)
+        blocks.store(connection, self.name, level, self.columns, spans, self.single, are_rows=are_rows)
+
+    def with_signals(self, connection: psycopg.Connection) -> "SummaryTable":
+        """The same with the signals that it has in this transaction."""
+        return self if self.signals is None else replace(self, signals=_signals(connection, self.name))
+
+    def parts(
+        self, marks: Iterable[tuple[int, str | None]]
+    ) -> Iterator[tuple["SummaryTable", np.ndarray, bool]]:
+        """The parts that are summarised one after the other: each with its spans among these marks, which are
+        of a column or of all, and whether new spans are made for it."""
+        if self.signals is None:
+            yield self, _unique(number for number, _ in marks), True
+            return
+        of_signal: dict[int, set[int]] = {}
+        of_all: set[int] = set()
+        for number, column in marks:
+            (of_all if column is None else of_signal.setdefault(int(column), set())).add(number)
+        for place in range(0, len(self.signals), SIGNALS):
+            yield replace(self, signals=self.signals[place : place + SIGNALS]), _unique(of_all), True
+        together: dict[frozenset[int], list[int]] = {}
+        for signal in sorted({*of_signal} & {*self.signals}):
+            together.setdefault(frozenset(of_signal[signal]), []).append(signal)
+        for numbers, signals in together.items():
+            yield replace(self, signals=(*signals,)), _unique(numbers), False
 
 
 def summarise(
@@ -252,10 +297,16 @@ def _due(connection: psycopg.Connection, now: datetime, enough: int, may_look: b
     """The tables that may have spans to summarise, for `_tables`; usually few of thousands."""
     return connection.execute(
         """
-        select table_name, levels, until, cycle * log_nth, log_period,
+        select table_name, levels, until, period,
           greatest(%(now)s::timestamptz - retention::interval, %(earliest)s),
           (select dropped.until from ringlog.dropped where dropped.table_name = summarised.table_name)
-        from ringlog.summarised join ringlog.logged_table using (table_name)
+        from ringlog.summarised
+        join (
+          select table_name, coalesce(log_period, cycle * log_nth) as period, retention
+          from ringlog.logged_table
+          union all
+          select table_name, null, retention from ringlog.sample_table
+        ) as known using (table_name)
         where levels <> '{}'
           and (
             until + %(enough)s * levels[1] * interval '1 second' <= %(now)s
@@ -293,22 +344,28 @@ def summarised_columns(connection: psycopg.Connection, table: str) -> dict[str, 
 
 def _tables(connection: psycopg.Connection, due: Iterable[tuple[Any, ...]]) -> Iterator[SummaryTable]:
     """These tables with their columns, which are looked up one table at a time."""
-    for name, levels, until, cycle, period, kept_from, dropped_until in due:
-        columns = summarised_columns(connection, name)
+    for name, levels, until, period, kept_from, dropped_until in due:
+        columns = {} if period is None else summarised_columns(connection, name)
         arrays = catalogue.columns(connection, sql.Identifier("summary", name))
         table = SummaryTable(
             name,
             tuple(levels),
             until,
-            period or cycle,
+            period or levels[0],
             {column: kind for column, kind in columns.items() if kind.is_fixed},
             {column: kind for column, kind in columns.items() if kind.is_packed},
             arrays["min"] == "real[]",
             kept_from,
             dropped_until,
+            signals=_signals(connection, name) if period is None else None,
         )
         if table.columns:
             yield table
+
+
+def _signals(connection: psycopg.Connection, table: str) -> tuple[int, ...]:
+    query = "select number from ringlog.sample_signal where table_name = %s order by number"
+    return tuple(number for (number,) in connection.execute(query, [table]))
 
 
 def _summarise(
@@ -390,27 +447,40 @@ def _summarise_cold(
                 connection.execute("set transaction isolation level repeatable read")
                 taken = connection.execute(
                     "delete from ringlog.summary_mark where table_name = %s and time >= %s and time < %s"
-                    " returning " + _NUMBER,
+                    f" returning {_NUMBER}, column_name",
                     [table.name, begins, min(ends, end), level],
                 ).fetchall()
-                runs = [*_runs(np.unique(np.array([number for (number,) in taken], np.int64)))]
-                if table.until is None:
-                    runs = [(_number(begins, level), _number(ends, level))]
-                changed = [np.empty(0, np.int64)]
-                for start, stop in runs:
-                    for part in range(start, stop, _spans_at_once(table)):
-                        count, spans = _of_all_tiers(
-                            conninfo, table, part, min(stop, part + _spans_at_once(table))
-                        )
-                        rows += count
-                        if spans is not None:
-                            blocks.store(connection, table.name, level, table.columns, spans, table.single)
-                            changed.append(spans.numbers)
-                _make_longer(connection, table, np.unique(np.concatenate(changed)), end, end)
+                for part, marked, is_new in table.with_signals(connection).parts(taken):
+                    runs = [*_runs(marked)]
+                    if table.until is None and is_new:
+                        runs = [(_number(begins, level), _number(ends, level))]
+                    rows += _make_cold(connection, conninfo, part, runs, end)
         except Damaged as error:
             if str(error) not in _logged:
                 _logged.add(str(error))
                 log.error("summaries of %s do not have the rows that came since: %s", file, error)
+    return rows
+
+
+def _make_cold(
+    connection: psycopg.Connection,
+    conninfo: str,
+    table: SummaryTable,
+    runs: Iterable[tuple[int, int]],
+    end: datetime,
+) -> int:
+    """Makes runs of spans of a week in the archive. Returns the number of rows read."""
+    rows = 0
+    changed = [np.empty(0, np.int64)]
+    at_once = _spans_at_once(table)
+    for start, stop in runs:
+        for first in range(start, stop, at_once):
+            count, spans = _of_all_tiers(conninfo, table, first, min(stop, first + at_once))
+            rows += count
+            if spans is not None:
+                table.store(connection, table.levels[0], spans)
+                changed.append(spans.numbers)
+    _make_longer(connection, table, np.unique(np.concatenate(changed)), end, end)
     return rows
 
 
@@ -420,11 +490,15 @@ def _spans_at_once(table: SummaryTable) -> int:
 
 def _of_all_tiers(conninfo: str, table: SummaryTable, start: int, stop: int) -> tuple[int, Spans | None]:
     """As _of_the_log, including the rows in the archive."""
+    from ringlog.history import sampled
     from ringlog.history.reading import read
 
     level = table.levels[0]
     times, parts = [], []
     bounds = [blocks.EPOCH + timedelta(seconds=number * level) for number in (start, stop)]
+    if table.signals is not None:
+        batches = sampled.every(conninfo, table.name, table.signals, *bounds)
+        return sample_spans.spans_of(map(sample_spans.of_batch, batches), table.signals, level)
     for batch in read(conninfo, table.name, [*table.numbers, *table.waveforms], *bounds):
         times.append(batch["time"].cast("int64").to_numpy())
         parts.append(_scalars(table, batch))
@@ -459,7 +533,7 @@ def spans_of(table: SummaryTable, batch: "pa.RecordBatch") -> Spans:
 def summary_table(connection: psycopg.Connection, name: str) -> SummaryTable | None:
     """A table as its summaries are; None: it has none."""
     found = connection.execute(
-        "select table_name, levels, until, cycle * log_nth, log_period, %s, null"
+        "select table_name, levels, until, coalesce(log_period, cycle * log_nth), %s, null"
         " from ringlog.summarised join ringlog.logged_table using (table_name)"
         " where table_name = %s and levels <> '{}'",
         [EARLIEST, name],
@@ -488,7 +562,7 @@ def enter_spans(connection: psycopg.Connection, table: SummaryTable, parts: Iter
     (until,) = _row(connection, "select until from ringlog.summarised where table_name = %s", table.name)
     changed = []
     for spans in parts:
-        blocks.store(connection, table.name, table.levels[0], table.columns, spans, table.single)
+        table.store(connection, table.levels[0], spans)
         changed.append(spans.numbers)
     if changed and until is not None:
         _make_longer(connection, table, np.unique(np.concatenate(changed)), None, until)
@@ -567,11 +641,10 @@ def _make(
     level = table.levels[0]
     taken = connection.execute(
         "delete from ringlog.summary_mark as mark where table_name = %s and time < %s and "
-        + f"{_ONLINE} and {_READABLE} returning {_NUMBER}",
+        + f"{_ONLINE} and {_READABLE} returning {_NUMBER}, column_name",
         [table.name, end, table.unreadable, level],
     ).fetchall()
-    marked = np.unique(np.array([number for (number,) in taken], np.int64))
-    first, last = _number(begin, level), _number(end, level)
+    marked = _unique(number for number, _ in taken)
     # a table that begins anew may have marks of other spans
     late = (
         [(EARLIEST, _FOREVER)]
@@ -579,7 +652,32 @@ def _make(
         else _times(marked[marked >= _number(EARLIEST, level)], level)
     )
     closed.reopen(connection, table.name, late)
-    marked = marked[(marked < first) & (marked >= _number(EARLIEST, level))]
+    first, last = _number(begin, level), _number(end, level)
+    rows = 0
+    for part, marked, is_new in table.with_signals(connection).parts(taken):
+        marked = marked[(marked < first) & (marked >= _number(EARLIEST, level))]
+        rows += _make_part(connection, part, marked, first, last if is_new else first, earlier, end)
+    for week in table.damaged:
+        connection.execute(
+            "insert into ringlog.summary_mark select %s, moment"
+            " from generate_series(%s::timestamptz, %s::timestamptz - interval '1 us', %s) as moment",
+            [table.name, max(begin, week.start), min(end, week.end), timedelta(seconds=level)],
+        )
+    connection.execute("update ringlog.summarised set until = %s where table_name = %s", [end, table.name])
+    return rows
+
+
+def _make_part(
+    connection: psycopg.Connection,
+    table: SummaryTable,
+    marked: np.ndarray,
+    first: int,
+    last: int,
+    earlier: datetime | None,
+    end: datetime,
+) -> int:
+    """Makes the spans from `first` to before `last`, and the marked ones. Returns the number of rows read."""
+    level = table.levels[0]
     rows = 0
     changed: list[np.ndarray] = [marked]
     # nearby runs are joined: reading the spans between them takes less time than another run
@@ -596,7 +694,7 @@ def _make(
             rows += count
             if spans is not None:
                 spans = _that_are_whole(connection, table, spans)
-                blocks.store(connection, table.name, level, table.columns, spans, table.single)
+                table.store(connection, level, spans)
                 changed.append(spans.numbers)
             # an imported year is one run
             part = [(start + most, stop) for start, stop in part if stop - start > most]
@@ -606,13 +704,6 @@ def _make(
                 following = _oldest(connection, table, at, past)
                 part = [] if following is None else [(max(after, _number(following, level)), stop)]
     _make_longer(connection, table, np.unique(np.concatenate(changed)), earlier, end)
-    for week in table.damaged:
-        connection.execute(
-            "insert into ringlog.summary_mark select %s, moment"
-            " from generate_series(%s::timestamptz, %s::timestamptz - interval '1 us', %s) as moment",
-            [table.name, max(begin, week.start), min(end, week.end), timedelta(seconds=level)],
-        )
-    connection.execute("update ringlog.summarised set until = %s where table_name = %s", [end, table.name])
     return rows
 
 
@@ -634,7 +725,7 @@ def _that_are_whole(connection: psycopg.Connection, table: SummaryTable, spans: 
         gone = np.union1d(gone, np.array(alone, np.int64))
     if not len(gone):
         return spans
-    made = blocks.read(connection, table.name, level, table.columns, gone)
+    made = table.read(connection, level, gone)
     return spans.chosen(~np.isin(spans.numbers, made.numbers))
 
 
@@ -684,10 +775,9 @@ def _make_longer(
             if not len(part):
                 continue
             parts = (part[:, None] * factor + np.arange(factor)).reshape(-1)
-            spans = blocks.read(connection, table.name, shorter, table.columns, parts)
+            spans = table.read(connection, shorter, parts)
             if len(spans):
-                made = combined(spans, factor)
-                blocks.store(connection, table.name, level, table.columns, made, table.single)
+                table.store(connection, level, combined(spans, factor))
 
 
 def _of_the_log(
@@ -696,6 +786,12 @@ def _of_the_log(
     """Rows and spans of the log for runs of spans, each from one number on and before another."""
     level = table.levels[0]
     bounds = [[blocks.EPOCH + timedelta(seconds=run[end] * level) for run in runs] for end in (0, 1)]
+    if table.signals is not None:
+        of_runs = (
+            sample_spans.of_blocks(connection, table.name, table.signals, *run)
+            for run in zip(*bounds, strict=True)
+        )
+        return sample_spans.spans_of(chain.from_iterable(of_runs), table.signals, level)
     log = sql.Identifier(LOG_TABLES, table.name)
     within = sql.SQL('select logged.* from {} as logged where logged."time" >= {} and logged."time" < {}')
     if len(runs) == 1:
@@ -726,6 +822,10 @@ def _of_the_log(
     ]
     numbers = times // (level * 1_000_000)
     return len(times), of_rows(numbers, *_side_by_side([(values, nulls), *scalars]))
+
+
+def _unique(numbers: Iterable[int]) -> np.ndarray:
+    return np.unique(np.array([*numbers], np.int64))
 
 
 def _runs(numbers: np.ndarray, near: int = 1) -> Iterator[tuple[int, int]]:

@@ -1,6 +1,6 @@
 """Verifies summaries, closed rows and archived weeks against the rows they were made from."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import psycopg
 import sqlalchemy as sa
@@ -16,9 +16,10 @@ _DAY = 86_400
 def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Iterator[str]:
     """Yields a line for each defect. Reads all of the log's times and all files."""
     tables = connection.execute(
-        "select table_name, levels, until from ringlog.summarised where until is not null order by table_name"
+        "select table_name, levels, until, is_of_samples from ringlog.summarised"
+        " join ringlog.every_table using (table_name) where until is not null order by table_name"
     ).fetchall()
-    for table, levels, until in tables:
+    for table, levels, until, is_of_samples in tables:
         yield from whole(connection, f"summary.{table}", _levels(connection, table, levels))
         length = max((level for level in levels if level <= _DAY), default=levels[0])
         names = {
@@ -29,11 +30,8 @@ def problems_of(connection: psycopg.Connection, administrator: sa.Engine) -> Ite
             "length": sql.SQL("interval {}").format(sql.Literal(f"{length} seconds")),
             "until": sql.Literal(until),
         }
-        there = sql.Literal([*summarised_columns(connection, table)])
-        columns = sql.SQL(_COLUMNS).format(there=there, **names)
-        counts = sql.SQL(_COUNTS).format(**names)
-        compared = _compared(connection, table, length, columns, counts)
-        yield from whole(connection, f"summary.{table}", compared)
+        compare = _compared_samples if is_of_samples else _compared
+        yield from whole(connection, f"summary.{table}", compare(connection, table, length, names))
         yield from whole(connection, f"closed.{table}", closing.problems_of(connection, table))
     yield from _archive(administrator)
 
@@ -52,17 +50,31 @@ def whole(connection: psycopg.Connection, place: str, problems: Iterator[str]) -
 
 
 def _compared(
-    connection: psycopg.Connection, table: str, length: int, columns: sql.Composed, counts: sql.Composed
+    connection: psycopg.Connection, table: str, length: int, names: Mapping[str, sql.Composable]
 ) -> Iterator[str]:
-    for column, spans, begin in connection.execute(columns):
+    there = sql.Literal([*summarised_columns(connection, table)])
+    for column, spans, begin in connection.execute(sql.SQL(_COLUMNS).format(there=there, **names)):
         yield (
             f"summary.{table}: column {column} has fewer rows than others in {spans} spans of {length} s,"
             f" the first at {begin:%Y-%m-%d %H:%M:%S%z}"
         )
-    for begin, stored, there in connection.execute(counts):
+    for begin, stored, logged in connection.execute(
+        sql.SQL(_COUNTS + _COMPARED).format(key=sql.SQL("begin"), **names)
+    ):
         yield (
             f"summary.{table}: the span of {length} s at {begin:%Y-%m-%d %H:%M:%S%z} has {stored} rows,"
-            f" the log {there}"
+            f" the log {logged}"
+        )
+
+
+def _compared_samples(
+    connection: psycopg.Connection, table: str, length: int, names: Mapping[str, sql.Composable]
+) -> Iterator[str]:
+    query = sql.SQL(_SAMPLES + _COMPARED).format(key=sql.SQL("signal, begin"), **names)
+    for begin, stored, there in connection.execute(query):
+        yield (
+            f"summary.{table}: a signal has {stored} samples in the span of {length} s at"
+            f" {begin:%Y-%m-%d %H:%M:%S%z}, and {there} in the log"
         )
 
 
@@ -97,8 +109,27 @@ with span as (
   select date_bin({length}, "time", 'epoch') as begin, count(*) as rows
   from {log} where "time" >= '1970-01-05 00:00+00' and "time" < {until} group by 1
 )
+"""
+
+# the same for each signal of samples; no block is of two spans
+_SAMPLES = """
+with span as (
+  select
+    block.column_name as signal, begins + (number - 1) * {length} as begin,
+    span.n + coalesce(span.nans, 0) + coalesce(span.nulls, 0) as rows
+  from {storage} as block
+  cross join unnest(block.n, block.nans, block.nulls) with ordinality as span (n, nans, nulls, number)
+  where block.level = {level} and block.column_name not like '%.severity'
+    and span.n + coalesce(span.nans, 0) + coalesce(span.nulls, 0) > 0
+), logged as (
+  select signal::text, date_bin({length}, "time", 'epoch') as begin, sum(n) as rows
+  from {log} where "time" >= '1970-01-05 00:00+00' and "time" < {until} group by 1, 2
+)
+"""
+
+_COMPARED = """
 select begin, coalesce(span.rows, 0), coalesce(logged.rows, 0)
-from span full join logged using (begin)
+from span full join logged using ({key})
 where coalesce(span.rows, 0) <> coalesce(logged.rows, 0)
   and begin + {length} <= {until}
   and not exists (
@@ -111,7 +142,7 @@ where coalesce(span.rows, 0) <> coalesce(logged.rows, 0)
       and week.begins < begin + {length} and begin < week.ends
   )
   and not exists (
-    select from ringlog.logged_table as kept
+    select from ringlog.every_table as kept
     where kept.table_name = {table} and begin < now() - kept.retention::interval
   )
   and not exists (
@@ -133,7 +164,7 @@ def _levels(connection: psycopg.Connection, table: str, levels: list[int]) -> It
                 {length}, begins + (number - 1) * block.level * interval '1 second', 'epoch'
               ) as begin, span.n
               from {storage} as block cross join unnest(block.n) with ordinality as span (n, number)
-              where block.level in ({shorter}, {level})
+              where block.level in ({shorter}, {level}) and block.column_name not like '%.severity'
             )
             select column_name, begin from span
             group by column_name, begin

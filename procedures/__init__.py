@@ -251,9 +251,7 @@ def table_procedures(
         "policy": _policy(ring, log, nth, period),
         "table": sql.Literal(table),
         "last": sql.Identifier(SCHEMA, OF_A_TABLE["last"].format(table)),
-        "summarised": sql.SQL("{}::regclass").format(
-            sql.Literal(sql.Identifier("summary", f"{table}_until").as_string())
-        ),
+        "summarised": _until(table),
         "put": sql.Identifier(SCHEMA, OF_A_TABLE["put"].format(table)),
         "claimed": sql.Identifier(SCHEMA, OF_A_TABLE["put_claimed"].format(table)),
     }
@@ -272,6 +270,13 @@ def table_procedures(
             "name": sql.Literal(name).as_string(),
         }
         yield Procedure(name, _filled(file, written))
+
+
+def _until(table: str) -> sql.Composable:
+    """The sequence that tells how far the summaries of a table are."""
+    return sql.SQL("{}::regclass").format(
+        sql.Literal(sql.Identifier("summary", f"{table}_until").as_string())
+    )
 
 
 def sample_procedures(table: str, kind: str, clock_drift: timedelta) -> Iterator[Procedure]:
@@ -303,6 +308,7 @@ def _of_samples(
         "claimed": (SCHEMA, OF_A_SAMPLE_TABLE["put_claimed"].format(table)),
     }
     return {name: sql.Identifier(*parts).as_string() for name, parts in names.items()} | {
+        "summarised": _until(table).as_string(),
         "table": sql.Literal(table).as_string(),
         "type": kind,
         "ring": str(ring),

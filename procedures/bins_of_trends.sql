@@ -78,6 +78,8 @@ begin
       into begins, ends
       from ringlog.trend_places(same.names) as place
       join ringlog.summarised using (table_name)
+      -- archived samples can be read
+      join ringlog.logged_table using (table_name)
       cross join lateral (select summarised.levels[1] * interval '1 second') as length (shortest)
       join ringlog.cold_week as week
         on week.table_name = place.table_name and week.recalled_until is null

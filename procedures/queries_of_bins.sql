@@ -170,7 +170,8 @@ begin
         place.table_name,
         greatest(from_time, place.begins),
         least(to_time, place.ends),
-        coalesce(seconds, 1)
+        coalesce(seconds, 1),
+        case when place.is_of_samples then place.columns[1] end
       )
       where not place.is_numeric
       union all
@@ -338,7 +339,7 @@ begin
       ));
     end if;
     eldest := null;
-    if lacking is not null and exists (
+    if lacking is not null and not place.is_of_samples and exists (
       select from unnest(place.columns) as name
       where (
         select min(own.valid_from) from ringlog.signal as own

@@ -1,8 +1,12 @@
+-- the former signature
+drop function if exists ringlog.summary_parts(text, timestamptz, timestamptz, integer);
+
 create or replace function ringlog.summary_parts(
   table_name text,
   from_time timestamptz,
   to_time timestamptz,
-  width integer
+  width integer,
+  number text default null
 )
 returns table (level integer, begins timestamptz, ends timestamptz)
 language plpgsql
@@ -32,7 +36,7 @@ begin
     level := 0; begins := from_time; ends := least(earliest, to_time);
     return next;
     if to_time > earliest then
-      return query select * from ringlog.summary_parts(table_name, earliest, to_time, width);
+      return query select * from ringlog.summary_parts(table_name, earliest, to_time, width, number);
     end if;
     return;
   end if;
@@ -80,6 +84,7 @@ begin
     select array_agg(distinct mark."time") into late
     from ringlog.summary_mark as mark
     where mark.table_name = table_name and mark."time" >= from_time and mark."time" < until
+      and (mark.column_name is null or mark.column_name = number)
       -- except those of archived weeks
       and not exists (
         select from ringlog.cold_week as week
@@ -107,7 +112,7 @@ begin
           level := 0; begins := span;
           return next;
         else
-          return query select * from ringlog.summary_parts(table_name, span, ends, shorter);
+          return query select * from ringlog.summary_parts(table_name, span, ends, shorter, number);
         end if;
         level := part_levels[part]; begins := span + length; ends := part_ends[part];
       end loop;
@@ -120,10 +125,10 @@ begin
 end
 $$;
 
-comment on function ringlog.summary_parts(text, timestamptz, timestamptz, integer) is
+comment on function ringlog.summary_parts(text, timestamptz, timestamptz, integer, text) is
 $$The parts in which a table's readings from from_time (inclusive) to to_time (exclusive) are read, in order of time:
 from summaries of spans of `level` seconds, of which `width` is a multiple, or, where level is 0, from the rows. The
-bounds must be finite.$$;
+bounds must be finite. `number` is the signal of a table of samples.$$;
 
-revoke all on function ringlog.summary_parts(text, timestamptz, timestamptz, integer) from public;
-grant execute on function ringlog.summary_parts(text, timestamptz, timestamptz, integer) to daq_reader, daq_table_reader;
+revoke all on function ringlog.summary_parts(text, timestamptz, timestamptz, integer, text) from public;
+grant execute on function ringlog.summary_parts(text, timestamptz, timestamptz, integer, text) to daq_reader, daq_table_reader;

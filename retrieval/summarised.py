@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from ringlog.history.arrays import HEAD, sent
 from ringlog.history.closed import array, moment_of, text_of, whole
 from ringlog.history.connection import Connection
 from ringlog.history.copying import POSTGRES_EPOCH
+from ringlog.history.sample_spans import SEVERITY, filled
 from ringlog.history.signals import Place
 from ringlog.history.spans import NAMES, Spans, combined, of_rows
 from ringlog.retrieval.bins import SECOND, Bins, binned
@@ -56,6 +57,7 @@ select
     select json_agg(distinct (extract(epoch from mark."time") * 1000000)::bigint)
     from ringlog.summary_mark as mark
     where mark.table_name = $1 and mark."time" >= $4::timestamptz and mark."time" < $5::timestamptz
+      and (mark.column_name is null or mark.column_name = $6)
   )::text
 from ringlog.summarised
 where summarised.table_name = $1 and summarised.until is not null
@@ -124,8 +126,6 @@ def summarised(
     found = [column for column in columns_of(servers, signal) if column.reaches(start, end)]
     if len(found) != 1 or found[0].scalar is not None or not signal.is_number:
         return None
-    if found[0].place.is_of_samples:
-        return None
     (column,) = found
     # the first bin is made from rows, which show whether there is a sample at the start itself
     begin = microseconds(start) // (width * SECOND) + 1
@@ -188,6 +188,7 @@ def _whole_bins(
         sql.Identifier(SUMMARIES, table).as_string().encode(),
         sql.Identifier(LOG_TABLES, table).as_string().encode(),
         *(text_of(number * width * SECOND) for number in (begin, until)),
+        column.place.column.encode(),
     )
     if not state.ntuples:
         return None
@@ -196,16 +197,24 @@ def _whole_bins(
     whole_until, until = until, min(until, summarised_until // (width * SECOND))
     if begin >= until or not stored:
         return None
-    wanted = [column.place.column, *([] if column.severity is None else [column.severity])]
+    read: Reader
+    if column.place.is_of_samples:
+        wanted = [column.place.column, column.place.column + SEVERITY]
+        read = _spans_of_samples
+    else:
+        wanted = [column.place.column, *([] if column.severity is None else [column.severity])]
+        read = _spans
     levels = [level for level in stored if width % level == 0]
     if levels:
         level = levels[-1]
         factor = width // level
         if (until - begin) * factor > _MOST:
             return None
-        spans, there = _spans(connection, table, wanted, level, np.arange(begin * factor, until * factor))
+        spans, there = read(connection, table, wanted, level, np.arange(begin * factor, until * factor))
         known = np.logical_and.reduce(there.reshape(-1, factor), axis=1)
         made = combined(spans, factor) if len(spans) else spans
+    elif column.place.is_of_samples:
+        return None
     else:
         found = _tiled(connection, table, wanted, stored, begin, until, width)
         if found is None:
@@ -336,11 +345,36 @@ def _ends(
     return times, values, nulls
 
 
+Reader: TypeAlias = Callable[
+    [Connection, str, list[str], int, NDArray[np.int64]], tuple[Spans, NDArray[np.bool_]]
+]
+
+
+def _spans_of_samples(
+    connection: Connection, table: str, columns: list[str], level: int, numbers: NDArray[np.int64]
+) -> tuple[Spans, NDArray[np.bool_]]:
+    """As `_spans`, of a signal of samples and its severities: all spans are known, and those without samples
+    are not stored."""
+    spans, _ = _stored(connection, table, columns, level, numbers)
+    spans = filled(spans)
+    return spans.chosen(spans.n[:, 1] > 0), np.ones(len(numbers), np.bool_)
+
+
 def _spans(
     connection: Connection, table: str, columns: list[str], level: int, numbers: NDArray[np.int64]
 ) -> tuple[Spans, NDArray[np.bool_]]:
     """The spans with rows among these numbers, which are in order, and a mask of the spans for which this is
     known."""
+    spans, there = _stored(connection, table, columns, level, numbers)
+    of_all = np.asarray(there.all(axis=1))
+    with_rows = (spans.n + spans.nans + spans.nulls).any(axis=1)
+    return spans.chosen(with_rows & of_all), of_all
+
+
+def _stored(
+    connection: Connection, table: str, columns: list[str], level: int, numbers: NDArray[np.int64]
+) -> tuple[Spans, NDArray[np.bool_]]:
+    """All spans of these numbers, which are in order, and for each span and column whether it is stored."""
     length = BLOCK[level]
     block_of = numbers // length
     blocks = np.unique(block_of)
@@ -366,10 +400,7 @@ def _spans(
         some = np.array([content is not None for content in contents], bool)
         values[figure][spans_of[some], places[some, None]] = _arrays([*filter(None, contents)], length)
     positions = np.searchsorted(blocks, block_of) * length + numbers % length
-    spans = Spans(numbers, *(values[name][positions] for name in NAMES))
-    of_all = there[positions].all(axis=1)
-    with_rows = (spans.n + spans.nans + spans.nulls).any(axis=1)
-    return spans.chosen(with_rows & of_all), of_all
+    return Spans(numbers, *(values[name][positions] for name in NAMES)), there[positions]
 
 
 @cache

@@ -59,7 +59,8 @@ _OF_RELATIONS = {
 _KEYS = {"seq_no": "place in the ring, from 1", "time": "time of the row"}
 _OF_SUMMARIES = {
     "level": "seconds of a span",
-    "column_name": "summarised column; of waveforms with .min, .max, .mean, .rms or .length",
+    "column_name": "summarised column; of waveforms with .min, .max, .mean, .rms or .length; number of a"
+    " signal of samples, or with .severity its severities",
     "time": "begin of the span",
     "begins": "begin of the block's first span",
     "n": "number of readings",

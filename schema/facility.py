@@ -16,6 +16,9 @@ MOST_POINTS = 2**26
 SUMMARY_LEVELS = {"10 s": 10, "1 min": 60, "10 min": 600, "1 h": 3600, "1 day": 86_400}
 """Spans that summaries may have, and their seconds; each is a multiple of the one before."""
 
+SAMPLE_LEVELS = (3600, 86_400)
+"""Spans of summaries of samples: the blocks of samples are within an hour."""
+
 
 NANOSECONDS = "nanoseconds"
 """The last column of a table that keeps the nanoseconds of a row's time, 0 to 999."""
@@ -221,6 +224,12 @@ class SampleTable:
     """How far a value must move to be taken, as in the file; empty: every event."""
     collect: float = 1.0
     """Seconds of samples that a writer sends in one call."""
+    summaries: tuple[int, ...] = SAMPLE_LEVELS
+    """Spans of summaries in seconds, of SAMPLE_LEVELS, shortest first; none: no summaries, as of text."""
+
+    def __post_init__(self) -> None:
+        if self.type.is_text:
+            object.__setattr__(self, "summaries", ())
 
 
 KEEP_DROPPED = Retention(14, "day")

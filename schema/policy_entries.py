@@ -68,13 +68,20 @@ def sampling_of(entry: Entry) -> Sampling:
 
 def summaries_of(entry: Entry, cycle: float, log: LogPolicy) -> tuple[int, ...]:
     """The spans given; by default those with enough rows."""
+    period = log.period or cycle * log.nth
+    usual = tuple(span for span in SUMMARY_LEVELS.values() if span >= _ROWS_OF_A_SPAN * period)
+    return spans_of(entry, usual, tuple(SUMMARY_LEVELS.values()))
+
+
+def spans_of(entry: Entry, usual: tuple[int, ...], possible: tuple[int, ...]) -> tuple[int, ...]:
+    """The spans of summaries that are given, by default `usual`."""
     value = entry.take("summaries")
     if value is None:
-        period = log.period or cycle * log.nth
-        return tuple(span for span in SUMMARY_LEVELS.values() if span >= _ROWS_OF_A_SPAN * period)
-    if isinstance(value, list) and all(isinstance(item, str) and item in SUMMARY_LEVELS for item in value):
-        return tuple(span for name, span in SUMMARY_LEVELS.items() if name in value)
-    names = ", ".join(f'"{name}"' for name in SUMMARY_LEVELS)
+        return usual
+    known = {name: span for name, span in SUMMARY_LEVELS.items() if span in possible}
+    if isinstance(value, list) and all(isinstance(item, str) and item in known for item in value):
+        return tuple(span for name, span in known.items() if name in value)
+    names = ", ".join(f'"{name}"' for name in known)
     entry.refuse(f"summaries must be a list of some of {names}; [] is none")
     return ()
 

@@ -8,15 +8,14 @@ from ringlog.procedures import DEADBAND
 from ringlog.schema.column_entries import states_of
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.entries import Entry, column_type, count_of, is_number, limits_of, repeated
-from ringlog.schema.facility import SampleSignal, SampleTable
-from ringlog.schema.policy_entries import retention_of, seconds_of
+from ringlog.schema.facility import SAMPLE_LEVELS, SampleSignal, SampleTable
+from ringlog.schema.policy_entries import retention_of, seconds_of, spans_of
 
 _OF_ROWS = (
     "rows",
     "cycle",
     "column",
     "sample",
-    "summaries",
     "nan",
     "nanoseconds",
     "node",
@@ -46,6 +45,10 @@ def sample_table_of(entry: Entry, name: str) -> SampleTable:
     seconds = None if drift is None else seconds_of(entry, "clock_drift", drift)
     collect = seconds_of(entry, "collect", entry.take("collect"))
     deadband = _deadband(entry, kind)
+    is_text = kind is not None and kind.is_text
+    summaries = spans_of(entry, () if is_text else SAMPLE_LEVELS, SAMPLE_LEVELS)
+    if is_text and summaries:
+        entry.refuse(f"summaries are of numbers, and this table has {kind}")
     signals: list[SampleSignal] = []
     for signal in entry.entries("signal", "table", needed=False):
         signals.extend(_signals(signal, kind))
@@ -54,7 +57,16 @@ def sample_table_of(entry: Entry, name: str) -> SampleTable:
         entry.refuse(f"two signals are named {twice}")
     clock_drift = SampleTable.clock_drift if seconds is None else timedelta(seconds=seconds)
     return SampleTable(
-        name, kind or _ANY, ring, description, retention, clock_drift, tuple(signals), deadband, collect
+        name,
+        kind or _ANY,
+        ring,
+        description,
+        retention,
+        clock_drift,
+        tuple(signals),
+        deadband,
+        collect,
+        summaries,
     )
 
 

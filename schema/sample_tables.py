@@ -15,9 +15,10 @@ from psycopg import sql
 from sqlalchemy.dialects import postgresql
 
 from ringlog.procedures import OF_A_SAMPLE_TABLE, Procedure, sample_procedures, sample_views
+from ringlog.schema import summaries
 from ringlog.schema.change import run
 from ringlog.schema.facility import Facility, SampleSignal, SampleTable
-from ringlog.schema.layout import ARCHIVIST, LOG, LOG_TABLES, READER
+from ringlog.schema.layout import ARCHIVIST, LOG, LOG_TABLES, READER, SUMMARIES
 from ringlog.schema.obstacles import Obstacle, as_owner
 from ringlog.schema.partitions import make_first_partitions
 from ringlog.schema.registry import FOREVER, signal
@@ -168,6 +169,8 @@ def obstacles(
                         sql.Identifier(LOG, name), sql.Identifier("online", name)
                     ),
                     sql.SQL("drop table {}").format(sql.Identifier(LOG_TABLES, name)),
+                    sql.SQL("drop table if exists {} cascade").format(sql.Identifier(SUMMARIES, name)),
+                    sql.SQL("drop sequence if exists {}").format(sql.Identifier(SUMMARIES, f"{name}_until")),
                     *(
                         sql.SQL("drop function if exists {}").format(
                             sql.Identifier("ringlog", pattern.format(name))
@@ -180,7 +183,7 @@ def obstacles(
                         )
                         for noted in (
                             *("signal", "sample_signal", "sample_mark", "sample_table"),
-                            *("last_archived", "cold_week"),
+                            *("last_archived", "cold_week", "summarised", "summary_mark", "dropped"),
                         )
                     ),
                 ),
@@ -247,6 +250,7 @@ def install(connection: sa.Connection, facility: Facility) -> tuple[list[str], l
             if before["ring"] != row["ring"]:
                 run(connection, sample_views(table.name, table.ring))
         changed += _record_signals(connection, table)
+    changed += summaries.create_missing(connection, facility.sample_tables)
     return created, changed
 
 

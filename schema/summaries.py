@@ -3,7 +3,8 @@
 summary.<table> has a row for each length of spans (`level`, in seconds), column and block of spans: arrays of
 one element a span. So the trend of a signal reads few rows, whatever the number of columns. A span without
 numbers has n 0 and NaN in its other arrays. A waveform has five columns there, such as `trace.rms`: see
-ringlog.history.waveforms.
+ringlog.history.waveforms. A column of samples is a signal's number, such as `17`; `17.severity` has the
+severities of blocks with an alarm: see ringlog.history.sample_spans.
 """
 
 from collections.abc import Collection, Container, Sequence
@@ -15,7 +16,7 @@ from sqlalchemy.dialects import postgresql
 from ringlog.schema import catalogue
 from ringlog.schema.change import run
 from ringlog.schema.column_type import Kind
-from ringlog.schema.facility import SUMMARY_LEVELS, Column, Table
+from ringlog.schema.facility import SUMMARY_LEVELS, Column, SampleTable, Table
 from ringlog.schema.layout import BLOCK, READER, SCHEMA_OF_LEVEL, SUMMARIES
 from ringlog.schema.tiers import summarised
 
@@ -37,7 +38,17 @@ def is_summarised(column: Column) -> bool:
     return column.type.is_fixed or column.is_packed
 
 
-def create_missing(connection: sa.Connection, tables: Collection[Table]) -> list[str]:
+def _is_single(table: Table | SampleTable) -> bool:
+    if isinstance(table, SampleTable):
+        return table.type.kind in _SINGLE
+    return all(
+        column.type.is_fixed and column.type.kind in _SINGLE
+        for column in table.columns
+        if is_summarised(column)
+    )
+
+
+def create_missing(connection: sa.Connection, tables: Collection[Table | SampleTable]) -> list[str]:
     """Creates the missing objects of these tables' summaries, and records their levels. Returns the
     changes."""
     names = [table.name for table in tables]
@@ -48,11 +59,7 @@ def create_missing(connection: sa.Connection, tables: Collection[Table]) -> list
     views = catalogue.relations(connection, [*SCHEMA_OF_LEVEL.values()], names)
     changed = []
     for table in tables:
-        single = all(
-            column.type.is_fixed and column.type.kind in _SINGLE
-            for column in table.columns
-            if is_summarised(column)
-        )
+        single = _is_single(table)
         if (SUMMARIES, f"{table.name}_until") not in known:
             _create(connection, table.name, single)
         elif not single:
@@ -126,7 +133,7 @@ def _widen(connection: sa.Connection, name: str) -> None:
         run(connection, sql.SQL("alter table {} {}").format(sql.Identifier(SUMMARIES, name), actions))
 
 
-def _note(connection: sa.Connection, table: Table) -> None:
+def _note(connection: sa.Connection, table: Table | SampleTable) -> None:
     """Other levels are made from the first row on."""
     levels = list(stored_levels(table.summaries))
     insert = postgresql.insert(summarised).values(table_name=table.name, levels=levels)
@@ -165,7 +172,9 @@ where span.n[number] > 0 or span.nans[number] > 0 or span.nulls[number] > 0
 """
 
 
-def _create_views(connection: sa.Connection, table: Table, there: Container[tuple[str, str]]) -> None:
+def _create_views(
+    connection: sa.Connection, table: Table | SampleTable, there: Container[tuple[str, str]]
+) -> None:
     """`there` has schema and name of the views that there are."""
     for level in table.summaries:
         schema = SCHEMA_OF_LEVEL[level]

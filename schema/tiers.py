@@ -35,6 +35,7 @@ summary_mark = sa.Table(
     metadata,
     sa.Column("table_name", sa.TEXT, nullable=False),
     sa.Column("time", postgresql.TIMESTAMP(timezone=True), nullable=False),
+    sa.Column("column_name", sa.TEXT, comment="of samples: number of the signal; null: all"),
     sa.Index("summary_mark_idx", "table_name", "time"),
     comment="times of rows that came after their span was summarised; its summaries are made again",
 )

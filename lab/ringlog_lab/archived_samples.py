@@ -20,6 +20,7 @@ from ringlog.history import sampled
 from ringlog.history.archive import archive
 from ringlog.history.connection import connect
 from ringlog.history.signals import places
+from ringlog.history.summaries import summarise
 from ringlog.schema import session
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Facility, History, Retention, SampleSignal, SampleTable
@@ -44,6 +45,7 @@ def main(dsn: str) -> None:
             _fill(connection, kind)
         maintain(engine, _NOW)
         merge(engine)
+        summarise(dsn, _NOW, enough=1)
         connection.execute("vacuum analyze")
         sizes = {kind: _bytes(connection, kind) for kind in KINDS}
         before = {kind: _timed(dsn, kind) for kind in KINDS}

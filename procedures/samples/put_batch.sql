@@ -17,6 +17,8 @@ declare
   n constant integer := cardinality(signals);
   latest constant bigint := ringlog.nanoseconds(clock_timestamp() + {drift}::interval);
   merged timestamptz;
+  -- nanoseconds up to which there are summaries
+  summarised bigint;
   unknown bigint;
   doubtful bigint;
   earliest bigint;
@@ -211,6 +213,16 @@ begin
     insert into ringlog.sample_mark (table_name, hour)
     select {table}, each from unnest(late_hours) as each where each < merged
     on conflict do nothing;
+  end if;
+  -- after the insert: see ringlog.history.summaries
+  summarised := pg_sequence_last_value({summarised}) * 1000;
+  if earliest < summarised then
+    -- a call of many signals marks all
+    insert into ringlog.summary_mark (table_name, "time", column_name)
+    select distinct {table}, date_trunc('hour', ringlog.moment(sent."time"), 'UTC'),
+      case when (select count(distinct number) from unnest(signals) as number) <= 100 then sent.signal::text end
+    from unnest(signals, times) as sent (signal, "time")
+    where sent."time" < summarised;
   end if;
   return 0;
 end

@@ -71,8 +71,8 @@ def trend(servers: Servers, signal: Signal, start: datetime, end: datetime, poin
     if count(servers, signal, start, end, points) <= points:
         return Trend(signal, 0, _as_they_are([*samples(servers, signal, start, end)]))
     connection = servers.of(signal.node)
-    # each server summarises its own rows; samples have no summaries
-    if len(signal.nodes) == 1 and not signal.is_of_samples and _has_summaries(connection):
+    # each server summarises its own rows
+    if len(signal.nodes) == 1 and _has_summaries(connection):
         try:
             return _of_summaries(connection, signal, start, end, points)
         except ReadError as error:

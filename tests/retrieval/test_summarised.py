@@ -22,7 +22,8 @@ from ringlog.retrieval.samples import MICROSECOND, Samples, samples, thinned
 from ringlog.retrieval.servers import Servers
 from ringlog.retrieval.signals import Signal, describe
 from ringlog.retrieval.summarised import Summarised, summarised
-from ringlog.schema.facility import Column, Facility, Table
+from ringlog.schema.column_type import ColumnType
+from ringlog.schema.facility import Column, Facility, SampleSignal, SampleTable, Table
 from ringlog.schema.install import install
 
 BEGIN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -150,3 +151,69 @@ def test_most_is_of_summaries(servers: tuple[Servers, psycopg.Connection, str]) 
         tiled = of_width("m/current", width)
         assert tiled is not None
         assert tiled.samples > 0.5 * HOURS * 180
+
+
+SAMPLED = ("v/dense", "v/rare", "v/alarmed", "v/none")
+
+
+@pytest.fixture
+def of_samples(database_url: sa.URL, engine: sa.Engine) -> Iterator[tuple[Servers, psycopg.Connection, str]]:
+    """Samples of 20 days, of which the last hours have no summaries."""
+    tables = (SampleTable("v", ColumnType.of("double"), signals=tuple(map(SampleSignal, SAMPLED))),)
+    install(engine, Facility("test", "UTC", (), sample_tables=tables))
+    conninfo = make_conninfo(user=database_url.username, dbname=database_url.database, **database_url.query)
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        put_samples(connection, random.Random(3), 3)
+        summarise(conninfo, BEGIN + timedelta(days=20), enough=1)
+        connections = Connections()
+        with closing(connections), Servers(connections, login(conninfo)) as found:
+            yield found, connection, conninfo
+
+
+def put_samples(connection: psycopg.Connection, chance: random.Random, each: int) -> None:
+    hour = 3_600_000_000_000
+    begin = int(BEGIN.timestamp()) * 10**9
+    for name in SAMPLED[:-1]:
+        hours = [h for h in range(480) if name != "v/rare" or h % 50 == 7]
+        times = [begin + h * hour + chance.randrange(hour) for h in hours for _ in range(each)]
+        severities = [
+            chance.randint(0, 3) if name == "v/alarmed" and (time - begin) // hour % 90 > 80 else 0
+            for time in times
+        ]
+        values = [chance.choice((None, float("nan"), chance.gauss(0, 1), 7.0)) for _ in times]
+        connection.execute(
+            "select ringlog.put_v_batch(array_fill(number, array[%s]), %s::bigint[], %s::float8[],"
+            " %s::smallint[]) from ringlog.sample_signal where signal = %s",
+            [len(times), times, values, severities, name],
+        )
+
+
+def test_operators_on_samples_give_the_same(of_samples: tuple[Servers, psycopg.Connection, str]) -> None:
+    found, connection, conninfo = of_samples
+    chance = random.Random(4)
+    signals = describe(found, SAMPLED)
+    used = 0
+    for step in range(3):
+        for _ in range(25):
+            width = chance.choice((3600, 7200, 86_400, 172_800, 5000, 600))
+            operator = chance.choice(OPERATORS)
+            number = chance.choice((5, 50)) if operator.startswith("optim") else width
+            pv = f"{operator}_{number}({chance.choice(SAMPLED)})"
+            start = BEGIN + timedelta(seconds=chance.uniform(-90_000, 8 * 86_400))
+            if chance.random() < 0.3:
+                start = datetime.fromtimestamp(int(start.timestamp()) // width * width, UTC)
+            end = start + timedelta(seconds=chance.uniform(1, 12 * 86_400))
+            signal = signals[parse_pv(pv).signal]
+            of_rows, of_both = (events(found, signal, pv, start, end, both) for both in (False, True))
+            try:
+                same(of_both, of_rows)
+            except AssertionError as error:
+                raise AssertionError(f"{pv} from {start} to {end}") from error
+            made = summarised(found, signal, start, end, 3600, lambda stream, begin: stream, before=True)
+            used += 0 if made is None else made.samples
+            found.first.rollback()
+        if step == 0:
+            put_samples(connection, chance, 1)
+        else:
+            summarise(conninfo, BEGIN + timedelta(days=20), enough=1)
+    assert used > 5000

@@ -143,6 +143,14 @@ def test_a_facility_file_has_tables_of_samples(tmp_path: Path) -> None:
         (TABLE + '[[table.signal]]\nname = "a{n}"\n', "name has {n} where a count is given, and only there"),
         (TABLE + '[[table.signal]]\nname = "a"\n[[table.signal]]\nname = "a"\n', "two signals are named a"),
         (TABLE + '[[table.signal]]\nname = "a"\ncycle = 1\n', "'cycle' is no key of a signal"),
+        (
+            TABLE + 'summaries = ["10 min"]\n',
+            'summaries must be a list of some of "1 h", "1 day"; [] is none',
+        ),
+        (
+            TABLE.replace("double", "text") + 'summaries = ["1 day"]\n',
+            "summaries are of numbers, and this table has text",
+        ),
         (TABLE + 'deadband = "wide"\n', 'a part as "0.5 %", ADEL or MDEL'),
         (
             TABLE.replace("double", "text") + "deadband = 1\n",
