@@ -1,9 +1,9 @@
 """A week of a table as a Parquet file: writing, reading and comparing.
 
 Floats are split into streams of their bytes before zstd, times and seq_no are stored as differences; row
-groups have a day at most, with statistics, and pages have checksums. Columns have the ids of their fields
-(`ringlog.history.fields`), the schema's metadata names the signals. Numerics are decimals in files, and text
-where rows are read.
+groups have a day at most, or few rows, with statistics, and pages have checksums. Columns have the ids of
+their fields (`ringlog.history.fields`), the schema's metadata names the signals. Numerics are decimals in
+files, and text where rows are read.
 
 Samples are ordered by the number of their signal, then by time; their row groups are short, since a reader
 mostly wants one signal.
@@ -15,6 +15,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
+from itertools import pairwise
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -36,6 +37,7 @@ __all__ = [
     "read",
     "same",
     "width",
+    "within",
     "write",
 ]
 
@@ -52,6 +54,10 @@ _PARSED = 16
 day."""
 
 _DAY = 86_400_000_000  # microseconds
+
+_FEW = 1000
+"""The least rows of a row group, also of several days. The first and the last one of a long file have no
+more: the oldest and the newest rows of a log are read quickly."""
 
 _SAMPLES = 1 << 15
 _MOST_SAMPLES = 1 << 20
@@ -83,6 +89,7 @@ def write(
     schema = pa.schema([])
     writer: pq.ParquetWriter | None = None
     group: list[pa.RecordBatch] = []
+    is_first = True
     day = None
     try:
         for batch in batches:
@@ -96,14 +103,15 @@ def write(
                     # in Arrow's schema the names of many signals would be there twice
                     writer.add_key_value_metadata(dict(metadata))
             for part_day, part in cut(_of_fields(schema, batch)):
-                if group and (part_day != day or sum(each.nbytes for each in group) > GROUP_BYTES):
-                    writer.write_table(pa.Table.from_batches(group))
-                    group = []
+                is_long = sum(each.num_rows for each in group) >= _FEW
+                if (is_long and part_day != day) or sum(each.nbytes for each in group) > GROUP_BYTES:
+                    _write_group(writer, group, is_first=is_first)
+                    group, is_first = [], False
                 day = part_day
                 group.append(part)
                 rows += part.num_rows
         if group and writer is not None:
-            writer.write_table(pa.Table.from_batches(group))
+            _write_group(writer, group, is_first=is_first, is_last=True)
     except BaseException:
         with suppress(OSError, pa.ArrowException):
             if writer is not None:
@@ -112,6 +120,19 @@ def write(
     if writer is not None:
         writer.close()
     return rows
+
+
+def _write_group(
+    writer: pq.ParquetWriter, group: list[pa.RecordBatch], *, is_first: bool, is_last: bool = False
+) -> None:
+    """Writes a row group; the first and the last rows of a log's week are groups of their own."""
+    table = pa.Table.from_batches(group)
+    short = 0 if of_samples(table.schema) else _FEW
+    begin = min(short, table.num_rows) if is_first else 0
+    end = max(begin, table.num_rows - short) if is_last else table.num_rows
+    for start, stop in pairwise((0, begin, end, table.num_rows)):
+        if start < stop:
+            writer.write_table(table.slice(start, stop - start))
 
 
 def _of_fields(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -189,7 +210,8 @@ def read(
     try:
         with folder.opened(name) as source, file_of(source, footer) as file:
             schema = file.schema_arrow
-            wanted = columns if columns is None or not of_samples(schema) else ["number", "time", *columns]
+            sampled = of_samples(schema)
+            wanted = columns if columns is None or not sampled else ["number", "time", *columns]
             names = [each for each in schema.names if wanted is None or each in wanted]
             groups = groups_of(file, schema, start, end, number=number)
             if not groups:
@@ -197,7 +219,7 @@ def read(
             size = max(1024, BATCH_BYTES // sum(width(schema.field(each).type) for each in names))
             for batch in file.iter_batches(size, groups, names):
                 # numerics are text here
-                yield plain(_within(batch, start, end, number))
+                yield plain(within(batch, start, end, number, is_of_samples=sampled))
     except (OSError, pa.ArrowException, ValueError) as error:
         raise Damaged(f"{folder}/{name}: {error}") from error
 
@@ -245,11 +267,10 @@ def groups_of(
     start: datetime | None,
     end: datetime | None,
     *,
-    inclusive: bool = False,
     number: int | None = None,
 ) -> list[int]:
-    """The row groups of a file that may have rows from `start` on and before `end`, or with `inclusive` up to
-    it, by the statistics of their times; with `number` those that may have samples of this signal."""
+    """The row groups of a file that may have rows from `start` on and before `end`, by the statistics of
+    their times; with `number` those that may have samples of this signal."""
     groups = range(file.num_row_groups)
     if number is not None and of_samples(schema):
         place = schema.names.index("number")
@@ -263,15 +284,12 @@ def groups_of(
     return [
         group
         for group in groups
-        if _overlaps(file.metadata.row_group(group).column(time).statistics, start, end, inclusive)
+        if _overlaps(file.metadata.row_group(group).column(time).statistics, start, end)
     ]
 
 
-def _overlaps(
-    statistics: pq.Statistics, start: datetime | None, end: datetime | None, inclusive: bool
-) -> bool:
-    begins_before = end is None or statistics.min < end or (inclusive and statistics.min == end)
-    return bool(begins_before and (start is None or statistics.max >= start))
+def _overlaps(statistics: pq.Statistics, start: datetime | None, end: datetime | None) -> bool:
+    return bool((end is None or statistics.min < end) and (start is None or statistics.max >= start))
 
 
 def width(kind: pa.DataType) -> int:
@@ -282,16 +300,24 @@ def width(kind: pa.DataType) -> int:
         return 64  # texts and waveforms: a guess
 
 
-def _within(
-    batch: pa.RecordBatch, start: datetime | None, end: datetime | None, number: int | None
+def within(
+    batch: pa.RecordBatch,
+    start: datetime | None,
+    end: datetime | None,
+    number: int | None,
+    *,
+    is_of_samples: bool,
 ) -> pa.RecordBatch:
-    """The rows within bounds of a batch that is ordered by time; of samples those of a signal."""
+    """The rows from `start` on and before `end` of a file's batch; of samples those of a signal, if one is
+    given."""
     if number is not None:
         numbers = batch["number"].to_numpy()
         begin, stop = (int(numbers.searchsorted(number, side)) for side in ("left", "right"))
         batch = batch.slice(begin, stop - begin)
+    if start is None and end is None:
+        return batch
     times = batch["time"].cast(pa.int64()).to_numpy()
-    if number is None and of_samples(batch.schema):
+    if number is None and is_of_samples:
         there = np.ones(len(times), bool)
         there &= True if start is None else times >= _microseconds(start)
         there &= True if end is None else times < _microseconds(end)

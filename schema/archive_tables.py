@@ -42,8 +42,8 @@ _NEW = "new {}"
 """name of a table in schema ARCHIVE_FILES until it takes the place of the old one"""
 
 _EXTENSION = "postgres_fdw"
-_FETCHED = 200_000
-"""values that are fetched at once, about"""
+_FETCHED = 10
+"""rows that a query asks for at once; the archive server sends more after those"""
 
 
 def prepare(connection: sa.Connection) -> list[str]:
@@ -142,7 +142,7 @@ def _of_files(table: str, columns: dict[str, str], keys: Collection[str]) -> Ite
                 "schema_name": ARCHIVE,
                 "table_name": f"{table} none",
                 "updatable": "false",
-                "fetch_size": str(_fetched(columns)),
+                "fetch_size": str(_FETCHED),
             }.items()
         ),
         "shown": sql.SQL(", ").join(_shown(columns, keys)),
@@ -205,14 +205,6 @@ def _shown(columns: dict[str, str], keys: Collection[str]) -> Iterator[sql.Compo
             yield column
         else:
             yield sql.SQL("{0}::{1} as {0}").format(column, sql.SQL(kind))
-
-
-def _fetched(columns: dict[str, str]) -> int:
-    """Rows that are fetched at once; few where they are long."""
-    types = [ColumnType.of_postgresql(kind) for kind in columns.values()]
-    if any(kind is None or kind.is_array for kind in types):
-        return 10
-    return max(100, min(1000, _FETCHED // len(types)))
 
 
 _KINDS = (Kind.REAL, Kind.DOUBLE, Kind.INT, Kind.SMALLINT, Kind.BIGINT, Kind.BIT, Kind.TEXT)

@@ -1,7 +1,7 @@
 """DuckDB over the archive's files: queries of postgres_fdw, and their rows as messages."""
 
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -23,6 +23,12 @@ _AHEAD = "10KB"
 _ROWS = 10_000
 _VALUES = 200_000
 """approximate limits of a part of an answer in rows and values: the client may want the first rows only"""
+_FEW = 100
+"""rows of the parts of DuckDB's answer to a query with an order"""
+_FIRST = 10
+"""rows of the first part of an answer with an order, after which they grow"""
+_SENT = 1 << 20
+"""bytes of rows that are sent at once"""
 
 
 class Failed(Exception):
@@ -77,11 +83,6 @@ class Answer:
         self.columns: list[str] = []
         """names of the columns, known after the first fetch"""
         self._starved = False
-        connection.execute("set integer_division = true")
-        connection.execute("set TimeZone = 'UTC'")
-        if statement.descending is not None:
-            # the client may want the first rows only: no more files are read ahead than that
-            connection.execute(f"set session streaming_buffer_size = '{_AHEAD}'")
 
     def rewind(self) -> None:
         """Begins with the first row again."""
@@ -97,19 +98,46 @@ class Answer:
 
     def _made(self) -> "Generator[_Part]":
         self._sources.clear()
-        for relation in self._statement.relations:
-            rows = Rows(relation, self._lists.of(relation.files), self._statement.descending)
-            self._sources.append(rows)
-            self._connection.register(relation.name, rows.reader())
-        result = self._connection.sql(self._statement.text, params=self._statement.values)
-        reader = result.to_arrow_reader(max(100, min(_ROWS, _VALUES // len(result.columns))))
+        statement = self._statement
+        for relation in statement.relations:
+            self._sources.append(Rows(relation, self._lists.of(relation.files), statement.descending))
+        if statement.columns is None:
+            batches = self._calculated()
+        else:
+            self.columns = statement.columns
+            batches = (batch.select(self.columns) for batch in self._sources[0].reader())
+        size = None if statement.descending is None else _FIRST
+        for batch in batches:
+            most = _most_rows(len(self.columns))
+            while batch.num_rows:
+                size = min(most, size or most)
+                yield _Part(*encoding.messages(_distinct(batch.slice(0, size))))
+                batch, size = batch.slice(size), 10 * size
+
+    def _calculated(self) -> Iterator[pa.RecordBatch]:
+        """DuckDB's answer."""
+        connection, statement = self._connection, self._statement
+        connection.execute("set integer_division = true")
+        connection.execute("set TimeZone = 'UTC'")
+        if statement.descending is not None:
+            # the client may want the first rows only: no more files are read ahead than that
+            connection.execute(f"set session streaming_buffer_size = '{_AHEAD}'")
+        for relation, rows in zip(statement.relations, self._sources, strict=True):
+            connection.register(relation.name, rows.reader())
+        result = connection.sql(statement.text, params=statement.values)
+        most = _most_rows(len(result.columns)) if statement.descending is None else _FEW
+        reader = result.to_arrow_reader(most)
         self.columns = reader.schema.names
-        for batch in reader:
-            if batch.num_rows:
-                yield _Part(*encoding.messages(_distinct(batch)))
+        yield from reader
 
     def take(self, count: int) -> tuple[list[memoryview], int]:
-        """The messages of at most `most` further rows, and their number. Raises Failed."""
+        """The messages of further rows, and their number. Raises Failed.
+
+        They are `count` or more, fewer only at the end: postgres_fdw takes all that come, and sees the end in
+        fewer than it has asked for. The first answer to a query with an order has `count`: the client may
+        want no others.
+        """
+        room = 0 if self._parts is None and self._statement.descending is not None else _SENT
         taken: list[memoryview] = []
         rows = 0
         with Failures(self._sources, lambda: self._starved):
@@ -120,7 +148,7 @@ class Answer:
                     self._part = next(self._parts, None)
                     if self._part is None:
                         break
-                messages, number = self._part.take(count - rows)
+                messages, number = self._part.take(count - rows, room)
                 taken.append(messages)
                 rows += number
         return taken, rows
@@ -175,6 +203,11 @@ class Failures:
         raise Failed("XX000", f"the archive server cannot answer this: {reason}") from error
 
 
+def _most_rows(columns: int) -> int:
+    """Rows of a part of an answer."""
+    return max(100, min(_ROWS, _VALUES // columns))
+
+
 def _line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
@@ -196,8 +229,10 @@ class _Part:
     def is_empty(self) -> bool:
         return self.at == len(self.offsets) - 1
 
-    def take(self, count: int) -> tuple[memoryview, int]:
-        last = min(self.at + count, len(self.offsets) - 1)
+    def take(self, count: int, room: int) -> tuple[memoryview, int]:
+        """The next `count` rows, and those after them in so many bytes, as far as there are any."""
+        within = int(self.offsets.searchsorted(self.offsets[self.at] + room, "right")) - 1
+        last = min(max(self.at + count, within), len(self.offsets) - 1)
         found = self.messages[self.offsets[self.at] : self.offsets[last]]
         number = last - self.at
         self.at = last

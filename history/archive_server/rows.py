@@ -41,7 +41,7 @@ class Rows:
             week
             for week in (reversed(given.weeks) if descending else given.weeks)
             if (relation.start is None or week.ends > relation.start)
-            and (relation.end is None or week.begins <= relation.end)
+            and (relation.end is None or week.begins < relation.end)
         ]
         self._folder = Folder(given.folder) if self._weeks else None
         self._relation = relation
@@ -93,30 +93,35 @@ class Rows:
             yield from self._of_file(file)
 
     def _of_file(self, file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
-        start, end = self._relation.start, self._relation.end
-        schema = file.schema_arrow
-        groups = files.groups_of(file, schema, start, end, inclusive=True, number=self._relation.number)
+        relation, schema = self._relation, file.schema_arrow
+        groups = files.groups_of(file, schema, relation.start, relation.end, number=relation.number)
         if not self._columns:
             for number in groups:
                 rows = file.metadata.row_group(number).num_rows
                 yield pa.record_batch([pa.nulls(rows)], ["rows"])
             return
         names = [name for name, _ in self._columns]
-        there = [name for name in names if name in schema.names]
         # the times give the number of rows of a file that has none of the columns
+        there = [name for name in names if name in schema.names] or ["time"]
         for number in reversed(groups) if self._descending else groups:
-            if self._descending:
-                with _ONE_AT_A_TIME:
-                    if resident() > _ROOM:
-                        raise MemoryError
-                    whole = [*file.iter_batches(self._longest, [number], there or ["time"])]
-                batches = _backwards(whole, self._size)
-            else:
-                batches = file.iter_batches(self._size, [number], there or ["time"])
-            for batch in batches:
-                table = late.cast(self._schema, plain(batch))
-                yield from table.combine_chunks().to_batches()
+            for batch in self._of_group(file, number, there):
+                yield from late.cast(self._schema, plain(batch)).combine_chunks().to_batches()
             self._size = self._longest
+
+    def _of_group(self, file: pq.ParquetFile, number: int, names: list[str]) -> Iterator[pa.RecordBatch]:
+        if not self._descending:
+            yield from map(self._within, file.iter_batches(self._size, [number], names))
+            return
+        with _ONE_AT_A_TIME:
+            if resident() > _ROOM:
+                raise MemoryError
+            whole = [self._within(batch) for batch in file.iter_batches(self._longest, [number], names)]
+        yield from _backwards(whole, self._size)
+
+    def _within(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        relation = self._relation
+        bounds = relation.start, relation.end, relation.number
+        return files.within(batch, *bounds, is_of_samples=relation.is_of_samples)
 
 
 def resident() -> int:

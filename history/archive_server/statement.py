@@ -9,7 +9,7 @@ column `name:type`; postgres_fdw never sends an expression with a column of a us
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from ringlog.history.archive_server.lists import OF_SAMPLES
@@ -62,6 +62,9 @@ _FUNCTIONS = _AGGREGATES | _words(
 _ELSEWHERE = {"every": "bool_and", "ceiling": "ceil"}
 """DuckDB's names of functions with another name."""
 
+_LATER = (("group", "by"), ("having",), ("order", "by"), ("limit",), ("offset",))
+"""clauses after WHERE"""
+
 _OPERATORS = frozenset(["=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "&", "|"])
 _DIVISIONS = frozenset(["/", "%"])
 """operators that are accepted before a number other than 0, for which PostgreSQL raises an error"""
@@ -81,6 +84,9 @@ _OF_TYPES = {word for name in _TYPES for word in name.split()}
 
 _BOUNDED = {"time:timestamp with time zone": "timestamp with time zone", "number:integer": "integer"}
 """columns with statistics in the files, and their types"""
+
+_MICROSECOND = timedelta(microseconds=1)
+_LAST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 
 _BOUND = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 """Comparisons, and the same ones with swapped operands."""
@@ -103,10 +109,14 @@ class Relation:
     columns: dict[str, None] = field(default_factory=dict)
     """`name:type` of the columns that the query uses"""
     start: datetime | None = None
-    """the first time that the query needs; `end` is the last one; None: no bound"""
+    """the query needs rows from this time on, and before `end`; None: no bound"""
     end: datetime | None = None
     number: int | None = None
     """of the only signal that the query needs, in a table of samples; None: of all"""
+
+    @property
+    def is_of_samples(self) -> bool:
+        return self.files.rpartition(" ")[2].startswith(OF_SAMPLES)
 
 
 @dataclass
@@ -118,6 +128,9 @@ class Statement:
     relations: list[Relation]
     descending: bool | None
     """whether the rows are read newest first (False: oldest first); None: in any order"""
+    columns: list[str] | None
+    """`name:type` of its columns if it selects only these, within the bounds of its relation: without
+    DuckDB"""
 
 
 def read(text: str, parameters: Sequence[str | None] = ()) -> Statement:
@@ -154,12 +167,12 @@ class _Reader:
     def statement(self) -> Statement:
         if any(self._clause("for", strength) is not None for strength in ("update", "share")):
             raise Refused("rows of the archive cannot be locked")
-        conditions = self._conditions()
-        self._bound(conditions)
+        are_bounds = [self._bounds(condition) for condition in self._conditions()]
         descending = self._order()
+        columns = self._columns() if all(are_bounds) else None
         values: list[str | None] = []
         text = " ".join(self._translated(values))
-        return Statement(text, values, self._relations, descending)
+        return Statement(text, values, self._relations, descending, columns)
 
     def _at(self, place: int) -> _Token:
         return self._tokens[place] if 0 <= place < len(self._tokens) else _Token("end", "")
@@ -205,7 +218,7 @@ class _Reader:
         where = self._clause("where")
         if where is None:
             return []
-        ends = [self._clause(*words) for words in (("group", "by"), ("having",), ("order", "by"), ("limit",))]
+        ends = [self._clause(*words) for words in _LATER]
         end = min((each for each in ends if each is not None), default=len(self._tokens))
         found: list[list[_Token]] = [[]]
         depth = 0
@@ -217,33 +230,36 @@ class _Reader:
                 found[-1].append(token)
         return [_bare(each) for each in found]
 
-    def _bound(self, conditions: list[list[_Token]]) -> None:
-        """Derives the needed time, and the needed signal of samples, from the conditions."""
-        for condition in conditions:
-            texts = [token.text for token in condition]
-            column = next((n for n, text in enumerate(texts) if _plain(text) in _BOUNDED), None)
-            if column is None:
-                continue
-            first = column - 2 if column >= 2 and texts[column - 1] == "." else column
-            alias = texts[first] if first < column else None
-            if first == 0 and len(texts) > column + 2:
-                comparison, value, rest = texts[column + 1], condition[column + 2], texts[column + 3 :]
-            elif column == len(texts) - 1 and first > 1:
-                comparison, value, rest = texts[first - 1], condition[0], texts[1 : first - 1]
-                comparison = _BOUND.get(comparison, comparison)
-            else:
-                continue
-            kind = _BOUNDED[_plain(texts[column])]
-            if comparison not in _BOUND or rest not in ([], ["::", *kind.split()]):
-                continue
-            for relation in self._relations:
-                if relation.alias != alias:
-                    continue
-                if kind != "integer":
-                    _narrow(relation, comparison, self._value(value))
-                elif comparison == "=" and value.kind in ("number", "parameter"):
-                    given = value.text if value.kind == "number" else self._value(value)
-                    relation.number = None if given is None else int(given)
+    def _bounds(self, condition: list[_Token]) -> bool:
+        """Whether a condition is nothing but a bound of time, or the number of a signal of samples, which the
+        relation then has."""
+        texts = [token.text for token in condition]
+        column = next((n for n, text in enumerate(texts) if _plain(text) in _BOUNDED), None)
+        if column is None:
+            return False
+        first = column - 2 if column >= 2 and texts[column - 1] == "." else column
+        alias = texts[first] if first < column else None
+        if first == 0 and len(texts) > column + 2:
+            comparison, value, rest = texts[column + 1], condition[column + 2], texts[column + 3 :]
+        elif column == len(texts) - 1 and first > 1:
+            comparison, value, rest = texts[first - 1], condition[0], texts[1 : first - 1]
+            comparison = _BOUND.get(comparison, comparison)
+        else:
+            return False
+        kind = _BOUNDED[_plain(texts[column])]
+        if comparison not in _BOUND or rest not in ([], ["::", *kind.split()]):
+            return False
+        bounded = [relation for relation in self._relations if relation.alias == alias]
+        if kind != "integer":
+            narrowed = [_narrow(relation, comparison, self._value(value)) for relation in bounded]
+            return all(narrowed)
+        if comparison != "=" or value.kind not in ("number", "parameter"):
+            return False
+        given = value.text if value.kind == "number" else self._value(value)
+        if given is None:
+            return False
+        chosen = [_choose(relation, int(given)) for relation in bounded]
+        return all(chosen)
 
     def _order(self) -> bool | None:
         """Whether the query orders its rows by time, oldest or newest first; then removes the clause."""
@@ -270,11 +286,23 @@ class _Reader:
         if not is_known or len(directions) != 1 or not nulls:
             return None
         (relation,) = self._relations
-        is_of_samples = relation.files.rpartition(" ")[2].startswith(OF_SAMPLES)
-        if is_of_samples and relation.number is None:
+        if relation.is_of_samples and relation.number is None:
             return None  # only those of one signal are in the order of time
         del self._tokens[order:end]
         return directions.pop()
+
+    def _columns(self) -> list[str] | None:
+        """The columns of `SELECT column, … FROM table [WHERE …]`; None for another query."""
+        end = self._clause("from")
+        where = self._clause("where")
+        if end is None or end + 4 != (len(self._tokens) if where is None else where):
+            return None
+        if any(self._clause(*words) is not None for words in _LATER):
+            return None
+        names, commas = self._tokens[1:end:2], self._tokens[2:end:2]
+        if any(token.kind != "name" for token in names) or any(token.text != "," for token in commas):
+            return None
+        return [_plain(token.text) for token in names]
 
     def _translated(self, values: list[str | None]) -> Iterator[str]:
         place = 0
@@ -397,22 +425,35 @@ def _bare(tokens: list[_Token]) -> list[_Token]:
     return tokens
 
 
-def _narrow(relation: Relation, comparison: str, value: str | None) -> None:
+def _narrow(relation: Relation, comparison: str, value: str | None) -> bool:
+    """Whether a relation now has this bound of time."""
     moment = _moment(value)
     if moment is None:
-        return
-    if comparison in (">", ">=", "=") and (relation.start is None or moment > relation.start):
-        relation.start = moment
-    if comparison in ("<", "<=", "=") and (relation.end is None or moment < relation.end):
-        relation.end = moment
+        return False
+    after = moment + _MICROSECOND
+    if comparison in (">", ">=", "="):
+        start = after if comparison == ">" else moment
+        relation.start = start if relation.start is None else max(start, relation.start)
+    if comparison in ("<", "<=", "="):
+        end = moment if comparison == "<" else after
+        relation.end = end if relation.end is None else min(end, relation.end)
+    return True
+
+
+def _choose(relation: Relation, number: int) -> bool:
+    """Whether a relation has only samples of this signal."""
+    if relation.is_of_samples and relation.number is None:
+        relation.number = number
+    return relation.number == number
 
 
 def _moment(text: str | None) -> datetime | None:
-    """A time as PostgreSQL writes it; None outside Python's range, which then is no bound."""
+    """A time as PostgreSQL writes it; None at the end of Python's range or outside, which is no bound."""
     if text is None:
         return None
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return moment if moment < _LAST else None

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +27,8 @@ from psycopg import errors
 
 from ringlog.history import archive as archiving
 from ringlog.history import files
+from ringlog.history.archive_server import statement
+from ringlog.history.archive_server.engine import Engine, Failed
 from ringlog.history.archive_server.lists import Changed, Lists
 from ringlog.history.folder import Damaged, Folder
 from ringlog.history.recall import recall
@@ -239,6 +242,80 @@ def test_a_log_is_its_weeks_here_and_in_the_archive(sql: psycopg.Connection) -> 
         assert log == copied
     plan = [line for (line,) in sql.execute(b"explain (verbose) " + newest.format("log.every_type").encode())]
     assert any("Remote SQL" in line and "ORDER BY" in line for line in plan)
+
+
+@pytest.mark.parametrize("bound", ["< {}", "<= {}", "= {}", "> {}", ">= {}", "> {} and {} >= time"])
+def test_bounds_of_time_are_exact(sql: psycopg.Connection, bound: str) -> None:
+    """Also where they are all that is sent, and DuckDB is not used."""
+    condition = "time " + bound.format("'2026-05-04 00:20Z'", "'2026-05-18 00:40Z'")
+    for order in ("", "order by time", "order by time desc"):
+        here, *there = (
+            sql.execute(f"select an_int from {rows} where {condition} {order}".encode()).fetchall()
+            for rows in ("copied.every_type", "log.every_type", "archive.every_type")
+        )
+        if not order:
+            here, *there = (sorted(rows) for rows in (here, *there))
+        archived = [row for row in here if row[0] < 2016]
+        assert archived
+        assert there == [here, archived]
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ('SELECT "a:real" FROM {}', ["a:real"]),
+        ('SELECT "a:real", "b:real" FROM {} WHERE (("time:timestamp with time zone" < $1)) '
+         'ORDER BY "time:timestamp with time zone" DESC NULLS FIRST', ["a:real", "b:real"]),
+        ('SELECT "a:real" FROM {} WHERE (("seq_no:integer" < 5))', None),
+        ('SELECT "a:real" FROM {} WHERE (("number:integer" = 5))', None),
+        ('SELECT "a:real" FROM {} WHERE (("time:timestamp with time zone" < \'infinity\'))', None),
+        ('SELECT "a:real" FROM {} ORDER BY "a:real" ASC NULLS LAST', None),
+        ('SELECT "a:real" FROM {} LIMIT 3::bigint', None),
+        ('SELECT count("a:real") FROM {}', None),
+        ("SELECT NULL FROM {}", None),
+    ],
+)  # fmt: skip
+def test_queries_without_duckdb(query: str, columns: list[str] | None) -> None:
+    assert statement.read(query.format('archive."t 1"'), ["2026-05-04 00:00:00+00"]).columns == columns
+
+
+@pytest.mark.parametrize("order", ["ASC NULLS LAST", "DESC NULLS FIRST"])
+def test_the_first_rows_come_from_one_file(tmp_path: Path, order: str) -> None:
+    """The first answer has as many rows as are asked for; the next ones have more."""
+    folder, rows = Folder(str(tmp_path)), 5000
+    begins = int(BEGIN.timestamp()) * 10**6
+    times = pa.array(begins + np.arange(rows) * 10**6, pa.timestamp("us", "UTC"))
+    with folder.created("there.parquet") as stream:
+        columns = {"seq_no": pa.array(np.arange(rows), pa.int32()), "time": times}
+        files.write(stream, iter([pa.record_batch(columns)]), {})
+    here = [["there.parquet", BEGIN.isoformat(), (BEGIN + timedelta(weeks=1)).isoformat(), rows, None]]
+    is_last = order.startswith("DESC")
+    place = BEGIN - timedelta(weeks=1) if is_last else BEGIN + timedelta(weeks=1)
+    gone = [["gone.parquet", place.isoformat(), (place + timedelta(weeks=1)).isoformat(), 1, None]]
+    text = json.dumps({"folder": str(tmp_path), "files": gone + here if is_last else here + gone})
+    lists = Lists(lambda _: None)
+    lists.answer(json.dumps([1, text, None]).encode())
+    engine = Engine(str(tmp_path), 1 << 20, 1, lists)
+    answer = engine.query(
+        f'SELECT "seq_no:integer" FROM archive."t {sha256(text.encode()).hexdigest()}"'
+        f' ORDER BY "time:timestamp with time zone" {order}',
+        [],
+    )
+    found, counts = b"", []
+    while sum(counts) < rows:
+        messages, count = answer.take(10)
+        found += b"".join(messages)
+        counts.append(count)
+    assert counts[:3] == [10, 100, 890]
+    with pytest.raises(Failed, match=r"gone\.parquet"):
+        answer.take(10)
+    answer.close()
+    numbers = [*range(rows)]
+    # a message of one value: D, its length, the number of values, the value's length and text
+    texts = [str(number).encode() for number in (reversed(numbers) if is_last else numbers)]
+    assert found == b"".join(
+        b"D" + struct.pack("!ihi", 10 + len(value), 1, len(value)) + value for value in texts
+    )
 
 
 def test_procedures_read_it(sql: psycopg.Connection) -> None:
