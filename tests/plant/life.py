@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from places import new_folder
 
 from plant.operations import Operations
-from plant.reads import Reads
+from plant.samples import Samples
 from plant.site import Step
 
 # The weight of each operation.
@@ -35,6 +35,13 @@ WEIGHTS = {
     "crash": 1,
     "kill": 1,
     "backup_and_restore": 1,
+    "send_samples": 16,
+    "send_one": 4,
+    "send_again": 3,
+    "send_other": 3,
+    "send_ahead": 1,
+    "change_signals": 3,
+    "compare_samples": 12,
 }
 
 
@@ -46,7 +53,7 @@ def drawn(seed: int) -> Iterator[Step]:
         yield draw.choices([*WEIGHTS], [*WEIGHTS.values()])[0], draw.getrandbits(32)
 
 
-class Life(Operations, Reads):
+class Life(Operations, Samples):
     """A plant to which things happen."""
 
     def step(self, step: Step) -> None:
@@ -69,6 +76,7 @@ def live(steps: Iterator[Step], seconds: float) -> Life:
                         break
                     life.step(step)
                 life.compare_all()
+                life.compare_every_sample()
             except Exception as error:
                 error.history = life.history  # type: ignore[attr-defined]
                 raise

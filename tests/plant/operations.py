@@ -16,6 +16,7 @@ import pymssql
 import pytest
 
 from plant.model import RETENTION, Refused, Table, Values, monday, nights
+from plant.sample_model import NAME
 from plant.site import Different, Site
 from servers import add_logins, ringlog
 from waiting import PATIENCE, wait_until
@@ -185,9 +186,9 @@ class Operations(Site):
         self._begin("archive", "now")
 
     def recall(self, draw: random.Random) -> None:
-        table = self._table(draw)
+        table = draw.choice([*self.model, NAME])
         begin = self.start + timedelta(weeks=draw.randint(0, 7))
-        self._begin("recall", table.name, f"{begin:%Y-%m-%d}", f"{begin + timedelta(weeks=1):%Y-%m-%d}")
+        self._begin("recall", table, f"{begin:%Y-%m-%d}", f"{begin + timedelta(weeks=1):%Y-%m-%d}")
 
     def add_column(self, draw: random.Random) -> None:
         table = self._table(draw)

@@ -94,7 +94,7 @@ class Reads(Site):
         """All weeks, also of the archive."""
         begin, end = self._span(draw, table)
         wanted = [(place, at, *row.values()) for (at, place), row in table.logged(begin, end)]
-        got = _of_archive(lambda: self._rows("log", table, "time >= %s and time < %s", [begin, end]))
+        got = of_archive(lambda: self._rows("log", table, "time >= %s and time < %s", [begin, end]))
         self._wanted(f"log.{table.name} from {begin} to {end}", got, wanted)
 
     def _latest(self, draw: random.Random, table: Table) -> None:
@@ -121,7 +121,7 @@ class Reads(Site):
                 )
                 return cursor.fetchall()
 
-            found = _of_archive(read)
+            found = of_archive(read)
         wanted = [
             (place, at.astimezone(self.zone).strftime("%Y-%m-%d %H:%M:%S.%f"))
             for (at, place), _ in table.logged(begin, end)
@@ -132,7 +132,7 @@ class Reads(Site):
         begin, end = self._span(draw, table)
         query = f"select time, seq_no from ringlog.get_{table.name}_range(%s, %s)"
         with psycopg.connect(self.server.dsn_of(self.server.reader), autocommit=True) as connection:
-            found = _of_archive(lambda: connection.execute(query.encode(), [begin, end]).fetchall())
+            found = of_archive(lambda: connection.execute(query.encode(), [begin, end]).fetchall())
         self._wanted(
             f"get_{table.name}_range from {begin} to {end}",
             [(at.astimezone(UTC), place) for at, place in found],
@@ -249,6 +249,8 @@ class Reads(Site):
                 if error.sqlstate == "RL003" and begin < datetime.now(UTC) - timedelta(weeks=2):
                     return
                 raise
+        if any(begin - timedelta(hours=1) < hour < end for hour in self._coming(table)):
+            return
         wanted = table.figures(column, begin, end)
         figures = [] if wanted is None else [(*vars(wanted).values(),)]
         if len(found) != len(figures) or not all(
@@ -310,7 +312,7 @@ class _ChangedHours:
         return any(night <= local < night + timedelta(hours=4) for night in self.midnights)
 
 
-def _of_archive(read: Callable[[], list[Any]]) -> list[Any]:
+def of_archive(read: Callable[[], list[Any]]) -> list[Any]:
     """The rows of a log in their order, when the archive server is there. A row that came again for an
     archived week is there twice until the next round."""
 

@@ -15,6 +15,7 @@ import psycopg
 import pymssql
 
 from plant.model import Table, Values, facility, monday, tables
+from plant.sample_model import FACILITY
 from servers import RINGLOG, Login, RunningServer, free_port, ringlog, serving
 from waiting import wait_until
 
@@ -53,8 +54,12 @@ class Site:
         self._names = 0
         self.server: RunningServer
 
+    def _write_facility(self) -> None:
+        rows = facility(self.model, str(self.archive), self.renamed, self.zone.key)
+        self.file.write_text(rows + FACILITY)
+
     def _serve(self) -> None:
-        self.file.write_text(facility(self.model, str(self.archive), self.renamed, self.zone.key))
+        self._write_facility()
         options = ("--http", f"127.0.0.1:{self.http}", "--http-role", "reader")
         self._up = ExitStack()
         self.server = self._up.enter_context(serving(self.data, *options, facility=self.file))
@@ -100,7 +105,7 @@ class Site:
     def _install(self, *, by_hand: bool = False) -> None:
         """Installs the facility. `by_hand`: the SQL of its refusal is run first."""
         self._settle()
-        self.file.write_text(facility(self.model, str(self.archive), self.renamed, self.zone.key))
+        self._write_facility()
         if by_hand:
             refused = ringlog("init", "--facility", self.file, "--data", self.server.data)
             if refused.returncode == 0:
@@ -110,12 +115,15 @@ class Site:
         self._command("init", "--facility", self.file)
 
     def _archived(self, table: Table) -> list[tuple[datetime, datetime, str]]:
+        return self._weeks(table.name)
+
+    def _weeks(self, table: str) -> list[tuple[datetime, datetime, str]]:
         """The weeks of a table whose rows are in the archive: begin, end and file."""
         with psycopg.connect(self.server.dsn) as connection:
             return connection.execute(
                 "select begins, ends, file from ringlog.cold_week where table_name = %s and rows > 0"
                 " and recalled_until is null order by begins",
-                [table.name],
+                [table],
             ).fetchall()
 
     def _is_there(self) -> bool:

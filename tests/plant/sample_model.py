@@ -1,0 +1,67 @@
+"""A model of stored samples in dictionaries: the contract of tables of samples (docs/reference/procedures.md,
+Samples) without any code of ringlog."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from plant.model import Bin
+
+NAME = "gauges"
+DRIFT = timedelta(minutes=30)
+MICROSECOND = timedelta(microseconds=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Sample = tuple[float | None, int, int]
+"""value, severity, status"""
+
+
+def instant(nanoseconds: int) -> datetime:
+    """The microsecond of a time in nanoseconds since 1970."""
+    return EPOCH + nanoseconds // 1000 * MICROSECOND
+
+
+def nanoseconds_of(moment: datetime) -> int:
+    return (moment - EPOCH) // MICROSECOND * 1000
+
+
+@dataclass
+class Signal:
+    """A signal with its samples by nanoseconds since 1970."""
+
+    samples: dict[int, Sample] = field(default_factory=dict)
+    is_paused: bool = False
+    is_retired: bool = False
+
+    def span(self, begin: datetime, end: datetime) -> list[tuple[int, Sample]]:
+        """Its samples by time; `end` is exclusive."""
+        first, last = nanoseconds_of(begin), nanoseconds_of(end)
+        return [(at, self.samples[at]) for at in sorted(self.samples) if first <= at < last]
+
+    def figures(self, begin: datetime, end: datetime) -> Bin | None:
+        """Of the values in a span; None: there is no sample."""
+        rows = self.span(begin, end)
+        values = [value for _, (value, _, _) in rows if value is not None]
+        if not rows:
+            return None
+        return Bin(
+            len(values),
+            min(values, default=None),
+            max(values, default=None),
+            sum(values) / len(values) if values else None,
+            values[0] if values else None,
+            values[-1] if values else None,
+            len(rows) - len(values),
+        )
+
+
+FACILITY = f"""
+[[table]]
+name = "{NAME}"
+kind = "samples"
+type = "double"
+ring = 20
+clock_drift = {DRIFT.total_seconds():.0f}
+[[table.signal]]
+name = "gauge:{{n}}"
+count = 3
+"""

@@ -1,0 +1,287 @@
+"""A table of samples in the plant: signals that come and go, samples, and each way to read them."""
+
+import random
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+
+from plant.model import Bin
+from plant.reads import Reads, of_archive, same
+from plant.sample_model import DRIFT, EPOCH, MICROSECOND, NAME, Sample, Signal, instant, nanoseconds_of
+from plant.site import Different
+from waiting import wait_until
+
+
+@dataclass
+class Samples(Reads):
+    """Operations and reads, by random choices."""
+
+    signals: dict[str, Signal] = field(
+        default_factory=lambda: {f"gauge:{number}": Signal() for number in (1, 2, 3)}
+    )
+
+    # --- operations ---
+
+    def _time(self, draw: random.Random, *, late: bool) -> int:
+        """Of a sample, in nanoseconds."""
+        now = datetime.now(UTC)
+        if late:
+            moment = self.start + timedelta(seconds=draw.uniform(0, (now - self.start).total_seconds()))
+            return nanoseconds_of(moment) + draw.choice([0, draw.randint(0, 999)])
+        self.plant = min(self.plant + timedelta(seconds=draw.choice([0.01, 1, 60, 5000])), now)
+        return nanoseconds_of(self.plant) + draw.randint(0, 999)
+
+    def _sample(self, draw: random.Random) -> Sample:
+        value = draw.choice(
+            [None, 0.0, draw.uniform(-1e3, 1e3), draw.randint(0, 5) / 4, draw.uniform(0, 1e-9)]
+        )
+        alarm = draw.choice([(0, 0), (0, 0), (1, 3), (3, 17)])
+        return value, *alarm
+
+    def _send(self, samples: list[tuple[str, int, Sample]]) -> None:
+        """Many at once, all or none; the model has them afterwards."""
+        numbers = self._numbers()
+        written = [each for each in samples if not self.signals[each[0]].is_retired]
+        if not written:
+            return
+        names, times, of = zip(*written, strict=True)
+        with psycopg.connect(self.server.dsn_of(self.server.writer), autocommit=True) as connection:
+            connection.execute(
+                f"select ringlog.put_{NAME}_batch(%s::integer[], %s::bigint[], %s::float8[],"
+                " %s::smallint[], %s::smallint[])",
+                [[numbers[name] for name in names], [*times], *map(list, zip(*of, strict=True))],
+            )
+        for name, at, sample in written:
+            if not self.signals[name].is_paused and instant(at) <= datetime.now(UTC) + DRIFT:
+                self.signals[name].samples[at] = sample
+
+    def _numbers(self) -> dict[str, int]:
+        with psycopg.connect(self.server.dsn) as connection:
+            return dict(connection.execute("select signal, number from ringlog.sample_signal").fetchall())
+
+    def send_samples(self, draw: random.Random) -> None:
+        """Of several signals, in order and late."""
+        late = draw.random() < 0.3
+        samples: dict[tuple[str, int], Sample] = {}
+        for _ in range(draw.randint(1, 60)):
+            name, at = draw.choice([*self.signals]), self._time(draw, late=late)
+            if at not in self.signals[name].samples:
+                samples[name, at] = self._sample(draw)
+        self._send([(name, at, sample) for (name, at), sample in samples.items()])
+
+    def send_one(self, draw: random.Random) -> None:
+        """By a call over TDS, which has microseconds and the nanoseconds below them."""
+        name, at, sample = draw.choice([*self.signals]), self._time(draw, late=False), self._sample(draw)
+        signal = self.signals[name]
+        if signal.is_retired or at in signal.samples:
+            return
+        connection = wait_until(lambda: self._connected("7.4"))
+        with connection, connection.cursor() as cursor:
+            said = f"{instant(at):%Y-%m-%d %H:%M:%S.%f}+00:00"
+            cursor.callproc(f"put_{NAME}", (name, said, *sample, at % 1000))
+            while cursor.nextset():
+                pass
+        if not signal.is_paused:
+            signal.samples[at] = sample
+
+    def send_again(self, draw: random.Random) -> None:
+        """Samples that are stored, and once more in the same batch."""
+        stored = [(name, at) for name, signal in self.signals.items() for at in signal.samples]
+        chosen = draw.sample(stored, min(5, len(stored)))
+        self._send([(name, at, self.signals[name].samples[at]) for name, at in chosen + chosen[:1]])
+
+    def send_other(self, draw: random.Random) -> None:
+        """Another sample of a time that PostgreSQL has: nothing of the batch is stored."""
+        weeks = self._weeks(NAME)
+        stored = [
+            (name, at)
+            for name, signal in self.signals.items()
+            if not signal.is_paused and not signal.is_retired
+            for at in signal.samples
+            if not any(begins <= instant(at) < ends for begins, ends, _ in weeks)
+        ]
+        if not stored:
+            return
+        name, at = draw.choice(stored)
+        value, severity, status = self.signals[name].samples[at]
+        try:
+            self._send([(name, at - 1, (1.0, 0, 0)), (name, at, (value, severity, status + 1))])
+        except psycopg.errors.UniqueViolation:
+            return
+        raise Different(f"another sample of {name} at {at} was accepted")
+
+    def send_ahead(self, draw: random.Random) -> None:
+        """Further ahead than the clock's drift: not stored."""
+        at = nanoseconds_of(datetime.now(UTC) + DRIFT + timedelta(hours=draw.randint(1, 50)))
+        self._send([(draw.choice([*self.signals]), at, (1.0, 0, 0))])
+
+    def change_signals(self, draw: random.Random) -> None:
+        """One is added, or another one paused, resumed, renamed or retired and taken up again."""
+        names = [*self.signals]
+        name = draw.choice(names)
+        signal = self.signals[name]
+        with psycopg.connect(self.server.dsn, autocommit=True) as connection:
+
+            def call(procedure: str, *arguments: str) -> None:
+                given = ", ".join(["%s"] * len(arguments))
+                connection.execute(f"select ringlog.{procedure}({given})".encode(), arguments)
+
+            match draw.choice(["add", "pause", "rename", "retire"]):
+                case "add" if len(names) < 8:
+                    self._names += 1
+                    call("add_signal", NAME, f"extra:{self._names}")
+                    self.signals[f"extra:{self._names}"] = Signal()
+                case "pause" if not signal.is_retired:
+                    call("resume_signal" if signal.is_paused else "pause_signal", name)
+                    signal.is_paused = not signal.is_paused
+                case "rename" if name.startswith("extra") and not signal.is_retired:
+                    self._names += 1
+                    call("rename_signal", name, f"extra:{self._names}")
+                    self.signals[f"extra:{self._names}"] = self.signals.pop(name)
+                case "retire" if name.startswith("extra") and not signal.is_paused:
+                    call(*(("add_signal", NAME, name) if signal.is_retired else ("retire_signal", name)))
+                    signal.is_retired = not signal.is_retired
+
+    # --- reads ---
+
+    def compare_samples(self, draw: random.Random) -> None:
+        """A few of the reads, on spans of any length."""
+        self._settle()
+        for read in draw.sample(self._reads_of_samples(), 3):
+            self._compare_one(draw, read)
+
+    def compare_every_sample(self) -> None:
+        """All reads of all signals."""
+        draw = random.Random(0)
+        for name in self.signals:
+            for read in self._reads_of_samples():
+                self._compare_one(draw, read, name)
+
+    def _compare_one(self, draw: random.Random, read: Any, name: str | None = None) -> None:
+        name = name or draw.choice([*self.signals])
+        end = datetime.now(UTC) + timedelta(days=1)
+        length = draw.choice([3600.0, 86_400.0, 7 * 86_400.0, (end - self.start).total_seconds()])
+        begin = self.start + timedelta(seconds=draw.uniform(0, (end - self.start).total_seconds() - length))
+        if self.signals[name].samples and draw.random() < 0.5:
+            # a sample at the very begin
+            begin = instant(draw.choice([*self.signals[name].samples]))
+        read(name, begin, begin + timedelta(seconds=length))
+        self.reads += 1
+
+    def _reads_of_samples(self) -> list[Any]:
+        return [
+            self._samples_in_log,
+            self._samples_by_procedure,
+            self._samples_by_text,
+            self._samples_by_http,
+            self._statistics_of_samples,
+            self._trend_of_samples,
+            self._newest_sample,
+        ]
+
+    def _same_samples(
+        self, what: str, got: list[tuple[int, Any]], name: str, begin: datetime, end: datetime
+    ) -> None:
+        self._wanted(f"{what} of {name} from {begin} to {end}", got, self.signals[name].span(begin, end))
+
+    def _rows_of_samples(self, query: str, *values: object) -> list[tuple[int, Any]]:
+        with psycopg.connect(self.server.dsn_of(self.server.reader), autocommit=True) as connection:
+            rows = of_archive(lambda: connection.execute(query.encode(), values, binary=True).fetchall())
+        return [(nanoseconds_of(at) + below, (*sample,)) for at, below, *sample in rows]
+
+    def _samples_in_log(self, name: str, begin: datetime, end: datetime) -> None:
+        got = self._rows_of_samples(
+            f"select time, nanoseconds, value, severity, status from log.{NAME}"
+            " where signal = %s and time >= %s and time < %s order by time, nanoseconds",
+            *(name, begin, end),
+        )
+        self._same_samples(f"log.{NAME}", got, name, begin, end)
+
+    def _samples_by_procedure(self, name: str, begin: datetime, end: datetime) -> None:
+        got = self._rows_of_samples(
+            f"select time, nanoseconds, value, severity, status from ringlog.get_{NAME}(%s, %s, %s)",
+            *(name, begin, end),
+        )
+        self._same_samples(f"get_{NAME}", got, name, begin, end)
+
+    def _samples_by_text(self, name: str, begin: datetime, end: datetime) -> None:
+        """T-SQL on the log: all samples of the signal."""
+        connection = wait_until(lambda: self._connected("7.4", self.server.reader))
+        with connection, connection.cursor() as cursor:
+
+            def read() -> list[tuple[Any, ...]]:
+                cursor.execute(
+                    "select convert(varchar(30), time, 121), nanoseconds, value, severity, status"
+                    f" from log..{NAME} where signal = %s order by time, nanoseconds",
+                    (name,),
+                )
+                return cursor.fetchall()
+
+            got = of_archive(read)
+        wanted = [
+            (f"{instant(at).astimezone(self.zone):%Y-%m-%d %H:%M:%S.%f}", at % 1000, *sample)
+            for at, sample in sorted(self.signals[name].samples.items())
+        ]
+        self._wanted(f"T-SQL on log.{NAME} of {name}", got, wanted)
+
+    def _samples_by_http(self, name: str, begin: datetime, end: datetime) -> None:
+        span = {"from": begin.isoformat(), "to": end.isoformat()}
+        got = self._get("/api/v1/data", signal=name, format="arrow", **span)
+        read = pa.ipc.open_stream(got.content).read_all()
+        found = [
+            (nanoseconds_of(at.astimezone(UTC)), value)
+            for at, value in zip(read["time"].to_pylist(), read["value"].to_pylist(), strict=True)
+        ]
+        wanted = [(at // 1000 * 1000, value) for at, (value, _, _) in self.signals[name].span(begin, end)]
+        self._wanted(f"/api/v1/data of {name} from {begin} to {end}", found, wanted)
+
+    def _statistics_of_samples(self, name: str, begin: datetime, end: datetime) -> None:
+        found = self._asked(
+            "select n, min, max, mean, first, last, nulls from ringlog.get_statistics(%s, %s, %s)",
+            *(name, begin, end),
+        )
+        wanted = self.signals[name].figures(begin, end)
+        if not _agree(found[0] if found else None, wanted):
+            raise Different(f"get_statistics of {name} from {begin} to {end}: {found}, expected {wanted}")
+
+    def _trend_of_samples(self, name: str, begin: datetime, end: datetime) -> None:
+        """Bins of an hour."""
+        begin = begin.replace(minute=0, second=0, microsecond=0)
+        hours = max(1, min(300, (end - begin) // timedelta(hours=1)))
+        end = begin + timedelta(hours=hours)
+        found = {
+            at.astimezone(UTC): figures
+            for at, *figures in self._asked(
+                "select time, n, min, max, mean, first, last, nulls from ringlog.get_trend(%s, %s, %s, %s)",
+                # one more bin is omitted, for spans that do not begin at `begin`
+                *(name, begin, end, hours + 1),
+            )
+        }
+        for hour in (begin + timedelta(hours=hour) for hour in range(hours)):
+            wanted = self.signals[name].figures(hour, hour + timedelta(hours=1))
+            if not _agree(figures := found.pop(hour, None), wanted):
+                raise Different(
+                    f"get_trend of {name}, {hours} h from {begin}: {hour} {figures}, expected {wanted}"
+                )
+        if found:
+            raise Different(f"get_trend of {name}, {hours} h from {begin}: not expected {found}")
+
+    def _newest_sample(self, name: str, begin: datetime, end: datetime) -> None:
+        found = self._asked(f"select time, value from ringlog.get_{NAME}_at(%s) where signal = %s", end, name)
+        before = self.signals[name].span(EPOCH, end + MICROSECOND)
+        wanted = [(instant(before[-1][0]), before[-1][1][0])] if before else []
+        if [(at.astimezone(UTC), value) for at, value in found] != wanted:
+            raise Different(f"get_{NAME}_at of {name} at {end}: {found}, expected {wanted}")
+
+    def _asked(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.server.dsn_of(self.server.reader), autocommit=True) as connection:
+            return of_archive(lambda: connection.execute(query.encode(), values, binary=True).fetchall())
+
+
+def _agree(figures: Any, wanted: Bin | None) -> bool:
+    if figures is None or wanted is None:
+        return figures is wanted
+    return all(same(a, b) for a, b in zip(figures, vars(wanted).values(), strict=True))
