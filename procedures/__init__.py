@@ -48,6 +48,7 @@ OVER_ALL_TABLES = (
     "note_signal_change",
     "demand_signal",
     "add_signal",
+    "change_signal",
     "pause_signal",
     "resume_signal",
     "rename_signal",
@@ -65,6 +66,7 @@ OVER_ALL_TABLES = (
     "byte_order",
     "readable_tables",
     "find_signals",
+    "describe_signal",
     "demand_here",
     "node_of_tables",
     "demand_online",
@@ -410,11 +412,12 @@ def online_view(table: str, columns: Sequence[str], waveforms: Collection[str], 
 def shared_procedures() -> Iterator[Procedure]:
     """The procedures over all tables."""
     for name in OVER_ALL_TABLES:
-        yield Procedure(name, _add_signal() if name == "add_signal" else _read(name))
+        takes_deadband = name in ("add_signal", "change_signal")
+        yield Procedure(name, _with_deadband(name) if takes_deadband else _read(name))
 
 
-def _add_signal() -> str:
-    return _filled("add_signal", {"deadband": sql.Literal(DEADBAND).as_string()})
+def _with_deadband(file: str) -> str:
+    return _filled(file, {"deadband": sql.Literal(DEADBAND).as_string()})
 
 
 def superusers_procedure() -> Procedure:

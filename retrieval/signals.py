@@ -43,6 +43,9 @@ class Signal:
     """whether each value holds until the next"""
     now: bool = True
     """whether it is still logged"""
+    was: tuple[dict[str, Any], ...] = ()
+    """what it was before, the oldest first: `until` (milliseconds since 1970), unit, description, limits,
+    alarm_limits, states, held"""
     cycle: float | None = None
     """approximate seconds from row to row of its log; None: unknown"""
     scalar: str | None = None
@@ -215,6 +218,7 @@ def _signal(row: dict[str, Any]) -> Signal:
         None if row["states"] is None else orjson.loads(row["states"]),
         row["held"],
         row.get("now", True),
+        tuple(orjson.loads(row.get("was") or "[]")),
         cycle,
         is_of_samples=row.get("is_of_samples", False),
     )

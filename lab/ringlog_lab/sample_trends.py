@@ -46,7 +46,7 @@ def main(dsn: str, days: int = 365) -> None:
         trend = "select n, min, max, mean from ringlog.get_trend('gauge', %s, %s, %s)"
         statistics = "select n, mean, std from ringlog.get_statistics('gauge', %s, %s)"
         queries: dict[str, tuple[str, list[object]]] = {
-            "get_trend by day": (trend, [BEGIN, end, days]),
+            "get_trend by day": (trend, [BEGIN, end, days + 1]),
             "get_statistics": (statistics, [BEGIN + timedelta(minutes=7), end - timedelta(minutes=7)]),
         }
         before = {name: _timed(connection, *query) for name, query in queries.items()}

@@ -5,7 +5,9 @@ export const isWaveform = (signal) => signal.type.endsWith("[]");
 export const isText = (signal) => signal.type.startsWith("varchar") && !isWaveform(signal);
 // The severity of an alarm as a number, by EPICS's name of the field.
 export const isSeverity = (signal) => signal.signal?.endsWith(".SEVR") && ["smallint", "int", "bigint"].includes(signal.type);
-// Whole numbers whose values have names in the facility file.
+// What a signal was at a time: its unit and named states may have been others.
+export const asOf = (signal, at) => signal.was?.find((former) => at < former.until) ?? signal;
+// Whole numbers whose values have names.
 export const isNamed = (signal) => Boolean(signal.states) && !isWaveform(signal);
 export const isState = (signal) => signal.type === "bit" || isText(signal) || isSeverity(signal) || isNamed(signal);
 // The state of a point; "changing" if it has several named ones.

@@ -2,7 +2,7 @@
 
 import { theme } from "./axes.js";
 import { valueText } from "./format.js";
-import { isNamed, isSeverity, isText, stateAt } from "./series.js";
+import { asOf, isNamed, isSeverity, isText, stateAt } from "./series.js";
 
 // The severities of EPICS, in the usual colours of control rooms: [name, background, text].
 const SEVERITIES = [["NO_ALARM", "#2b8a3e", "#ffffff"], ["MINOR", "#ffd43b", "#17212b"], ["MAJOR", "#c92a2a", "#ffffff"],
@@ -38,7 +38,7 @@ export function states(chart, bars, time) {
       ctx.fillStyle = own?.ground ?? series.colour;
       ctx.fillRect(x, y, width, height);
       ctx.globalAlpha = 1;
-      const words = stateText(piece.value, series);
+      const words = stateText(piece.value, series, piece.from);
       if (ctx.measureText(words).width + 8 * ratio < width) {
         ctx.fillStyle = own?.words ?? (off || mixed ? text : ground);
         ctx.fillText(words, x + 4 * ratio, y + height / 2);
@@ -48,9 +48,9 @@ export function states(chart, bars, time) {
   ctx.restore();
 }
 
-// The name of a state.
-export const stateText = (value, series) =>
-  series.states?.[typeof value === "boolean" ? Number(value) : value] ?? ((isSeverity(series) && SEVERITIES[value]?.[0]) || valueText(value, series.type));
+// The name that a state has, or had at a time.
+export const stateText = (value, series, at) =>
+  asOf(series, at).states?.[typeof value === "boolean" ? Number(value) : value] ?? ((isSeverity(series) && SEVERITIES[value]?.[0]) || valueText(value, series.type));
 
 // The colours of a severity, or of a text among those of the series; null for a bit, which has the colour of
 // its line.
@@ -78,7 +78,7 @@ export function pieces(series, time) {
     const from = series.width ? series.at[index] - series.width * 500 : series.at[index];
     const last = found[found.length - 1], before = series.at[index - 1];
     const gap = index && series.usual && series.at[index] - before > 5 * series.usual;
-    if (last && last.value === value && !gap) continue;
+    if (last && last.value === value && !gap && asOf(series, last.from) === asOf(series, from)) continue;
     if (last) last.to = gap ? before + (series.width ? series.width * 500 : series.usual) : from;
     found.push({ from, to: end, value });
   }

@@ -6,7 +6,7 @@ import { timeText, valueText } from "./format.js";
 import { eventList, eventMarks, limitLines } from "./marks.js";
 import { Pointer } from "./pointer.js";
 import {
-  alarmOf, append, between, forget, isHeld, isState, isText, lone, ofSamples, ofTrend, placeAt, stateAt, withGaps, withWideGaps,
+  alarmOf, append, asOf, between, forget, isHeld, isState, isText, lone, ofSamples, ofTrend, placeAt, stateAt, withGaps, withWideGaps,
 } from "./series.js";
 import { setAxis } from "./state.js";
 import { states, stateText } from "./states.js";
@@ -185,14 +185,14 @@ export class Trend {
   pointed(series) {
     const place = this.placeOf(series);
     if (place < 0) return "no samples";
-    return isState(series) ? stateText(stateAt(series, place), series)
-      : `${valueText(series.mean[place], series.type)} ${series.unit}`.trim();
+    return isState(series) ? stateText(stateAt(series, place), series, series.at[place])
+      : `${valueText(series.mean[place], series.type)} ${asOf(series, series.at[place]).unit}`.trim();
   }
 
   current(series) {
     const place = this.placeOf(series);
     if (place < 0) return { text: "–", stats: this.statistics(series) };
-    return { text: this.figures(series, place, series.unit), title: timeText(series.at[place], true),
+    return { text: this.figures(series, place, asOf(series, series.at[place]).unit), title: timeText(series.at[place], true),
       alarm: alarmOf(series, series.mean[place]), stats: this.statistics(series) };
   }
 
@@ -204,7 +204,7 @@ export class Trend {
   }
 
   figures(series, place, unit = "") {
-    if (isState(series)) return stateText(stateAt(series, place), series);
+    if (isState(series)) return stateText(stateAt(series, place), series, series.at[place]);
     const band = series.n[place] > 1 && series.type !== "bit" && series.min[place] !== series.max[place]
       ? ` (${valueText(series.min[place])} … ${valueText(series.max[place])})` : "";
     return `${valueText(series.mean[place], series.type)} ${unit}${band}`.trim();

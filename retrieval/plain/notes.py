@@ -15,7 +15,7 @@ from ringlog.retrieval.texts import query
 
 def described(signal: Signal) -> dict[str, object]:
     """A signal as JSON has it."""
-    return {
+    content: dict[str, object] = {
         "signal": signal.name,
         "table": signal.table,
         "column": signal.column,
@@ -28,6 +28,7 @@ def described(signal: Signal) -> dict[str, object]:
         "held": signal.held,
         "now": signal.now,
     }
+    return content | ({"was": signal.was} if signal.was else {})
 
 
 def noted(schema: pa.Schema, servers: Servers, signals: Sequence[Signal]) -> pa.Schema:

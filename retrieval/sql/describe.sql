@@ -16,6 +16,17 @@ from (
     place.held,
     place.valid_from,
     place.valid_to is null as now,
+    (
+      jsonb_agg(jsonb_build_object(
+        'until', extract(epoch from place.valid_to) * 1000,
+        'unit', place.unit,
+        'description', place.description,
+        'limits', case when place.limit_low is not null then jsonb_build_array(place.limit_low, place.limit_high) end,
+        'alarm_limits', case when place.alarm_low is not null then jsonb_build_array(place.alarm_low, place.alarm_high) end,
+        'states', place.states::jsonb,
+        'held', place.held
+      )) over (partition by place.signal order by place.valid_from rows between unbounded preceding and 1 preceding)
+    )::text as was,
     place.node,
     logged_table.cycle,
     logged_table.log_nth,

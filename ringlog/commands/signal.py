@@ -1,8 +1,9 @@
 """The commands `ringlog signal`: signals of tables of samples come and go while they are written."""
 
 import csv
+import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -174,6 +175,78 @@ def retire(names: Names, data: Data = None, dsn: Dsn = None) -> None:
     print(_number(_changed("retire_signal", names, data, dsn), "retired"))
 
 
+@signal_app.command("change")
+def change(
+    names: Names,
+    unit: Annotated[str | None, typer.Option(metavar="TEXT", help="Their unit.")] = None,
+    description: Annotated[str | None, typer.Option(metavar="TEXT", help="Their description.")] = None,
+    limits: Annotated[
+        str | None, typer.Option(metavar="LOW,HIGH", help='Limits in the unit; "" removes them.')
+    ] = None,
+    alarm_limits: Annotated[
+        str | None,
+        typer.Option("--alarm-limits", metavar="LOW,HIGH", help="Wider limits, around the others."),
+    ] = None,
+    states: Annotated[
+        str | None, typer.Option(metavar="N=NAME,…", help='Names of whole numbers, as "0=off,1=on".')
+    ] = None,
+    held: Annotated[
+        bool | None, typer.Option("--held/--not-held", help="Whether each value holds until the next.")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The name of one signal at its source.")
+    ] = None,
+    deadband: Annotated[
+        str | None,
+        typer.Option(metavar="X", help='How far a value must move: a number, "0.5 %", ADEL or MDEL.'),
+    ] = None,
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """Change unit, limits and others of signals, all or none; the former ones are kept. An empty text
+    removes."""
+    given: dict[str, object] = {
+        "unit": unit,
+        "description": description,
+        "limits": _limits("--limits", limits),
+        "alarm_limits": _limits("--alarm-limits", alarm_limits),
+        "states": _states(states),
+        "held": held,
+        "address": address,
+        "deadband": deadband,
+    }
+    changes = {name: value or None for name, value in given.items() if value is not None}
+    if held is False:
+        changes["held"] = False
+    if not changes:
+        raise UsageError("nothing to change: give at least one option")
+    if address and len(names) > 1:
+        raise UsageError("--address is for one signal")
+    text = json.dumps(changes, ensure_ascii=False)
+    print(_number(_changed("change_signal", names, data, dsn, text), "changed"))
+
+
+def _limits(option: str, text: str | None) -> Sequence[float] | None:
+    """Empty for an empty text. Raises UsageError."""
+    if not text:
+        return None if text is None else ()
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise UsageError(f"{option} {text}: give two numbers, as 0,1.5") from None
+    return low, high
+
+
+def _states(text: str | None) -> Mapping[str, str] | None:
+    """Empty for an empty text. Raises UsageError."""
+    if not text:
+        return None if text is None else {}
+    parts = [part.strip().partition("=") for part in text.split(",")]
+    if not all(number.strip() and name.strip() for number, _, name in parts):
+        raise UsageError(f"--states {text}: give numbers and names, as 0=off,1=on")
+    return {number.strip(): name.strip() for number, _, name in parts}
+
+
 @signal_app.command("rename")
 def rename(
     name: Annotated[str, typer.Argument(metavar="SIGNAL", help="Its name now.")],
@@ -187,7 +260,7 @@ def rename(
     print(f"{name} is {new_name} now, and is read and written by both names")
 
 
-def _changed(procedure: str, names: Sequence[str], data: Path | None, dsn: str | None) -> int:
+def _changed(procedure: str, names: Sequence[str], data: Path | None, dsn: str | None, *values: str) -> int:
     """Calls a procedure for each of these signals, all or none; their number. Raises UsageError for a name
     that fits none."""
     with _opened(data, dsn) as connection:
@@ -199,7 +272,8 @@ def _changed(procedure: str, names: Sequence[str], data: Path | None, dsn: str |
                 raise UsageError(f"no table of samples has a signal {name}: ringlog signal list")
             chosen |= dict.fromkeys(found)
         for signal in chosen:
-            connection.execute(f"select ringlog.{procedure}(%s)".encode(), [signal])
+            places = ", ".join(["%s"] * (1 + len(values)))
+            connection.execute(f"select ringlog.{procedure}({places})".encode(), [signal, *values])
     return len(chosen)
 
 

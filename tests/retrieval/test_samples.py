@@ -273,3 +273,29 @@ def test_a_signal_that_is_added_while_it_runs_is_read_at_once(own: Web, client: 
             call(writer, "put_vac", signal="pump:new", time=datetime.now(UTC), value=0.5)
             data = next(line for line in lines if line.startswith("data:"))
     assert [value for _, value in json.loads(data.removeprefix("data:"))["pump:new"]] == [0.5]
+
+
+def test_a_signal_has_what_it_was_before(own: Web, client: httpx.Client) -> None:
+    with psycopg.connect(own.server.dsn, autocommit=True) as administrator:
+        administrator.execute("select ringlog.add_signal('vac', 'pump:old', 'A')")
+        change = """select ringlog.change_signal('pump:old', '{"unit": "mA", "limits": [0, 5]}')"""
+        administrator.execute(change)
+        found = administrator.execute(
+            "select extract(epoch from min(valid_to))::float8 * 1000 from ringlog.signal"
+            " where signal = 'pump:old'"
+        ).fetchone()
+    for path in ("data", "trend"):
+        (signal,) = client.get(f"/api/v1/{path}", params=SPAN | {"signal": "pump:old"}).json()["signals"]
+        assert (signal["unit"], signal["limits"]) == ("mA", [0.0, 5.0])
+        (was,) = signal["was"]
+        assert (was.pop("until"),) == pytest.approx(found)
+        assert was == {
+            "unit": "A",
+            "description": "",
+            "limits": None,
+            "alarm_limits": None,
+            "states": None,
+            "held": False,
+        }
+    (never,) = client.get("/api/v1/data", params=SPAN | {"signal": "gauge:1"}).json()["signals"]
+    assert "was" not in never

@@ -305,6 +305,99 @@ def test_signals_come_and_go_while_it_runs(vac: Vacuum) -> None:
     assert vac.samples("gauge:nine")[-1] == (4 * 10**9, 10.0)
 
 
+def test_a_signal_is_changed_and_what_it_was_is_kept(vac: Vacuum) -> None:
+    number = vac.value("select ringlog.add_signal('vac', 'gauge:7', 'mbar')")
+    change = "select ringlog.change_signal('gauge:7', %s)"
+    wanted = {
+        "unit": "Pa",
+        "description": "the seventh",
+        "limits": [0, 0.5],
+        "alarm_limits": [-1, 2],
+        "held": True,
+        "address": "G7",
+        "deadband": "0.5 %",
+    }
+    for _ in range(2):  # the second changes nothing
+        assert vac.value(change, json.dumps(wanted)) == 0
+    described = (
+        "select unit, description, limit_low, limit_high, alarm_low, alarm_high, held from ringlog.signal"
+    )
+    times = "select valid_from, valid_to from ringlog.signal"
+    of_it = f" where signal = 'gauge:7' and column_name = '{number}' order by valid_from"
+    assert vac.rows(described + of_it) == [
+        ("mbar", "", None, None, None, None, False),
+        ("Pa", "the seventh", 0.0, 0.5, -1.0, 2.0, True),
+    ]
+    (_, until), (since, still) = vac.rows(times + of_it)
+    assert (until, still) == (since, None)
+    source = "select address, deadband from ringlog.sample_signal where number = %s"
+    assert vac.rows(source, number) == [("G7", "0.5 %")]
+    vac.value(change, json.dumps(dict.fromkeys(wanted)))
+    assert vac.rows(described + of_it)[-1] == ("", "", None, None, None, None, False)
+    assert vac.rows(source, number) == [("", "")]
+    logged = vac.rows(
+        "select change, login, detail from ringlog.signal_change where signal = 'gauge:7' order by number"
+    )
+    assert [(what, who) for what, who, _ in logged] == [
+        (what, vac.connection.info.user) for what in ("add", "change", "change")
+    ]
+    assert json.loads(logged[1][2]) == wanted
+    vac.put("gauge:7", T0, 0.25)
+    assert vac.samples("gauge:7") == [(0, 0.25)]
+
+
+@pytest.mark.parametrize(
+    ("signal", "changes", "problem"),
+    [
+        ("gauge:7", '{"units": "Pa"}', r'units \("Pa"\) is no change'),
+        ("gauge:7", '{"unit": 5}', r"unit \(5\) is no change"),
+        ("gauge:7", '{"limits": [1]}', "is no change"),
+        ("gauge:7", '{"limits": [1, "2"]}', "is no change"),
+        ("gauge:7", '{"limits": [2, 1]}', "limits are low and high"),
+        ("gauge:7", '{"limits": [0, 5], "alarm_limits": [1, 9]}', "alarm_limits are around them"),
+        ("gauge:7", '{"held": "yes"}', "is no change"),
+        ("gauge:7", '{"states": {"one": "on"}}', "is no change"),
+        (
+            "gauge:7",
+            '{"states": {"1": "on"}}',
+            "states are names of whole numbers, and signal 'gauge:7' is double",
+        ),
+        ("gauge:7", '{"deadband": "wide"}', "a deadband is a number"),
+        ("gauge:7", '["unit"]', "the changes are a JSON object"),
+        ("gauge:1", '{"unit": "Pa"}', "is in the facility file: change it there"),
+        ("gauge:none", '{"unit": "Pa"}', "no table of samples has a signal"),
+    ],
+)
+def test_wrong_changes_change_nothing(vac: Vacuum, signal: str, changes: str, problem: str) -> None:
+    vac.rows("select ringlog.add_signal('vac', 'gauge:7', 'mbar')")
+    before = vac.rows("select * from ringlog.signal order by signal, valid_from")
+    with pytest.raises(psycopg.Error, match=problem):
+        vac.value("select ringlog.change_signal(%s, %s)", signal, changes)
+    assert vac.rows("select * from ringlog.signal order by signal, valid_from") == before
+
+
+def test_a_value_has_the_label_of_its_time(engine: sa.Engine, connect: Connect) -> None:
+    install(engine, vacuum("smallint"))
+    connection = connect()
+    connection.execute("select ringlog.add_signal('vac', 'valve')")
+    for states in ({"0": "closed", "1": "open"}, {"0": "shut", "1": "open"}, None):
+        connection.execute("select ringlog.change_signal('valve', %s)", [json.dumps({"states": states})])
+    begins = rows(connection, "select valid_from from ringlog.signal where signal = 'valve' order by 1")
+    described = "select states from ringlog.describe_signal('valve', %s)"
+    names = [
+        rows(connection, described, at) for at in (T0, *(begin for (begin,) in begins), datetime.now(UTC))
+    ]
+    assert [json.loads(text or "{}").get("0") for ((text,),) in names] == [
+        None,
+        None,
+        "closed",
+        "shut",
+        None,
+        None,
+    ]
+    assert rows(connection, "select * from ringlog.describe_signal('none')") == []
+
+
 def test_a_writer_asks_what_to_take_and_tells_how_it_goes(vac: Vacuum) -> None:
     one, two = vac.number("gauge:1"), vac.number("gauge:2")
     vac.batch([one, one], [NS0 + 7, NS0 + 9], [1.0, 2.0], [0, 2])
@@ -547,6 +640,7 @@ def test_who_may_do_what(vac: Vacuum, connect: Connect) -> None:
         "select * from ringlog.get_signal('gauge:1')": "daq_reader",
         "select ringlog.pause_signal('gauge:2')": "signal_archivist",
         "select ringlog.add_signal('vac', 'another')": "signal_archivist",
+        "select ringlog.change_signal('gauge:2', '{}')": "signal_archivist",
     }
     for statement, role in allowed.items():
         for each in ("daq_writer", "daq_reader", "signal_archivist"):

@@ -52,6 +52,17 @@ def test_signals_come_and_go(own: RunningServer) -> None:
     assert "2 signals added to vac, 1 were there already" in said(
         own, "signal", "import", "vac", "-", stdin=lines
     )
+    options = ("--unit", "mA", "--limits", "0,9.5", "--held", "--deadband", "0.1")
+    assert "2 signals changed" in said(own, "signal", "change", "pump:a", "pump:b", *options)
+    assert "1 signal changed" in said(own, "signal", "change", "pump:a", "--limits", "", "--not-held")
+    assert "give two numbers" in said(own, "signal", "change", "pump:a", "--limits", "5", code=2)
+    assert "nothing to change" in said(own, "signal", "change", "pump:a", code=2)
+    assert "in the facility file" in said(own, "signal", "change", "*:1", "--unit", "Pa", code=2)
+    with psycopg.connect(own.dsn) as connection:
+        now = connection.execute(
+            "select signal, unit, limit_high, held from ringlog.find_signals('pump:%') where unit = 'mA'"
+        )
+        assert now.fetchall() == [("pump:a", "mA", None, False), ("pump:b", "mA", 9.5, True)]
     assert "2 signals paused" in said(own, "signal", "pause", "pump:a", "pump:b")
     assert "1 signal written again" in said(own, "signal", "resume", "pump:b")
     said(own, "signal", "rename", "pump:c", "pump:third")

@@ -290,6 +290,20 @@ def test_severities_have_their_names(page: Page) -> None:
     assert shown == [True, False, "NO_ALARM", "MINOR", "MAJOR", "INVALID", "no reading"]
 
 
+def test_a_state_has_the_name_of_its_time(page: Page) -> None:
+    page.goto("/")
+    shown = page.evaluate(
+        """async () => {
+            const { pieces, stateText } = await import("/page/states.js");
+            const valve = { type: "smallint", states: { 0: "shut" }, at: [10, 20, 30, 40], mean: [0, 0, 0, 0],
+              was: [{ until: 15, states: null }, { until: 30, states: { 0: "closed" } }] };
+            const named = ({ from, value }) => [from, stateText(value, valve, from)];
+            return [...pieces(valve, { to: 50 }).map(named), stateText(0, valve)];
+        }"""
+    )
+    assert shown == [[10, "0"], [20, "closed"], [30, "shut"], "shut"]
+
+
 def test_states_and_limits_of_the_facility_file(page: Page) -> None:
     """Whole numbers with names are bars; a value between two levels of limits is a warning."""
     look = {

@@ -1,0 +1,110 @@
+create or replace function ringlog.change_signal(signal text, changes text)
+returns integer
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_variable
+declare
+  number constant integer := ringlog.demand_signal('change_signal', signal);
+  given constant jsonb := changes;
+  of_source constant text[] := array['address', 'deadband'];
+  known_keys constant text[] := of_source || array['unit', 'description', 'limits', 'alarm_limits', 'states', 'held'];
+  place ringlog.sample_signal;
+  before ringlog.signal;
+  wanted ringlog.signal;
+  wrong text;
+begin
+  if jsonb_typeof(given) is distinct from 'object' then
+    raise exception 'change_signal: the changes are a JSON object, not %', changes using errcode = 'invalid_parameter_value';
+  end if;
+  select key || ' (' || value || ')' into wrong
+  from jsonb_each(given)
+  where not case
+    when value = 'null' then key = any(known_keys)
+    when key in ('unit', 'description', 'address', 'deadband') then jsonb_typeof(value) = 'string'
+    when key = 'held' then jsonb_typeof(value) = 'boolean'
+    when key in ('limits', 'alarm_limits') then
+      jsonb_typeof(value) = 'array' and jsonb_array_length(value) = 2
+      and jsonb_typeof(value -> 0) = 'number' and jsonb_typeof(value -> 1) = 'number'
+    when key = 'states' then jsonb_typeof(value) = 'object' and not exists (
+      select from jsonb_each(value) as state where state.key !~ '^-?[0-9]+$' or jsonb_typeof(state.value) <> 'string'
+    )
+    else false
+  end
+  limit 1;
+  if found then
+    raise exception 'change_signal: % is no change: %', wrong,
+      'unit, description, address and deadband are texts, limits and alarm_limits [low, high], states names of whole numbers, held is true or false; null removes'
+      using errcode = 'invalid_parameter_value';
+  end if;
+  select * into place from ringlog.sample_signal as known where known.number = number;
+  select * into before from ringlog.signal as known
+  where known.table_name = place.table_name and known.column_name = number::text and known.valid_to is null;
+  if place.listed and given <> '{{}}' then
+    raise exception 'change_signal: signal ''%'' is in the facility file: change it there', signal
+      using errcode = 'object_not_in_prerequisite_state';
+  end if;
+  wanted := before;
+  if given ? 'unit' then
+    wanted.unit := coalesce(given ->> 'unit', '');
+  end if;
+  if given ? 'description' then
+    wanted.description := coalesce(given ->> 'description', '');
+  end if;
+  if given ? 'limits' then
+    wanted.limit_low := given -> 'limits' ->> 0;
+    wanted.limit_high := given -> 'limits' ->> 1;
+  end if;
+  if given ? 'alarm_limits' then
+    wanted.alarm_low := given -> 'alarm_limits' ->> 0;
+    wanted.alarm_high := given -> 'alarm_limits' ->> 1;
+  end if;
+  if given ? 'states' then
+    wanted.states := nullif(given ->> 'states', '{{}}');
+  end if;
+  if given ? 'held' then
+    wanted.held := coalesce((given ->> 'held')::boolean, false);
+  end if;
+  if wanted.limit_low >= wanted.limit_high or wanted.alarm_low >= wanted.alarm_high
+    or wanted.alarm_low > wanted.limit_low or wanted.alarm_high < wanted.limit_high
+  then
+    raise exception 'change_signal: limits are low and high, in this order, and alarm_limits are around them'
+      using errcode = 'invalid_parameter_value';
+  end if;
+  if wanted.states is not null and before.type not in ('int', 'smallint', 'bigint', 'bit') then
+    raise exception 'change_signal: states are names of whole numbers, and signal ''%'' is %', signal, before.type
+      using errcode = 'invalid_parameter_value';
+  end if;
+  if given ? 'deadband' then
+    place.deadband := coalesce(given ->> 'deadband', '');
+  end if;
+  if given ? 'address' then
+    place.address := coalesce(given ->> 'address', '');
+  end if;
+  if place.deadband <> '' and place.deadband not in ('ADEL', 'MDEL') and place.deadband !~ {deadband} then
+    raise exception 'change_signal: a deadband is a number, a part as 0.5 %%, ADEL or MDEL, not ''%''', place.deadband
+      using errcode = 'invalid_parameter_value';
+  end if;
+  if wanted is distinct from before then
+    -- the former description stays, with its time
+    wanted.valid_from := clock_timestamp();
+    update ringlog.signal as known set valid_to = wanted.valid_from
+    where known.signal = before.signal and known.valid_from = before.valid_from;
+    insert into ringlog.signal select wanted.*;
+  end if;
+  update ringlog.sample_signal as known set deadband = place.deadband, address = place.address
+  where known.number = number and (known.deadband, known.address) is distinct from (place.deadband, place.address);
+  if found or wanted is distinct from before then
+    perform ringlog.note_signal_change(place.table_name, signal, 'change', changes);
+  end if;
+  return 0;
+end
+$$;
+
+comment on function ringlog.change_signal(text, text) is
+$$Changes a signal of a table of samples from now on: a JSON object with some of unit, description, limits, alarm_limits,
+states, held, address and deadband, as in the facility file; null removes one. ringlog.signal keeps the former ones. Errors: no such signal now (42704), a signal that the facility file lists (55000), no such change (22023).$$;
+
+revoke all on function ringlog.change_signal(text, text) from public;
+grant execute on function ringlog.change_signal(text, text) to signal_archivist;
