@@ -67,6 +67,16 @@ def old_week() -> Tables:
     return Tables("archived_", 1, 200, 10)
 
 
+def archived_years() -> Tables:
+    """The table with ten years of archived weeks."""
+    return Tables("files_", 1, 200, 10)
+
+
+def archived_signal() -> Tables:
+    """The table with a year of archived weeks of one signal."""
+    return Tables("signal_", 1, 1, 10)
+
+
 def many_tables(count: int) -> Tables:
     """Tables for starts of a server; their rings are short, because their rows do not matter."""
     return Tables("many_", count, 100, 10)

@@ -66,6 +66,9 @@ def bench(
     logins: Annotated[
         int, typer.Option(metavar="N", min=1, max=4000, help="Clients that log in at once in part logins.")
     ] = 2000,
+    weeks: Annotated[
+        int, typer.Option(metavar="N", min=1, max=1000, help="Archived weeks in part archive.")
+    ] = 520,
     timescaledb: Timescaledb = None,
     stall: Annotated[
         float | None,
@@ -109,6 +112,7 @@ def bench(
             minutes,
             writers,
             logins,
+            weeks,
             peers.programs.get(TIMESCALEDB),
         )
         if data is not None and data.exists():
@@ -162,6 +166,7 @@ def _run(console: Console, plan: Plan, data: Path | None, without_timescaledb: s
                 "minutes": plan.minutes,
                 "writers": plan.writers,
                 "logins": plan.logins,
+                "weeks": plan.weeks,
                 "timescaledb": without_timescaledb,
             },
             data or folder,

@@ -215,6 +215,13 @@ def kept(name: str) -> FigureOf:
     return lambda results, _: median(one.amount for one in results.kept if one.name == name)
 
 
+def old_weeks(name: str) -> FigureOf:
+    """The worst of the figures whose names begin so."""
+    return lambda results, _: max(
+        (one.amount for one in results.old_weeks if one.name.startswith(name)), default=None
+    )
+
+
 def slowest_trend(signals: int) -> FigureOf:
     def figure(results: Results, _: str) -> float | None:
         begin = f"trend {signals} "

@@ -92,14 +92,14 @@ def _fill(server: Server, table: str, columns: list[str], days: int) -> datetime
     (levels,) = administrator.execute(query, [table]).fetchone() or ([],)
     for level in levels:
         first = max(since, now - timedelta(days=_SHORT.get(level, days)))
-        _store(administrator, table, columns, level, first, now)
+        store_spans(administrator, table, columns, level, first, now)
     administrator.execute("update ringlog.summarised set until = %s where table_name = %s", [now, table])
     administrator.execute("reset role")
     administrator.execute(sql.SQL("vacuum analyze {}").format(sql.Identifier("summary", table)))
     return end
 
 
-def _store(
+def store_spans(
     connection: psycopg.Connection,
     table: str,
     columns: list[str],
@@ -127,13 +127,14 @@ def _trends(server: Server, table: str, columns: list[str], end: datetime, round
                 text = sql.SQL("select * from ringlog.get_trends({}, {}, {}, {})").format(
                     names, end - timedelta(days=days), end, POINTS
                 )
-                yield Figure(f"trend {count} {title}", _median(connection, text, rounds), "ms")
+                yield Figure(
+                    f"trend {count} {title}", median_time(connection, text.as_bytes(connection), rounds), "ms"
+                )
 
 
-def _median(connection: psycopg.Connection, text: sql.Composed, rounds: int) -> float:
+def median_time(connection: psycopg.Connection, query: bytes, rounds: int) -> float:
     """Milliseconds until a complete result has arrived, in PostgreSQL's binary form, not decoded."""
     took = []
-    query = text.as_bytes(connection)
     for round in range(-2, rounds):
         begun = time.perf_counter()
         result = connection.pgconn.exec_params(query, [], result_format=1)

@@ -51,7 +51,7 @@ from ringlog_lab.peers import timescaledb
 
 USUAL = ("write", "lone", "memory", "columns", "read")
 """the parts of a run without named parts"""
-PARTS = (*USUAL, "mixed", "text", "retrieval", "history", "waveforms", "tables", "logins")
+PARTS = (*USUAL, "mixed", "text", "retrieval", "history", "archive", "waveforms", "tables", "logins")
 WIDTHS = (1, 10, 50, 100, 200, 250, 500, 1000)
 _LAP = 15.0  # seconds at most, to write every row of the rings once
 _START = 1.0  # seconds that a client takes to log in its connections
@@ -81,6 +81,8 @@ class Plan:
     """of part waveforms"""
     logins: int = 2000
     """at once in part logins"""
+    weeks: int = 520
+    """archived, of part archive"""
     timescaledb: Path | None = None
     """programs of a PostgreSQL with it, beside which part history runs"""
 
@@ -98,7 +100,7 @@ class Plan:
             yield ten_years()
             yield half()
             yield old_week()
-        if "tables" in self.parts or "logins" in self.parts:
+        if not {"tables", "logins", "archive"}.isdisjoint(self.parts):
             # separate servers have their own tables
             yield many_tables(1)
         if "waveforms" in self.parts:
@@ -149,6 +151,8 @@ class Plan:
             yield "retrieval", 20 + forms * len(CLIENTS) * (1 + self.short) + beside
         if "history" in self.parts:
             yield "history", 120 + 20 * self.minutes * (3 if self.timescaledb else 1)
+        if "archive" in self.parts:
+            yield "archive", 60 + self.weeks / 10
         if "waveforms" in self.parts:
             writing = 3 * len(POINTS) * self.rounds * (each + self.short)
             yield "waveforms", writing + 10 * self.rounds + 60
@@ -239,6 +243,8 @@ class _Measuring:
             self._retrieval()
         if "history" in plan.parts:
             self._history()
+        if "archive" in plan.parts:
+            self._archive()
         if "waveforms" in plan.parts:
             self._waveforms()
         if "tables" in plan.parts:
@@ -347,6 +353,19 @@ class _Measuring:
                     doing=doing,
                 )
             )
+
+    def _archive(self) -> None:
+        try:
+            from ringlog_lab.bench.old_weeks import Size, measure_old_weeks
+        except ModuleNotFoundError as error:
+            raise LoadTestError(f"part archive takes the extra history ({error.name} is not there)") from None
+
+        def doing(what: str) -> None:
+            self._doing("archive", what)
+
+        with _folder("archive") as folder:
+            size = Size(self._plan.weeks)
+            self._results.old_weeks.extend(measure_old_weeks(folder, size, self._plan.rounds, doing))
 
     def _waveforms(self) -> None:
         def doing(what: str) -> None:

@@ -53,6 +53,8 @@ def tables(results: Results) -> Iterator[TextTable]:
         yield _compared(results)
     if results.beside_archive:
         yield _beside_archive(results)
+    if results.old_weeks:
+        yield _figures(f"{results.options['weeks']} archived weeks", results.old_weeks)
     if results.many_tables:
         yield _figures(f"{results.options['tables']} tables", results.many_tables)
     if results.logins:

@@ -64,6 +64,8 @@ class Results:
     """of ten years"""
     compared: list[Compared] = field(default_factory=list)
     """HALF's load, in ringlog and in TimescaleDB"""
+    old_weeks: list[Figure] = field(default_factory=list)
+    """SQL over archived weeks"""
     beside_archive: list[BesideArchive] = field(default_factory=list)
     """writers, alone and beside the archive"""
     many_tables: list[Figure] = field(default_factory=list)

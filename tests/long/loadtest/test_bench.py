@@ -35,7 +35,9 @@ from ringlog_lab.bench.half_forms import CHANNELS
 from ringlog_lab.bench.half_load import measure_half_load
 from ringlog_lab.bench.history import SPANS, measure_history
 from ringlog_lab.bench.mixed import Mixed
+from ringlog_lab.bench.old_weeks import Size, measure_old_weeks
 from ringlog_lab.bench.over_http import CLIENTS, FORMS, OF_WAVEFORMS
+from ringlog_lab.bench.report import tables as report_tables
 from ringlog_lab.bench.results import Results
 from ringlog_lab.bench.targets import TARGETS, verdicts
 from ringlog_lab.bench.text import usual
@@ -132,6 +134,20 @@ def test_figures_of_a_long_history(server: Server, tmp_path: Path, monkeypatch: 
     # 8 and 4 bytes, and the data have noise
     assert 1 < room[0] < 8
     assert 0.1 < room[1] < 4
+
+
+def test_figures_of_archived_weeks(temporary_directory: Path) -> None:
+    folder = temporary_directory / "old_weeks"
+    folder.mkdir(mode=0o755)
+    results = Results("", "", {}, {"weeks": 3})
+    results.old_weeks.extend(measure_old_weeks(folder, Size(3, 2, 5000), 1, lambda _: None))
+    measured = [one for one in verdicts(results) if one.target.title.startswith("archived: ")]
+    assert len(measured) == 8
+    assert all(one.met is not None for one in measured)
+    # two more are of all columns
+    assert len(results.old_weeks) == 11
+    assert all(one.amount > 0 for one in results.old_weeks if not one.name.startswith("a query"))
+    assert "3 archived weeks" in [table.caption for table in report_tables(results)]
 
 
 def test_figures_of_halfs_load(server: Server) -> None:
@@ -345,7 +361,7 @@ def test_a_run_has_its_figures(
     assert [one.texts > 0 for one in results.beside] == [False, True]
     unmeasured = [verdict.target.title for verdict in verdicts(results) if verdict.met is None]
     titles = [target.title for target in TARGETS]
-    # parts columns, history and waveforms did not run
+    # parts columns, history, archive and waveforms did not run
     # this one is not either where no CPU of the backends was counted
     assert set(unmeasured) - {"gateway CPU ÷ CPU of PostgreSQL's backends"} == {
         "values/s as columns grow to 250, least step",
@@ -359,6 +375,7 @@ def test_a_run_has_its_figures(
         # 2 readers were beside it
         "one writer beside 4 readers: p99",
         "one writer beside 4 readers at nice 19: p99",
+        *(title for title in titles if title.startswith("archived: ")),
         *(title for title in titles if "waveforms" in title and not title.startswith("Arrow")),
     }
     report = (out / "bench.md").read_text()
