@@ -37,7 +37,10 @@ def engine(conninfo: str) -> "sqlalchemy.Engine":
     # not every command needs it
     import sqlalchemy
 
-    return sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: connect(conninfo))
+    # a connection of the pool is tried before it is used: PostgreSQL may have restarted meanwhile
+    return sqlalchemy.create_engine(
+        "postgresql+psycopg://", creator=lambda: connect(conninfo), pool_pre_ping=True
+    )
 
 
 def arrow(conninfo: str, **settings: str) -> "adbc_driver_manager.dbapi.Connection":
