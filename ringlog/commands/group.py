@@ -67,6 +67,10 @@ _COMMANDS = {
         "commands.adopt:adopt",
         "Read an old server's catalogue, and write a facility file, T-SQL and a report.",
     ),
+    "assess": (
+        "commands.assess:assess",
+        "Print which scripts of T-SQL ringlog runs, and why not the others.",
+    ),
     "migrate": (
         "commands.migrate:migrate_app",
         "Copy old rows of another server, or of files, into the archive.",

@@ -61,6 +61,11 @@ impl Table {
         self.columns.push(column);
     }
 
+    /// In the order of their declaration.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
     /// Of a user type: its declaration, which is the name of its only column.
     pub fn declared(&self) -> Option<&str> {
         self.columns.first().map(|column| column.name.as_str())

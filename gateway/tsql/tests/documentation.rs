@@ -55,7 +55,5 @@ fn functions_that_are_understood_are_said_to_be() {
 #[test]
 fn functions_that_are_said_to_be_refused() {
     let page = page();
-    for name in ["checksum", "json_modify"] {
-        assert!(page.contains(name) && !is_understood(name), "{name}");
-    }
+    assert!(page.contains("checksum") && !is_understood("checksum"));
 }

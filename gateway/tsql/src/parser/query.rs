@@ -74,6 +74,7 @@ impl<'t> Parser<'t> {
             max_recursion: None,
             is_held: false,
             for_browse: false,
+            for_json: None,
             at,
         })
     }
@@ -81,10 +82,11 @@ impl<'t> Parser<'t> {
     /// What stands behind a query that is not a value.
     pub(super) fn with_options(&mut self, query: Query) -> Result<Query, Error> {
         let for_browse = self.words(&["for", "browse"]);
+        let for_json = self.for_json()?;
         let max_recursion = self.query_options()?;
         let is_held = self.at_isolation()?;
         let at = self.since(query.at);
-        Ok(Query { max_recursion, is_held, for_browse, at, ..query })
+        Ok(Query { max_recursion, is_held, for_browse, for_json, at, ..query })
     }
 
     /// `(select …)`

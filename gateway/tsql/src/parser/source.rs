@@ -142,13 +142,16 @@ impl<'t> Parser<'t> {
         let name = self.object_name()?;
         if self.next_is_symbol("(") && !self.bare_hints(&name)? {
             let of = if name.is_bare() { name.name.to_lowercase() } else { String::new() };
-            if ["containstable", "freetexttable", "openjson", "openxml"].contains(&&*of) {
+            if ["containstable", "freetexttable", "openxml"].contains(&&*of) {
                 return Err(Error::refused(&format!("{of}()"), "ringlog has no such function", name.at));
             }
             let call = Box::new(self.deeper(|parser| parser.function_call(name, &of))?);
+            if of == "openjson" {
+                return self.opened_json(call);
+            }
             let alias = self.table_alias()?;
             let columns = self.alias_columns(alias.as_ref())?;
-            return Ok(TableSource::Function { call, alias, columns });
+            return Ok(TableSource::Function { call, schema: Vec::new(), alias, columns });
         }
         let of_system =
             name.owner.eq_ignore_ascii_case("sys") || name.owner.eq_ignore_ascii_case("information_schema");
@@ -205,7 +208,7 @@ impl<'t> Parser<'t> {
         opened > 0 && self.ahead(opened).is_some_and(|token| token.is_any(&["select", "with"]))
     }
 
-    fn alias_columns(&mut self, alias: Option<&Name>) -> Result<Vec<Name>, Error> {
+    pub(super) fn alias_columns(&mut self, alias: Option<&Name>) -> Result<Vec<Name>, Error> {
         if alias.is_some() && self.next_is_symbol("(") {
             return self.names_in_parentheses();
         }

@@ -18,6 +18,7 @@ impl Display for Query {
         if self.for_browse {
             f.write_str(" for browse")?;
         }
+        Optional(" ", &self.for_json).fmt(f)?;
         if let Some(number) = self.max_recursion {
             write!(f, " option (maxrecursion {number})")?;
         }
@@ -33,6 +34,32 @@ pub(super) fn with(f: &mut Formatter<'_>, tables: &[CommonTable]) -> fmt::Result
         return Ok(());
     }
     write!(f, "with {} ", list(tables))
+}
+
+impl Display for ForJson {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_auto { "for json auto" } else { "for json path" })?;
+        if let Some(root) = &self.root {
+            write!(f, ", root('{}')", root.replace('\'', "''"))?;
+        }
+        if self.includes_nulls {
+            f.write_str(", include_null_values")?;
+        }
+        if !self.has_wrapper {
+            f.write_str(", without_array_wrapper")?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for JsonColumn {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.type_)?;
+        if let Some(path) = &self.path {
+            write!(f, " '{}'", path.replace('\'', "''"))?;
+        }
+        f.write_str(if self.as_json { " as json" } else { "" })
+    }
 }
 
 impl Display for CommonTable {
@@ -176,7 +203,13 @@ impl Display for TableSource {
                 write!(f, " with ({})", hints.join(", "))
             }
             TableSource::Variable { variable, alias } => write!(f, "{variable}{}", Alias(alias, &[])),
-            TableSource::Function { call, alias, columns } => write!(f, "{call}{}", Alias(alias, columns)),
+            TableSource::Function { call, schema, alias, columns } => {
+                call.fmt(f)?;
+                if !schema.is_empty() {
+                    write!(f, " with ({})", list(schema))?;
+                }
+                Alias(alias, columns).fmt(f)
+            }
             TableSource::Query { query, alias, columns } => {
                 write!(f, "{}{}", Parenthesised(query), Alias(alias, columns))
             }

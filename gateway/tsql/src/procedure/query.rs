@@ -213,6 +213,10 @@ impl<'t> BodyWriter<'t> {
                 self.run_told(place, line, Run::new(vec![drop]));
                 return Ok(());
             }
+            if self.has_sent {
+                let why = "rows that were selected before are read when the procedure has ended";
+                return Err(Error::refused("drop table", why, line));
+            }
         }
         let sql = translate::defined(statement, &self.scope)?;
         self.run_told(place, line, Run::new(vec![format!("{sql};")]));

@@ -285,6 +285,9 @@ impl Translation<'_> {
 
     fn scalar(&mut self, query: &Query) -> Result<Value, Error> {
         let Written { sql, mut items } = self.subquery(query, Some(1))?;
+        if query.for_json.is_some() {
+            return Ok(Value::new(format!("({sql})"), nvarchar(None)));
+        }
         let (digits, decimal) = items.pop().map_or((None, None), |item| (item.digits, item.decimal));
         let value = Value::unknown(format!("({sql})")).with_digits(digits);
         Ok(value.with_decimal(decimal.map(Digits::declared)))

@@ -209,6 +209,7 @@ impl CallTranslation<'_, '_, '_> {
                 Ok(Value::new("gen_random_uuid()", NEW_ID))
             }
             Rule::VariantProperty => self.variant_property(),
+            Rule::JsonModify => self.json_modify(),
             Rule::TextPointer => self.text_pointer(),
             Rule::TextValid => self.text_valid(),
             Rule::Refused(why) => Err(Error::refused(&format!("{}()", self.name), why, self.line)),

@@ -2,6 +2,7 @@
 
 use super::filled::{Filled, FilledBy};
 use super::item::{numbered, Item, Stands, Written};
+use super::json::not_allowed;
 use super::translation::Translation;
 use super::value::{carried, carried_into, implicit, is_finer_than_money, Value};
 use crate::error::Error;
@@ -88,6 +89,9 @@ impl Translation<'_> {
                 });
             }
             InsertSource::Query(query) => {
+                if query.for_json.is_some() {
+                    return Err(not_allowed("INSERT", query.at));
+                }
                 let are_variants = self.variant_columns(&into, columns.as_deref());
                 let of_columns = (are_variants.as_slice(), &targets);
                 let rows = self.rows_from(query, &target, columns.as_deref(), guard, of_columns, unlisted)?;

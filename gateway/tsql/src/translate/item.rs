@@ -1,5 +1,6 @@
 //! The items of a select list, and their names.
 
+use super::json_property::Property;
 use super::kind::Kind;
 use super::named::{Declared, Named, Width};
 use super::title::{ResultType, Title};
@@ -39,6 +40,8 @@ pub struct Item {
     pub decimal: Option<String>,
     /// Of a star: its source.
     pub all_of: Vec<Named>,
+    /// Of a select for json.
+    pub property: Property,
 }
 
 impl Item {
@@ -61,6 +64,7 @@ impl Item {
             digits: None,
             decimal: None,
             all_of: Vec::new(),
+            property: Property::default(),
         }
     }
 

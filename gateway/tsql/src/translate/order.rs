@@ -242,7 +242,9 @@ pub fn refuse_order(query: &Query, dialect: &Dialect) -> Result<(), Error> {
     }
     let has_top = matches!(&query.body, QueryBody::Select(select) if select.top.is_some());
     match query.order_by.first() {
-        Some(first) if query.offset.is_none() && !has_top && dialect.is_strict => {
+        Some(first)
+            if query.offset.is_none() && !has_top && query.for_json.is_none() && dialect.is_strict =>
+        {
             let text =
                 "The ORDER BY clause is invalid in views, inline functions, derived tables, subqueries, and \
                         common table expressions, unless TOP, OFFSET or FOR XML is also specified.";

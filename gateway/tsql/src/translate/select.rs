@@ -19,7 +19,7 @@ use crate::tree::{
     Arguments, AssignOperator, ColumnName, Expression, Grouping, LiteralValue, ObjectName, Ordering, Query,
     QueryBody, Select, SelectItem, TableSource, Variable,
 };
-use std::mem::replace;
+use std::mem::{replace, take};
 
 impl Translation<'_> {
     /// A statement: it returns rows, assigns to variables or fills tables.
@@ -132,6 +132,9 @@ impl Translation<'_> {
                 query.at,
             ));
         }
+        if let Some(json) = &query.for_json {
+            return self.for_json(query, json, stands);
+        }
         let with = self.with(&query.with, query.max_recursion)?;
         let mut written = match &query.body {
             QueryBody::Select(select) => {
@@ -183,16 +186,20 @@ impl Translation<'_> {
             return Err(Error::keyword("into", into.at));
         }
         self.around.selects += 1;
+        let for_json = take(&mut self.around.for_json);
         let named = self.named_sources(&select.from)?;
         self.names.sources.push(named);
         let sources = self.sources_of(select)?;
         self.around.aggregates = 0;
         let around = replace(&mut self.around.is_ordered, select.distinct || !order_by.is_empty());
-        let items = match self.grown(select, order_by)? {
+        let mut items = match self.grown(select, order_by)? {
             Some(item) => vec![item],
             None => self.items(select, stands)?,
         };
         self.around.is_ordered = around;
+        if for_json {
+            self.note_properties(select, &mut items)?;
+        }
         let listed: Vec<&str> = items.iter().map(|item| item.sql.as_str()).collect();
         let mut sql =
             format!("select {}{}", if select.distinct { "distinct " } else { "" }, listed.join(", "));

@@ -2,6 +2,7 @@
 
 use super::calls::CallTranslation;
 use super::item::{refuse_names, Stands};
+use super::json_rows::names_openjson;
 use super::named::Named;
 use super::order::refuse_order;
 use super::translation::Translation;
@@ -63,7 +64,10 @@ impl Translation<'_> {
                 let name = self.table_variable(variable)?;
                 Ok(format!("{}{}", self.table(&name)?, self.alias(alias, &[])?))
             }
-            TableSource::Function { call, alias, columns } => {
+            TableSource::Function { call, schema, alias, columns } if names_openjson(call) => {
+                self.opened_json(call, schema, alias, columns)
+            }
+            TableSource::Function { call, alias, columns, .. } => {
                 Ok(format!("{}{}", self.rows_of(call)?, self.alias(alias, columns)?))
             }
             TableSource::Query { query, alias, columns } => self.derived(query, alias, columns),
@@ -153,7 +157,7 @@ impl Translation<'_> {
         Ok(format!("tsql.{function}({}, {})", call.text(0)?, call.text(1)?))
     }
 
-    fn alias(&self, alias: &Option<Name>, columns: &[Name]) -> Result<String, Error> {
+    pub fn alias(&self, alias: &Option<Name>, columns: &[Name]) -> Result<String, Error> {
         match alias {
             None => Ok(String::new()),
             Some(alias) => Ok(format!(" as {}{}", names::name(alias)?, in_parentheses(columns)?)),

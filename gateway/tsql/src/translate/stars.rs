@@ -39,7 +39,7 @@ fn of_select(select: &Select, tables: &[&CommonTable]) -> Option<Vec<Title>> {
     Some(found)
 }
 
-fn of_source(source: &TableSource, tables: &[&CommonTable]) -> Option<Vec<Title>> {
+pub fn of_source(source: &TableSource, tables: &[&CommonTable]) -> Option<Vec<Title>> {
     let named = |names: &[crate::tree::Name]| {
         let titles = names.iter().map(|name| Title::given(&name.text));
         (!names.is_empty()).then(|| titles.collect())

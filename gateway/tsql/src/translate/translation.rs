@@ -89,6 +89,8 @@ pub struct Around {
     pub under_not: bool,
     /// Types of columns are not looked for: to PostgreSQL the columns of a recursive query are of its first rows' types.
     pub without_types: bool,
+    /// The next select's rows become JSON.
+    pub for_json: bool,
     /// Nobody else may write to the tables that are read until the transaction ends.
     pub holds: bool,
 }

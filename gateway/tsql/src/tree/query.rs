@@ -18,6 +18,7 @@ pub struct Query {
     pub is_held: bool,
     /// `for browse`
     pub for_browse: bool,
+    pub for_json: Option<ForJson>,
     pub at: Position,
 }
 
@@ -41,6 +42,7 @@ impl Query {
             max_recursion: None,
             is_held: false,
             for_browse: false,
+            for_json: None,
             at,
         }
     }
@@ -151,6 +153,8 @@ pub enum TableSource {
     },
     Function {
         call: Box<FunctionCall>,
+        /// Of `openjson (…) with (…)`.
+        schema: Vec<JsonColumn>,
         alias: Option<Name>,
         columns: Vec<Name>,
     },

@@ -1,0 +1,269 @@
+//! What FOR JSON writes of a column: its name as it is declared, its value as JSON, the table that it is of.
+
+use super::item::Item;
+use super::named::{source_name, Declared, Origin};
+use super::stars;
+use super::translation::Translation;
+use super::value::{styled_text, Value};
+use crate::error::Error;
+use crate::facts::types::{Family, Type, DATETIMEOFFSET};
+use crate::resolve::names::{self, folded, literal, table, table_variable};
+use crate::tree::{
+    ColumnName, Expression, FunctionCall, ObjectName, Query, QueryBody, Select, SelectItem, TableSource,
+};
+
+/// ISO 8601, in which JSON has times.
+const ISO: i64 = 126;
+
+#[derive(Clone, Debug, Default)]
+pub struct Property {
+    /// SQL of its name and a colon, where a table declares it.
+    pub name: Option<String>,
+    /// The source that it is a column of, by its place.
+    pub source: Option<usize>,
+    /// It is a column of a source that is not known.
+    pub is_strange: bool,
+    /// Its text is JSON.
+    pub is_json: bool,
+}
+
+/// Whether FOR JSON takes the text of an expression as it is ("Solve common issues with JSON").
+pub fn is_json(expression: &Expression) -> bool {
+    match expression {
+        Expression::Subquery(query) => query.for_json.as_ref().is_some_and(|json| json.has_wrapper),
+        Expression::Function(call) => gives_json(call),
+        _ => false,
+    }
+}
+
+fn gives_json(call: &FunctionCall) -> bool {
+    call.name.is_bare() && matches!(call.name.name.to_lowercase().as_str(), "json_query" | "json_modify")
+}
+
+/// The SQL of a value as JSON; null for null.
+pub fn written(value: &Value, is_json: bool) -> String {
+    let sql = &value.sql;
+    let as_text = |text: String| format!("tsql.json_text({text})");
+    match value.of {
+        _ if value.is_null() => String::from("null::text"),
+        _ if is_json => sql.clone(),
+        Some(of) if of.name == DATETIMEOFFSET.name => {
+            let text = styled_text(value, ISO).unwrap_or_default();
+            as_text(format!("tsql.json_offset({text})"))
+        }
+        Some(Type { family: Family::Decimal, .. }) => format!("tsql.json_of({})", typed(value)),
+        Some(Type { family: Family::Money, name, .. }) => format!("tsql.json_of(({sql})::tsql.{name})"),
+        Some(_) => match styled_text(value, ISO) {
+            Some(text) => as_text(text),
+            None => format!("tsql.json_of({sql})"),
+        },
+        None => match &value.declared_digits {
+            Some(digits) => {
+                let text = as_text(format!("tsql.text_of_digits({sql}, {ISO}, {digits})"));
+                format!("coalesce({text}, tsql.json_of({sql}))")
+            }
+            None => format!("tsql.json_of({sql})"),
+        },
+    }
+}
+
+/// A decimal with the digits of its type.
+fn typed(value: &Value) -> String {
+    let of = value.of.map_or_else(|| "numeric".to_owned(), |of| of.sql());
+    format!("({})::{of}", value.sql)
+}
+
+/// A source of FROM by which FOR JSON AUTO makes objects.
+pub struct JsonSource {
+    /// In lower case.
+    pub name: String,
+    /// As the query writes it.
+    pub shown: String,
+    is_table: bool,
+}
+
+/// The sources of FROM, in the order of the text.
+pub fn sources(from: &[TableSource]) -> Vec<JsonSource> {
+    let mut found = Vec::new();
+    for source in flat(from) {
+        let shown = match source {
+            TableSource::Table { alias: None, name, .. } => names::shown(name),
+            TableSource::Variable { alias: None, variable } => variable.name.clone(),
+            TableSource::Table { alias: Some(alias), .. }
+            | TableSource::Variable { alias: Some(alias), .. }
+            | TableSource::Function { alias: Some(alias), .. }
+            | TableSource::Query { alias: Some(alias), .. } => alias.text.clone(),
+            _ => String::new(),
+        };
+        let is_table = !matches!(source, TableSource::Function { .. });
+        found.push(JsonSource { name: source_name(source).unwrap_or_default(), shown, is_table });
+    }
+    found
+}
+
+fn flat(from: &[TableSource]) -> Vec<&TableSource> {
+    let mut rest: Vec<&TableSource> = from.iter().rev().collect();
+    let mut found = Vec::new();
+    while let Some(source) = rest.pop() {
+        match source {
+            TableSource::Join { left, right, .. } => rest.extend([&**right, &**left]),
+            _ => found.push(source),
+        }
+    }
+    found
+}
+
+impl Translation<'_> {
+    /// Notes what FOR JSON needs of the items, while the sources of their select are known.
+    pub fn note_properties(&mut self, select: &Select, items: &mut [Item]) -> Result<(), Error> {
+        let sources = sources(&select.from);
+        for (item, written) in items.iter_mut().zip(&select.items) {
+            let SelectItem::Value { value, alias } = written else { continue };
+            item.property.is_json = is_json(value);
+            if let Expression::Column(column) = value.without_collation() {
+                let place = self.source_of_column(column, &sources)?;
+                item.property.is_strange = place.is_none();
+                item.property.source = place.filter(|place| sources[*place].is_table);
+                if alias.is_none() {
+                    item.property.name = self.name_of_property(column)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn name_of_property(&self, column: &ColumnName) -> Result<Option<String>, Error> {
+        match self.origin(column)? {
+            Origin::Tables(tables) => self.asked_of_declaration("json_name", tables, column),
+            Origin::Query(_) => Ok(None),
+        }
+    }
+
+    /// The place of the source that a column is of; None where that is not known.
+    fn source_of_column(
+        &mut self,
+        column: &ColumnName,
+        sources: &[JsonSource],
+    ) -> Result<Option<usize>, Error> {
+        let own = folded(&column.column, column.at.line)?;
+        Ok(match &column.table {
+            Some(of) => sources.iter().position(|source| source.name == of.name.to_lowercase()),
+            None if sources.len() == 1 => Some(0),
+            None => sources.iter().position(|source| self.has_column(&source.name, &own)),
+        })
+    }
+
+    fn has_column(&mut self, source: &str, own: &str) -> bool {
+        let known = self.names.sources.last().into_iter().flatten();
+        let Some(named) = known.into_iter().find(|one| one.name == source) else { return false };
+        let in_query = named.columns.contains_key(own);
+        let tables = named.tables.clone();
+        let has = |table: &String| {
+            let has_it = self.scope.table(table).is_some_and(|table| table.column(own).is_some());
+            self.variables.note_use(table, has_it.then_some(own));
+            has_it
+        };
+        tables.iter().any(has) || in_query
+    }
+
+    /// A query whose stars are the columns that they stand for; None where these are not known.
+    pub fn without_stars(&mut self, query: &Query) -> Result<Option<Query>, Error> {
+        let QueryBody::Select(select) = &query.body else { return Ok(Some(query.clone())) };
+        if !select.items.iter().any(|item| matches!(item, SelectItem::Star { .. })) {
+            return Ok(Some(query.clone()));
+        }
+        let mut items = Vec::with_capacity(select.items.len());
+        for item in &select.items {
+            let SelectItem::Star { table: of, at } = item else {
+                items.push(item.clone());
+                continue;
+            };
+            let is_meant = |source: &&TableSource| match of {
+                Some(of) => source_name(source).is_some_and(|name| name == of.name.to_lowercase()),
+                None => true,
+            };
+            for source in flat(&select.from).into_iter().filter(is_meant) {
+                let Some(columns) = self.columns_of_source(source, query)? else { return Ok(None) };
+                let name =
+                    source_name(source).map(|name| ObjectName { name, at: *at, ..ObjectName::default() });
+                let qualifier = match source {
+                    TableSource::Table { alias: None, name, .. } => Some(name.clone()),
+                    _ => name,
+                };
+                items.extend(columns.into_iter().map(|column| {
+                    let table = qualifier.clone().map(Box::new);
+                    let value = Expression::Column(ColumnName { table, column, at: *at });
+                    SelectItem::Value { value, alias: None }
+                }));
+            }
+        }
+        let body = QueryBody::Select(Box::new(Select { items, ..(**select).clone() }));
+        Ok(Some(Query { body, ..query.clone() }))
+    }
+
+    fn columns_of_source(
+        &mut self,
+        source: &TableSource,
+        query: &Query,
+    ) -> Result<Option<Vec<String>>, Error> {
+        let with: Vec<_> = query.with.iter().collect();
+        if let Some(titles) = stars::of_source(source, &with) {
+            return Ok(Some(titles.into_iter().map(|title| title.text).collect()));
+        }
+        let whole = match source {
+            TableSource::Table { name, .. }
+                if !(name.is_bare() && self.names.common.contains(&name.name.to_lowercase())) =>
+            {
+                table(name)?
+            }
+            TableSource::Variable { variable, .. } => {
+                table(&table_variable(variable, &self.scope.table_owner))?
+            }
+            _ => return Ok(None),
+        };
+        let known = self.scope.table(&whole);
+        self.variables.note_use(&whole, None);
+        let Some(known) = known else { return Ok(None) };
+        let mut columns = Vec::new();
+        for column in known.columns() {
+            self.variables.note_use(&whole, Some(&column.name));
+            columns.push(column.name.clone());
+        }
+        Ok(Some(columns))
+    }
+}
+
+/// The value of a column of a derived table, by its place.
+pub fn value_of(item: &Item, column: &str) -> String {
+    let value = Value::of(column, item.of).with_digits(item.digits.clone());
+    written(&value, item.property.is_json)
+}
+
+/// A name and a colon, as SQL.
+pub fn name_written(name: &str) -> String {
+    literal(&format!("{}:", quoted(name)))
+}
+
+/// A text as JSON ("How FOR JSON escapes special characters and control characters").
+pub fn quoted(text: &str) -> String {
+    let mut written = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' | '/' => written.extend(['\\', character]),
+            '\n' => written.push_str("\\n"),
+            '\r' => written.push_str("\\r"),
+            '\t' => written.push_str("\\t"),
+            '\u{8}' => written.push_str("\\b"),
+            '\u{c}' => written.push_str("\\f"),
+            control if control < ' ' => written.push_str(&format!("\\u{:04x}", u32::from(control))),
+            other => written.push(other),
+        }
+    }
+    written.push('"');
+    written
+}
+
+/// What a column of JSON is of.
+pub fn declared(of: Type) -> Declared {
+    Declared { of: Some(of), width: super::named::Width::of(of.is_national()), digits: None, decimal: None }
+}
