@@ -46,7 +46,11 @@ def node_of_each_table(connection: psycopg.Connection) -> dict[str, str | None]:
 def server_of(conninfo: str, table: str) -> str:
     """The connection string of the server that has a table. Raises UsageError for one that is nowhere, and
     ServerError for a node that is away."""
-    found = placing_of(conninfo)
+    with session.connect(conninfo) as connection:
+        found = node_of_each_table(connection)
+        of_samples = connection.execute("select table_name from ringlog.sample_table").fetchall()
+    # those of samples are on the first server
+    found |= dict.fromkeys(name for (name,) in of_samples)
     if table not in found:
         raise UsageError(f"there is no table '{table}': ringlog status lists them")
     node = found[table]

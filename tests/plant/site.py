@@ -71,7 +71,7 @@ class Site:
         finally:
             for command in self.running:
                 command.kill()
-                command.communicate()
+                command.wait()
             self._up.close()
 
     def _command(self, *words: str | Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from plant.life import drawn, live
 
 
-@pytest.mark.parametrize("seed", [3, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seed", [6, pytest.param(5, marks=pytest.mark.long)])
 def test_reads_agree_with_the_model(seed: int) -> None:
     life = live(islice(drawn(seed), 16), inf)
     assert len(life.history) == 16

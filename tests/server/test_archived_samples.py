@@ -156,5 +156,8 @@ def test_every_client_has_the_same_answers(temporary_directory: Path) -> None:
         said = ringlog("archive", "status", "--data", server.data).stdout
         assert "vac" in said
         assert ringlog("archive", "verify", "--data", server.data).returncode == 0
+        week = [f"{at:%Y-%m-%d}" for at in (BEGIN, BEGIN + timedelta(weeks=1))]
+        recalled = ringlog("recall", "vac", *week, "--data", server.data)
+        assert "252 rows" in recalled.stdout, recalled.stdout + recalled.stderr
         status = json.loads(ringlog("status", "--json", "--data", server.data).stdout)
         assert [table["table_name"] for table in status["tables"]] == ["vac"]
