@@ -12,7 +12,7 @@ RUNTIMES = {
     "3.5": "iceberg-spark-runtime-3.5_2.12:1.12.0",
     "4.0": "iceberg-spark-runtime-4.0_2.13:1.11.0",
 }
-"""Iceberg's package for each version of Spark, with a reader of BYTE_STREAM_SPLIT (tried with 4.0)"""
+"""Iceberg's package for each version of Spark, with a reader of BYTE_STREAM_SPLIT"""
 _DRIVER = "org.postgresql:postgresql:42.7.8"
 """PostgreSQL's for Java, which is in no package of Spark"""
 

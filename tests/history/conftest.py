@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -55,6 +56,12 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     folder = f"weeks/{secrets.token_hex(4)}"  # moto keeps its buckets
     yield f"s3://{folder}?region=us-east-1&scheme=http&endpoint_override={host}:{port}&allow_bucket_creation=true"
     server.stop()
+
+
+@pytest.fixture(params=["disk", pytest.param("S3", marks=pytest.mark.long)])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The folder of an archive."""
+    return str(tmp_path / "archive") if request.param == "disk" else request.getfixturevalue("bucket")
 
 
 @contextmanager

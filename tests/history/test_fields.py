@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
 
 import psycopg
 import pyarrow.parquet as pq
@@ -41,8 +40,8 @@ VALUES = "n::text::{}, n / 7.0 - 1000000, n / 1e9, n / 2.0"
 
 
 @pytest.fixture
-def facility(engine: sa.Engine, tmp_path: Path) -> Facility:
-    history = History(Retention(1, "week"), str(tmp_path / "archive"))
+def facility(engine: sa.Engine, where: str) -> Facility:
+    history = History(Retention(1, "week"), where)
     made = Facility("test", "UTC", (MAGNETS,), history=history)
     install(engine, made)
     return made
@@ -152,14 +151,14 @@ def test_files_without_field_ids(
     sql: psycopg.Connection,
     conninfo: str,
     facility: Facility,
-    tmp_path: Path,
+    where: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Files of earlier versions, which have numerics as texts."""
     with monkeypatch.context() as earlier:
         earlier.setattr(fields, "of_log", lambda connection, table: {})
         assert len(archived(engine, sql, 0, VALUES.format("int"))) == 1
-    folder = Folder(str(tmp_path / "archive"))
+    folder = Folder(where)
     with folder.opened("magnets/2026w10.parquet") as stream:
         assert "PARQUET:field_id" not in str(pq.read_schema(stream))
     assert [*publish(engine, conninfo)] == ["published log.magnets: 1 weeks more, 0 fewer; 1 with 9 rows"]

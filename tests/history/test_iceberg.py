@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -38,11 +37,6 @@ TABLES = (
 )
 
 archive = partial(archiving.archive, pauses=0)
-
-
-@pytest.fixture(params=["disk", pytest.param("S3", marks=pytest.mark.long)])
-def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return str(tmp_path / "archive") if request.param == "disk" else request.getfixturevalue("bucket")
 
 
 @pytest.fixture
