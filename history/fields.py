@@ -17,7 +17,9 @@ import pyarrow as pa
 import sqlalchemy as sa
 from psycopg import sql
 
+from ringlog.history.manifest import is_of_samples
 from ringlog.schema import catalogue
+from ringlog.schema.archive_tables import sample_columns
 from ringlog.schema.column_type import NUMBERS, NUMERIC_PRECISION, ColumnType, Kind
 from ringlog.schema.layout import LOG_TABLES
 from ringlog.schema.roles import become_owner
@@ -82,6 +84,8 @@ def of_log(connection: sa.Connection, table: str) -> dict[str, pa.Field]:
 
 def _types(connection: sa.Connection, table: str) -> dict[str, ColumnType | None]:
     columns = catalogue.columns(connection, sql.Identifier(LOG_TABLES, table))
+    if is_of_samples(connection, table):
+        columns = sample_columns(columns)
     return {name: ColumnType.of_postgresql(kind) for name, kind in columns.items()}
 
 

@@ -23,7 +23,7 @@ from psycopg.conninfo import conninfo_to_dict
 from ringlog.history import files
 from ringlog.history.fields import Fields, field_id, of_log, reads, stored_as
 from ringlog.history.folder import Damaged, Folder
-from ringlog.history.manifest import ColdWeek, is_of_samples, manifest, settings
+from ringlog.history.manifest import ColdWeek, manifest, settings
 from ringlog.history.ownership import demand
 from ringlog.schema.change import run
 from ringlog.schema.layout import ICEBERG, OWNER, READER
@@ -77,9 +77,7 @@ def publish_tables(engine: sa.Engine, conninfo: str) -> Iterator[str]:
     """As `publish`, for a caller that already excludes others."""
     with engine.begin() as connection:
         chosen, known = settings(connection), manifest(connection)
-        named = sorted({week.table for week in known if week.rows})
-        # blocks of samples are no rows of a log
-        tables = [name for name in named if not is_of_samples(connection, name)]
+        tables = sorted({week.table for week in known if week.rows})
     if chosen is None:
         return
     folder = Folder(chosen[1])

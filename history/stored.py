@@ -60,9 +60,6 @@ class Samples(Rows):
     def filed(self, stored: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return samples_of(stored)
 
-    def fields(self, connection: sa.Connection, table: str) -> dict[str, pa.Field]:
-        return {}
-
     def note_newest(self, connection: sa.Connection, week: ColdWeek, relation: sql.Composable) -> None:
         """Notes the newest sample of each signal: one without later ones still has this value."""
         run(

@@ -84,7 +84,7 @@ def create_missing(
         keys: tuple[str, ...] = KEY_COLUMNS
         if table in of_samples:
             keys = SAMPLE_KEYS
-            columns = SAMPLE_COLUMNS | {"value": columns["samples"].removesuffix("[]")}
+            columns = sample_columns(columns)
         statements = [*(_of_files(table, columns, keys) if usable else _of_nothing(table, columns))]
         digest = sha256("".join(statement.as_string() for statement in statements).encode()).hexdigest()[:16]
         comment = f"the archived weeks of log.{table}, which the archive server reads (made as {digest})"
@@ -103,6 +103,11 @@ def create_missing(
         run(connection, sql.SQL("select ringlog.list_archived({})").format(sql.Literal(table)))
         made.append(table)
     return made
+
+
+def sample_columns(columns: dict[str, str]) -> dict[str, str]:
+    """The columns of archived samples, with their types; `columns` are those of the table of their blocks."""
+    return SAMPLE_COLUMNS | {"value": columns["samples"].removesuffix("[]")}
 
 
 _THERE = """

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from ringlog.history import archive as archiving
 from ringlog.history import leaving, merging, sampled
 from ringlog.history.connection import connect
-from ringlog.history.iceberg import publish
+from ringlog.history.iceberg import NAMESPACE, catalog, publish
 from ringlog.history.manifest import ColdWeek
 from ringlog.history.recall import recall
 from ringlog.history.restoring import restore
@@ -195,7 +195,29 @@ def test_every_reading_has_both_tiers(plant: Plant) -> None:
     assert times == sorted(times)
     assert len(times) == 3 * 84
     assert b"gauge:silent" in file.schema.metadata[b"ringlog.signals"]
-    assert [*publish(plant.engine, plant.conninfo)] == [], "they are no Iceberg tables"
+
+
+def test_iceberg_tables_have_the_archived_samples(plant: Plant) -> None:
+    plant.archive()
+    assert [*publish(plant.engine, plant.conninfo)] == [
+        "published log.vac: 4 weeks more, 0 fewer; 4 with 756 rows",
+        "published log.words: 4 weeks more, 0 fewer; 4 with 28 rows",
+    ]
+    # a late sample makes another file, which the round publishes
+    plant.put("gauge:2", 8 * 24 * HOUR + 1, 2.5, 2)
+    assert "published log.vac: 1 weeks more, 1 fewer; 4 with 757 rows" in plant.archive()
+    tables = catalog(plant.conninfo, str(plant.folder))
+    names = {number: name for name, number in plant.number.items()}
+    found: dict[str, Samples] = {name: [] for name in plant.number}
+    for table in ("vac", "words"):
+        rows = tables.load_table((NAMESPACE, table)).scan().to_arrow()
+        assert rows.schema.names == ["number", "time", "nanoseconds", "value", "severity", "status"]
+        for row in rows.sort_by([("time", "ascending"), ("nanoseconds", "ascending")]).to_pylist():
+            after = (row["time"] - BEGIN) // timedelta(microseconds=1) * 1000 + row["nanoseconds"]
+            value = "NaN" if row["value"] != row["value"] else row["value"]
+            found[names[row["number"]]].append((after, value, row["severity"]))
+    end = 28 * 24 * HOUR
+    assert found == {name: [one for one in of if one[0] < end] for name, of in plant.all().items()}
 
 
 def test_samples_that_come_for_a_cold_week(plant: Plant) -> None:
