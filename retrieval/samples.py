@@ -374,7 +374,7 @@ def _columns_of(connection: Connection, signal: str) -> list[_Beside]:
     known, scalar = _places(connection, signal)
     if any(place.is_of_samples for place in known):
         of_samples = (sampled.NANOSECONDS, sampled.SEVERITY, sampled.STATUS, None)
-        return [(place, *(of_samples if place.is_of_samples else (None,) * 4)) for place in known]
+        return [(place, *(of_samples if place.is_of_samples else (None,) * 4)) for place in _joined(known)]
     stored = known[0].signal if known else signal
     fields = [f"{stored}.SEVR", f"{stored}.STAT"]
     tables = sorted({place.table for place in known})
@@ -395,6 +395,18 @@ def _columns_of(connection: Connection, signal: str) -> list[_Beside]:
         )
         for place in known
     ]
+
+
+def _joined(known: Sequence[Place]) -> list[Place]:
+    """Places of samples without those that only a change of limits, states or the like has begun."""
+    found: list[Place] = []
+    for place in known:
+        since = found[-1].since if found and place.is_of_samples else None
+        if found and found[-1] == replace(place, since=since, until=place.since):
+            found[-1] = replace(place, since=since)
+        else:
+            found.append(place)
+    return found
 
 
 def _whole(values: pa.Array, names: Sequence[str]) -> Whole:

@@ -1,6 +1,6 @@
 """Signals beside each other: a column for each, aligned on common times."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
@@ -22,6 +22,7 @@ HOW = ("last", "mean", "linear")
 _ROWS = 50_000  # of an answer, made at once
 _SAMPLES = 500_000  # of a signal, about, read at once
 _SHORTEST = 0.01  # seconds from sample to sample, where it is not known
+_LONGER = 16  # times as long may a part be then, where there are few
 
 Span: TypeAlias = tuple[int, int]
 """microseconds since 1970: from the first on and before the second"""
@@ -60,7 +61,7 @@ def wide(
     span = microseconds(start), microseconds(end)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for block in _blocks(signals, span, step):
+        for block in _blocks(signals, span, step, lambda: max(line.held for line in lines)):
             if how == "mean":
                 assert step is not None
                 times = _grid(block, step)
@@ -94,6 +95,11 @@ class _Line:
         found = samples(self._servers, self._signal, begin, after, before=not self._began)
         self._began, self._span = True, span
         self._parts = [*held, *(part for part in found if len(part))]
+
+    @property
+    def held(self) -> int:
+        """The number of its samples in memory."""
+        return sum(map(len, self._parts))
 
     def times(self, block: Span) -> Whole:
         """Those of its samples in the block."""
@@ -151,13 +157,17 @@ def rows_of(span: Span, step: int) -> int:
     return max(0, -(-span[1] // step) - -(-span[0] // step))
 
 
-def _blocks(signals: Sequence[Signal], span: Span, step: int | None) -> Iterator[Span]:
+def _blocks(
+    signals: Sequence[Signal], span: Span, step: int | None, held: Callable[[], int]
+) -> Iterator[Span]:
     """Parts of a time, so long that few samples are in each; where there is a step, they begin at its
-    multiples."""
+    multiples. `held` is the number of samples in the last part."""
     cycle = min(signal.cycle or _SHORTEST for signal in signals)
-    length, begin = max(1, int(cycle * _SAMPLES * 1_000_000)), span[0]
-    if step is not None:
-        length, begin = step * max(1, min(_ROWS, length // step)), -(-begin // step) * step
+    shortest = length = max(1, int(cycle * _SAMPLES * 1_000_000))
+    longest = shortest if all(signal.cycle for signal in signals) else _LONGER * shortest
+    begin = span[0] if step is None else -(-span[0] // step) * step
     while begin < span[1]:
-        yield begin, min(begin + length, span[1])
-        begin += length
+        part = length if step is None else step * max(1, min(_ROWS, length // step))
+        yield begin, min(begin + part, span[1])
+        begin += part
+        length = min(longest, 2 * length) if held() < _SAMPLES // 4 else shortest

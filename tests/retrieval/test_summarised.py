@@ -164,6 +164,17 @@ def of_samples(database_url: sa.URL, engine: sa.Engine) -> Iterator[tuple[Server
     conninfo = make_conninfo(user=database_url.username, dbname=database_url.database, **database_url.query)
     with psycopg.connect(conninfo, autocommit=True) as connection:
         put_samples(connection, random.Random(3), 3)
+        # the samples are of the times before and after
+        connection.execute("update ringlog.signal set valid_from = %s", [BEGIN + timedelta(days=9)])
+        connection.execute("update ringlog.sample_signal set listed = false")
+        connection.execute("""select ringlog.change_signal('v/dense', '{"limits": [0, 1]}')""")
+        connection.execute(
+            "update ringlog.signal set valid_to = valid_from + interval '1 day' where valid_to is not null"
+        )
+        connection.execute(
+            "update ringlog.signal as later set valid_from = earlier.valid_to from ringlog.signal as earlier"
+            " where later.signal = earlier.signal and later.limit_low = 0 and earlier.valid_to is not null"
+        )
         summarise(conninfo, BEGIN + timedelta(days=20), enough=1)
         connections = Connections()
         with closing(connections), Servers(connections, login(conninfo)) as found:
@@ -193,6 +204,11 @@ def test_operators_on_samples_give_the_same(of_samples: tuple[Servers, psycopg.C
     chance = random.Random(4)
     signals = describe(found, SAMPLED)
     used = 0
+    # its limits have changed
+    span = BEGIN, BEGIN + timedelta(days=18)
+    made = summarised(found, signals["v/dense"], *span, 3600, lambda stream, begin: stream, before=True)
+    assert made is not None
+    assert made.samples > 1200
     for step in range(3):
         for _ in range(25):
             width = chance.choice((3600, 7200, 86_400, 172_800, 5000, 600))
