@@ -139,16 +139,19 @@ class Reads(Site):
             [key for key, _ in table.logged(begin, end)],
         )
 
-    def _coming(self, table: Table) -> set[datetime]:
+    def _coming(self, table: str) -> set[datetime]:
         """The hours of archived weeks whose summaries get late rows in the next round."""
         with psycopg.connect(self.server.dsn) as connection:
             marks = connection.execute(
                 "select distinct date_trunc('hour', mark.time) from ringlog.summary_mark as mark"
                 " join ringlog.cold_week as week using (table_name)"
                 " where table_name = %s and recalled_until is null and begins <= time and time < ends",
-                [table.name],
+                [table],
             ).fetchall()
         return {hour.astimezone(UTC) for (hour,) in marks}
+
+    def _is_coming(self, table: str, begin: datetime, end: datetime) -> bool:
+        return any(begin - timedelta(hours=1) < hour < end for hour in self._coming(table))
 
     def _trend(self, draw: random.Random, table: Table) -> None:
         """Bins of an hour."""
@@ -164,7 +167,7 @@ class Reads(Site):
                 [signal, begin, end, hours + 1],
             ).fetchall()
         got = {at.astimezone(UTC): figures for at, *figures in found}
-        coming = self._coming(table)
+        coming = self._coming(table.name)
         for hour in (begin + timedelta(hours=hour) for hour in range(hours)):
             wanted = table.figures(column, hour, hour + timedelta(hours=1))
             figures = got.pop(hour, None)
@@ -249,7 +252,7 @@ class Reads(Site):
                 if error.sqlstate == "RL003" and begin < datetime.now(UTC) - timedelta(weeks=2):
                     return
                 raise
-        if any(begin - timedelta(hours=1) < hour < end for hour in self._coming(table)):
+        if self._is_coming(table.name, begin, end):
             return
         wanted = table.figures(column, begin, end)
         figures = [] if wanted is None else [(*vars(wanted).values(),)]

@@ -244,6 +244,8 @@ class Samples(Reads):
             *(name, begin, end),
         )
         wanted = self.signals[name].figures(begin, end)
+        if self._is_coming(NAME, begin, end):
+            return
         if not _agree(found[0] if found else None, wanted):
             raise Different(f"get_statistics of {name} from {begin} to {end}: {found}, expected {wanted}")
 
@@ -260,9 +262,10 @@ class Samples(Reads):
                 *(name, begin, end, hours + 1),
             )
         }
+        coming = self._coming(NAME)
         for hour in (begin + timedelta(hours=hour) for hour in range(hours)):
             wanted = self.signals[name].figures(hour, hour + timedelta(hours=1))
-            if not _agree(figures := found.pop(hour, None), wanted):
+            if not _agree(figures := found.pop(hour, None), wanted) and hour not in coming:
                 raise Different(
                     f"get_trend of {name}, {hours} h from {begin}: {hour} {figures}, expected {wanted}"
                 )
