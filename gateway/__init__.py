@@ -17,6 +17,7 @@ from ringlog.gateway._core import (
     charset_name,
     decode_text,
     self_signed,
+    combine,
     start_log,
     summarise,
     translate,
@@ -38,6 +39,7 @@ __all__ = [
     "self_signed",
     "start_log",
     "summarise",
+    "combine",
     "translate",
 ]
 

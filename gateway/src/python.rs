@@ -259,5 +259,5 @@ mod _core {
     #[pymodule_export]
     use crate::sampling::{PyCells, PyChannelAccess};
     #[pymodule_export]
-    use crate::summaries::summarise;
+    use crate::summaries::{combine, summarise};
 }

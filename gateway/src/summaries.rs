@@ -4,9 +4,10 @@ use crate::encoding::Held;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use spans::Spans;
 
 /// Summarises columns of `rows` doubles, one after another; `nulls` has a byte for each value, `starts` the first rows of the
-/// spans. Returns the bytes of n, min, max, mean, first, last, squares, nans and nulls: a number of 8 bytes for each span,
+/// spans, in 64 bits each. Returns the bytes of n, min, max, mean, first, last, squares, nans and nulls: a number of 8 bytes for each span,
 /// column by column.
 #[pyfunction]
 pub fn summarise(
@@ -14,10 +15,31 @@ pub fn summarise(
     values: Held,
     nulls: Option<Held>,
     rows: usize,
-    starts: Vec<usize>,
+    starts: Held,
 ) -> PyResult<Vec<Py<PyBytes>>> {
-    let (values, nulls) = (values.bytes(), nulls.as_ref().map(Held::bytes));
-    let made = py.detach(|| spans::of_columns(values, nulls, rows, &starts).map(|spans| spans.bytes()));
+    let (values, nulls, starts) = (values.bytes(), nulls.as_ref().map(Held::bytes), places(&starts));
+    given(py, py.detach(|| spans::of_columns(values, nulls, rows, &starts).map(|spans| spans.bytes())))
+}
+
+/// Combines spans of columns, one after another, each of `rows` spans: `parts` and what is returned are as `summarise` returns
+/// them, `starts` are the first spans of each longer one.
+#[pyfunction]
+pub fn combine(py: Python<'_>, parts: [Held; 9], rows: usize, starts: Held) -> PyResult<Vec<Py<PyBytes>>> {
+    let (parts, starts) = (parts.each_ref().map(Held::bytes), places(&starts));
+    let made = py.detach(|| {
+        let parts = Spans::of_bytes(parts)?;
+        spans::combined(&parts, rows, &starts).map(|spans| spans.bytes())
+    });
+    given(py, made)
+}
+
+/// Places of 64 bits each.
+fn places(bytes: &Held) -> Vec<usize> {
+    let (places, _) = bytes.bytes().as_chunks::<8>();
+    places.iter().map(|place| u64::from_le_bytes(*place) as usize).collect()
+}
+
+fn given(py: Python<'_>, made: Option<[Vec<u8>; 9]>) -> PyResult<Vec<Py<PyBytes>>> {
     let made =
         made.ok_or_else(|| PyValueError::new_err("values, nulls, rows and spans do not fit together"))?;
     Ok(made.iter().map(|bytes| PyBytes::new(py, bytes).unbind()).collect())

@@ -1,5 +1,7 @@
 //! Summaries of spans of time, column by column. NULL and NaN are counted alone.
 
+use std::ops::Range;
+
 /// Of each column, one after another, a value for each span. Where `n` is 0 the floats are NaN.
 #[derive(Debug, Default)]
 pub struct Spans {
@@ -19,13 +21,10 @@ pub struct Spans {
 /// where there is none. `starts` are the first rows of the spans, ascending from 0. None: the lengths do not fit.
 pub fn of_columns(values: &[u8], nulls: Option<&[u8]>, rows: usize, starts: &[usize]) -> Option<Spans> {
     let (values, rest) = values.as_chunks::<8>();
-    let are_ascending = starts.first() == Some(&0) && starts.windows(2).all(|pair| pair[0] < pair[1]);
     let fit = rest.is_empty()
-        && rows > 0
+        && are_starts(starts, rows)
         && values.len() % rows == 0
-        && nulls.is_none_or(|nulls| nulls.len() == values.len())
-        && are_ascending
-        && starts.last().is_some_and(|last| *last < rows);
+        && nulls.is_none_or(|nulls| nulls.len() == values.len());
     if !fit {
         return None;
     }
@@ -48,6 +47,29 @@ pub fn of_columns(values: &[u8], nulls: Option<&[u8]>, rows: usize, starts: &[us
     Some(spans)
 }
 
+/// Combines spans of columns, one after another, each of `rows` spans. `starts` are the first spans of each longer one,
+/// ascending from 0. None: the lengths do not fit.
+pub fn combined(parts: &Spans, rows: usize, starts: &[usize]) -> Option<Spans> {
+    let count = parts.n.len();
+    if !are_starts(starts, rows) || count % rows != 0 {
+        return None;
+    }
+    let mut spans = Spans::with_capacity(count / rows * starts.len());
+    for column in (0..count).step_by(rows) {
+        let ends = starts.iter().skip(1).copied().chain([rows]);
+        for (begin, end) in starts.iter().copied().zip(ends) {
+            spans.combine(parts, column + begin..column + end);
+        }
+    }
+    Some(spans)
+}
+
+fn are_starts(starts: &[usize], rows: usize) -> bool {
+    starts.first() == Some(&0)
+        && starts.windows(2).all(|pair| pair[0] < pair[1])
+        && starts.last().is_some_and(|last| *last < rows)
+}
+
 impl Spans {
     /// The bytes of all numbers, little-endian, in the order of the fields.
     pub fn bytes(&self) -> [Vec<u8>; 9] {
@@ -66,6 +88,30 @@ impl Spans {
         ]
     }
 
+    /// The inverse of [`bytes`](Self::bytes). None: the lengths do not fit.
+    pub fn of_bytes(bytes: [&[u8]; 9]) -> Option<Spans> {
+        let [n, min, max, mean, first, last, squares, nans, nulls] = bytes.map(<[u8]>::as_chunks::<8>);
+        let all = [n, min, max, mean, first, last, squares, nans, nulls];
+        if all.iter().any(|(numbers, rest)| numbers.len() != n.0.len() || !rest.is_empty()) {
+            return None;
+        }
+        let counts =
+            |(numbers, _): (&[[u8; 8]], _)| numbers.iter().copied().map(i64::from_le_bytes).collect();
+        let floats =
+            |(numbers, _): (&[[u8; 8]], _)| numbers.iter().copied().map(f64::from_le_bytes).collect();
+        Some(Spans {
+            n: counts(n),
+            min: floats(min),
+            max: floats(max),
+            mean: floats(mean),
+            first: floats(first),
+            last: floats(last),
+            squares: floats(squares),
+            nans: counts(nans),
+            nulls: counts(nulls),
+        })
+    }
+
     fn with_capacity(count: usize) -> Spans {
         let floats = || Vec::with_capacity(count);
         let counts = || Vec::with_capacity(count);
@@ -80,6 +126,35 @@ impl Spans {
             nans: counts(),
             nulls: counts(),
         }
+    }
+
+    /// Adds the span that consists of these.
+    #[inline]
+    fn combine(&mut self, parts: &Spans, places: Range<usize>) {
+        let sum = |counts: &[i64]| counts[places.clone()].iter().sum();
+        let counted = places.clone().filter(|place| parts.n[*place] > 0);
+        let n: i64 = sum(&parts.n);
+        let (first, last) = (counted.clone().next(), counted.clone().next_back());
+        let at = |numbers: &[f64], place: Option<usize>| place.map_or(f64::NAN, |place| numbers[place]);
+        let (mut mean, mut squares) = (at(&parts.mean, first), at(&parts.squares, first));
+        if first != last {
+            let weighed = counted.clone().map(|place| parts.n[place] as f64 * parts.mean[place]);
+            mean = weighed.sum::<f64>() / n as f64;
+            let distances = counted.clone().map(|place| {
+                let distance = parts.mean[place] - mean;
+                parts.squares[place] + parts.n[place] as f64 * distance * distance
+            });
+            squares = distances.sum();
+        }
+        self.n.push(n);
+        self.nans.push(sum(&parts.nans));
+        self.nulls.push(sum(&parts.nulls));
+        self.min.push(counted.clone().map(|place| parts.min[place]).fold(f64::NAN, f64::min));
+        self.max.push(counted.map(|place| parts.max[place]).fold(f64::NAN, f64::max));
+        self.mean.push(mean);
+        self.first.push(at(&parts.first, first));
+        self.last.push(at(&parts.last, last));
+        self.squares.push(squares);
     }
 
     #[inline]
@@ -163,6 +238,23 @@ mod tests {
         let [n, min, .., nulls] = of(&[1.0, 2.0], None, 2, &[0]).unwrap().bytes();
         assert_eq!((n, min), (2i64.to_le_bytes().to_vec(), 1f64.to_le_bytes().to_vec()));
         assert_eq!(nulls, [0; 8]);
+    }
+
+    #[test]
+    fn spans_are_combined_as_their_rows() {
+        let values = [1.0, 4.0, f64::NAN, 2.5, f64::NAN, 9.0, -1.0, 3.0, 8.0, 0.5, 7.0, 7.0];
+        let nulls = [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+        let short = of(&values, Some(&nulls), 6, &[0, 1, 2, 3, 5]).unwrap();
+        let bytes = short.bytes();
+        let parts = Spans::of_bytes(bytes.each_ref().map(|bytes| &bytes[..])).unwrap();
+        let long = combined(&parts, 5, &[0, 2, 3]).unwrap();
+        let expected = of(&values, Some(&nulls), 6, &[0, 2, 3]).unwrap();
+        assert_eq!(format!("{long:?}"), format!("{expected:?}"));
+        assert_eq!(format!("{short:?}"), format!("{:?}", combined(&short, 5, &[0, 1, 2, 3, 4]).unwrap()));
+        assert!(combined(&short, 5, &[0, 5]).is_none() && combined(&short, 4, &[0]).is_none());
+        assert!(
+            Spans::of_bytes([&bytes[0][..8]; 9]).is_some() && Spans::of_bytes([&bytes[0][..7]; 9]).is_none()
+        );
     }
 
     #[test]
