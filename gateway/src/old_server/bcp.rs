@@ -10,7 +10,7 @@ use super::columns::{Builder, Made};
 use super::{ReadError, Result};
 use crate::tds::charset::Charset;
 use crate::tds::dialect::{Dialect, Version};
-use crate::tds::types::{TypeInfo, TypeToken};
+use crate::tds::types::{bytes_of_precision, decode_value, ConvertError, TypeInfo, TypeToken, Value};
 use std::ops::Range;
 
 /// A field as the format file describes it, with the type of its column in the log.
@@ -41,8 +41,18 @@ struct Field {
     /// Bytes of a text's smallest part; 0: it is no text.
     unit: usize,
     is_empty_null: bool,
-    is_written: bool,
+    coding: Coding,
     column: Option<Builder>,
+}
+
+/// How a field's values are in the file.
+enum Coding {
+    Native,
+    /// Numbers as texts.
+    Written,
+    /// Precision, scale, sign and magnitude: 19 bytes of SQL Server's DBNUMERIC, which is ODBC's SQL_NUMERIC_STRUCT, 35 of
+    /// Open Client's CS_NUMERIC, of which the precision tells the used ones. Sign and magnitude are as on the wire.
+    Numeric(Box<Dialect>),
 }
 
 /// The columns of the wanted fields, while they are made.
@@ -76,6 +86,8 @@ fn type_of(kind: &str, is_sybase: bool, scale: u8) -> Option<TypeInfo> {
         "CHAR" | "VARCHAR" => TypeToken::VarChar,
         "NCHAR" | "NVARCHAR" => TypeToken::NVarChar,
         "BINARY" | "VARBINARY" => TypeToken::VarBinary,
+        // texts: each value has a scale of its own
+        "DECIMAL" | "NUMERIC" => TypeToken::VarChar,
         _ => return None,
     };
     Some(TypeInfo::new(token, 0))
@@ -169,12 +181,17 @@ impl Field {
         let wrong = |what: String| ReadError::Other(format!("field {name:?} {what}"));
         let type_info = type_of(&kind, is_sybase, scale)
             .ok_or_else(|| wrong(format!("has the type {kind}, which is not read")))?;
+        let is_numeric = matches!(kind.as_str(), "DECIMAL" | "NUMERIC");
         let unit = match type_info.token {
-            TypeToken::VarChar => 1,
+            TypeToken::VarChar if !is_numeric => 1,
             TypeToken::NVarChar => 2,
             _ => 0,
         };
-        let width = (unit == 0 && type_info.token != TypeToken::VarBinary).then_some(type_info.size as usize);
+        let width = match type_info.token {
+            _ if is_numeric => Some(if is_sybase { 35 } else { 19 }),
+            TypeToken::VarBinary => None,
+            _ => (unit == 0).then_some(type_info.size as usize),
+        };
         if !matches!(prefix, 0 | 1 | 2 | 4 | 8) {
             return Err(wrong(format!("has a prefix of {prefix} bytes")));
         }
@@ -183,10 +200,17 @@ impl Field {
         }
         let number =
             wanted.as_deref().filter(|_| unit == 1).and_then(|format| Builder::of_written(format, dialect));
-        let is_written = number.is_some();
+        let coding = match &number {
+            _ if is_numeric => {
+                let version = if is_sybase { Version::Tds50 } else { Version::Tds71 };
+                Coding::Numeric(Box::new(Dialect { charset: dialect.charset, ..Dialect::new(version) }))
+            }
+            Some(_) => Coding::Written,
+            None => Coding::Native,
+        };
         let column = wanted.map(|_| number.unwrap_or_else(|| Builder::exact(type_info, dialect)));
         let is_empty_null = is_sybase || width.is_some();
-        Ok(Field { name, prefix, length, terminator, width, unit, is_empty_null, is_written, column })
+        Ok(Field { name, prefix, length, terminator, width, unit, is_empty_null, coding, column })
     }
 
     /// Decodes the value, and returns where the next field begins; None: it is not complete.
@@ -200,8 +224,11 @@ impl Field {
         let Some((value, end)) = self.find(input, at)? else { return Ok(None) };
         if let Some(column) = &mut self.column {
             let raw = value.and_then(|place| input.get(place));
-            let pushed = match raw {
-                Some(raw) if self.is_written => column.push_written(raw),
+            let pushed = match (raw, &self.coding) {
+                (Some(raw), Coding::Written) => column.push_written(raw),
+                (Some(raw), Coding::Numeric(of)) => {
+                    numeric(raw, of).and_then(|text| column.push(Some(text.as_bytes()), dialect))
+                }
                 _ => column.push(raw, dialect),
             };
             pushed.map_err(|error| format!(": {error}"))?;
@@ -266,6 +293,21 @@ impl Field {
             }
             begin = place + 1;
         }
+    }
+}
+
+/// A numeric as PostgreSQL writes it.
+fn numeric(raw: &[u8], dialect: &Dialect) -> std::result::Result<String, ConvertError> {
+    let wrong = || ConvertError::overflow("a numeric of these digits", "numeric");
+    let ([precision, scale], digits) = raw.split_first_chunk().ok_or_else(wrong)?;
+    let size = if dialect.is_tds7() { 17 } else { bytes_of_precision(*precision, dialect) };
+    let digits = digits.get(..usize::from(size)).ok_or_else(wrong)?;
+    let type_info = TypeInfo::new(TypeToken::Numeric, size.into()).with_scale(*precision, *scale);
+    match decode_value(Some(digits), &type_info, dialect)? {
+        value @ Value::Decimal(number) if number.digits() <= *precision && scale <= precision => {
+            Ok(value.to_text("text")?.into_owned())
+        }
+        _ => Err(wrong()),
     }
 }
 

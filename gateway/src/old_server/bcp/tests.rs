@@ -174,3 +174,21 @@ fn another_format_is_an_error() {
     }
     assert!(Rows::new(vec![], &crate::tds::charset::UTF_8, 7).is_err());
 }
+
+/// 123.45 as ODBC's documentation of SQL_NUMERIC_STRUCT has it, and -123.45 of ASE in numeric(5, 2).
+#[test]
+fn numerics_have_their_own_scale() {
+    let microsoft = |sign: u8, precision: u8| [&[precision, 2, sign, 0x39, 0x30][..], &[0; 14]].concat();
+    assert_eq!(one("NUMERIC", "u", &microsoft(1, 5)), b"123.45");
+    assert_eq!(one("DECIMAL", "u", &microsoft(0, 38)), b"-123.45");
+    let described = |is_sybase| Described { is_sybase, ..field("NUMERIC", 1, b"", Some("u")) };
+    let sybase = [&[35, 5, 2, 1, 0, 0x30, 0x39][..], &[0xAA; 29], &[0]].concat();
+    let (count, columns) = read(&[described(true)], &sybase).unwrap();
+    assert_eq!((count, &columns[0].content[..]), (2, &b"-123.45"[..]));
+    assert_eq!(columns[0].valid.as_deref(), Some(&[0b1111_1101][..]));
+    for wrong in [&microsoft(1, 4)[..], &microsoft(1, 1), &[19; 19]] {
+        let input = [&[19][..], wrong].concat();
+        assert!(refused(&[described(false)], &input).contains("row 1, column a: "), "{wrong:?}");
+    }
+    assert!(refused(&[described(false)], &[18; 19]).contains("has a length of 18 bytes, not 19"));
+}
