@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ringlog.history.pace import Pace
 
 migrate_app = typer.Typer(
-    help="Old rows of another server or of files, which go straight into the archive.", no_args_is_help=True
+    help="A migration's steps, and old rows that go straight into the archive.", no_args_is_help=True
 )
 
 
@@ -172,6 +172,63 @@ def migrate_status(data: Data = None, dsn: Dsn = None) -> None:
                     line = f"{each.table} from {each.source}: {each.rows} rows, {each.values} values"
                     if each.left_out:
                         line += f", {each.left_out} left out"
+@migrate_app.command("pvs")
+def migrate_pvs(
+    place: Annotated[Path, typer.Argument(metavar="PATH", help="PB files: one, or a folder of them.")],
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--type",
+            metavar="TYPE",
+            show_default=False,
+            help="Only PVs whose values a table of samples of this type can have: double, int, text, …",
+        ),
+    ] = None,
+) -> None:
+    """List the PVs of an Archiver Appliance's files: name, unit and description, separated by commas.
+
+    `ringlog signal import` takes such a list.
+    """
+    from ringlog.history.incoming import IncomingError
+    from ringlog.history.sources.pb_files import find, fits
+    from ringlog.schema.column_type import ColumnType
+
+    try:
+        wanted = None if kind is None else ColumnType.of(kind)
+        lines = csv.writer(sys.stdout, lineterminator="\n")
+        for pv in find(place).values():
+            header = pv.header
+            if wanted is None or fits(header, wanted):
+                fields = dict(header.fields)
+                lines.writerow([pv.name, fields.get("EGU", ""), fields.get("DESC", "")])
+    except IncomingError as error:
+        raise ServerError(str(error)) from None
+    except ValueError as error:
+        raise UsageError(f"--type: {error}") from None
+
+
+@migrate_app.command("plan")
+def migrate_plan(
+    adopted: Annotated[
+        Path, typer.Option("--adopted", metavar="FOLDER", help="Folder that ringlog adopt has written.")
+    ] = Path("adopted"),
+    data: Data = None,
+    dsn: Dsn = None,
+) -> None:
+    """List the steps of a migration, which are done, and the command of the next one."""
+    from ringlog.adoption.plan import steps
+
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        found = [*steps(adopted, conninfo)]
+    following = next((step for step in found if not step.done), None)
+    for step in found:
+        mark = {True: "done", False: "open", None: "?"}[step.done]
+        print(f"{mark:5} {step.name:11} {step.state}")
+    if following is not None:
+        print(f"next: {following.command}")
+
+
                     print(f"{line}; {_where(each)}")
 
 

@@ -113,6 +113,19 @@ def test_a_site_is_read_and_moves_in(
         assert f"copied {ROWS + 50} rows, {ROWS + 50} of them new; 4 parts differ" in copied.stdout
         assert "authors: not copied: site.authors is not there: run 1_tables.sql" in copied.stdout
         connection.execute(SITE)
+        plan = ("migrate", "plan", "--adopted", output, "--data", data)
+        nowhere = tmp_path / "nowhere"
+        assert ringlog("migrate", "plan", "--adopted", nowhere, "--data", data).stdout.splitlines() == [
+            f"open  assess      there is no {nowhere}/assessment.json",
+            f"next: ringlog adopt tds://USER@HOST/DATABASE --output {nowhere}",
+        ]
+        assert ringlog(*plan).stdout.splitlines()[:4] == [
+            "done  assess      3 of 3 objects compile",
+            "open  schema      1 of 5 are there, not site.authors, site.ring_position, site.titleauthor,"
+            " site.titles",
+            "open  procedures  0 of 3 are there, not site.byroyalty, site.raise_price, site.titleview",
+            "done  history     the facility has no archive: copy takes all rows",
+        ]
         with session(here) as client, client.cursor() as cursor:
             for file in ("1_tables.sql", "2_functions_and_views.sql"):
                 for batch in (output / file).read_text().split("\ngo\n"):
@@ -121,6 +134,17 @@ def test_a_site_is_read_and_moves_in(
         again = ringlog(*words, "--copy", "--data", data, timeout=300)
         assert again.returncode == 0, again.stdout + again.stderr
         assert "copied 52 rows, 2 of them new; 0 parts differ" in again.stdout
+        *states, following = ringlog(*plan).stdout.splitlines()
+        assert [line.split(maxsplit=2)[:2] for line in states] == [
+            ["done", "assess"],
+            ["done", "schema"],
+            ["open", "procedures"],
+            ["done", "history"],
+            ["done", "copy"],
+            ["?", "mirror"],
+            ["?", "cut-over"],
+        ]
+        assert following == f"next: {output}/2_functions_and_views.sql to 4_triggers.sql"
         authors = connection.execute("select au_id, au_lname, contract from site.authors").fetchall()
         assert authors == [("172-32-1176", "White", True)]
         with session(here) as client, client.cursor() as cursor:
@@ -176,6 +200,8 @@ def test_old_rows_go_into_the_archive_and_new_ones_into_the_log(
             "beam_loss 2026w12: 8 rows",
         ]
         assert connection.execute("select count(*) from weeks.beam_loss").fetchone() == (0,)
+        plan = ringlog("migrate", "plan", "--adopted", output, "--data", data).stdout
+        assert "done  history     beam_loss done to " in plan
         status = ringlog("migrate", "status", "--data", data)
         assert f": {ROWS} rows, {2 * ROWS} values; done to " in status.stdout
         assert "develop-1" not in status.stdout

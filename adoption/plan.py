@@ -1,0 +1,107 @@
+"""How far a migration is, by what `ringlog adopt` has written and by what the database has."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from ringlog.adoption.copying import identity
+from ringlog.schema import session
+
+_THERE = """
+select lower(name) from (
+  select relname, relnamespace from pg_class union all select proname, pronamespace from pg_proc
+  union all select tgname, relnamespace from pg_trigger join pg_class on pg_class.oid = tgrelid
+) as there (name, namespace)
+join pg_namespace on pg_namespace.oid = namespace where nspname = %s
+"""
+_HISTORY = """
+select table_name, min(reached), bool_or(reached >= until) from ringlog.migration
+where source like 'tds%%' group by 1
+"""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a migration: whether it is done, None: the database does not know; how far, and the command
+    that goes on."""
+
+    name: str
+    done: bool | None
+    state: str
+    command: str
+
+
+def steps(folder: Path, conninfo: str) -> Iterator[Step]:
+    """The steps in their order. `folder` is that of `ringlog adopt --output`."""
+    file = folder / "assessment.json"
+    adopt = f"ringlog adopt tds://USER@HOST/DATABASE --output {folder}"
+    if not file.exists():
+        yield Step("assess", False, f"there is no {file}", adopt)
+        return
+    whole = json.loads(file.read_text())
+    databases: list[dict[str, Any]] = whole.get("databases", [whole])
+    modules = [module for each in databases for module in each["modules"]]
+    compiled = sum(module["compiled"] for module in modules)
+    yield Step("assess", True, f"{compiled} of {len(modules)} objects compile", adopt)
+    with session.connect(conninfo) as connection:
+        yield from _objects(connection, folder, databases)
+        rings = [ring for each in databases for ring in each["rings"]]
+        yield _history(connection, rings)
+    copied = folder / "copied.json"
+    known = json.loads(copied.read_text()) if copied.exists() else {}
+    parts = len(known["weeks"]) if known.get("target") == identity(conninfo) else 0
+    state = f"{parts} weeks and rings were copied and are the same"
+    yield Step("copy", parts > 0 or not rings, state, f"{adopt} --copy")
+    mirror = (
+        "ringlog mirror --listen HOST:5001 --old tds://OLD:5000 --new tds://NEW:5000 --report mirror.jsonl"
+    )
+    yield Step("mirror", None, "its report has the differences", mirror)
+    switch = "ringlog mirror-switch new --control mirror.jsonl.socket"
+    yield Step("cut-over", None, "once the report stays empty, after a last copy", switch)
+
+
+def _objects(
+    connection: psycopg.Connection, folder: Path, databases: Sequence[dict[str, Any]]
+) -> Iterator[Step]:
+    rings = {name for (name,) in connection.execute("select table_name from ringlog.every_table")}
+    tables: dict[str, bool] = {}
+    modules: dict[str, bool] = {}
+    for database in databases:
+        schema = database["database"].lower()
+        there = {name for (name,) in connection.execute(_THERE, [schema])}
+        refused = {each["name"] for each in database["modules"] if not each["compiled"]}
+        tables |= {ring["name"]: ring["name"].lower() in rings for ring in database["rings"]}
+        for kind, found in (("site_tables", tables), ("modules", modules)):
+            names = [each["name"] for each in database[kind] if each["name"] not in refused]
+            found |= {f"{schema}.{name}": name.lower() in there for name in names}
+    yield _there(
+        "schema", tables, f"ringlog init --facility {folder}/facility.toml, then {folder}/1_tables.sql"
+    )
+    yield _there("procedures", modules, f"{folder}/2_functions_and_views.sql to 4_triggers.sql")
+
+
+def _there(step: str, found: dict[str, bool], command: str) -> Step:
+    missing = [name for name, is_there in found.items() if not is_there]
+    state = f"{len(found) - len(missing)} of {len(found)} are there"
+    return Step(step, not missing, state + (f", not {', '.join(missing)}" if missing else ""), command)
+
+
+def _history(connection: psycopg.Connection, rings: Sequence[dict[str, Any]]) -> Step:
+    """Weeks that go straight into the archive."""
+    logs = [ring["name"].lower() for ring in rings if ring["log"]]
+    if connection.execute("select from ringlog.history").rowcount == 0:
+        return Step("history", True, "the facility has no archive: copy takes all rows", "")
+    known = {table: (reached, done) for table, reached, done in connection.execute(_HISTORY)}
+    left = [table for table in logs if not known.get(table, (None, False))[1]]
+    states = [
+        f"{table} done to {known[table][0]:%Y-%m-%d}"
+        if known.get(table, (None,))[0]
+        else f"{table} not begun"
+        for table in logs
+    ]
+    command = f"ringlog migrate history {left[0] if left else 'TABLE'} --from tds://USER@HOST/DATABASE"
+    return Step("history", not left, ", ".join(states) or "no ring has a log", command)
