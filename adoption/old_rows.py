@@ -16,6 +16,7 @@ from ringlog.adoption.objects import OldColumn
 from ringlog.adoption.rings import Ring
 from ringlog.adoption.texts import Reading, Unreadable, reading
 from ringlog.gateway import OldServer, OldServerError
+from ringlog.history import incoming
 from ringlog.history.incoming import Description, IncomingError, fraction_of
 from ringlog.history.pace import Pace
 from ringlog.history.sources import tds
@@ -33,7 +34,7 @@ class _Span:
     ends: datetime
 
 
-class OldRows:
+class OldRows(incoming.Source):
     """The log of a ring at an old server, in the order of its times, by the gateway's client.
 
     A statement reads a week; with several connections, or with hours, about 16 MB. Times without an offset

@@ -37,6 +37,11 @@ class IncomingError(ValueError):
 class Source(Protocol):
     """Old rows of one table, wherever they are. Its text names it, without a password."""
 
+    of_samples: bool = False
+    """whether it is for a table of samples"""
+    left_out: int = 0
+    """rows that the source has and does not give"""
+
     def batches(self, wanted: pa.Schema, start: datetime | None, end: datetime) -> Iterator[pa.RecordBatch]:
         """The rows from `start` on and before `end` in the order of their times, with the source's own
         columns and types; it may give others too. `wanted` is the log's schema. Raises IncomingError."""
@@ -45,6 +50,10 @@ class Source(Protocol):
     def fraction(self) -> float | None:
         """The part of all its rows that has been read, by time or bytes; None: unknown."""
         ...
+
+    def remarks(self) -> Iterator[str]:
+        """What was not taken over, in a line each."""
+        yield from ()
 
 
 def fraction_of(bounds: tuple[datetime, datetime] | None, reached: datetime | None) -> float | None:
@@ -76,6 +85,8 @@ class Description:
     """exact, or round: doubles that become reals may lose digits"""
     repeated: str = "refuse"
     """of rows with the key of the row before: refuse, or first: keep that one"""
+    damaged: str = "refuse"
+    """of lines of PB files: refuse or skip"""
     columns: Mapping[str, str] = field(default_factory=dict)
     """the source's columns by the log's, where their names differ"""
 
@@ -97,6 +108,7 @@ _CHOICES = {
     "digits": ("refuse", "round"),
     "values": ("exact", "round"),
     "repeated": ("refuse", "first"),
+    "damaged": ("refuse", "skip"),
     "unit": (*_UNITS,),
 }
 
@@ -265,33 +277,9 @@ class Incoming:
         return pa.array(numbers)
 
     def _cast(self, values: pa.Array, target: pa.Field, place: str) -> pa.Array:
-        try:
-            if values.type == target.type:
-                made = values
-            elif pa.types.is_float64(values.type) and pa.types.is_float32(target.type):
-                made = values.cast(target.type)
-                if self._described.values == "exact" and not files.bits(made.cast(pa.float64())).equals(
-                    files.bits(values)
-                ):
-                    raise IncomingError(
-                        f"column {place} has doubles, of which {target.name} would lose digits:"
-                        ' values = "round" in the description rounds them'
-                    )
-            elif pa.types.is_boolean(target.type) and pa.types.is_integer(values.type):
-                if not pc.all(pc.is_in(values.drop_null(), pa.array([0, 1], values.type))).as_py():
-                    raise IncomingError(
-                        f"column {place} has other numbers than 0 and 1, and {target.name} is a bit"
-                    )
-                made = values.cast(target.type)
-            else:
-                made = values.cast(target.type)
-            if target.name in self._decimals:
-                made = as_text(made.cast(self._decimals[target.name]))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise IncomingError(
-                f"column {place} is {values.type} and {target.name}"
-                f" {self._decimals.get(target.name, target.type)}: {error}"
-            ) from None
+        made = cast(values, target, place, self._described)
+        if (decimal := self._decimals.get(target.name)) is not None:
+            made = as_text(cast(made, target.with_type(decimal), place, self._described))
         if target.name == "seq_no" and made.null_count:
             raise IncomingError(f"column {place} has nulls: every row needs a seq_no")
         longest = self._lengths.get(target.name)
@@ -328,12 +316,42 @@ class Incoming:
         return batch
 
 
+def cast(values: pa.Array, target: pa.Field, place: str, described: Description) -> pa.Array:
+    """Values of the source's column `place` in the type of a column. Raises IncomingError for one that does
+    not fit."""
+    try:
+        if values.type == target.type:
+            return values
+        if pa.types.is_float64(values.type) and pa.types.is_float32(target.type):
+            made = values.cast(target.type)
+            if described.values == "exact" and not files.bits(made.cast(pa.float64())).equals(
+                files.bits(values)
+            ):
+                raise IncomingError(
+                    f"column {place} has doubles, of which {target.name} would lose digits:"
+                    ' values = "round" in the description rounds them'
+                )
+            return made
+        is_bit = pa.types.is_boolean(target.type) and pa.types.is_integer(values.type)
+        if is_bit and not pc.all(pc.is_in(values.drop_null(), pa.array([0, 1], values.type))).as_py():
+            raise IncomingError(f"column {place} has other numbers than 0 and 1, and {target.name} is a bit")
+        return values.cast(target.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise IncomingError(
+            f"column {place} is {values.type} and {target.name} {target.type}: {error}"
+        ) from None
+
+
 def by_week(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Week, Iterator[pa.RecordBatch]]]:
-    """The rows of each week, which are to be read before the next week is."""
+    """The rows or samples of each week, which are to be read before the next week is. A batch of samples is
+    of one week."""
 
     def parts() -> Iterator[tuple[int, pa.RecordBatch]]:
         for batch in batches:
             weeks = (_times(batch) - _MONDAY) // _WEEK
+            if files.of_samples(batch.schema):
+                yield int(weeks[0]), batch
+                continue
             begin = 0
             while begin < len(weeks):
                 stop = int(weeks.searchsorted(weeks[begin], side="right"))
@@ -342,6 +360,31 @@ def by_week(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Week, Iterator[
 
     for number, group in groupby(parts(), key=lambda part: part[0]):
         yield Week.of(_moment(number * _WEEK + _MONDAY)), (batch for _, batch in group)
+
+
+class IncomingSamples:
+    """The form of samples in the archive, in which their source already gives them: see Incoming."""
+
+    missing: tuple[str, ...] = ()
+    without_time = repeated = 0
+
+    def __init__(self, kind: pa.DataType) -> None:
+        alarms = [(name, pa.int16()) for name in ("severity", "status")]
+        time = pa.timestamp("us", "UTC")
+        self.schema = pa.schema(
+            [
+                ("number", pa.int32()),
+                ("time", time),
+                ("nanoseconds", pa.int16()),
+                ("value", kind),
+                *alarms,
+            ]
+        )
+
+    def batches(
+        self, came: Iterator[pa.RecordBatch], start: datetime | None, end: datetime
+    ) -> Iterator[pa.RecordBatch]:
+        return came
 
 
 class Checksum:

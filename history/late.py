@@ -37,7 +37,7 @@ def merged(cold: Iterator[pa.RecordBatch], late: pa.Table) -> Iterator[pa.Record
     for batch in cold:
         table = cast(late.schema, batch)
         if table.num_rows and late.num_rows:
-            number = _until(late, table)
+            number = until(late, table)
             before, late = late.slice(0, number), late.slice(number)
             mine, _ = _pairs(before, table)
             new = np.ones(number, bool)
@@ -54,13 +54,14 @@ def found(cold: Iterator[pa.RecordBatch], late: pa.Table) -> Found:
     for batch in cold:
         table = cast(late.schema, batch)
         mine, theirs = _pairs(late, table)
-        same = _same_rows(late.take(mine), table.take(theirs))
+        same = same_rows(late.take(mine), table.take(theirs))
         result.repeated[mine[same]] = True
         result.conflicting[mine[~same]] = True
     return result
 
 
-def _same_rows(here: pa.Table, there: pa.Table) -> np.ndarray:
+def same_rows(here: pa.Table, there: pa.Table) -> np.ndarray:
+    """Whether each row is the other's, bit for bit."""
     same = np.ones(here.num_rows, bool)
     for name in here.schema.names:
         one, other = (rows[name].combine_chunks() for rows in (here, there))
@@ -93,8 +94,8 @@ def cast(schema: pa.Schema, batch: pa.RecordBatch) -> pa.Table:
     return pa.table([column(field) for field in schema], schema=schema)
 
 
-def _until(late: pa.Table, table: pa.Table) -> int:
-    """The number of late rows that are not after the last row of a table."""
+def until(late: pa.Table, table: pa.Table) -> int:
+    """The number of rows of `late`, ordered by their key, that are not after the last one of `table`."""
     major, minor = _keys(late)
     last = [column[-1] for column in _keys(table.slice(table.num_rows - 1))]
     return int(np.count_nonzero((major < last[0]) | ((major == last[0]) & (minor <= last[1]))))

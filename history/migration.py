@@ -9,11 +9,11 @@ the next run goes on with the same week. No row passes through PostgreSQL.
 import pickle
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from queue import Queue
@@ -31,8 +31,17 @@ from ringlog.history import files, late, ownership
 from ringlog.history.connection import connect, rows
 from ringlog.history.fields import of_log, stored_as
 from ringlog.history.folder import Damaged, Folder
-from ringlog.history.incoming import Checksum, Description, Incoming, Source, by_week
-from ringlog.history.manifest import ColdWeek, about, manifest, new_file, note, settings, write_manifest
+from ringlog.history.incoming import Checksum, Description, Incoming, IncomingSamples, Source, by_week
+from ringlog.history.manifest import (
+    ColdWeek,
+    about,
+    is_of_samples,
+    manifest,
+    new_file,
+    note,
+    settings,
+    write_manifest,
+)
 from ringlog.history.pace import Pace
 from ringlog.history.spans import Spans, combined
 from ringlog.history.summaries import (
@@ -146,14 +155,16 @@ class Migration:
         self._rate = rate
         self._now = now
         self._stopped = stopped
-        self._incoming: Incoming | None = None
+        self._incoming: Incoming | IncomingSamples | None = None
+        self._kind: ColumnType | None = None
+        """of samples"""
         self._left_out_before = 0
         self._entered_at = 0.0
 
     @property
-    def missing(self) -> list[str]:
+    def missing(self) -> Sequence[str]:
         """Columns of the log that the source has not."""
-        return self._incoming.missing if self._incoming else []
+        return self._incoming.missing if self._incoming else ()
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -224,7 +235,7 @@ class Migration:
             there = dict(folder.names())
             ownership.demand(connection, folder, there, manifest(connection))
             retention = sa.text(
-                "select cast(:now as timestamptz) - retention::interval from ringlog.logged_table"
+                "select cast(:now as timestamptz) - retention::interval from ringlog.every_table"
                 " where table_name = :table"
             )
             now = self._now or clock.read(connection).believed
@@ -236,6 +247,11 @@ class Migration:
             if known is None:
                 raise MigrationError(f"there is no table {self._table!r}: ringlog status lists them")
             kept_from = None if known[0] is None else known[0].astimezone(UTC)
+            of_samples = is_of_samples(connection, self._table)
+            if of_samples != self._source.of_samples:
+                raise MigrationError(
+                    f"{self._table} has {'samples' if of_samples else 'rows'}, and the source has not"
+                )
         ownership.claim(self._engine, folder)
         for name in there:
             # of a run that was killed
@@ -264,7 +280,13 @@ class Migration:
             found = connection.scalar(sa.select(migration.c.reached).where(self._own))
         return None if found is None else found.astimezone(UTC)
 
-    def _shapes(self) -> Incoming:
+    def _shapes(self) -> Incoming | IncomingSamples:
+        if self._source.of_samples:
+            query = "select type from ringlog.sample_table where table_name = %s"
+            with session.connect(self._conninfo) as small:
+                (kind,) = small.execute(query, [self._table]).fetchone() or ("double",)
+            self._kind = ColumnType.of(kind)
+            return IncomingSamples(self._kind.arrow)
         nothing = sql.SQL("select * from {} limit 0").format(sql.Identifier(LOG_TABLES, self._table))
         with closing(connect(self._conninfo)) as connection:
             (empty,) = rows(connection, nothing)
@@ -327,7 +349,7 @@ class Migration:
         pace = Pace(self._rate)
         for batch in self._source.batches(self._incoming.schema, start, until):
             yield batch
-            pace.passed(batch.num_rows * batch.num_columns, ended)
+            pace.passed(batch.num_rows * (1 if self._kind else batch.num_columns), ended)
 
     def _written(
         self,
@@ -340,7 +362,8 @@ class Migration:
         """Writes a week's file. Returns the work that is left: to read it back and to enter it."""
         with self._engine.begin() as connection:
             self._demand_no_partition(connection, week)
-            facts, columns = about(connection, self._table), of_log(connection, self._table)
+            facts = about(connection, self._table)
+            columns = {} if self._kind else of_log(connection, self._table)
             known = {each.begins: each for each in manifest(connection, self._table)}
         old = known.get(week.start)
         if old is not None and old.recalled_until is not None:
@@ -354,12 +377,15 @@ class Migration:
             )
         name = f"{self._table}/{_COMING}/{week.start:%Gw%V}.parquet"
         merging = _Merging(folder, old) if old is not None and old.rows else None
+        newest = _Newest(self._table, self._kind) if self._kind else None
         came = Checksum()
         stored = came if merging is None else Checksum()
 
         def passing() -> Iterator[pa.RecordBatch]:
             counted = _counted(batches, came)
             for batch in counted if merging is None else merging.batches(counted):
+                if newest is not None:
+                    newest.add(batch)
                 spans.add(batch)
                 if merging is not None:
                     stored.add(batch)
@@ -369,7 +395,8 @@ class Migration:
             files.write(stream, passing(), facts, columns)
         incoming = self._incoming
         assert incoming is not None
-        left_out = incoming.without_time + incoming.repeated
+        left_out = incoming.without_time + incoming.repeated + self._source.left_out
+        width = 1 if self._kind else len(incoming.schema) - len(KEY_COLUMNS)
         fraction = self._source.fraction()
 
         def enter() -> Moved:
@@ -393,7 +420,7 @@ class Migration:
                 moved = Moved(
                     week,
                     came.rows,
-                    came.rows * (len(incoming.schema) - len(KEY_COLUMNS)),
+                    came.rows * width,
                     folder.size(name),
                     merging.repeated if merging else 0,
                     merging.conflicting if merging else 0,
@@ -402,7 +429,7 @@ class Migration:
                     fraction,
                 )
                 spans.finish()
-                self._commit(folder, name, written, old, spans, moved, until, left_out)
+                self._commit(folder, name, written, old, spans, newest, moved, until, left_out)
             self._entered_at = time.monotonic()
             return moved
 
@@ -423,6 +450,7 @@ class Migration:
         written: Callable[..., ColdWeek],
         old: ColdWeek | None,
         spans: "_Collected",
+        newest: "_Newest | None",
         moved: Moved,
         until: datetime,
         left_out: int,
@@ -439,6 +467,8 @@ class Migration:
             def enter(connection: sa.Connection) -> bool:
                 become_owner(connection)
                 spans.store(driver(connection))
+                if newest is not None:
+                    newest.store(driver(connection), moved.week)
                 if old is not None:
                     # waits until no reader uses the former manifest: see ringlog.history.reading
                     log = sql.Identifier(LOG_TABLES, self._table)
@@ -519,31 +549,81 @@ class _Merging:
     """Rows that come, with those of the week's file."""
 
     def __init__(self, folder: Folder, old: ColdWeek) -> None:
-        self._folder = folder
-        self._old = old
+        self._cold = files.read(folder, old.file, footer=old.footer)
+        self._held: pa.RecordBatch | None = None
+        """rows of the file that were read and not merged"""
         self.repeated = 0
         self.conflicting = 0
 
     def batches(self, came: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """All rows, ordered by their key; of two with one key the file's."""
-        old = self._old
-        begin: datetime | None = None
         schema = None
         for batch in came:
-            # no two batches share a time
-            end = batch["time"][-1].as_py() + timedelta(microseconds=1)
-            rows_came = pa.table(batch)
-            cold = partial(files.read, self._folder, old.file, start=begin, end=end, footer=old.footer)
-            there = late.found(cold(), rows_came)
-            self.repeated += int(there.repeated.sum())
-            self.conflicting += int(there.conflicting.sum())
-            for part in late.merged(cold(), rows_came):
-                if part.num_rows:
-                    yield part
-            begin, schema = end, batch.schema
-        if schema is not None:
-            for part in files.read(self._folder, old.file, start=begin, footer=old.footer):
-                yield from late.cast(schema, part).to_batches()
+            schema, left = batch.schema, pa.table(batch)
+            while left.num_rows and (cold := self._next()) is not None:
+                count = late.until(pa.table(cold), left)
+                if count < cold.num_rows:
+                    self._held = cold.slice(count)
+                if not count:
+                    break
+                cold = cold.slice(0, count)
+                count = late.until(left, pa.table(cold))
+                yield from self._merged(cold, left.slice(0, count))
+                left = left.slice(count)
+            yield from left.to_batches()
+        while schema is not None and (cold := self._next()) is not None:
+            yield from late.cast(schema, cold).to_batches()
+
+    def _next(self) -> pa.RecordBatch | None:
+        held, self._held = self._held, None
+        return next(self._cold, None) if held is None else held
+
+    def _merged(self, cold: pa.RecordBatch, came: pa.Table) -> Iterator[pa.RecordBatch]:
+        there = late.found(iter([cold]), came)
+        self.repeated += int(there.repeated.sum())
+        self.conflicting += int(there.conflicting.sum())
+        return late.merged(iter([cold]), came)
+
+
+class _Newest:
+    """The newest of the samples of each signal, by its number."""
+
+    def __init__(self, table: str, kind: ColumnType) -> None:
+        self._table = table
+        self._kind = kind
+        self._found: dict[int, pa.RecordBatch] = {}
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        numbers = batch["number"].to_numpy()
+        for place in np.flatnonzero(np.append(numbers[1:] != numbers[:-1], [True])):
+            self._found[int(numbers[place])] = batch.slice(int(place), 1)
+
+    def store(self, connection: psycopg.Connection, week: Week) -> None:
+        """Enters them where a signal's newest archived sample is older, and has housekeeping make the week's
+        summaries."""
+        if not self._found:
+            return
+        rows = pa.Table.from_batches([*self._found.values()])
+        times = rows["time"].cast(pa.int64()).to_numpy() * 1000 + rows["nanoseconds"].to_numpy()
+        query = sql.SQL(
+            'insert into ringlog.last_archived as known (number, table_name, "time", value, severity, status)'
+            ' select number, {table}, "time", value::text, severity, status'
+            " from unnest(%s::integer[], %s::bigint[], %s::{kind}[], %s::smallint[], %s::smallint[])"
+            ' as came (number, "time", value, severity, status)'
+            ' on conflict (number) do update set "time" = excluded."time", value = excluded.value,'
+            " severity = excluded.severity, status = excluded.status"
+            ' where excluded."time" > known."time"'
+        ).format(table=sql.Literal(self._table), kind=sql.SQL(self._kind.sql))
+        alarms = [rows[name].to_pylist() for name in ("severity", "status")]
+        values = [rows["number"].to_pylist(), times.tolist(), rows["value"].to_pylist(), *alarms]
+        connection.execute(query, values)
+        connection.execute(
+            'insert into ringlog.summary_mark (table_name, "time") select table_name, moment'
+            " from ringlog.summarised, generate_series(%s::timestamptz,"
+            " least(%s, until) - interval '1 us', levels[1] * interval '1 s') as moment"
+            " where table_name = %s and levels <> '{}'",
+            [week.start, week.end, self._table],
+        )
 
 
 class _Collected:
@@ -578,10 +658,7 @@ class _Collected:
         """Writes the spans to the file; with `block` those of blocks of so many spans that are over."""
         if not self._parts:
             return
-        names = [each.name for each in fields(Spans)]
-        spans = combined(
-            Spans(*(np.concatenate([getattr(part, name) for part in self._parts]) for name in names)), 1
-        )
+        spans = combined(Spans.together(self._parts), 1)
         over = (
             np.ones(len(spans), bool)
             if block is None

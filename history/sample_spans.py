@@ -103,7 +103,7 @@ def spans_of(parts: Iterable[Samples], signals: Sequence[int], level: int) -> tu
     if not made:
         return rows, None
     # a span may be in two parts
-    together = combined(_concatenated(made), 1)
+    together = combined(Spans.together(made), 1)
     return rows, _spread(together, len(signals))
 
 
@@ -127,11 +127,6 @@ def without_alarms(spans: Spans) -> Spans:
     for name, values in figures.items():
         values[:, half:][none] = 0 if name in ("n", "nans", "nulls") else np.nan
     return replace(spans, **figures)
-
-
-def _concatenated(parts: Sequence[Spans]) -> Spans:
-    figures = {name: np.concatenate([getattr(part, name) for part in parts]) for name in NAMES}
-    return Spans(np.concatenate([part.numbers for part in parts]), **figures)
 
 
 def _spread(spans: Spans, signals: int) -> Spans:

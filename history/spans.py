@@ -39,6 +39,11 @@ class Spans:
     def __len__(self) -> int:
         return len(self.numbers)
 
+    @classmethod
+    def together(cls, parts: Sequence["Spans"]) -> "Spans":
+        """The spans of all parts, in their order."""
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("numbers", *NAMES)))
+
     def chosen(self, which: NDArray[np.bool_]) -> "Spans":
         return Spans(self.numbers[which], *(getattr(self, name)[which] for name in NAMES))
 

@@ -257,6 +257,8 @@ mod _core {
     #[pymodule_export]
     use crate::old_server::{OldServerError, PyBcpFile, PyOldServer};
     #[pymodule_export]
+    use crate::pb::{PbError, PyPbFile};
+    #[pymodule_export]
     use crate::sampling::{PyCells, PyChannelAccess};
     #[pymodule_export]
     use crate::summaries::{combine, summarise};

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from ringlog.gateway import BcpFile, OldServerError
-from ringlog.history.incoming import Description, IncomingError
+from ringlog.history.incoming import Description, IncomingError, Source
 from ringlog.history.sources.buffers import batch_of, format_of, schema_of
 from ringlog.history.sources.folders import files_in
 
@@ -64,7 +64,7 @@ def _field(line: str) -> Field:
     )
 
 
-class BcpFiles:
+class BcpFiles(Source):
     """A data file, or the data files (*.bcp, *.dat, *.txt) of a folder in the order of their names. The
     format file is FILE.fmt beside each, or the folder's only one."""
 

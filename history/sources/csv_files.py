@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from ringlog.history.incoming import Description, IncomingError
+from ringlog.history.incoming import Description, IncomingError, Source
 from ringlog.history.sources.folders import files_in
 
 _BLOCK = 8 << 20  # bytes
@@ -16,7 +16,7 @@ _HEAD = 1 << 20
 _NULLS = ["", "NULL", "null", "\\N"]
 
 
-class CsvFiles:
+class CsvFiles(Source):
     """A file, or all files of a folder in the order of their names, plain or *.gz.
 
     A delimiter is found in the line of names: the first of , ; tab | that it has.

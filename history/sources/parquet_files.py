@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ringlog.history.files import BATCH_BYTES, width
-from ringlog.history.incoming import Description, IncomingError
+from ringlog.history.incoming import Description, IncomingError, Source
 from ringlog.history.sources.folders import files_in
 
 
-class ParquetFiles:
+class ParquetFiles(Source):
     """A file, or all files of a folder in the order of their names; each has the columns of its own."""
 
     def __init__(self, place: Path, described: Description) -> None:

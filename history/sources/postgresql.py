@@ -12,7 +12,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ringlog.history.connection import Connection, ReadError, rows, run
 from ringlog.history.files import BATCH_BYTES
-from ringlog.history.incoming import Description, IncomingError, fraction_of
+from ringlog.history.incoming import Description, IncomingError, Source, fraction_of
 from ringlog.schema import session
 
 _HOUR = timedelta(hours=1)
@@ -20,7 +20,7 @@ _PATH = sql.SQL('set search_path to "$user", public')
 """the query is of the source's owner, and its server is not ringlog's"""
 
 
-class PostgresRows:
+class PostgresRows(Source):
     """The result of a query, in one snapshot. Tables without a schema are those of the login and of public.
     The password is libpq's: in ~/.pgpass or PGPASSWORD."""
 

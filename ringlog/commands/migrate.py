@@ -1,5 +1,8 @@
 """The command `ringlog migrate`: old rows go straight into the archive."""
 
+import csv
+import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +13,7 @@ from ringlog.clients import Address, find_password
 from ringlog.commands.options import Data, Dsn
 from ringlog.errors import ServerError, UsageError
 from ringlog.nodes.servers import Everywhere, server_of
+from ringlog.schema import session
 from ringlog.schema.session import engine
 from ringlog.server.database import chosen_database, demand_facility
 
@@ -32,7 +36,7 @@ def migrate_history(
         typer.Option(
             "--from",
             metavar="SOURCE",
-            help="parquet:PATH, csv:PATH or bcp:PATH (a file or a folder), postgresql://… or "
+            help="parquet:PATH, csv:PATH, bcp:PATH or pb:PATH (a file or a folder), postgresql://… or "
             "tds://USER@HOST[:PORT]/DATABASE.",
         ),
     ],
@@ -116,7 +120,10 @@ def migrate_history(
     conflicting = 0
     with chosen_database(data, dsn).opened() as conninfo:
         demand_facility(conninfo)
-        server = server_of(conninfo, table)
+        with session.connect(conninfo) as connection:
+            sampled = "select from ringlog.sample_table where table_name = %s"
+            of_samples = connection.execute(sampled, [table]).rowcount > 0
+        server = conninfo if of_samples else server_of(conninfo, table)
         try:
             if place.startswith("tds"):
                 pace = Pace(rate, chosen_hours)
@@ -128,7 +135,11 @@ def migrate_history(
                 raise UsageError("--connections and --hours are for tds://")
             else:
                 described = description_of(columns, table)
-                source = _source(place, query, table, described, charset)
+                if place.startswith("pb:"):
+                    source = _pb_files(Path(place.removeprefix("pb:")), server, table, described, of_samples)
+                else:
+                    source = _source(place, query, table, described, charset)
+                described = getattr(source, "described", described)
             administrator = engine(server)
             migration = Migration(
                 administrator, server, table, source, described, existing=Existing(existing), rate=rate
@@ -153,25 +164,14 @@ def migrate_history(
         for why, count in migration.left_out.items():
             if count:
                 print(f"{count} rows {why}: left out")
+        for line in source.remarks():
+            print(line)
         if migration.missing:
             print(f"null, because the source has no such columns: {', '.join(migration.missing)}")
     if conflicting:
         raise typer.Exit(1)
 
 
-@migrate_app.command("status")
-def migrate_status(data: Data = None, dsn: Dsn = None) -> None:
-    """List the progress of each source of old rows."""
-    from ringlog.history.migration import progress
-
-    with chosen_database(data, dsn).opened() as conninfo:
-        demand_facility(conninfo)
-        for _, server in Everywhere(conninfo).with_headlines():
-            with engine(server).connect() as connection:
-                for each in progress(connection):
-                    line = f"{each.table} from {each.source}: {each.rows} rows, {each.values} values"
-                    if each.left_out:
-                        line += f", {each.left_out} left out"
 @migrate_app.command("pvs")
 def migrate_pvs(
     place: Annotated[Path, typer.Argument(metavar="PATH", help="PB files: one, or a folder of them.")],
@@ -229,6 +229,19 @@ def migrate_plan(
         print(f"next: {following.command}")
 
 
+@migrate_app.command("status")
+def migrate_status(data: Data = None, dsn: Dsn = None) -> None:
+    """List the progress of each source of old rows."""
+    from ringlog.history.migration import progress
+
+    with chosen_database(data, dsn).opened() as conninfo:
+        demand_facility(conninfo)
+        for _, server in Everywhere(conninfo).with_headlines():
+            with engine(server).connect() as connection:
+                for each in progress(connection):
+                    line = f"{each.table} from {each.source}: {each.rows} rows, {each.values} values"
+                    if each.left_out:
+                        line += f", {each.left_out} left out"
                     print(f"{line}; {_where(each)}")
 
 
@@ -270,7 +283,34 @@ def _source(place: str, query: str, table: str, described: "Description", charse
             return PostgresRows(
                 place, query or f"select * from {sql.Identifier(table).as_string()}", described
             )
-    raise UsageError(f"--from {place}: parquet:PATH, csv:PATH, bcp:PATH, postgresql://… or tds://…")
+    raise UsageError(f"--from {place}: parquet:PATH, csv:PATH, bcp:PATH, pb:PATH, postgresql://… or tds://…")
+
+
+def _pb_files(place: Path, server: str, table: str, described: "Description", of_samples: bool) -> "Source":
+    """An Archiver Appliance's files. The PV of a signal or column is what the description says, or else its
+    address at the source, or its name."""
+    from ringlog.history.sources.pb_files import PbRows, PbSamples, find, some
+
+    tree = find(place, skips=described.damaged == "skip")
+    with session.connect(server) as connection:
+        if not of_samples:
+            query = (
+                "select column_name, signal from ringlog.signal where table_name = %s and valid_to is null"
+            )
+            signals = dict(connection.execute(query, [table]).fetchall())
+            return PbRows(place, replace(described, columns=signals | {**described.columns}), tree)
+        query = (
+            "select signal, number, coalesce(nullif(address, ''), signal) from ringlog.sample_signal"
+            " where table_name = %s"
+        )
+        numbers = {
+            described.columns.get(signal, address): number
+            for signal, number, address in connection.execute(query, [table])
+        }
+    source = PbSamples(place, described, numbers, tree)
+    if source.unknown:
+        print(f"PVs that are no signal of {table}: {some(source.unknown)}")
+    return source
 
 
 def _old_server(

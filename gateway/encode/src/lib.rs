@@ -1,9 +1,10 @@
 //! Columns of samples as lines, a sample each: text by a template (`lines`), and the Archiver Appliance's
-//! events in Protocol Buffers (`events`). The columns (`column`) are Arrow's, borrowed. Independent of
-//! Python.
+//! events in Protocol Buffers (`events`), which `pb` reads again from its files. The columns (`column`) are Arrow's,
+//! borrowed. Independent of Python.
 
 pub mod column;
 pub mod events;
 pub mod lines;
+pub mod pb;
 mod texts;
 mod times;

@@ -4,6 +4,7 @@
 use bytes::{Bytes, BytesMut};
 use ringlog_gateway::convert::{column_type, PgType};
 use ringlog_gateway::old_server::{Answer, Described, Rows as FileRows};
+use ringlog_gateway::pb::{header, Samples};
 use ringlog_gateway::tds::bulk::{Column, Rows};
 use ringlog_gateway::tds::call::Call;
 use ringlog_gateway::tds::charset::Charset;
@@ -46,6 +47,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "tls", run: encryption, seeds: handshakes },
     Target { name: "answers", run: answers, seeds: rows_of_answers },
     Target { name: "bcp", run: bcp, seeds: rows_of_files },
+    Target { name: "pb", run: pb, seeds: lines_of_pb_files },
     Target { name: "tsql", run: text, seeds: texts },
 ];
 
@@ -268,6 +270,23 @@ fn bcp(data: &[u8]) {
     }
 }
 
+/// Lines of a PB file. The first byte is the type of its values.
+fn pb(data: &[u8]) {
+    let Some((first, body)) = data.split_first() else { return };
+    let _ = header(body);
+    let head = [&[8, first % 14], &b"\x12\x01a\x18\xea\x0f"[..]].concat();
+    let head = header(&head).expect("a header");
+    let mut samples = Samples::new(&head, &["EGU".into()]);
+    for line in body.split(|byte| *byte == b'\n') {
+        let count = samples.count;
+        let added = samples.add(line, i64::MIN, i64::MAX).is_ok();
+        assert_eq!(samples.count, count + usize::from(added));
+        assert_eq!(samples.times.len(), 8 * samples.count);
+        assert_eq!(samples.waveforms.len() / 4, 1 + if first % 14 < 7 { 0 } else { samples.count });
+        assert_eq!(samples.fields[0].1.there.len(), samples.count);
+    }
+}
+
 /// The records of a handshake: of a connection that is TLS from its first byte, or inside PRELOGIN packets.
 fn encryption(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
@@ -461,6 +480,32 @@ fn rows_of_files() -> Vec<Vec<u8>> {
     let character = b"\x01\0\0\x000.5\t1\t2026-03-02 00:00:00||\ta\0\t\0";
     let of = |first: u8, row: &[u8]| [&[first], row, row].concat();
     vec![of(seven, native), of(1, character)]
+}
+
+/// A sample of each type with severity, status and a field, an escaped byte in its time.
+fn lines_of_pb_files() -> Vec<Vec<u8>> {
+    let values: [&[u8]; 14] = [
+        b"\x1a\x01a",
+        b"\x18\x03",
+        b"\x1d\0\0\0\x3f",
+        b"\x18\x04",
+        b"\x1a\x01\x80",
+        b"\x1d\x01\0\0\0",
+        b"\x19\0\0\0\0\0\0\xe0\x3f",
+        b"\x1a\x01a\x1a\0",
+        b"\x1a\x03\x02\x80\x01",
+        b"\x1a\x04\0\0\0\x3f",
+        b"\x1a\x02\x02\x04",
+        b"\x1a\x02\x01\xff",
+        b"\x1d\x07\0\0\0\x1a\x04\x01\0\0\0",
+        b"\x1a\x08\0\0\0\0\0\0\xe0\x3f",
+    ];
+    let line = |value: &[u8]| {
+        let alarm = b"\x20\x03\x28\x07\x3a\x08\x1b\x02\x03EGU\x12\x01A\n";
+        [&b"\x08\x1b\x02\x10\x05"[..], value, &alarm[..]].concat()
+    };
+    let lines = values.iter().enumerate();
+    lines.map(|(first, value)| [&[first as u8][..], &line(value), &line(value)].concat()).collect()
 }
 
 /// The texts of the tests of T-SQL.

@@ -23,7 +23,7 @@ pub fn of_columns(values: &[u8], nulls: Option<&[u8]>, rows: usize, starts: &[us
     let (values, rest) = values.as_chunks::<8>();
     let fit = rest.is_empty()
         && are_starts(starts, rows)
-        && values.len() % rows == 0
+        && values.len().is_multiple_of(rows)
         && nulls.is_none_or(|nulls| nulls.len() == values.len());
     if !fit {
         return None;
@@ -51,7 +51,7 @@ pub fn of_columns(values: &[u8], nulls: Option<&[u8]>, rows: usize, starts: &[us
 /// ascending from 0. None: the lengths do not fit.
 pub fn combined(parts: &Spans, rows: usize, starts: &[usize]) -> Option<Spans> {
     let count = parts.n.len();
-    if !are_starts(starts, rows) || count % rows != 0 {
+    if !are_starts(starts, rows) || !count.is_multiple_of(rows) {
         return None;
     }
     let mut spans = Spans::with_capacity(count / rows * starts.len());

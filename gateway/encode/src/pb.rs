@@ -1,0 +1,458 @@
+//! Reads the lines of PB files, in which the Archiver Appliance keeps samples: a header, then a message of Protocol Buffers
+//! for each sample (its documentation, "The .pb file format and the .pbraw binary protocol", and EPICSEvent.proto). The
+//! bytes are not trusted: they are decoded, or an error is returned.
+
+use std::collections::BTreeMap;
+
+const SECOND: i64 = 1_000_000_000;
+const LONGEST_YEAR: u64 = 366 * 86_400;
+/// Years whose times fit into nanoseconds.
+const YEARS: std::ops::RangeInclusive<i32> = 1970..=2261;
+const CUT_SHORT: &str = "a message is cut short";
+/// The most names of fields that are counted.
+const NAMES: usize = 64;
+
+/// Why a line is no header, or no sample.
+pub type Result<T> = std::result::Result<T, &'static str>;
+
+/// What the samples of a file are.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Header {
+    pub payload: Payload,
+    /// Of the PV.
+    pub name: String,
+    pub year: i32,
+    /// Names and values of EPICS's fields.
+    pub fields: Vec<(String, String)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Payload {
+    pub form: Form,
+    pub is_waveform: bool,
+}
+
+/// The type of a value, or of a waveform's points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Text,
+    /// Also of enumerations.
+    Short,
+    Float,
+    Byte,
+    Int,
+    Double,
+}
+
+impl Payload {
+    /// By its number in EPICSEvent.proto.
+    fn of(number: u64) -> Result<Payload> {
+        let form = match number % 7 {
+            0 => Form::Text,
+            1 | 3 => Form::Short,
+            2 => Form::Float,
+            4 => Form::Byte,
+            5 => Form::Int,
+            _ => Form::Double,
+        };
+        match number {
+            0..14 => Ok(Payload { form, is_waveform: number >= 7 }),
+            14 => Err("its samples are structures of pvAccess, which are not read"),
+            _ => Err("its samples have an unknown type"),
+        }
+    }
+}
+
+impl Form {
+    /// The type as the Arrow C data interface writes it.
+    pub fn format(self) -> &'static str {
+        match self {
+            Form::Text => "u",
+            Form::Byte => "s",
+            Form::Short | Form::Int => "i",
+            Form::Float => "f",
+            Form::Double => "g",
+        }
+    }
+
+    /// Bytes of a value; None: any number.
+    fn width(self) -> Option<usize> {
+        match self {
+            Form::Text => None,
+            Form::Byte => Some(2),
+            Form::Short | Form::Int | Form::Float => Some(4),
+            Form::Double => Some(8),
+        }
+    }
+}
+
+/// The header of a file, which is its first line.
+pub fn header(line: &[u8]) -> Result<Header> {
+    let mut room = Vec::new();
+    let (mut payload, mut name, mut year, mut fields) = (None, None, None, Vec::new());
+    for field in Fields(unescaped(line, &mut room)?) {
+        match field? {
+            (1, Field::Number(number)) => payload = Some(Payload::of(number)?),
+            (2, Field::Bytes(bytes)) => name = Some(text(bytes)?.to_owned()),
+            (3, Field::Number(number)) => year = Some(number as i32),
+            (15, Field::Bytes(bytes)) => {
+                let (name, value) = pair(bytes)?;
+                fields.push((name.to_owned(), value.to_owned()));
+            }
+            _ => {}
+        }
+    }
+    let year = year.filter(|year| YEARS.contains(year)).ok_or("the header has no year")?;
+    let payload = payload.ok_or("the header has no type")?;
+    Ok(Header { payload, name: name.ok_or("the header names no PV")?, year, fields })
+}
+
+/// Columns that are being made, in Arrow's layout: little-endian, bounds of 32 bits.
+pub struct Samples {
+    payload: Payload,
+    /// Of the year, in nanoseconds since 1970.
+    begin: i64,
+    pub count: usize,
+    /// Nanoseconds since 1970 UTC, in 64 bits.
+    pub times: Vec<u8>,
+    /// In 16 bits.
+    pub severities: Vec<u8>,
+    pub statuses: Vec<u8>,
+    /// The values, or the points of all waveforms.
+    pub values: Texts,
+    /// Of waveforms: the bounds of their points.
+    pub waveforms: Vec<u8>,
+    points: usize,
+    /// The wanted fields of each sample.
+    pub fields: Vec<(String, Texts)>,
+    /// Samples with other fields, by the fields' names.
+    pub others: BTreeMap<String, u64>,
+    room: Vec<u8>,
+}
+
+/// A column of texts, or the content of one of numbers.
+#[derive(Default)]
+pub struct Texts {
+    /// A byte for each.
+    pub there: Vec<u8>,
+    pub bounds: Vec<u8>,
+    pub content: Vec<u8>,
+}
+
+impl Texts {
+    fn new() -> Texts {
+        Texts { bounds: vec![0; 4], ..Texts::default() }
+    }
+
+    fn add(&mut self, text: Option<&str>) -> Result<()> {
+        self.there.push(u8::from(text.is_some()));
+        self.content.extend_from_slice(text.unwrap_or_default().as_bytes());
+        add_bound(&mut self.bounds, self.content.len())
+    }
+
+    fn cut(&mut self, count: usize) {
+        self.there.truncate(count);
+        self.bounds.truncate(4 * (count + 1));
+        self.content.truncate(last_bound(&self.bounds));
+    }
+}
+
+fn add_bound(bounds: &mut Vec<u8>, bound: usize) -> Result<()> {
+    let bound = i32::try_from(bound).map_err(|_| "a batch has more than 2 GB of texts or points")?;
+    bounds.extend_from_slice(&bound.to_le_bytes());
+    Ok(())
+}
+
+fn last_bound(bounds: &[u8]) -> usize {
+    bounds.last_chunk().map_or(0, |bound| i32::from_le_bytes(*bound)) as usize
+}
+
+/// A value that is not in the columns yet.
+enum Value<'a> {
+    Number(Field<'a>),
+    Text(&'a str),
+}
+
+impl Samples {
+    /// Samples of a file with this header, with these of EPICS's fields.
+    pub fn new(header: &Header, fields: &[String]) -> Samples {
+        let year = i64::from(header.year);
+        let days = 365 * (year - 1970) + (year - 1969) / 4 - (year - 1901) / 100 + (year - 1601) / 400;
+        Samples {
+            payload: header.payload,
+            begin: days * 86_400 * SECOND,
+            count: 0,
+            times: Vec::new(),
+            severities: Vec::new(),
+            statuses: Vec::new(),
+            values: Texts::new(),
+            waveforms: vec![0; 4],
+            points: 0,
+            fields: fields.iter().map(|name| (name.clone(), Texts::new())).collect(),
+            others: BTreeMap::new(),
+            room: Vec::new(),
+        }
+    }
+
+    /// Adds the sample of a line if its time, which is returned, is from `since` on and before `until`. After an error the
+    /// columns are as before.
+    #[inline]
+    pub fn add(&mut self, line: &[u8], since: i64, until: i64) -> Result<i64> {
+        let mut room = std::mem::take(&mut self.room);
+        let added = unescaped(line, &mut room).and_then(|message| self.decoded(message, since, until));
+        self.room = room;
+        if matches!(added, Ok(time) if (since..until).contains(&time)) {
+            self.count += 1;
+        } else {
+            self.cut(self.count);
+        }
+        added
+    }
+
+    /// Takes the last sample out.
+    pub fn cut_last(&mut self) {
+        self.cut(self.count.saturating_sub(1));
+    }
+
+    /// Keeps so many samples.
+    fn cut(&mut self, count: usize) {
+        let width = self.payload.form.width();
+        self.count = count;
+        self.times.truncate(8 * count);
+        self.severities.truncate(2 * count);
+        self.statuses.truncate(2 * count);
+        self.waveforms.truncate(4 * (count + 1));
+        self.points = if self.payload.is_waveform { last_bound(&self.waveforms) } else { count };
+        match width {
+            Some(width) => self.values.content.truncate(width * self.points),
+            None => self.values.cut(self.points),
+        }
+        self.fields.iter_mut().for_each(|(_, texts)| texts.cut(count));
+    }
+
+    #[inline]
+    fn decoded(&mut self, message: &[u8], since: i64, until: i64) -> Result<i64> {
+        let (mut seconds, mut nanoseconds, mut severity, mut status) = (None, None, 0, 0);
+        let mut value = None;
+        let mut has_pairs = false;
+        for field in Fields(message) {
+            match field? {
+                (1, Field::Number(number)) => seconds = Some(number),
+                (2, Field::Number(number)) => nanoseconds = Some(number),
+                (3, found) if self.payload.is_waveform => self.add_points(found)?,
+                (3, found) => value = Some(self.scalar(found)?),
+                (4, Field::Number(number)) => severity = number as i32,
+                (5, Field::Number(number)) => status = number as i32,
+                (7, Field::Bytes(_)) => has_pairs = true,
+                _ => {}
+            }
+        }
+        let seconds =
+            seconds.filter(|seconds| *seconds < LONGEST_YEAR).ok_or("a sample has no time of a year")?;
+        let nanoseconds = nanoseconds.filter(|found| *found < SECOND as u64).ok_or("a sample has no time")?;
+        let time = self.begin + seconds as i64 * SECOND + nanoseconds as i64;
+        if !(since..until).contains(&time) {
+            return Ok(time);
+        }
+        if self.payload.is_waveform {
+            add_bound(&mut self.waveforms, self.points)?;
+        } else {
+            self.put(value.ok_or("a sample has no value")?)?;
+        }
+        self.times.extend_from_slice(&time.to_le_bytes());
+        for (alarms, number) in [(&mut self.severities, severity), (&mut self.statuses, status)] {
+            let number = i16::try_from(number).map_err(|_| "a severity or status is no number of 16 bits")?;
+            alarms.extend_from_slice(&number.to_le_bytes());
+        }
+        if has_pairs || !self.fields.is_empty() {
+            self.add_fields(message)?;
+        }
+        Ok(time)
+    }
+
+    fn scalar<'a>(&self, found: Field<'a>) -> Result<Value<'a>> {
+        match (self.payload.form, found) {
+            (Form::Text, Field::Bytes(bytes)) => Ok(Value::Text(text(bytes)?)),
+            (Form::Byte, Field::Bytes(&[_])) | (Form::Short, Field::Number(_)) => Ok(Value::Number(found)),
+            (Form::Int | Form::Float, Field::Fixed32(_)) | (Form::Double, Field::Fixed64(_)) => {
+                Ok(Value::Number(found))
+            }
+            _ => Err("a value has another type than the file's"),
+        }
+    }
+
+    #[inline]
+    fn put(&mut self, value: Value<'_>) -> Result<()> {
+        let content = &mut self.values.content;
+        match value {
+            Value::Text(text) => return self.values.add(Some(text)),
+            Value::Number(Field::Number(number)) => content.extend_from_slice(&short(number).to_le_bytes()),
+            Value::Number(Field::Fixed32(bytes)) => content.extend_from_slice(&bytes),
+            Value::Number(Field::Fixed64(bytes)) => content.extend_from_slice(&bytes),
+            Value::Number(Field::Bytes(bytes)) => {
+                bytes.iter().for_each(|byte| content.extend_from_slice(&wide(*byte)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds points of a waveform: one, or several in packed form.
+    fn add_points(&mut self, found: Field<'_>) -> Result<()> {
+        let content = &mut self.values.content;
+        match (self.payload.form, found) {
+            (Form::Text, Field::Bytes(bytes)) => {
+                self.points += 1;
+                return self.values.add(Some(text(bytes)?));
+            }
+            (Form::Byte, Field::Bytes(bytes)) => {
+                self.points += bytes.len();
+                bytes.iter().for_each(|byte| content.extend_from_slice(&wide(*byte)));
+            }
+            (Form::Short, Field::Bytes(mut packed)) => {
+                while !packed.is_empty() {
+                    content.extend_from_slice(&short(varint(&mut packed)?).to_le_bytes());
+                    self.points += 1;
+                }
+            }
+            (Form::Int | Form::Float, Field::Bytes(packed)) if packed.len().is_multiple_of(4) => {
+                self.points += packed.len() / 4;
+                content.extend_from_slice(packed);
+            }
+            (Form::Double, Field::Bytes(packed)) if packed.len().is_multiple_of(8) => {
+                self.points += packed.len() / 8;
+                content.extend_from_slice(packed);
+            }
+            _ => {
+                let point = self.scalar(found)?;
+                self.points += 1;
+                return self.put(point);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_fields(&mut self, message: &[u8]) -> Result<()> {
+        let mut found = vec![None; self.fields.len()];
+        for field in Fields(message) {
+            let (7, Field::Bytes(bytes)) = field? else { continue };
+            let (name, value) = pair(bytes)?;
+            match self.fields.iter().position(|(wanted, _)| wanted == name) {
+                Some(place) => found[place] = Some(value),
+                None if self.others.len() < NAMES || self.others.contains_key(name) => {
+                    *self.others.entry(name.to_owned()).or_default() += 1;
+                }
+                None => {}
+            }
+        }
+        self.fields.iter_mut().zip(found).try_for_each(|((_, texts), value)| texts.add(value))
+    }
+}
+
+/// The number of an sint32 of a short or an enumeration.
+fn short(number: u64) -> i32 {
+    let number = number as u32;
+    (number >> 1) as i32 ^ -((number & 1) as i32)
+}
+
+/// A signed byte in 16 bits.
+fn wide(byte: u8) -> [u8; 2] {
+    i16::from(byte as i8).to_le_bytes()
+}
+
+fn text(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|_| "a text is not UTF-8")
+}
+
+/// Name and value of a FieldValue.
+fn pair(bytes: &[u8]) -> Result<(&str, &str)> {
+    let (mut name, mut value) = (None, None);
+    for field in Fields(bytes) {
+        match field? {
+            (1, Field::Bytes(bytes)) => name = Some(text(bytes)?),
+            (2, Field::Bytes(bytes)) => value = Some(text(bytes)?),
+            _ => {}
+        }
+    }
+    Ok((name.ok_or("a field has no name")?, value.ok_or("a field has no value")?))
+}
+
+/// The fields of a message: their numbers and values.
+struct Fields<'a>(&'a [u8]);
+
+#[derive(Clone, Copy)]
+enum Field<'a> {
+    Number(u64),
+    Fixed64([u8; 8]),
+    Bytes(&'a [u8]),
+    Fixed32([u8; 4]),
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Result<(u64, Field<'a>)>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let found = self.field();
+        if found.is_err() {
+            self.0 = &[];
+        }
+        Some(found)
+    }
+}
+
+impl<'a> Fields<'a> {
+    #[inline]
+    fn field(&mut self) -> Result<(u64, Field<'a>)> {
+        let tag = varint(&mut self.0)?;
+        let field = match tag & 7 {
+            0 => Field::Number(varint(&mut self.0)?),
+            1 => Field::Fixed64(*self.0.split_off(..8).and_then(<[u8]>::first_chunk).ok_or(CUT_SHORT)?),
+            2 => {
+                let length = usize::try_from(varint(&mut self.0)?).map_err(|_| CUT_SHORT)?;
+                Field::Bytes(self.0.split_off(..length).ok_or(CUT_SHORT)?)
+            }
+            5 => Field::Fixed32(*self.0.split_off(..4).and_then(<[u8]>::first_chunk).ok_or(CUT_SHORT)?),
+            _ => return Err("a message has a field of an unknown form"),
+        };
+        Ok((tag >> 3, field))
+    }
+}
+
+#[inline]
+fn varint(bytes: &mut &[u8]) -> Result<u64> {
+    let mut number = 0;
+    for place in 0..10 {
+        let byte = *bytes.split_off_first().ok_or(CUT_SHORT)?;
+        number |= u64::from(byte & 0x7f) << (7 * place);
+        if byte < 0x80 {
+            return Ok(number);
+        }
+    }
+    Err("a number has more than 64 bits")
+}
+
+/// The bytes of a line before they were escaped.
+#[inline]
+fn unescaped<'a>(line: &'a [u8], room: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+    const ESCAPE: u8 = 0x1b;
+    if !line.contains(&ESCAPE) {
+        return Ok(line);
+    }
+    room.clear();
+    let mut bytes = line.iter();
+    while let Some(byte) = bytes.next() {
+        room.push(match (*byte, byte == &ESCAPE) {
+            (byte, false) => byte,
+            _ => match bytes.next() {
+                Some(1) => ESCAPE,
+                Some(2) => b'\n',
+                Some(3) => b'\r',
+                _ => return Err("a line has an unknown escape"),
+            },
+        });
+    }
+    Ok(room)
+}

@@ -1,0 +1,169 @@
+//! PB files, in which the Archiver Appliance keeps the samples of a PV, ordered by time. A file is read in parts;
+//! `encode::pb` decodes its lines.
+
+mod python;
+#[cfg(test)]
+mod tests;
+
+pub use encode::pb::{header, Samples};
+pub use python::{PbError, PyPbFile};
+
+use encode::pb::Header;
+use memchr::memchr;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// Bytes that are read at once.
+const READ: usize = 1 << 20;
+/// Bytes that are read at once while a sample is sought, and the least that are not halved again.
+const SOUGHT: usize = 64 << 10;
+/// The most bytes of a line.
+const LONGEST_LINE: usize = 64 << 20;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Wrong {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("at byte {at}: {what}")]
+    Line { at: u64, what: &'static str },
+}
+
+type Result<T> = std::result::Result<T, Wrong>;
+
+/// A file from `at` on.
+pub struct PbFile {
+    file: File,
+    pub header: Header,
+    /// Where the first sample is.
+    begin: u64,
+    pub at: u64,
+    /// The time of the last sample, in nanoseconds since 1970.
+    pub last: Option<i64>,
+    /// Lines that were left out, if they are.
+    pub skipped: Option<u64>,
+}
+
+/// Bytes of a file, and where they are.
+struct Part {
+    at: u64,
+    bytes: Vec<u8>,
+    /// Whether nothing follows.
+    is_last: bool,
+}
+
+impl PbFile {
+    /// `skips`: lines that are damaged are left out, and counted.
+    pub fn open(path: &Path, skips: bool) -> Result<PbFile> {
+        let file = File::open(path)?;
+        let part = Part::read(&file, 0, SOUGHT)?;
+        let line = part.line(0).ok_or(Wrong::Line { at: 0, what: "there is no line of a header" })?;
+        let header = header(line).map_err(|what| Wrong::Line { at: 0, what })?;
+        let begin = line.len() as u64 + 1;
+        Ok(PbFile { file, header, begin, at: begin, last: None, skipped: skips.then_some(0) })
+    }
+
+    /// Goes to a sample from which on all samples of this time or later are: times only grow.
+    pub fn seek(&mut self, since: i64) -> Result<()> {
+        let mut samples = Samples::new(&self.header, &[]);
+        let (mut low, mut high) = (self.begin, self.file.metadata()?.len());
+        while high.saturating_sub(low) > SOUGHT as u64 {
+            let middle = low + (high - low) / 2;
+            match self.first_after(middle, high, &mut samples)? {
+                Some((at, time)) if time < since => low = at,
+                _ => high = middle,
+            }
+        }
+        self.at = low;
+        Ok(())
+    }
+
+    /// The place and the time of the first whole sample after a byte and before another.
+    fn first_after(&self, at: u64, before: u64, samples: &mut Samples) -> Result<Option<(u64, i64)>> {
+        let mut size = SOUGHT;
+        loop {
+            let part = Part::read(&self.file, at, size)?;
+            let mut place = part.line(0).map(|line| line.len() + 1);
+            while let Some(begin) = place.filter(|begin| at + (*begin as u64) < before) {
+                let Some(line) = part.line(begin) else { break };
+                if let Ok(time) = samples.add(line, i64::MIN, i64::MIN) {
+                    return Ok(Some((at + begin as u64, time)));
+                }
+                place = Some(begin + line.len() + 1);
+            }
+            if part.is_last || size >= LONGEST_LINE || at + size as u64 >= before {
+                return Ok(None);
+            }
+            size *= 4;
+        }
+    }
+
+    /// The samples from `since` on and before `until`, no more after so many bytes, and whether there may be more.
+    pub fn read(
+        &mut self,
+        since: i64,
+        until: i64,
+        bytes: usize,
+        fields: &[String],
+    ) -> Result<(Samples, bool)> {
+        let mut samples = Samples::new(&self.header, fields);
+        let (first, mut size) = (self.at, READ);
+        while self.at - first < bytes as u64 {
+            let part = Part::read(&self.file, self.at, size)?;
+            let mut place = 0;
+            while let Some(line) = part.line(place) {
+                let at = part.at + place as u64;
+                match samples.add(line, since, until) {
+                    Ok(time) if time >= until && self.last.is_none_or(|last| last <= time) => {
+                        self.at = at;
+                        return Ok((samples, false));
+                    }
+                    Ok(time) if self.last.is_none_or(|last| last <= time) => self.last = Some(time),
+                    Ok(time) => {
+                        if (since..until).contains(&time) {
+                            samples.cut_last();
+                        }
+                        self.damaged(at, "a sample has a time before that of the sample before it")?;
+                    }
+                    Err(what) => self.damaged(at, what)?,
+                }
+                place += line.len() + 1;
+            }
+            self.at += place as u64;
+            if part.is_last {
+                if place < part.bytes.len() {
+                    self.damaged(self.at, "the last line has no end")?;
+                    self.at += (part.bytes.len() - place) as u64;
+                }
+                return Ok((samples, false));
+            }
+            if place == 0 && size >= LONGEST_LINE {
+                return Err(Wrong::Line { at: self.at, what: "a line has more than 64 MB" });
+            }
+            size = if place == 0 { size * 4 } else { READ };
+        }
+        Ok((samples, true))
+    }
+
+    fn damaged(&mut self, at: u64, what: &'static str) -> Result<()> {
+        let skipped = self.skipped.as_mut().ok_or(Wrong::Line { at, what })?;
+        *skipped += 1;
+        Ok(())
+    }
+}
+
+impl Part {
+    fn read(mut file: &File, at: u64, size: usize) -> Result<Part> {
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(at))?;
+        file.take(size as u64).read_to_end(&mut bytes)?;
+        Ok(Part { at, is_last: bytes.len() < size, bytes })
+    }
+
+    /// The line from a place on, without its end; None: its end is not there.
+    #[inline]
+    fn line(&self, place: usize) -> Option<&[u8]> {
+        let rest = self.bytes.get(place..)?;
+        rest.get(..memchr(b'\n', rest)?)
+    }
+}
