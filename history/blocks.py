@@ -33,9 +33,7 @@ def read(
     of rows (`are_rows`), and not signals with times of their own."""
     blocks = np.unique(numbers // BLOCK[level])
     stored = _read(connection, table, level, columns, blocks, are_rows)
-    within = np.isin(stored.numbers, numbers)
-    there = (stored.n + stored.nans + stored.nulls).any(axis=1)
-    return stored.chosen(within & there)
+    return _with_rows(stored.chosen(np.isin(stored.numbers, numbers)))
 
 
 def store(
@@ -47,8 +45,9 @@ def store(
     single: bool,
     *,
     are_rows: bool = True,
-) -> None:
-    """Stores spans in their blocks, in place of the previous ones. A block without anything is not stored."""
+) -> Spans:
+    """Stores spans in their blocks, in place of the previous ones. A block without anything is not stored.
+    Returns all spans of these blocks, as `read` would."""
     length = BLOCK[level]
     blocks = np.unique(spans.numbers // length)
     stored = _read(connection, table, level, columns, blocks, are_rows)
@@ -96,6 +95,11 @@ def store(
                     )
                 )
         copy.write(b"\xff\xff")
+    return _with_rows(stored)
+
+
+def _with_rows(spans: Spans) -> Spans:
+    return spans.chosen(np.asarray((spans.n + spans.nans + spans.nulls).any(axis=1)))
 
 
 def _begins(level: int, block: int) -> datetime:

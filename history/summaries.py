@@ -10,12 +10,13 @@ arrive meanwhile are left for the next round.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from itertools import chain
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from ringlog.schema.believed import JUMP
 from ringlog.schema.catalogue import MAY_LOOK, WEEKS, has_pages
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import KEY_COLUMNS
-from ringlog.schema.layout import EARLIEST, LOG_TABLES, OWNER
+from ringlog.schema.layout import BLOCK, EARLIEST, LOG_TABLES, OWNER
 from ringlog.schema.many import by_connection
 
 if TYPE_CHECKING:
@@ -138,11 +139,15 @@ class SummaryTable:
         spans = blocks.read(connection, self.name, level, self.columns, numbers, are_rows=are_rows)
         return spans if are_rows else sample_spans.filled(spans)
 
-    def store(self, connection: psycopg.Connection, level: int, spans: Spans) -> None:
+    def store(self, connection: psycopg.Connection, level: int, spans: Spans) -> Spans:
+        """Stores spans. Returns all spans of their blocks."""
         are_rows = self.signals is None
         if not are_rows:
             spans = sample_spans.without_alarms(spans)
-        blocks.store(connection, self.name, level, self.columns, spans, self.single, are_rows=are_rows)
+        stored = blocks.store(
+            connection, self.name, level, self.columns, spans, self.single, are_rows=are_rows
+        )
+        return stored if are_rows else sample_spans.filled(stored)
 
     def with_signals(self, connection: psycopg.Connection) -> "SummaryTable":
         """The same with the signals that it has in this transaction."""
@@ -560,12 +565,37 @@ def enter_spans(connection: psycopg.Connection, table: SummaryTable, parts: Iter
     those that there are, and makes the longer ones, up to where the summaries are. The caller has the lock of
     summaries."""
     (until,) = _row(connection, "select until from ringlog.summarised where table_name = %s", table.name)
-    changed = []
+    shortest, *longer = table.levels
+    changed, made = [], []
+    waiting: list[Spans] = []
+    # those that are whole in a block of the shortest need not read it again
+    is_whole = bool(longer) and until is not None and BLOCK[shortest] * shortest % longer[0] == 0
     for spans in parts:
-        table.store(connection, table.levels[0], spans)
+        stored = table.store(connection, shortest, spans)
         changed.append(spans.numbers)
+        if is_whole:
+            factor = longer[0] // shortest
+            over = _number(until, longer[0])
+            numbers = spans.numbers // factor
+            of_part = combined(stored, factor)
+            waiting.append(of_part.chosen(np.isin(of_part.numbers, numbers[numbers < over])))
+            if sum(map(len, waiting)) * len(table.columns) > VALUES:
+                made.append(_stored_together(connection, table, longer[0], waiting))
+                waiting = []
+    if any(map(len, waiting)):
+        made.append(_stored_together(connection, table, longer[0], waiting))
     if changed and until is not None:
-        _make_longer(connection, table, np.unique(np.concatenate(changed)), None, until)
+        numbers_of = {longer[0]: np.unique(np.concatenate(made))} if made else {}
+        _make_longer(connection, table, np.unique(np.concatenate(changed)), None, until, numbers_of)
+
+
+def _stored_together(
+    connection: psycopg.Connection, table: SummaryTable, level: int, parts: Sequence[Spans]
+) -> np.ndarray:
+    """Stores spans. Returns their numbers."""
+    spans = Spans.together(parts)
+    table.store(connection, level, spans)
+    return spans.numbers
 
 
 def _side_by_side(columns: list[waveforms.Scalars]) -> waveforms.Scalars:
@@ -756,13 +786,15 @@ def _make_longer(
     changed: np.ndarray,
     earlier: datetime | None,
     end: datetime,
+    made: Mapping[int, np.ndarray] = MappingProxyType({}),
 ) -> None:
     """The longer spans that have changed or are over, each made from the longest possible shorter spans.
 
-    `earlier` is the end of the spans made before; None: there are none.
+    `earlier` is the end of the spans made before; None: there are none. `made` has the numbers of those that
+    are made already, by their level.
     """
-    numbers_of = {table.levels[0]: changed}
-    for level in table.levels[1:]:
+    numbers_of = {table.levels[0]: changed, **made}
+    for level in [each for each in table.levels[1:] if each not in made]:
         shorter = max(each for each in numbers_of if level % each == 0)
         factor = level // shorter
         numbers = np.unique(numbers_of[shorter] // factor)
