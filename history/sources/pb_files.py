@@ -443,10 +443,11 @@ def nanoseconds(moment: datetime) -> int:
 def _numbered(number: int, batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
     """Samples of a signal as the archive has them."""
     times = times_of(batch)
+    microseconds = times // 1000
     columns = [
         pa.array(np.full(len(times), number, np.int32)),
-        pa.array(times // 1000).cast(pa.timestamp("us", "UTC")),
-        pa.array((times % 1000).astype(np.int16)),
+        pa.array(microseconds).cast(pa.timestamp("us", "UTC")),
+        pa.array((times - microseconds * 1000).astype(np.int16)),
         *(batch[name] for name in ("value", "severity", "status")),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=wanted)
