@@ -77,6 +77,27 @@ $$;
 comment on procedure tsql.drop_type(text, text, boolean) is
 'Drops a user type. Errors: there is none of the name (218), a column has it (3732).';
 
+create or replace procedure tsql.fill_table(target text, source text)
+language plpgsql
+as $$
+declare
+  columns text;
+begin
+  if source is null then
+    return;
+  elsif source not like '#@%' or to_regclass(format('pg_temp.%I', source)) is null then
+    perform tsql.raise(206, 16, 2, 'Operand type clash: the argument of a table-valued parameter is a table variable.');
+  end if;
+  -- what a table computes is the same in the other one
+  select string_agg(quote_ident(attname), ', ' order by attnum) into columns
+  from pg_catalog.pg_attribute
+  where attrelid = target::regclass and attnum > 0 and not attisdropped and attgenerated = '';
+  execute format('insert into %s (%s) overriding system value select %s from pg_temp.%I', target, columns, columns, source);
+end
+$$;
+comment on procedure tsql.fill_table(text, text) is
+$$Copies the rows of a table variable into that of a parameter. Error: the source is no table variable (206).$$;
+
 create or replace function tsql.bindable(kind text, name text)
 returns oid
 language sql

@@ -87,6 +87,7 @@ TEXTS = texts()
 PROCEDURES = ("compiled", "interpreted")
 SETS_NULLS = re.compile(r"set (ansi_nulls off|ansinull on)")
 """impossible in a procedure, which has the setting of its creation (the cases of nulls.toml have both)"""
+TYPE_COMES_LATER = "the case makes the type of @t after the procedure (2715)"
 CALLED_FIRST = "a procedure is called without EXECUTE at the beginning of a batch only"
 IN_A_PROCEDURE = "CREATE PROCEDURE or FUNCTION is the only statement of its batch (111)"
 COUNTS_TRANSACTIONS = (
@@ -116,10 +117,13 @@ DIFFERENCES: dict[str, tuple[tuple[str, ...], str]] = {
     "insert #r values (1) return 7": (PROCEDURES, "a procedure may return a status"),
     "selec 1": (PROCEDURES, CALLED_FIRST),
     "sp_configure 'show advanced options', 1": (PROCEDURES, CALLED_FIRST),
-    "set @t = 'abcdef' select @t select b from ut exec utp 'xy'": (
-        PROCEDURES,
-        "the case makes the type of @t after the procedure (2715)",
-    ),
+    "set @t = 'abcdef' select @t select b from ut exec utp 'xy'": (PROCEDURES, TYPE_COMES_LATER),
+    "exec tt_sum @n = @n select v from @l where id = 1": (PROCEDURES, TYPE_COMES_LATER),
+    "insert @t values (3) exec tt_outer @t": (PROCEDURES, TYPE_COMES_LATER),
+    "declare @t TtClash exec tt_scalar @t": (PROCEDURES, TYPE_COMES_LATER),
+    "@t TtFixed readonly as insert @t values (1)": (PROCEDURES, IN_A_PROCEDURE),
+    "create procedure tt_fixed @t TtFixed as select 1": (PROCEDURES, IN_A_PROCEDURE),
+    "create procedure tt_fixed @t int readonly as select 1": (PROCEDURES, IN_A_PROCEDURE),
     "p as begin tran begin tran commit; exec p": (PROCEDURES, COUNTS_TRANSACTIONS),
     "insert @t values (1) exec ('rollback')": (PROCEDURES, COUNTS_TRANSACTIONS),
     "alter view inner_v as select 2 as b": (PROCEDURES, IN_A_PROCEDURE),

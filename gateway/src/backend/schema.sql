@@ -1,5 +1,5 @@
 select * from (
-select named.name, case when c.relpersistence = 't' then 0 else c.oid::bigint end, a.attname,
+select named.name, case when c.relpersistence = 't' then 0 else c.oid::bigint end, a.attname::text,
     case when t.typtype = 'd' then t.typbasetype else a.atttypid end::bigint,
     case when t.typtype = 'd' then t.typtypmod else a.atttypmod end,
     case when n.oid is not null and t.typtype <> 'd' then t.typname end,

@@ -2,6 +2,7 @@
 
 use super::interpreter::Interpreter;
 use super::messages::printed;
+use super::procedure::no_table;
 use super::system_procedures::SystemProcedure;
 use super::variables::{Variable, Variables};
 use crate::calls::{end_failed, split_name, Form, Returned};
@@ -13,7 +14,7 @@ use crate::program::{Argument, Execute, Expression, Sql};
 use crate::tds::call::{Call, Param, Procedure};
 use crate::tds::tokens::message::ServerMessage;
 use crate::tds::types::Value;
-use tsql::facts::types::{Family, Type};
+use tsql::facts::types::{Family, Type, TABLE};
 
 /// The outcome of a call that is a request of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,6 +183,10 @@ impl Interpreter {
         self.keep_identity(client).await?;
         if function.runs_here().is_some() {
             return self.call_text(client, &function, params, form).await;
+        }
+        let is_table = |param: &&Param<'_>| param.type_of() == Some(TABLE);
+        if let Some(param) = params.iter().find(is_table) {
+            return Err(Failure::of_statement(no_table(&param.name(&client.dialect()))).into());
         }
         // a call of a function of T-SQL has no rows; ASE's documentation says nothing of it
         let gives_value = function.value_type.is_some() && client.dialect().is_tds7();

@@ -18,6 +18,7 @@ use crate::tds::call::Param;
 use crate::tds::tokens::message::ServerMessage;
 use std::sync::Arc;
 use std::time::Instant;
+use tsql::facts::types::TABLE;
 use tsql::Dialect;
 
 /// What PostgreSQL has of a procedure: its text; and of the session before it: its temporary tables, an array of oids.
@@ -183,6 +184,10 @@ impl Interpreter {
         let mut variables = Variables::default();
         for (place, declaration) in program.parameters.iter().enumerate() {
             let given = slots.get(place).copied().flatten().and_then(|index| params.get(index));
+            let is_table = |param: &Param<'_>| param.type_of() == Some(TABLE);
+            if given.is_some_and(|param| !param.default && is_table(param) != (declaration.of == TABLE)) {
+                return Err(Failure::of_statement(no_table(&declaration.shown)).into());
+            }
             let value = match (given, &declaration.value) {
                 (Some(param), _) => parameter_value(param, declaration, &dialect)
                     .map(|value| value.into_owned())
@@ -244,6 +249,14 @@ impl Interpreter {
             None => message,
         }
     }
+}
+
+/// 206: a table is given to a parameter that takes none, or the other way round.
+pub(super) fn no_table(parameter: &str) -> ServerMessage {
+    let text = format!(
+        "Operand type clash: table is incompatible with parameter '{parameter}', or the parameter with it."
+    );
+    ServerMessage { state: 2, ..ServerMessage::error(206, 16, text) }
 }
 
 /// 266: a procedure has left more or fewer transactions open than there were.

@@ -39,8 +39,9 @@ impl Interpreter {
             return self.fail(client, too_deep(&client.dialect()).into()).await;
         }
         if let Some(table) = program.table_variables.iter().find(|name| self.tables.contains(name)) {
+            let name = table.trim_start_matches('#').split('.').next().unwrap_or_default();
             let text =
-                format!("'{table}' is a table variable of a text around this one too: rename one of them.");
+                format!("'{name}' is a table variable of a text around this one too: rename one of them.");
             return self.fail(client, ServerMessage::error(102, 15, text).into()).await;
         }
         let tables = self.tables.len();

@@ -117,6 +117,10 @@ pub fn declarations(text: &str, dialect: &Dialect) -> Result<Vec<Declaration>, E
         if declarations.iter().any(|other| other.name == name) {
             return Err(Error::declared_twice(&name, line));
         }
+        if parameter.readonly {
+            let why = "a procedure takes tables, a text does not";
+            return Err(Error::refused("readonly", why, line));
+        }
         let of = crate::facts::types::of_name(&parameter.type_, 1, dialect)?;
         let value = match &parameter.default {
             None => None,

@@ -2,9 +2,9 @@
 
 use super::compiler::{selected, Compiler};
 use crate::error::Error;
-use crate::facts::types::{Family, Type};
+use crate::facts::types::{Family, Type, TABLE};
 use crate::fragments;
-use crate::program::{Action, Argument, Execute, Executed, Expression, Filled, InsertExecute, Sql};
+use crate::program::{Action, Argument, Execute, Executed, Expression, Filled, InsertExecute, Literal, Sql};
 use crate::resolve::names;
 use crate::translate::{self, Numbered, Value};
 use crate::tree::{self, ArgumentValue};
@@ -42,6 +42,13 @@ impl Compiler<'_> {
         let name = argument.name.as_deref().unwrap_or("").trim_start_matches('@').to_owned();
         Ok(match &argument.value {
             ArgumentValue::Default => Argument { name, value: None, output: false, taken: None, of: None },
+            ArgumentValue::Value(tree::Expression::Variable(variable))
+                if self.scope.table_variables.contains(&variable.name) =>
+            {
+                let table = names::table_variable(variable, &self.scope.table_owner).name;
+                let value = Some(Expression::Literal(Literal::Text(table)));
+                Argument { name, value, output: false, taken: None, of: Some(TABLE) }
+            }
             ArgumentValue::Value(value) => {
                 let of = self.type_of(value);
                 Argument { name, value: Some(self.value(value, None)?), output: false, taken: None, of }

@@ -20,9 +20,10 @@ pub(crate) use value::{literal, of_number};
 
 use crate::error::Error;
 use crate::facts::types::{self, INT, LONGEST_VARCHAR, VARCHAR};
+use crate::fragments;
 use crate::lexer;
 use crate::message;
-use crate::procedure::Created;
+use crate::procedure::{digest, Created};
 use crate::program::{
     demanded, Action, Condition, CursorAction, Declaration, Definition, Executed, Lifted, Program, Query,
     QueryKind, Settings, Sql, Statement, Tree as Bindable, Uses, LONGEST_TRANSACTION_NAME,
@@ -50,8 +51,8 @@ pub(crate) fn program(
     placeholders: usize,
     lifted: Vec<Lifted>,
 ) -> Result<Program, Error> {
-    let (parameters, batch) = procedure::parts(batch, settings)?;
-    program_of(parameters, batch, text, settings, schema, placeholders, lifted)
+    let procedure::Parts { parameters, given, statements } = procedure::parts(batch, settings)?;
+    program_of((parameters, &given), statements, text, settings, schema, placeholders, lifted)
 }
 
 /// The program of a procedure's body. `text`: the batch that makes it.
@@ -59,11 +60,11 @@ fn body(create: &CreateProcedure, text: &str, settings: &Settings) -> Result<Pro
     let settings = Settings { procedure: true, ..settings.clone() };
     let parameters = procedure::declarations(create, &settings)?;
     let schema: Arc<dyn Schema> = Arc::new(Unknown);
-    program_of(parameters, &create.body, text, &settings, &schema, 0, Vec::new())
+    program_of((parameters, &procedure::given(create)), &create.body, text, &settings, &schema, 0, Vec::new())
 }
 
 fn program_of(
-    parameters: Vec<Declaration>,
+    (parameters, given): (Vec<Declaration>, &[TableVariable]),
     batch: &[tree::Statement],
     text: &str,
     settings: &Settings,
@@ -73,12 +74,18 @@ fn program_of(
 ) -> Result<Program, Error> {
     let mut variables: HashMap<String, _> =
         settings.variables.iter().map(|(name, of)| (name.to_lowercase(), *of)).collect();
-    variables.extend(parameters.iter().map(|parameter| (parameter.name.clone(), Some(parameter.of))));
+    let scalars = parameters.iter().filter(|parameter| parameter.of != types::TABLE);
+    variables.extend(scalars.map(|parameter| (parameter.name.clone(), Some(parameter.of))));
     variables.extend((1..=placeholders).map(|number| (crate::program::placeholder(number), None)));
     variables.extend(lifted.iter().map(|literal| (literal.name.clone(), Some(literal.of))));
-    let tables = table_variables(batch)?;
+    let tables = table_variables(batch, given)?;
+    // a procedure's variables have other tables than those of its callers
+    let table_owner = match settings.procedure {
+        true => digest::md5(text.as_bytes())[..8].to_owned(),
+        false => String::new(),
+    };
     let (made, redefined) = defined_tables(batch)?;
-    let changing = changing(batch, &tables, &redefined)?;
+    let changing = changing(batch, &tables, &redefined, &table_owner)?;
     let scope = Scope {
         variables,
         dialect: settings.dialect,
@@ -92,6 +99,8 @@ fn program_of(
         partial: settings.partial.clone(),
         identity_insert: settings.identity_insert.clone(),
         table_variables: tables.iter().map(|(table, _)| table.variable.name.clone()).collect(),
+        given_tables: given.iter().map(|table| table.variable.name.clone()).collect(),
+        table_owner,
         ..Scope::default()
     };
     let mut compiler = Compiler {
@@ -109,18 +118,23 @@ fn program_of(
     let mut statements = Vec::with_capacity(batch.len() + 3 * tables.len());
     // a table variable is a temporary table, made before the batch runs and dropped behind it
     for (table, line) in &tables {
-        statements.push(forgotten(table, *line)?);
+        statements.push(forgotten(table, *line, &compiler.scope.table_owner)?);
     }
     for (table, line) in &tables {
         compiler.make_variable(table, *line, &mut statements)?;
     }
+    for table in given {
+        statements.push(filled(table, &compiler.scope.table_owner)?);
+    }
     compiler.enter(batch)?;
     compiler.body(batch, &mut statements)?;
-    for (table, line) in &tables {
-        statements.push(forgotten(table, *line)?);
-    }
     let Compiler { unlisted, makes_temporary, scope, .. } = compiler;
-    let table_variables = tables.iter().map(|(table, _)| table.variable.name.clone()).collect();
+    for (table, line) in &tables {
+        statements.push(forgotten(table, *line, &scope.table_owner)?);
+    }
+    let own =
+        |(table, _): &(&TableVariable, u32)| names::table_variable(&table.variable, &scope.table_owner).name;
+    let table_variables = tables.iter().map(own).collect();
     let uses = Uses::of_all(&statements, &scope);
     let demanded = match settings.dialect.demands_tables && !settings.procedure {
         true => demanded(&statements, &made),
@@ -515,7 +529,7 @@ impl Compiler<'_> {
         line: u32,
         into: &mut Vec<Statement>,
     ) -> Result<(), Error> {
-        let name = names::table_variable(&table.variable, "");
+        let name = names::table_variable(&table.variable, &self.scope.table_owner);
         let create = tree::CreateTable { table: name, elements: table.elements.clone(), indexes: Vec::new() };
         self.note_columns(&create)?;
         let mut action = self.definition(&Tree::CreateTable(Box::new(create)))?;
@@ -560,9 +574,20 @@ fn defined(sql: String, kind: QueryKind, changed: Vec<String>) -> Action {
 }
 
 /// Drops the table of a variable if it is there.
-fn forgotten(table: &TableVariable, line: u32) -> Result<Statement, Error> {
-    let sql = translate::forgotten(&names::table_variable(&table.variable, ""))?;
+fn forgotten(table: &TableVariable, line: u32, owner: &str) -> Result<Statement, Error> {
+    let sql = translate::forgotten(&names::table_variable(&table.variable, owner))?;
     Ok(Statement { line, action: defined(sql, QueryKind::Unsaid, Vec::new()) })
+}
+
+/// Copies the rows of the table that the parameter names.
+fn filled(table: &TableVariable, owner: &str) -> Result<Statement, Error> {
+    let target = names::literal(&names::table(&names::table_variable(&table.variable, owner))?);
+    let text = format!("call tsql.fill_table({target}, {})", fragments::variable(0));
+    let mut action = defined(String::new(), QueryKind::Unsaid, Vec::new());
+    if let Action::Query(query) = &mut action {
+        query.sql = Sql::written(&text, vec![table.variable.name.clone()]);
+    }
+    Ok(Statement { line: table.variable.at.line, action })
 }
 
 /// The tables and views that a batch creates anywhere, and those that it changes or drops too, as SQL names them.
@@ -592,10 +617,11 @@ fn changing(
     batch: &[tree::Statement],
     variables: &[(&TableVariable, u32)],
     redefined: &[String],
+    owner: &str,
 ) -> Result<HashSet<String>, Error> {
     let mut found = redefined.to_vec();
     for (table, _) in variables {
-        found.push(names::table(&names::table_variable(&table.variable, ""))?);
+        found.push(names::table(&names::table_variable(&table.variable, owner))?);
     }
     for statement in tree::every(batch) {
         if let Tree::Select(query) = &statement.kind {
@@ -606,9 +632,12 @@ fn changing(
     Ok(found.iter().map(|table| names::own_name(table).to_owned()).collect())
 }
 
-/// The table variables that a batch declares anywhere, except inside procedures.
-fn table_variables(batch: &[tree::Statement]) -> Result<Vec<(&TableVariable, u32)>, Error> {
-    let mut found = Vec::new();
+/// The table variables that a batch declares anywhere, except inside procedures, behind those given to it.
+fn table_variables<'t>(
+    batch: &'t [tree::Statement],
+    given: &'t [TableVariable],
+) -> Result<Vec<(&'t TableVariable, u32)>, Error> {
+    let mut found: Vec<_> = given.iter().map(|table| (table, table.variable.at.line)).collect();
     for statement in tree::every(batch) {
         if let Tree::DeclareTable(table) = &statement.kind {
             found.push((table, statement.at.line));

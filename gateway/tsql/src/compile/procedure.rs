@@ -6,19 +6,35 @@ use crate::facts::types;
 use crate::procedure::not_inside;
 use crate::program::{Declaration, Expression, Literal, Settings};
 use crate::resolve::Scope;
-use crate::tree::{self, CreateProcedure, Parameter, Statement, StatementKind as Tree};
+use crate::tree::{self, CreateProcedure, Parameter, Statement, StatementKind as Tree, TableVariable};
 
-/// What a batch runs, and the parameters it has when it is a procedure's body.
-pub fn parts<'t>(
-    batch: &'t [Statement],
-    settings: &Settings,
-) -> Result<(Vec<Declaration>, &'t [Statement]), Error> {
-    match batch {
-        [Statement { kind: Tree::CreateProcedure(create), .. }] if settings.procedure => {
-            Ok((declarations(create, settings)?, &create.body))
-        }
-        _ => Ok((Vec::new(), batch)),
-    }
+/// What a batch runs.
+pub struct Parts<'t> {
+    /// Of a procedure whose body it is.
+    pub parameters: Vec<Declaration>,
+    /// Those of them that are tables.
+    pub given: Vec<TableVariable>,
+    pub statements: &'t [Statement],
+}
+
+pub fn parts<'t>(batch: &'t [Statement], settings: &Settings) -> Result<Parts<'t>, Error> {
+    Ok(match batch {
+        [Statement { kind: Tree::CreateProcedure(create), .. }] if settings.procedure => Parts {
+            parameters: declarations(create, settings)?,
+            given: given(create),
+            statements: &create.body,
+        },
+        _ => Parts { parameters: Vec::new(), given: Vec::new(), statements: batch },
+    })
+}
+
+/// Its parameters that are tables.
+pub fn given(create: &CreateProcedure) -> Vec<TableVariable> {
+    let table = |parameter: &Parameter| {
+        let elements = parameter.table.clone()?;
+        Some(TableVariable { variable: parameter.variable.clone(), elements })
+    };
+    create.parameters.iter().filter_map(table).collect()
 }
 
 /// Its parameters.
@@ -27,10 +43,14 @@ pub fn declarations(create: &CreateProcedure, settings: &Settings) -> Result<Vec
 }
 
 fn declaration(parameter: &Parameter, settings: &Settings) -> Result<Declaration, Error> {
-    let of = types::of_name(&parameter.type_, 1, settings.dialect)?;
+    let of = match parameter.table {
+        None => types::of_name(&parameter.type_, 1, settings.dialect)?,
+        Some(_) => types::TABLE,
+    };
     let name = &parameter.variable.name;
     let value = match &parameter.default {
-        None => None,
+        // a table that is not given is empty
+        None => parameter.table.as_ref().map(|_| Expression::Literal(Literal::Null)),
         // a bare word is a text
         Some(tree::Expression::Column(column)) if column.table.is_none() => {
             Some(Expression::Literal(Literal::Text(column.column.clone())))

@@ -106,6 +106,8 @@ pub const XML: Type = plain("xml", Family::Xml, 142);
 pub const SQL_VARIANT_OID: u32 = u32::MAX - 1;
 /// A value of any short type, which it brings along.
 pub const SQL_VARIANT: Type = plain("sql_variant", Family::Variant, SQL_VARIANT_OID);
+/// A table: of an argument or parameter, whose value names the temporary table of a variable.
+pub const TABLE: Type = plain("table", Family::Text, TEXT_OID);
 pub const SYSNAME: Type = Type { length: Some(128), ..plain("sysname", Family::Text, VARCHAR_OID) };
 
 /// `decimal(precision, scale)`

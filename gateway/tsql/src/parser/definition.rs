@@ -114,6 +114,10 @@ impl<'t> Parser<'t> {
 
     fn create_type(&mut self, line: Position) -> Result<StatementKind, Error> {
         let name = self.object_name()?;
+        if self.words(&["as", "table"]) {
+            let elements = self.table_elements()?;
+            return Ok(StatementKind::CreateTableType(Box::new(CreateTableType { name, elements })));
+        }
         if !self.word("from") {
             let what = format!("create type … {}", self.advance()?.shown());
             return Err(Error::refused(&what, "types are made of other types (from)", line));

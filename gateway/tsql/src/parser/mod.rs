@@ -23,7 +23,7 @@ mod xml;
 use crate::error::Error;
 use crate::keywords::Class;
 use crate::lexer::{self, Syntax, Token, TokenKind};
-use crate::tree::{Parameter, Position, Statement, UserType};
+use crate::tree::{Parameter, Position, Statement, TableElement, UserType};
 
 /// Statements, parentheses, queries and operands inside each other.
 pub const DEEPEST: u32 = 100;
@@ -64,6 +64,17 @@ pub fn parse_parameters(text: &str) -> Result<Vec<Parameter>, Error> {
         return Ok(parameters);
     }
     Err(parser.wrong())
+}
+
+/// Reads `"Tids" table (…)`, the declaration of a table type; None: it is that of another user type.
+pub(crate) fn parse_table_type(text: &str) -> Result<Option<Vec<TableElement>>, Error> {
+    let tokens = lexer::tokens(text, Syntax { quoted_identifiers: true, ..Syntax::default() })?;
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, loops: 0, close_signs: false };
+    parser.name()?;
+    if !parser.word("table") {
+        return Ok(None);
+    }
+    parser.table_elements().map(Some)
 }
 
 /// Reads `"Tid" varchar(11) not null`, the declaration of a user type.

@@ -135,10 +135,8 @@ impl<'t> Parser<'t> {
         self.word("null");
         let default = if self.symbol("=") { Some(self.constant()?) } else { None };
         let output = self.any_word(&["output", "out"]);
-        if self.next_is("readonly") {
-            return Err(Error::refused("readonly", "a procedure takes no tables", variable.at));
-        }
-        Ok(Parameter { variable, shown, type_, default, output })
+        let readonly = self.word("readonly");
+        Ok(Parameter { variable, shown, type_, default, output, readonly, table: None })
     }
 
     /// A literal, NULL, a variable, or a bare word, which is a text.

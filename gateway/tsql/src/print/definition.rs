@@ -188,6 +188,19 @@ impl Display for CreateType {
     }
 }
 
+impl Display for CreateTableType {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "create type {} as {}", self.name, self.declared())
+    }
+}
+
+impl CreateTableType {
+    /// `table (…)`, as its elements are written.
+    pub fn declared(&self) -> String {
+        format!("table{}", Enclosed(&self.elements))
+    }
+}
+
 impl Display for Sequence {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.creates {
@@ -296,7 +309,8 @@ impl Display for CreateProcedure {
 impl Display for Parameter {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}{}", self.shown, self.type_, Optional(" = ", &self.default))?;
-        f.write_str(if self.output { " output" } else { "" })
+        f.write_str(if self.output { " output" } else { "" })?;
+        f.write_str(if self.readonly { " readonly" } else { "" })
     }
 }
 

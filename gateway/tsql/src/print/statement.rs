@@ -84,6 +84,7 @@ impl Display for StatementKind {
             Kind::CreateFunction(function) => function.fmt(f),
             Kind::CreateTrigger(trigger) => trigger.fmt(f),
             Kind::CreateType(create) => create.fmt(f),
+            Kind::CreateTableType(create) => create.fmt(f),
             Kind::CreateSchema { kind, name } => write!(f, "create {kind} {name}"),
             Kind::Sequence(sequence) => sequence.fmt(f),
             Kind::CreateBindable(create) => create.fmt(f),

@@ -14,7 +14,7 @@ mod control;
 mod current;
 mod cursor;
 mod declared;
-mod digest;
+pub(crate) mod digest;
 mod function;
 mod interpreted;
 mod labels;
@@ -122,6 +122,10 @@ fn compiled(
     settings: &Settings,
     unlisted: &mut Vec<String>,
 ) -> Result<String, Error> {
+    if let Some((parameter, _)) = header.parameters.iter().find(|(_, of)| *of == types::TABLE) {
+        let why = "tables are passed by the gateway";
+        return Err(Error::refused("readonly", why, parameter.variable.at));
+    }
     let mentioned = read_names(text, &header.name)?;
     let mut writer = header.writer(Purpose::Procedure, scope);
     writer.write(&create.body, &mentioned)?;
@@ -249,7 +253,14 @@ fn header_of<'t>(
         if !seen.insert(name.as_str()) {
             return Err(Error::declared_twice(name, at));
         }
-        parameters.push((parameter, types::of_name(&parameter.type_, 1, scope.dialect)?));
+        let of = match parameter.table {
+            None => types::of_name(&parameter.type_, 1, scope.dialect)?,
+            Some(_) if kind == ObjectKind::Procedure => types::TABLE,
+            Some(_) => {
+                return Err(Error::refused("readonly", "a procedure takes tables, a function does not", at))
+            }
+        };
+        parameters.push((parameter, of));
     }
     Ok(Header { name, schema, is_temporary, parameters })
 }

@@ -57,6 +57,8 @@ pub struct Scope {
     pub trigger: Option<Fired>,
     /// Variables that are tables, with @ in lower case.
     pub table_variables: HashSet<String>,
+    /// Those of them that are parameters: their rows are not changed.
+    pub given_tables: HashSet<String>,
     /// The mark of the procedure that has them; "" in a batch.
     pub table_owner: String,
 }

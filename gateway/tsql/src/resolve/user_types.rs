@@ -5,8 +5,8 @@ use crate::facts::types;
 use crate::parser;
 use crate::schema::Schema;
 use crate::tree::{
-    AlterTable, ColumnDefinition, ColumnKind, ConstraintKind, Identity, Parameter, Returns, Statement,
-    StatementKind, TableElement, TypeName, UserType,
+    AlterTable, ColumnDefinition, ColumnKind, ConstraintKind, Declared, Identity, Parameter, Position,
+    Returns, Statement, StatementKind, TableElement, TableVariable, TypeName, UserType,
 };
 use crate::Dialect;
 use std::collections::BTreeSet;
@@ -42,8 +42,15 @@ impl Binding<'_> {
                 self.body(catch)
             }
             StatementKind::Declare(variables) => {
-                variables.iter_mut().try_for_each(|declared| self.type_name(&mut declared.type_).map(drop))
+                variables
+                    .iter_mut()
+                    .try_for_each(|declared| self.type_name(&mut declared.type_).map(drop))?;
+                if let Some(kind) = self.with_tables(variables, statement.at)? {
+                    statement.kind = kind;
+                }
+                Ok(())
             }
+            StatementKind::CreateTableType(create) => self.elements(&mut create.elements),
             StatementKind::DeclareTable(table) => self.elements(&mut table.elements),
             StatementKind::CreateTable(create) => self.elements(&mut create.elements),
             StatementKind::AlterTable { action, .. } => match &mut **action {
@@ -75,12 +82,71 @@ impl Binding<'_> {
         }
     }
 
+    /// The declarations of variables some of which are of a table type; None: none is.
+    fn with_tables(&self, variables: &[Declared], at: Position) -> Result<Option<StatementKind>, Error> {
+        let mut kinds = Vec::with_capacity(variables.len());
+        for declared in variables {
+            kinds.push(match (self.declared(&declared.type_), &declared.value) {
+                (Some(text), None) => parser::parse_table_type(&text)?.map(|elements| {
+                    StatementKind::DeclareTable(TableVariable {
+                        variable: declared.variable.clone(),
+                        elements,
+                    })
+                }),
+                _ => None,
+            });
+        }
+        if kinds.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let each = kinds.into_iter().zip(variables);
+        let mut each = each
+            .map(|(kind, declared)| kind.unwrap_or_else(|| StatementKind::Declare(vec![declared.clone()])))
+            .collect::<Vec<_>>();
+        Ok(match each.len() {
+            1 => each.pop(),
+            // a block knows no variables of its own
+            _ => Some(StatementKind::Block(each.into_iter().map(|kind| Statement { kind, at }).collect())),
+        })
+    }
+
+    /// The declaration that the schema has of a user type.
+    fn declared(&self, of: &TypeName) -> Option<String> {
+        if types::is_known(&of.name) || of.is_cursor() || !of.arguments.is_empty() {
+            return None;
+        }
+        let declared = self.schema.table(&crate::schema::type_key(&of.name))?;
+        declared.declared().map(str::to_owned)
+    }
+
     fn body(&mut self, body: &mut [Statement]) -> Result<(), Error> {
         body.iter_mut().try_for_each(|statement| self.statement(statement))
     }
 
     fn parameters(&mut self, parameters: &mut [Parameter]) -> Result<(), Error> {
-        parameters.iter_mut().try_for_each(|parameter| self.type_name(&mut parameter.type_).map(drop))
+        for parameter in parameters {
+            self.type_name(&mut parameter.type_)?;
+            parameter.table = match self.declared(&parameter.type_) {
+                Some(text) => parser::parse_table_type(&text)?,
+                None => None,
+            };
+            let name = &parameter.shown;
+            let (number, text) = match (parameter.table.is_some(), parameter.readonly) {
+                (true, false) => {
+                    (352, format!("The table-valued parameter \"{name}\" must be declared with the READONLY option."))
+                }
+                (false, true) if types::is_known(&parameter.type_.name) => (
+                    346,
+                    format!(
+                        "The parameter \"{name}\" can not be declared \"READONLY\" since it is not a table-valued \
+                         parameter."
+                    ),
+                ),
+                _ => continue,
+            };
+            return Err(Error::new(number, text, parameter.variable.at));
+        }
+        Ok(())
     }
 
     fn elements(&mut self, elements: &mut [TableElement]) -> Result<(), Error> {
@@ -116,11 +182,12 @@ impl Binding<'_> {
         if types::is_known(&of.name) || of.is_cursor() || !of.arguments.is_empty() {
             return Ok(None);
         }
-        let name = crate::schema::type_key(&of.name);
-        let declared = self.schema.table(&name);
-        self.names.insert(name);
-        let Some(declared) = declared.as_deref().and_then(|table| table.declared()) else { return Ok(None) };
-        let user_type = parser::parse_user_type(declared)?;
+        self.names.insert(crate::schema::type_key(&of.name));
+        let Some(declared) = self.declared(of) else { return Ok(None) };
+        if parser::parse_table_type(&declared)?.is_some() {
+            return Ok(None);
+        }
+        let user_type = parser::parse_user_type(&declared)?;
         *of = TypeName { alias: Some(user_type.name.clone()), at: of.at, ..user_type.type_.clone() };
         Ok(Some(user_type))
     }

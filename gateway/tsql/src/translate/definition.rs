@@ -15,8 +15,8 @@ use crate::resolve::names::{
 };
 use crate::resolve::Scope;
 use crate::tree::{
-    AlterDatabase, CheckIdentity, CreateBindable, CreateIndex, CreateView, DropIndex, DropObjects, Grant,
-    Mode, Name, ObjectKind, ObjectName, Reseed, StatementKind,
+    AlterDatabase, CheckIdentity, CreateBindable, CreateIndex, CreateTable, CreateView, DropIndex,
+    DropObjects, Grant, Mode, Name, ObjectKind, ObjectName, Reseed, StatementKind,
 };
 use std::iter::repeat;
 
@@ -63,6 +63,17 @@ fn definition(statement: &StatementKind, scope: &Scope) -> Result<Option<String>
             let nullable = if create.nullable { "null" } else { "not null" };
             let declared = literal(&format!("{declared} {nullable}"));
             format!("call tsql.create_type({}, {declared})", named(&create.name)?)
+        }
+        StatementKind::CreateTableType(create) => {
+            // refuses what no table can have
+            let name = ObjectName {
+                name: format!("#{}", create.name.name),
+                at: create.name.at,
+                ..ObjectName::default()
+            };
+            let elements = create.elements.clone();
+            tables::create(&CreateTable { table: name, elements, indexes: Vec::new() }, scope)?;
+            format!("call tsql.create_type({}, {})", named(&create.name)?, literal(&create.declared()))
         }
         StatementKind::Grant(grant) => self::grant(grant)?,
         StatementKind::AlterDatabase(alter) => alter_database(alter)?,

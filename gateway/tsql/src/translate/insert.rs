@@ -145,6 +145,13 @@ impl Translation<'_> {
     pub fn target(&self, target: &Target) -> Result<ObjectName, Error> {
         match target {
             Target::Table(name) => Ok(name.clone()),
+            Target::Variable(variable) if self.scope.given_tables.contains(&variable.name) => {
+                let text = format!(
+                    "The table-valued parameter \"{}\" is READONLY and cannot be modified.",
+                    variable.name
+                );
+                Err(Error::new(10700, text, variable.at).with_severity(16))
+            }
             Target::Variable(variable) => self.table_variable(variable),
         }
     }

@@ -165,6 +165,13 @@ pub struct CreateType {
     pub nullable: bool,
 }
 
+/// `create type name as table (…)`
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateTableType {
+    pub name: ObjectName,
+    pub elements: Vec<TableElement>,
+}
+
 /// `create sequence`, `alter sequence`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sequence {

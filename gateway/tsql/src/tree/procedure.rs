@@ -22,6 +22,9 @@ pub struct Parameter {
     pub type_: TypeName,
     pub default: Option<Expression>,
     pub output: bool,
+    pub readonly: bool,
+    /// Of a table type, when it is bound.
+    pub table: Option<Vec<TableElement>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

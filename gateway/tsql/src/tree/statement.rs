@@ -125,6 +125,7 @@ pub enum StatementKind {
     CreateFunction(Box<CreateFunction>),
     CreateTrigger(Box<CreateTrigger>),
     CreateType(Box<CreateType>),
+    CreateTableType(Box<CreateTableType>),
     /// A database, or a schema.
     CreateSchema {
         kind: ObjectKind,
