@@ -507,9 +507,9 @@ def _of_all_tiers(conninfo: str, table: SummaryTable, start: int, stop: int) -> 
     for batch in read(conninfo, table.name, [*table.numbers, *table.waveforms], *bounds):
         times.append(batch["time"].cast("int64").to_numpy())
         parts.append(_scalars(table, batch))
-    every = np.concatenate(times)
-    if not len(every):
+    if not any(map(len, times)):
         return 0, None
+    every = np.concatenate(times)
     return len(every), of_rows(
         every // (level * 1_000_000), *(np.concatenate(each) for each in zip(*parts, strict=True))
     )
