@@ -28,12 +28,13 @@ SHELL := /bin/bash
 # What the extension is built from, and what decides which packages are installed.
 SOURCES := setup.cfg pyproject.toml lab/pyproject.toml gateway/Cargo.lock \
 	$(shell find gateway -not -path '*/target/*' -not -path 'gateway/fuzz/*' '(' -name '*.rs' -o -name Cargo.toml ')')
-# FreeTDS with its Perl client, a PostgreSQL with TLS, and Python's library, which Rust's test programs are linked with.
-DEBIAN_PACKAGES := freetds-bin freetds-dev libdbd-sybase-perl libpython3-dev postgresql tdsodbc
+# FreeTDS with its Perl client, a PostgreSQL with TLS, a clock that tests set, and Python's library, which Rust's test
+# programs are linked with.
+DEBIAN_PACKAGES := freetds-bin freetds-dev libdbd-sybase-perl libfaketime libpython3-dev postgresql tdsodbc
 # A browser, a Prometheus that reads the alert rules.
 DEBIAN_CLIENTS := chromium prometheus
-# etcd, and machines with networks of their own; InfluxDB, beside which the load test runs; a clock that tests set.
-DEBIAN_LONG := etcd-server influxdb iproute2 libfaketime
+# etcd, and machines with networks of their own; InfluxDB, beside which the load test runs.
+DEBIAN_LONG := etcd-server influxdb iproute2
 # Clients of other kinds, at the versions that these files name; and Go, at the version that they need.
 CLIENT_COMPAT := build/client_compat
 PROGRAMS := tests/clients/compat/programs
@@ -98,7 +99,6 @@ plant: $(VENV)/.installed
 	PYTHONPATH=tests $(BIN)/python -m plant --seconds $(PLANT_SECONDS)
 
 chaos: $(VENV)/.installed
-	$(call debian,libfaketime,a clock that is wrong)
 	PYTHONPATH=tests:tests/gateway:tests/long:tests/long/faults $(BIN)/python -m chaos --seconds $(CHAOS_SECONDS) \
 	  $(if $(CHAOS_SEED),--seed $(CHAOS_SEED))
 
