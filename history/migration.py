@@ -530,13 +530,17 @@ def _in_utc(value: Any) -> Any:
 @contextmanager
 def _one_run(conninfo: str, table: str) -> Iterator[None]:
     """Keeps other runs out. Raises MigrationError when there is one."""
+    lock = "(hashtext('ringlog migrate'), hashtext(%s))"
     with session.connect(conninfo, autocommit=True) as connection:
-        taken = connection.execute(
-            "select pg_try_advisory_lock(hashtext('ringlog migrate'), hashtext(%s))", [table]
-        ).fetchone()
+        taken = connection.execute(f"select pg_try_advisory_lock{lock}".encode(), [table]).fetchone()
         if taken != (True,):
             raise MigrationError(f"another process moves old rows of {table}")
-        yield
+        try:
+            yield
+        finally:
+            # a closed session keeps it until PostgreSQL notices
+            with suppress(psycopg.OperationalError):
+                connection.execute(f"select pg_advisory_unlock{lock}".encode(), [table])
 
 
 def _counted(batches: Iterator[pa.RecordBatch], sum_: Checksum) -> Iterator[pa.RecordBatch]:
