@@ -65,7 +65,7 @@ class Ringlog(Target):
         )
 
     def size(self) -> int:
-        names = [f"log.half_{table}" for table in range(len(self.recordings))]
+        names = [f"weeks.half_{table}" for table in range(len(self.recordings))]
         return size(
             self._server.administrator,
             "select sum(pg_total_relation_size(relid)) from unnest(%s::regclass[]) as of "
