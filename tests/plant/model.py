@@ -1,6 +1,7 @@
 """A model of the stored rows in dictionaries: the contract of put_<table> (docs/reference/procedures.md, Put)
 without any code of ringlog."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -151,19 +152,23 @@ class Table:
 
     def figures(self, column: str, begin: datetime, end: datetime) -> Bin | None:
         """Of a column's values in a span; None: there is no row."""
-        rows = self.logged(begin, end)
-        values = [float(row[column]) for _, row in rows if row[column] is not None]
-        if not rows:
-            return None
-        return Bin(
-            len(values),
-            min(values, default=None),
-            max(values, default=None),
-            sum(values) / len(values) if values else None,
-            values[0] if values else None,
-            values[-1] if values else None,
-            len(rows) - len(values),
-        )
+        return figures_of([row[column] for _, row in self.logged(begin, end)])
+
+
+def figures_of(readings: Sequence[float | None]) -> Bin | None:
+    """Of readings in the order of their times, None being no number; None: there is no reading."""
+    if not readings:
+        return None
+    values = [float(reading) for reading in readings if reading is not None]
+    return Bin(
+        len(values),
+        min(values, default=None),
+        max(values, default=None),
+        sum(values) / len(values) if values else None,
+        values[0] if values else None,
+        values[-1] if values else None,
+        len(readings) - len(values),
+    )
 
 
 def tables() -> dict[str, Table]:

@@ -4,7 +4,7 @@ Samples) without any code of ringlog."""
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from plant.model import Bin
+from plant.model import Bin, figures_of
 
 NAME = "gauges"
 DRIFT = timedelta(minutes=30)
@@ -39,19 +39,7 @@ class Signal:
 
     def figures(self, begin: datetime, end: datetime) -> Bin | None:
         """Of the values in a span; None: there is no sample."""
-        rows = self.span(begin, end)
-        values = [value for _, (value, _, _) in rows if value is not None]
-        if not rows:
-            return None
-        return Bin(
-            len(values),
-            min(values, default=None),
-            max(values, default=None),
-            sum(values) / len(values) if values else None,
-            values[0] if values else None,
-            values[-1] if values else None,
-            len(rows) - len(values),
-        )
+        return figures_of([value for _, (value, _, _) in self.span(begin, end)])
 
 
 FACILITY = f"""

@@ -8,8 +8,7 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 
-from plant.model import Bin
-from plant.reads import Reads, of_archive, same
+from plant.reads import Reads, agree, of_archive
 from plant.sample_model import DRIFT, EPOCH, MICROSECOND, NAME, Sample, Signal, instant, nanoseconds_of
 from plant.site import Different
 from waiting import wait_until
@@ -246,7 +245,7 @@ class Samples(Reads):
             *(name, begin, end),
         )
         wanted = self.signals[name].figures(begin, end)
-        if not _agree(found[0] if found else None, wanted):
+        if len(found) > 1 or not agree(found[0] if found else None, wanted):
             raise Different(f"get_statistics of {name} from {begin} to {end}: {found}, expected {wanted}")
 
     def _trend_of_samples(self, name: str, begin: datetime, end: datetime) -> None:
@@ -263,14 +262,15 @@ class Samples(Reads):
                 *(name, begin, end, hours + 1),
             )
         }
-        for hour in (begin + timedelta(hours=hour) for hour in range(hours)):
-            wanted = self.signals[name].figures(hour, hour + timedelta(hours=1))
-            if not _agree(figures := found.pop(hour, None), wanted) and hour not in coming:
-                raise Different(
-                    f"get_trend of {name}, {hours} h from {begin}: {hour} {figures}, expected {wanted}"
-                )
-        if found:
-            raise Different(f"get_trend of {name}, {hours} h from {begin}: not expected {found}")
+        self._compare_hours(
+            f"get_trend of {name}, {hours} h from {begin}",
+            found,
+            {
+                hour: self.signals[name].figures(hour, hour + timedelta(hours=1))
+                for hour in (begin + timedelta(hours=number) for number in range(hours))
+            },
+            coming,
+        )
 
     def _newest_sample(self, name: str, begin: datetime, end: datetime) -> None:
         found = self._asked(f"select time, value from ringlog.get_{NAME}_at(%s) where signal = %s", end, name)
@@ -282,9 +282,3 @@ class Samples(Reads):
     def _asked(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         with psycopg.connect(self.server.dsn_of(self.server.reader), autocommit=True) as connection:
             return of_archive(lambda: connection.execute(query.encode(), values, binary=True).fetchall())
-
-
-def _agree(figures: Any, wanted: Bin | None) -> bool:
-    if figures is None or wanted is None:
-        return figures is wanted
-    return all(same(a, b) for a, b in zip(figures, vars(wanted).values(), strict=True))
