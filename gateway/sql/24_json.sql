@@ -124,30 +124,7 @@ $$;
 comment on function tsql.json_value(text, text) is
 'SQL Server: JSON_VALUE. Null where there is an object, an array or more than 4,000 characters; with `strict` errors 13623 and 13625.';
 
-create or replace function tsql.json_query(document text, path text default '$')
-returns text
-language plpgsql
-immutable strict parallel safe
-as $$
-declare
-  fragment json;
-  is_strict boolean;
-begin
-  select a.fragment, a.is_strict into fragment, is_strict from tsql.json_at(document, path) as a;
-  if json_typeof(fragment) in ('object', 'array') then
-    return fragment::text;
-  elsif is_strict then
-    perform tsql.raise(13624, 16, 1, 'Object or array cannot be found in the specified JSON path.');
-  end if;
-  return null;
-end
-$$;
-comment on function tsql.json_query(text, text) is
-'SQL Server: JSON_QUERY. Null where there is a scalar; with `strict` error 13624.';
-
--- openjson
-
-create or replace function tsql.json_opened(document text, path text) returns json
+create or replace function tsql.json_container(document text, path text, error integer, message text) returns json
 language plpgsql
 immutable strict parallel safe
 as $$
@@ -159,12 +136,30 @@ begin
   if json_typeof(fragment) in ('object', 'array') then
     return fragment;
   elsif is_strict then
-    perform tsql.raise(13611, 16, 1,
-      'Value referenced by JSON path is not an array or object and cannot be opened with OPENJSON.');
+    perform tsql.raise(error, 16, 1, message);
   end if;
   return null;
 end
 $$;
+comment on function tsql.json_container(text, text, integer, text) is
+  'The object or array at a path. Null where there is none; with `strict` this error.';
+
+create or replace function tsql.json_query(document text, path text default '$')
+returns text
+language sql
+immutable strict parallel safe
+return tsql.json_container(document, path, 13624, 'Object or array cannot be found in the specified JSON path.')::text;
+comment on function tsql.json_query(text, text) is
+'SQL Server: JSON_QUERY. Null where there is a scalar; with `strict` error 13624.';
+
+-- openjson
+
+create or replace function tsql.json_opened(document text, path text) returns json
+language sql
+immutable strict parallel safe
+return tsql.json_container(
+  document, path, 13611, 'Value referenced by JSON path is not an array or object and cannot be opened with OPENJSON.'
+);
 comment on function tsql.json_opened(text, text) is
   'The object or array at a path. Null where there is none; with `strict` error 13611.';
 
