@@ -1,4 +1,4 @@
-"""How far a migration is, by what `ringlog adopt` has written and by what the database has."""
+"""The progress of a migration, from the files of `ringlog adopt` and from the database."""
 
 import json
 from collections.abc import Iterator, Sequence

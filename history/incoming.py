@@ -52,7 +52,7 @@ class Source(Protocol):
         ...
 
     def remarks(self) -> Iterator[str]:
-        """What was not taken over, in a line each."""
+        """A line about each kind of data that was left out."""
         yield from ()
 
 

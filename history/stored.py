@@ -1,4 +1,4 @@
-"""What the log of a table stores, rows or blocks of samples, and how the files of its weeks have it."""
+"""The two forms of a log, rows and blocks of samples: how each is read, and how it is written to files."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ class Rows:
     _order = '"time", seq_no'
 
     def read(self, source: Connection, relation: sql.Identifier, week: Week) -> Iterator[pa.RecordBatch]:
-        """What a relation stores of a week. Raises ReadError, BeyondArrow."""
+        """The rows or samples of a week in a relation. Raises ReadError, BeyondArrow."""
         query = sql.SQL('select {} from {} where "time" >= {} and "time" < {} order by {}').format(
             self._columns,
             relation,
@@ -74,7 +74,7 @@ class Samples(Rows):
 
 
 def stored(connection: sa.Connection, table: str) -> Rows:
-    """What the log of this table stores."""
+    """The form of a table's log."""
     return Samples() if is_of_samples(connection, table) else Rows()
 
 

@@ -230,7 +230,7 @@ class _Part:
         return self.at == len(self.offsets) - 1
 
     def take(self, count: int, room: int) -> tuple[memoryview, int]:
-        """The next `count` rows, and those after them in so many bytes, as far as there are any."""
+        """The next `count` rows, or more where more fit into `room` bytes."""
         within = int(self.offsets.searchsorted(self.offsets[self.at] + room, "right")) - 1
         last = min(max(self.at + count, within), len(self.offsets) - 1)
         found = self.messages[self.offsets[self.at] : self.offsets[last]]
