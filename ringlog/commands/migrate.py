@@ -123,7 +123,7 @@ def migrate_history(
         with session.connect(conninfo) as connection:
             sampled = "select from ringlog.sample_table where table_name = %s"
             of_samples = connection.execute(sampled, [table]).rowcount > 0
-        server = conninfo if of_samples else server_of(conninfo, table)
+        server = server_of(conninfo, table)
         try:
             if place.startswith("tds"):
                 pace = Pace(rate, chosen_hours)

@@ -34,9 +34,9 @@ def placing_of(conninfo: str) -> dict[str, str | None]:
 
 
 def node_of_each_table(connection: psycopg.Connection) -> dict[str, str | None]:
-    """The same, on a connection to the first server."""
+    """The same, on a connection to the first server. Tables of samples are there."""
     found: dict[str, str | None] = {}
-    for (name,) in connection.execute("select table_name from ringlog.logged_table order by 1"):
+    for (name,) in connection.execute("select table_name from ringlog.every_table order by 1"):
         found[name] = None
     if catalogue.exists(connection, "ringlog", "stand_in"):
         found |= dict(connection.execute("select distinct table_name, node from ringlog.stand_in").fetchall())
@@ -48,9 +48,6 @@ def server_of(conninfo: str, table: str) -> str:
     ServerError for a node that is away."""
     with session.connect(conninfo) as connection:
         found = node_of_each_table(connection)
-        of_samples = connection.execute("select table_name from ringlog.sample_table").fetchall()
-    # those of samples are on the first server
-    found |= dict.fromkeys(name for (name,) in of_samples)
     if table not in found:
         raise UsageError(f"there is no table '{table}': ringlog status lists them")
     node = found[table]

@@ -89,6 +89,7 @@ def test_status_and_the_newest_value(own: RunningServer, facility: Path) -> None
     assert (table["cycle"], table["silent"], table["unread"]) == (None, None, None)
     assert table["age"] < 600
     assert "vac" in said(own, "status")
+    assert said(own, "node", "list").rstrip().endswith("; 1 tables: vac")
     assert said(own, "latest", "gauge:1").split()[:3] == ["gauge:1", "0.5", "mbar"]
     assert "vac: samples of double, 1 signals listed" in ringlog("facility", "check", facility).stdout
     assert "no difference" in said(own, "facility", "diff", str(facility))
