@@ -32,6 +32,7 @@ from ringlog.history.connection import connect, rows
 from ringlog.history.fields import of_log, stored_as
 from ringlog.history.folder import Damaged, Folder
 from ringlog.history.incoming import Checksum, Description, Incoming, IncomingSamples, Source, by_week
+from ringlog.history.making_spans import enter_spans, spans_of
 from ringlog.history.manifest import (
     ColdWeek,
     about,
@@ -44,15 +45,9 @@ from ringlog.history.manifest import (
 )
 from ringlog.history.pace import Pace
 from ringlog.history.spans import Spans, combined
-from ringlog.history.summaries import (
-    SummaryTable,
-    Turn,
-    enter_spans,
-    reach,
-    spans_of,
-    summary_table,
-)
+from ringlog.history.summaries import Turn, reach
 from ringlog.history.summaries import alone as summaries_alone
+from ringlog.history.summary_table import SummaryTable, summary_table
 from ringlog.schema import archive_tables, catalogue, clock, logs, session
 from ringlog.schema.change import driver, run, tried
 from ringlog.schema.column_type import ColumnType

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from psycopg import sql
 
 from ringlog.history import closing
-from ringlog.history.summaries import summarised_columns
+from ringlog.history.summary_table import summarised_columns
 from ringlog.schema.layout import LOG_TABLES
 
 _DAY = 86_400

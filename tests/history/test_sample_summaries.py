@@ -16,7 +16,8 @@ from ringlog.history import archive as archiving
 from ringlog.history import sample_spans, summaries
 from ringlog.history.recall import recall
 from ringlog.history.resummarising import summarise_again
-from ringlog.history.summaries import SummaryTable, summarise
+from ringlog.history.summaries import summarise
+from ringlog.history.summary_table import SummaryTable
 from ringlog.history.verification import problems_of
 from ringlog.schema.column_type import ColumnType
 from ringlog.schema.facility import Facility, History, Retention, SampleSignal, SampleTable

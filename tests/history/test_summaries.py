@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from psycopg import sql
 
-from ringlog.history import summaries
+from ringlog.history import making_spans, summaries
 from ringlog.history.summaries import Turn, summarise
 from ringlog.history.verification import problems_of
 from ringlog.schema import locks
@@ -268,14 +268,14 @@ def test_killed_at_any_moment_nothing_is_double_or_missing(
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Queries for rows of the log."""
-    read = summaries._of_the_log
+    read = making_spans._of_the_log
     made: list[object] = []
 
     def counted(*what: object) -> object:
         made.append(what)
         return read(*what)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(summaries, "_of_the_log", counted)
+    monkeypatch.setattr(making_spans, "_of_the_log", counted)
     return made
 
 
@@ -349,7 +349,7 @@ def test_rows_move_to_their_week_before_or_after(
     summarise(conninfo, NOW)
     for minute in range(50):
         put(magnets, monday + timedelta(hours=10, minutes=minute), float(minute))
-    read = summaries._of_the_log
+    read = making_spans._of_the_log
     refused = []
 
     def read_beside_a_move(*what: object) -> object:
@@ -358,7 +358,7 @@ def test_rows_move_to_their_week_before_or_after(
         refused.append(error)
         return read(*what)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(summaries, "_of_the_log", read_beside_a_move)
+    monkeypatch.setattr(making_spans, "_of_the_log", read_beside_a_move)
     summarise(conninfo, NOW)
     assert refused
     monkeypatch.undo()
