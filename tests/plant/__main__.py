@@ -2,6 +2,7 @@
 
 import argparse
 import random
+import signal
 import sys
 import time
 import traceback
@@ -41,6 +42,8 @@ def main() -> None:
     parser.add_argument("--life", type=float, default=120, help="seconds of one life")
     parser.add_argument("--seed", type=int, help="of the first life; the others follow")
     options = parser.parse_args()
+    # an exception, so that a life stops its servers
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     seed = random.randrange(2**31) if options.seed is None else options.seed
     until = time.monotonic() + options.seconds
     while time.monotonic() < until:
