@@ -180,7 +180,17 @@ def load(
     ]
     if isinstance(given, Epics | Simulator):
         writers += [
-            SampleProcess(table, address, password, given, folder, budget * MiB, loaded.byte_order, take_over)
+            SampleProcess(
+                table,
+                address,
+                password,
+                given,
+                folder,
+                budget * MiB,
+                loaded.byte_order,
+                take_over,
+                loaded.policies,
+            )
             for table in sampled
         ]
     try:
@@ -193,7 +203,7 @@ def load(
 
 
 def reload(spool: Spool = None) -> None:
-    """Make running writers read their changed facility file: cycle, sampling, deadbands.
+    """Make running writers read their changed facility file: cycle, sampling, deadbands, policies.
 
     Code 1: other changes need a restart.
     """

@@ -1,9 +1,9 @@
-"""A channel by which a supervisor sends a new log policy to a running writer."""
+"""A channel by which a supervisor sends new policies to a running writer."""
 
 import pickle
 import socket
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Generic, Self, TypeVar
 
 from ringlog.schema.facility import Deadband, Sampling, Table
 
@@ -29,7 +29,10 @@ class Policy:
         return replace(table, cycle=self.cycle, sample=self.sample, columns=tuple(columns))
 
 
-class PolicyChannel:
+_Sent = TypeVar("_Sent")
+
+
+class PolicyChannel(Generic[_Sent]):
     """Policies sent from the supervisor to one of its processes."""
 
     def __init__(self) -> None:
@@ -41,7 +44,7 @@ class PolicyChannel:
         """For the process: readable when a policy has arrived."""
         return self._taking.fileno()
 
-    def give(self, policy: Policy) -> bool:
+    def give(self, policy: _Sent) -> bool:
         """For the supervisor. False if the process has not taken the earlier ones."""
         try:
             self._giving.send(pickle.dumps(policy))
@@ -49,9 +52,9 @@ class PolicyChannel:
             return False
         return True
 
-    def take(self) -> Policy | None:
+    def take(self) -> _Sent | None:
         """For the process: the latest policy, or None."""
-        latest: Policy | None = None
+        latest: _Sent | None = None
         while True:
             try:
                 message = self._taking.recv(2**20)

@@ -78,8 +78,17 @@ class Reload:
                 refused.append(f"{name}: missing in the file; its writer continues until ringlog load ends")
             elif replace(table_now, signals=()) != replace(process.table, signals=()):
                 refused.append(f"{name}: other settings: {install}, then start ringlog load again")
-            elif table_now != process.table:
-                accepted.append(f"{name}: other signals: {install}, and its writer takes them up")
+            else:
+                if table_now != process.table:
+                    accepted.append(f"{name}: other signals: {install}, and its writer takes them up")
+                if new.policies != process.policies:
+                    if process.channel.give(new.policies):
+                        accepted.append(f"{name}: policies {_names(new)} instead of {_names(self._facility)}")
+                        renewed = replace(process, policies=new.policies)
+                        self._sampled[name] = renewed
+                        self._supervisor.renew(Job(name, renewed.run))
+                    else:
+                        refused.append(f"{name}: its writer does not respond; try again")
         lines = (*accepted, *refused) or ("nothing has changed",)
         return Reloaded(not refused, lines)
 
@@ -91,6 +100,10 @@ class Reload:
 def _shape(table: Table) -> object:
     """The settings whose change needs a restart of the writer."""
     return table.rows, [(column.name, column.type, column.signal) for column in table.columns]
+
+
+def _names(facility: Facility) -> str:
+    return ", ".join(policy.name for policy in facility.policies) or "none"
 
 
 def _registered(table: Table) -> object:

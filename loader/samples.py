@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,14 @@ from ringlog.clients.sample_writer import SampleWriter
 from ringlog.clients.samples import Samples
 from ringlog.clients.spool import GiB
 from ringlog.clients.writer import spool_file
+from ringlog.loader.policy_channel import PolicyChannel
 from ringlog.loader.sampling import moved
 from ringlog.loader.schedule import SECOND
 from ringlog.loader.sources import Event, Note, SampleSource, SourceError, Subscriptions, Wanted
 from ringlog.loader.sources.values import fit
 from ringlog.loader.statistics import Statistics
 from ringlog.loader.stop_signal import StopSignal
-from ringlog.schema.facility import Column, Deadband, SampleTable
+from ringlog.schema.facility import Column, Deadband, SamplePolicy, SampleTable
 
 # Seconds between two looks at the registry, and two rows of the spool.
 _LOOK = 2.0
@@ -34,6 +35,8 @@ _WAIT = 0.1
 _PATIENCE = 5.0
 # Seconds without an answer after which a signal counts as not found.
 _SEARCH = 10.0
+# Seconds after a connection until the rate of its events counts.
+_MEASURED = 60.0
 # Seconds between two events about the same signal's clock.
 _AGAIN = 3600.0
 # States in one report.
@@ -61,23 +64,48 @@ class _Signal:
         self.trouble: str | None = None
         self.dropped = 0
         self.noted = 0.0
+        self.policy: SamplePolicy | None = None
+        self.record_type: str | None = None
+        self.heard = 0
+        """events since it was connected"""
+        self.rate: float | None = None
+        """events a second"""
+        self.measured = False
+        """whether the rate is that of this connection"""
+        self.waiting: tuple[Event, int, Any] | None = None
+        """the latest event of a period of a scan, its time and value"""
+        self.waits_since = 0.0
+
+    @property
+    def period(self) -> float | None:
+        """Seconds of which the latest event is taken; None: every event is."""
+        return None if self.policy is None else self.policy.period
 
 
 class Taker:
     """Makes samples of the events of a table's signals."""
 
-    def __init__(self, table: SampleTable, statistics: Statistics, note: Note) -> None:
+    def __init__(
+        self, table: SampleTable, statistics: Statistics, note: Note, policies: Sequence[SamplePolicy] = ()
+    ) -> None:
         self._table = table
+        self._policies = policies
         self._column = Column(table.name, table.name, table.type)
         self._drift = round(table.clock_drift.total_seconds() * 10**9)
         self._statistics = statistics
         self._note = note
         self._events: deque[Event] = deque()
         self.hear = self._events.append
+        self._properties: deque[tuple[int, dict[str, Any]]] = deque()
         self._signals: dict[int, _Signal] = {}
         self.latest: dict[int, int] = {}
         """time of the latest sample of signals, by their numbers"""
         self._told: dict[int, tuple[object, ...]] = {}
+        self._waiting: set[int] = set()
+
+    def tell(self, number: int, properties: dict[str, Any]) -> None:
+        """Takes what the source knows of a signal, in any thread."""
+        self._properties.append((number, properties))
 
     def change(self, wanted: Sequence[Wanted]) -> tuple[list[Wanted], list[int]]:
         """Takes these signals from now on. Returns those to be added at the source, and the numbers of those
@@ -90,12 +118,25 @@ class Taker:
         new = [each for each in wanted if each.number not in self._signals]
         for each in new:
             latest = self.latest.get(each.number, 0)
-            self._signals[each.number] = _Signal(each, self._table.deadband, latest)
+            self._signals[each.number] = signal = _Signal(each, self._table.deadband, latest)
+            self._begin(signal)
         return new, gone
 
-    def samples(self) -> Samples:
-        """Those of the events since the last call."""
+    def adopt(self, policies: Sequence[SamplePolicy]) -> None:
+        """Takes signals by these policies from now on."""
+        self._policies = policies
+        for signal in self._signals.values():
+            self._begin(signal)
+
+    def samples(self, *, ends: bool = False) -> Samples:
+        """Those of the events since the last call; at the end also those that wait for the end of a
+        period."""
         found = Samples()
+        while self._properties:
+            number, properties = self._properties.popleft()
+            if (signal := self._signals.get(number)) is not None:
+                signal.record_type = properties.get("record_type", signal.record_type)
+                self._decide(signal)
         latest = time.time_ns() + self._drift
         for _ in range(len(self._events)):
             event = self._events.popleft()
@@ -104,11 +145,25 @@ class Taker:
                 continue
             if event.time is None:
                 self._lose(signal, found)
-            elif _FIRST <= event.time <= latest:
+                continue
+            signal.heard += 1
+            if _FIRST <= event.time <= latest:
                 self._take(signal, event, event.time, found)
             else:
                 self._drop(signal, event.time)
+        self._scan(found, ends)
         return found
+
+    def measure(self, seconds: float = _MEASURED) -> None:
+        """Signals that have been connected for so long have a rate, by which policies may apply."""
+        if all(policy.rate is None for policy in self._policies):
+            return
+        now = time.time_ns() // 1000
+        for signal in self._signals.values():
+            lasted = (now - signal.since) / SECOND
+            if signal.connected and not signal.measured and lasted >= seconds:
+                signal.rate, signal.measured = signal.heard / lasted, True
+                self._decide(signal)
 
     def miss(self, seconds: float = _SEARCH) -> None:
         """Signals that were not found for so long are lost."""
@@ -121,11 +176,12 @@ class Taker:
         """The states of signals that have changed since the last call."""
         found = []
         for number, signal in self._signals.items():
-            state = (signal.connected, signal.trouble)
+            policy = signal.policy and signal.policy.name
+            state = (signal.connected, signal.trouble, policy)
             if self._told.get(number) != state or signal.dropped:
                 self._told[number] = state
                 since = moment_of(signal.since).isoformat()
-                told = {"number": number, "connected": signal.connected, "since": since}
+                told = {"number": number, "connected": signal.connected, "since": since, "policy": policy}
                 found.append(told | {"trouble": signal.trouble, "dropped": signal.dropped})
                 signal.dropped = 0
         return found
@@ -133,6 +189,25 @@ class Taker:
     def forget_told(self) -> None:
         """Reports the states of all signals again, after the last report was lost."""
         self._told.clear()
+
+    def _decide(self, signal: _Signal) -> None:
+        """Finds the policy of a signal: its own, or the first that applies."""
+        own, address = signal.wanted.policy, signal.wanted.address
+        signal.policy = next(
+            (
+                each
+                for each in self._policies
+                if (each.name == own if own else each.applies(address, signal.record_type, signal.rate))
+            ),
+            None,
+        )
+
+    def _begin(self, signal: _Signal) -> None:
+        """Finds the policy of a signal that is new, or of new policies."""
+        self._decide(signal)
+        if (own := signal.wanted.policy) and signal.policy is None:
+            message = f"{signal.wanted.address}: there is no policy '{own}': every event is taken"
+            self._note("policy", time.time_ns() // 1000, message, None, None)
 
     def _take(self, signal: _Signal, event: Event, moment: int, found: Samples) -> None:
         before, signal.event = signal.event, event
@@ -159,23 +234,60 @@ class Taker:
             self._statistics.dropped += 1
             return
         signal.trouble = None
+        if is_back or signal.period is None:
+            self._end_wait(signal, found)
+            self._store(signal, event, moment, value, found)
+        else:
+            self._wait(signal, round(signal.period * 10**9), event, moment, value, found)
+        if holds_again and event.time is not None and before is not None and event != before:
+            # it came while the loss was not noticed
+            found.add(event.number, event.time, value, event.severity, event.status)
+
+    def _wait(
+        self, signal: _Signal, period: int, event: Event, moment: int, value: Any, found: Samples
+    ) -> None:
+        """Keeps the latest event of a period of a scan; one of another period ends the one before."""
+        if signal.waiting is not None and signal.waiting[1] // period != moment // period:
+            self._end_wait(signal, found)
+        if signal.waiting is None:
+            signal.waits_since = time.monotonic()
+        signal.waiting = event, moment, value
+        self._waiting.add(event.number)
+
+    def _scan(self, found: Samples, ends: bool) -> None:
+        """Takes events that have waited for their period, of signals that have sent no other since."""
+        now = time.monotonic()
+        for number in [*self._waiting]:
+            signal = self._signals.get(number)
+            if signal is None or signal.waiting is None:
+                self._waiting.remove(number)
+                continue
+            period = signal.period
+            if ends or period is None or now - signal.waits_since >= period + _KEEP:
+                self._end_wait(signal, found)
+
+    def _end_wait(self, signal: _Signal, found: Samples) -> None:
+        if signal.waiting is not None:
+            self._store(signal, *signal.waiting, found)
+            signal.waiting = None
+
+    def _store(self, signal: _Signal, event: Event, moment: int, value: Any, found: Samples) -> None:
+        """Adds a sample, if it is not within the deadband."""
         taken = signal.taken
         if signal.deadband is not None and taken is not None:
             is_alarm = (taken.severity, taken.status) != event[3:]
             if not is_alarm and not moved(signal.deadband, taken.value, event.value):
                 return
         signal.taken = event
-        if before is not None and before.time == moment and signal.latest >= moment:
+        if taken is not None and taken.time == moment and signal.latest >= moment:
             # two values of one time
             moment = signal.latest + 1
         signal.latest = moment
         found.add(event.number, moment, value, event.severity, event.status)
-        if holds_again and event.time is not None and before is not None and event != before:
-            # it came while the loss was not noticed
-            found.add(event.number, event.time, value, event.severity, event.status)
 
     def _lose(self, signal: _Signal, found: Samples) -> None:
         signal.trouble = None
+        self._end_wait(signal, found)
         if signal.connected:
             self._connect(signal, False)
             signal.latest = time.time_ns()
@@ -204,6 +316,7 @@ class Taker:
         """Remembers whether a signal is connected; an event tells of changes, as of rows."""
         before, signal.connected = signal.connected, is_there
         signal.since = time.time_ns() // 1000
+        signal.heard, signal.measured = 0, False
         if not is_there or before is False:
             kind = "connected" if is_there else "disconnected"
             self._note(kind, signal.since, signal.wanted.address, None, None)
@@ -221,6 +334,8 @@ class SampleProcess:
     budget: int = GiB
     byte_order: str = "little"
     take_over: bool = False
+    policies: tuple[SamplePolicy, ...] = ()
+    channel: PolicyChannel[tuple[SamplePolicy, ...]] = field(default_factory=PolicyChannel)
 
     def run(self, statistics: Statistics, stop: StopSignal) -> None:
         """Writes until the stop is released."""
@@ -236,9 +351,9 @@ class SampleProcess:
             ended=stop.set_here,
         )
         registry = Registry(self.table.name, self.address, self.password, self.spool)
-        taker = Taker(self.table, statistics, writer.note)
+        taker = Taker(self.table, statistics, writer.note, self.policies)
         try:
-            source = self.source.subscriptions(self.table.type, self.table.deadband, taker.hear)
+            source = self.source.subscriptions(self.table.type, self.table.deadband, taker.hear, taker.tell)
             try:
                 registry.answered.wait(_PATIENCE)
                 taker.latest = registry.latest
@@ -248,7 +363,7 @@ class SampleProcess:
                 self._take(writer, registry, taker, source, statistics, stop)
             finally:
                 # the end of a subscription is no loss: events of closing are no samples
-                self._keep(writer, taker, statistics)
+                self._keep(writer, taker, statistics, ends=True)
                 source.close()
         except SourceError as error:
             raise Failed(str(error)) from error
@@ -274,6 +389,9 @@ class SampleProcess:
                 source.wait(min(left, _WAIT))
             self._keep(writer, taker, statistics)
             taker.miss()
+            taker.measure()
+            if (policies := self.channel.take()) is not None:
+                taker.adopt(policies)
             if registry.failed:
                 registry.failed = False
                 taker.forget_told()
@@ -281,8 +399,10 @@ class SampleProcess:
             if (wanted := registry.changed()) is not None:
                 self._change(taker, source, wanted)
 
-    def _keep(self, writer: SampleWriter, taker: "Taker", statistics: Statistics) -> None:
-        taken = taker.samples()
+    def _keep(
+        self, writer: SampleWriter, taker: "Taker", statistics: Statistics, *, ends: bool = False
+    ) -> None:
+        taken = taker.samples(ends=ends)
         writer.take_samples(taken)
         statistics.sent += len(taken)
         statistics.count_cpu()
@@ -357,7 +477,7 @@ class Registry:
         rows = self._connection.attempt("written_signals", self._table, self._version).rows
         if rows:
             self._version = int(rows[0][0])
-            wanted = [Wanted(*row[1:4]) for row in rows if row[1] is not None]
+            wanted = [Wanted(row[1], row[2], row[3], row[5]) for row in rows if row[1] is not None]
             self.latest = self.latest or {row[1]: row[4] for row in rows if row[4] is not None}
             self._lists.append(wanted)
             with suppress(OSError):

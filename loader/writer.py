@@ -13,7 +13,7 @@ from ringlog.clients.spool import GiB
 from ringlog.clients.writer import Writer
 from ringlog.loader.ack_log import AckLog
 from ringlog.loader.gaps import Gaps
-from ringlog.loader.policy_channel import PolicyChannel
+from ringlog.loader.policy_channel import Policy, PolicyChannel
 from ringlog.loader.sampling import Filter
 from ringlog.loader.sources import Changed, Source, SourceError
 from ringlog.loader.statistics import Statistics
@@ -39,7 +39,7 @@ class WriterProcess:
     budget: int = GiB
     acknowledgements: Path | None = None
     take_over: bool = False
-    policies: PolicyChannel = field(default_factory=PolicyChannel)
+    policies: PolicyChannel[Policy] = field(default_factory=PolicyChannel)
 
     def run(self, statistics: Statistics, stop: StopSignal) -> None:
         """Writes until the source ends and the server has its rows, or the stop is released."""

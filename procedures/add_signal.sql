@@ -7,7 +7,8 @@ create or replace function ringlog.add_signal(
   limit_high double precision default null,
   held boolean default false,
   address text default '',
-  deadband text default ''
+  deadband text default '',
+  policy text default ''
 )
 returns integer
 language plpgsql
@@ -49,12 +50,12 @@ begin
       using errcode = 'invalid_parameter_value';
   end if;
   update ringlog.sample_signal as known
-  set state = 'active', address = coalesce(address, ''), deadband = coalesce(deadband, '')
+  set state = 'active', address = coalesce(address, ''), deadband = coalesce(deadband, ''), policy = coalesce(policy, '')
   where known.table_name = table_name and known.signal = signal
   returning known.number into number;
   if not found then
-    insert into ringlog.sample_signal (table_name, signal, address, deadband)
-    values (table_name, signal, coalesce(address, ''), coalesce(deadband, ''))
+    insert into ringlog.sample_signal (table_name, signal, address, deadband, policy)
+    values (table_name, signal, coalesce(address, ''), coalesce(deadband, ''), coalesce(policy, ''))
     returning sample_signal.number into number;
   end if;
   insert into ringlog.signal (
@@ -69,11 +70,11 @@ begin
 end
 $$;
 
-comment on function ringlog.add_signal(text, text, text, text, double precision, double precision, boolean, text, text) is
+comment on function ringlog.add_signal(text, text, text, text, double precision, double precision, boolean, text, text, text) is
 $$Adds a signal to a table of samples while it runs, or takes a retired one up again, and returns its number, by which
 put_<table>_batch knows it. Errors: no such table of samples (42704), the signal is there (42710), a name or limits that
-are none (22023). address is its name at the source, where that is another; deadband is as in the facility file.$$;
+are none (22023). address is its name at the source, where that is another; deadband and policy are as in the facility file.$$;
 
-revoke all on function ringlog.add_signal(text, text, text, text, double precision, double precision, boolean, text, text) from public;
-grant execute on function ringlog.add_signal(text, text, text, text, double precision, double precision, boolean, text, text)
+revoke all on function ringlog.add_signal(text, text, text, text, double precision, double precision, boolean, text, text, text) from public;
+grant execute on function ringlog.add_signal(text, text, text, text, double precision, double precision, boolean, text, text, text)
   to signal_archivist;

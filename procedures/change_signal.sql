@@ -8,7 +8,7 @@ as $$
 declare
   number constant integer := ringlog.demand_signal('change_signal', signal);
   given constant jsonb := changes;
-  of_source constant text[] := array['address', 'deadband'];
+  of_source constant text[] := array['address', 'deadband', 'policy'];
   known_keys constant text[] := of_source || array['unit', 'description', 'limits', 'alarm_limits', 'states', 'held'];
   place ringlog.sample_signal;
   before ringlog.signal;
@@ -22,7 +22,7 @@ begin
   from jsonb_each(given)
   where not case
     when value = 'null' then key = any(known_keys)
-    when key in ('unit', 'description', 'address', 'deadband') then jsonb_typeof(value) = 'string'
+    when key in ('unit', 'description', 'address', 'deadband', 'policy') then jsonb_typeof(value) = 'string'
     when key = 'held' then jsonb_typeof(value) = 'boolean'
     when key in ('limits', 'alarm_limits') then
       jsonb_typeof(value) = 'array' and jsonb_array_length(value) = 2
@@ -35,7 +35,7 @@ begin
   limit 1;
   if found then
     raise exception 'change_signal: % is no change: %', wrong,
-      'unit, description, address and deadband are texts, limits and alarm_limits [low, high], states names of whole numbers, held is true or false; null removes'
+      'unit, description, address, deadband and policy are texts, limits and alarm_limits [low, high], states names of whole numbers, held is true or false; null removes'
       using errcode = 'invalid_parameter_value';
   end if;
   select * into place from ringlog.sample_signal as known where known.number = number;
@@ -82,6 +82,9 @@ begin
   if given ? 'address' then
     place.address := coalesce(given ->> 'address', '');
   end if;
+  if given ? 'policy' then
+    place.policy := coalesce(given ->> 'policy', '');
+  end if;
   if place.deadband <> '' and place.deadband not in ('ADEL', 'MDEL') and place.deadband !~ {deadband} then
     raise exception 'change_signal: a deadband is a number, a part as 0.5 %%, ADEL or MDEL, not ''%''', place.deadband
       using errcode = 'invalid_parameter_value';
@@ -93,8 +96,10 @@ begin
     where known.signal = before.signal and known.valid_from = before.valid_from;
     insert into ringlog.signal select wanted.*;
   end if;
-  update ringlog.sample_signal as known set deadband = place.deadband, address = place.address
-  where known.number = number and (known.deadband, known.address) is distinct from (place.deadband, place.address);
+  update ringlog.sample_signal as known
+  set deadband = place.deadband, address = place.address, policy = place.policy
+  where known.number = number
+    and (known.deadband, known.address, known.policy) is distinct from (place.deadband, place.address, place.policy);
   if found or wanted is distinct from before then
     perform ringlog.note_signal_change(place.table_name, signal, 'change', changes);
   end if;
@@ -104,7 +109,7 @@ $$;
 
 comment on function ringlog.change_signal(text, text) is
 $$Changes a signal of a table of samples from now on: a JSON object with some of unit, description, limits, alarm_limits,
-states, held, address and deadband, as in the facility file; null removes one. ringlog.signal keeps the former ones. Errors: no such signal now (42704), a signal that the facility file lists (55000), no such change (22023).$$;
+states, held, address, deadband and policy, as in the facility file; null removes one. ringlog.signal keeps the former ones. Errors: no such signal now (42704), a signal that the facility file lists (55000), no such change (22023).$$;
 
 revoke all on function ringlog.change_signal(text, text) from public;
 grant execute on function ringlog.change_signal(text, text) to signal_archivist;

@@ -9,7 +9,8 @@ returns table (
   description text,
   changed timestamptz,
   changed_by text,
-  change text
+  change text,
+  policy text
 )
 language sql
 stable
@@ -18,8 +19,9 @@ set search_path = pg_catalog, pg_temp
 as $$
   select
     known.signal, known.table_name, known.number, known.state, described.type, described.unit, described.description,
-    latest."time", latest.login, latest.change
+    latest."time", latest.login, latest.change, state.policy
   from ringlog.sample_signal as known
+  left join ringlog.signal_state as state on state.number = known.number
   left join lateral (
     select each.type, each.unit, each.description from ringlog.signal as each
     where each.table_name = known.table_name and each.column_name = known.number::text and each.signal = known.signal
@@ -40,7 +42,8 @@ $$;
 
 comment on function ringlog.list_signals(text, text) is
 $$The signals of tables of samples, or of one, whose name is like the pattern (% is any text, _ any character): number,
-state (active, paused or retired), type, unit and description, and the latest change: when, by which login, and what.$$;
+state (active, paused or retired), type, unit and description, the latest change: when, by which login, and what; and the
+policy by which its writer takes it (null: none, or its writer has not said).$$;
 
 revoke all on function ringlog.list_signals(text, text) from public;
 grant execute on function ringlog.list_signals(text, text) to signal_archivist, daq_writer, daq_table_writer;

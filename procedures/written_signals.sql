@@ -1,5 +1,5 @@
 create or replace function ringlog.written_signals(table_name text, known bigint default null)
-returns table (version bigint, number integer, address text, deadband text, newest bigint)
+returns table (version bigint, number integer, address text, deadband text, newest bigint, policy text)
 language plpgsql
 stable
 security definer
@@ -13,7 +13,8 @@ begin
   if latest is distinct from written_signals.known then
     return query execute format(
       $query$
-        select $1, each.number, coalesce(nullif(each.address, ''), each.signal), each.deadband, newest."time"
+        select $1, each.number, coalesce(nullif(each.address, ''), each.signal), each.deadband, newest."time",
+          each.policy
         from (select) as always
         left join ringlog.sample_signal as each on each.table_name = %1$L and each.state = 'active'
         left join lateral (

@@ -1,5 +1,6 @@
 """The facility, its tables and their columns, as frozen values."""
 
+import re
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
@@ -202,6 +203,32 @@ class SampleSignal:
     """Its name at the source, where that is another."""
     deadband: str = ""
     """As in the file: a number, "0.5 %", "ADEL" or "MDEL"; empty: that of the table."""
+    policy: str = ""
+    """The name of its policy; empty: the first that applies."""
+
+
+@dataclass(frozen=True)
+class SamplePolicy:
+    """How writers take signals of samples to which it is the first that applies, or that name it."""
+
+    name: str
+    period: float | None = None
+    """Seconds, of each of which the latest event is taken (scan); None: every event (monitor)."""
+    address: str = "*"
+    """Pattern of the signal's name at its source; * stands for any characters."""
+    record_types: tuple[str, ...] = ()
+    """EPICS record types, of which its record must have one; empty: any source."""
+    rate: float | None = None
+    """The least number of events a second."""
+
+    def applies(self, address: str, record_type: str | None, rate: float | None) -> bool:
+        """Whether it is for such a signal; None: not known yet."""
+        pattern = ".*".join(map(re.escape, self.address.split("*")))
+        return (
+            re.fullmatch(pattern, address) is not None
+            and (not self.record_types or record_type in self.record_types)
+            and (self.rate is None or (rate is not None and rate >= self.rate))
+        )
 
 
 @dataclass(frozen=True)
@@ -282,6 +309,8 @@ class Facility:
     """Groups of tables, of any server, for rights: names of tables by the group's name."""
     sample_tables: tuple[SampleTable, ...] = ()
     """All on the first server."""
+    policies: tuple[SamplePolicy, ...] = ()
+    """Of the signals of tables of samples, for their writers."""
     digest: str | None = field(default=None, init=False, compare=False, repr=False)
     """Digest of the file and of the server whose part this is. None: not read from a file, or changed by
     `replace`."""

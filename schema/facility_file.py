@@ -28,7 +28,7 @@ from ringlog.schema.policy_entries import (
     seconds_of,
     summaries_of,
 )
-from ringlog.schema.sample_entries import sample_table_of
+from ringlog.schema.sample_entries import policies_of, sample_table_of
 from ringlog.schema.toml_lines import Known, Lines
 
 _PARTITION = re.compile(r".+_(\d{4}([wm]\d{2}|y)|default)")
@@ -119,6 +119,7 @@ def _facility(entry: Entry, stem: str) -> Facility:
     every_table: tuple[Table | SampleTable, ...] = (*tables, *sample_tables)
     parameters = tuple(parameters_of(entry))
     groups = _groups(entry, {table.name for table in every_table})
+    policies = tuple(policies_of(entry))
     entry.end("facility")
     for twice in repeated(table.name for table in every_table):
         entry.refuse(f"two tables are named {twice}")
@@ -126,6 +127,8 @@ def _facility(entry: Entry, stem: str) -> Facility:
         entry.refuse(f"two parameters are named {twice}")
     for twice in repeated(node.name for node in nodes):
         entry.refuse(f"two nodes are named {twice}")
+    for twice in repeated(policy.name for policy in policies):
+        entry.refuse(f"two policies are named {twice}")
     for table in tables:
         if table.node is not None and table.node not in {node.name for node in nodes}:
             entry.refuse(f"table {table.name}: there is no [[node]] of name '{table.node}'")
@@ -164,6 +167,11 @@ def _facility(entry: Entry, stem: str) -> Facility:
                 )
     for sample_table in sample_tables:
         for signal in sample_table.signals:
+            if signal.policy and signal.policy not in {policy.name for policy in policies}:
+                entry.refuse(
+                    f"table {sample_table.name}: there is no [[policy]] of name '{signal.policy}', "
+                    f"which signal '{signal.name}' has"
+                )
             if places.setdefault(signal.name, sample_table.name) != sample_table.name:
                 entry.refuse(
                     f"table {sample_table.name}: signal '{signal.name}' is the one of "
@@ -181,6 +189,7 @@ def _facility(entry: Entry, stem: str) -> Facility:
         keep_dropped=keep_dropped,
         groups=groups,
         sample_tables=tuple(sample_tables),
+        policies=policies,
     )
 
 

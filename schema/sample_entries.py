@@ -1,14 +1,15 @@
-"""Reads the tables of samples of a facility file: `[[table]]` with `kind = "samples"`."""
+"""Reads the tables of samples of a facility file, `[[table]]` with `kind = "samples"`, and their policies."""
 
 import re
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 from ringlog.procedures import DEADBAND
 from ringlog.schema.column_entries import states_of
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.entries import Entry, column_type, count_of, is_number, limits_of, repeated
-from ringlog.schema.facility import SAMPLE_LEVELS, SampleSignal, SampleTable
+from ringlog.schema.facility import SAMPLE_LEVELS, SamplePolicy, SampleSignal, SampleTable
 from ringlog.schema.policy_entries import retention_of, seconds_of, spans_of
 
 _OF_ROWS = (
@@ -80,6 +81,7 @@ def _signals(entry: Entry, kind: ColumnType | None) -> Iterator[SampleSignal]:
         entry.refuse("alarm_limits must be around limits")
     states = states_of(entry, kind)
     address, deadband = entry.text("address"), _deadband(entry, kind)
+    policy = entry.text("policy")
     entry.end("signal")
     if given is not None and address and "{n}" not in address:
         entry.refuse("address needs {n} where a count is given")
@@ -100,7 +102,52 @@ def _signals(entry: Entry, kind: ColumnType | None) -> Iterator[SampleSignal]:
                 held,
                 address.replace("{n}", n),
                 deadband,
+                policy,
             )
+
+
+def policies_of(entry: Entry) -> Iterator[SamplePolicy]:
+    """The [[policy]] entries, in their order."""
+    for policy in entry.entries("policy", needed=False):
+        name = policy.text("name", None)
+        if name != name.strip() or "\n" in name:
+            policy.refuse("name must be one line of text without blanks around it")
+        method, period, rate = policy.text("method", "monitor"), policy.take("period"), policy.take("rate")
+        if method not in ("monitor", "scan"):
+            policy.refuse(f"method '{method}' is neither monitor nor scan")
+        elif (period is None) is (method == "scan"):
+            policy.refuse("period is the distance of two samples in seconds: scan needs it, monitor has none")
+        if policy.take("retention") is not None:
+            policy.refuse(
+                "retention is of a whole table, whose weeks are removed with all signals: make another table"
+            )
+        address, record_types = policy.text("address", "*"), _record_types(policy)
+        policy.end("policy")
+        yield SamplePolicy(
+            name,
+            None if period is None else seconds_of(policy, "period", period),
+            address,
+            record_types,
+            None if rate is None else _rate(policy, rate),
+        )
+
+
+def _record_types(entry: Entry) -> tuple[str, ...]:
+    value = entry.take("record_type")
+    if value is None:
+        return ()
+    types = [value] if isinstance(value, str) else value
+    if isinstance(types, list) and types and all(isinstance(each, str) and each for each in types):
+        return tuple(types)
+    entry.refuse('record_type must be one of EPICS, as "ai", or a list of them')
+    return ()
+
+
+def _rate(entry: Entry, value: Any) -> float | None:
+    if is_number(value) and value > 0:
+        return float(value)
+    entry.refuse("rate must be a number of events a second, above 0")
+    return None
 
 
 def _deadband(entry: Entry, kind: ColumnType | None) -> str:

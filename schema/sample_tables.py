@@ -27,6 +27,9 @@ from ringlog.schema.roles import become_owner
 
 metadata = sa.MetaData(schema="ringlog")
 
+OF_SOURCE = ("address", "deadband", "policy")
+"""Settings of a signal by which its writer takes it."""
+
 sample_table = sa.Table(
     "sample_table",
     metadata,
@@ -65,6 +68,9 @@ sample_signal = sa.Table(
         "address", sa.TEXT, nullable=False, server_default="", comment="name at the source; empty: its own"
     ),
     sa.Column("deadband", sa.TEXT, nullable=False, server_default="", comment="empty: the table's"),
+    sa.Column(
+        "policy", sa.TEXT, nullable=False, server_default="", comment="empty: the first one that applies"
+    ),
     sa.UniqueConstraint("table_name", "signal", name="sample_signal_name"),
     comment="signals of tables of samples; ringlog.signal says what they are and were",
 )
@@ -94,6 +100,7 @@ signal_state = sa.Table(
     sa.Column("since", postgresql.TIMESTAMP(timezone=True), nullable=False, comment="when that became so"),
     sa.Column("trouble", sa.TEXT, comment="why its values are not stored"),
     sa.Column("dropped", sa.BIGINT, nullable=False, comment="samples that its writer did not take"),
+    sa.Column("policy", sa.TEXT, comment="policy of the facility file by which it is taken; null: none"),
     sa.PrimaryKeyConstraint("number", name="signal_state_pkey"),
     comment="what the writers of tables of samples report of their signals",
 )
@@ -290,10 +297,10 @@ def _record_signals(connection: sa.Connection, table: SampleTable) -> list[str]:
     changed = []
     for name, row in there.items():
         of_signal = sample_signal.update().where(sample_signal.c.number == row.number)
-        if name in listed and _source(listed[name]) != {"address": row.address, "deadband": row.deadband}:
+        if name in listed and _source(listed[name]) != {key: row._mapping[key] for key in OF_SOURCE}:
             connection.execute(of_signal.values(_source(listed[name])))
             _note(connection, table.name, [name], "change")
-            changed.append(f"signal {name}: another address or deadband")
+            changed.append(f"signal {name}: another address, deadband or policy")
         if name not in listed:
             if row.listed and row.state != "retired":
                 connection.execute(sa.select(sa.func.ringlog.retire_signal(name)))
@@ -330,10 +337,10 @@ def _add(connection: sa.Connection, table: SampleTable, new: Sequence[SampleSign
         signal.update().where(formers, signal.c.valid_to == FOREVER).values(valid_to=sa.func.now())
     )
     insert = (
-        "insert into ringlog.sample_signal (table_name, signal, listed, address, deadband)"
-        " select :table, given.signal, true, given.address, given.deadband"
-        " from unnest(cast(:names as text[]), cast(:addresses as text[]), cast(:deadbands as text[]))"
-        " with ordinality as given (signal, address, deadband, place)"
+        "insert into ringlog.sample_signal (table_name, signal, listed, address, deadband, policy)"
+        " select :table, given.signal, true, given.address, given.deadband, given.policy"
+        " from unnest(cast(:names as text[]), cast(:addresses as text[]), cast(:deadbands as text[]),"
+        " cast(:policies as text[])) with ordinality as given (signal, address, deadband, policy, place)"
         " order by given.place returning signal, number"
     )
     parameters: dict[str, Any] = {
@@ -341,6 +348,7 @@ def _add(connection: sa.Connection, table: SampleTable, new: Sequence[SampleSign
         "names": [each.name for each in new],
         "addresses": [each.address for each in new],
         "deadbands": [each.deadband for each in new],
+        "policies": [each.policy for each in new],
     }
     numbers = {row.signal: row.number for row in connection.execute(sa.text(insert), parameters)}
     known = {"table_name": table.name, "type": str(table.type)}
@@ -378,7 +386,7 @@ def _description(each: SampleSignal) -> dict[str, Any]:
 
 def _source(each: SampleSignal) -> dict[str, str]:
     """How its writer takes the signal."""
-    return {"address": each.address, "deadband": each.deadband}
+    return {key: getattr(each, key) for key in OF_SOURCE}
 
 
 def _describe(connection: sa.Connection, each: SampleSignal, row: sa.RowMapping) -> list[str]:

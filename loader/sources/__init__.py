@@ -59,11 +59,13 @@ class Source(Protocol):
 
 
 class Wanted(NamedTuple):
-    """A signal that the registry wants taken: its number, its name at the source and its deadband."""
+    """A signal that the registry wants taken: its number, its name at the source, its deadband and the name
+    of its policy."""
 
     number: int
     address: str
     deadband: str
+    policy: str = ""
 
 
 class Event(NamedTuple):
@@ -77,6 +79,8 @@ class Event(NamedTuple):
 
 
 Hear: TypeAlias = Callable[[Event], None]
+Tell: TypeAlias = Callable[[int, dict[str, Any]], None]
+"""Takes properties of a signal, by its number: `record_type`, the type of its EPICS record."""
 
 
 class Subscriptions(Protocol):
@@ -98,7 +102,7 @@ class Subscriptions(Protocol):
 class SampleSource(Protocol):
     """A source of events."""
 
-    def subscriptions(self, kind: ColumnType, deadband: str, hear: Hear) -> Subscriptions:
-        """For signals whose values are of this type, with the table's deadband; `hear` is called in any
-        thread. Raises SourceError."""
+    def subscriptions(self, kind: ColumnType, deadband: str, hear: Hear, tell: Tell) -> Subscriptions:
+        """For signals whose values are of this type, with the table's deadband; `hear` and, when a signal is
+        connected, `tell` are called in any thread. Raises SourceError."""
         ...

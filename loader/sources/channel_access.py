@@ -5,11 +5,13 @@ Its functions and structures are those of cadef.h and db_access.h of EPICS Base 
 
 import ctypes
 import struct
+import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from ringlog.loader.sources import Event, Hear, SourceError, Wanted
+from ringlog.loader.sources import Event, Hear, SourceError, Tell, Wanted
 from ringlog.schema.column_type import ColumnType
 
 _NORMAL = 1
@@ -27,6 +29,11 @@ _VALUES = [
     for form, place in (("40s", 12), ("h", 14), ("f", 12), ("H", 14), ("B", 15), ("i", 12), ("d", 16))
 ]
 _MOST_CHARACTERS = 16_384
+# Fields of records that are read at each connection, and the names of what they tell.
+_FIELDS = (("RTYP", "record_type"),)
+# Fields that are asked for at once, and seconds that one may take: channels that are not records have none.
+_AT_ONCE = 1000
+_PATIENCE = 10.0
 # The value of a signal of several points, which no sample holds.
 _ARRAY = SimpleNamespace(ndim=1)
 
@@ -53,19 +60,25 @@ _OnEvent = ctypes.CFUNCTYPE(None, _Monitor)
 class ChannelAccess:
     """Monitors with time stamps and alarms. It is used by the thread that made it."""
 
-    def __init__(self, kind: ColumnType, deadband: str, hear: Hear) -> None:
+    def __init__(self, kind: ColumnType, deadband: str, hear: Hear, tell: Tell) -> None:
         # its library starts threads: only a writer's own process may load it
         from epicscorelibs.path import get_lib
 
         self._is_text = kind.is_text
         self._deadband = deadband
         self._hear = hear
+        self._tell = tell
         self._wanted: dict[int, Wanted] = {}
         self._channels: dict[int, ctypes.c_void_p] = {}
         # field type and id of the subscriptions
         self._monitors: dict[int, tuple[int, ctypes.c_void_p]] = {}
+        # signals and their fields that are to be read, and channels of those that are read, with their ends
+        self._unread: deque[tuple[int, int]] = deque()
+        self._fields: dict[int, tuple[ctypes.c_void_p, float]] = {}
         # the library calls them as long as they are here
         self._on_connection = _OnConnection(self._connection)
+        self._on_field = _OnConnection(self._field_connection)
+        self._on_text = _OnEvent(self._field)
         self._on_event = _OnEvent(self._monitored())
         self._ca = _functions(get_lib("ca"))
         # without threads of its own for calls: they come in ca_pend_event
@@ -92,6 +105,7 @@ class ChannelAccess:
             self._ca.ca_flush_io()
 
     def wait(self, seconds: float) -> None:
+        self._read_fields()
         # 0 would be for ever
         self._ca.ca_pend_event(max(seconds, 1e-3))
 
@@ -106,6 +120,7 @@ class ChannelAccess:
         if arguments.operation != _UP:
             self._hear(Event(number, None))
             return
+        self._unread.extend((number, place) for place in range(len(_FIELDS)))
         field = self._ca.ca_field_type(arguments.channel)
         is_long = self._is_text and field == _CHARACTERS
         asked = field if is_long or not self._is_text else _TEXT
@@ -130,6 +145,36 @@ class ChannelAccess:
         )
         self._monitors[number] = asked, monitor
         self._ca.ca_flush_io()
+
+    def _read_fields(self) -> None:
+        """Ends the channels of fields that were read, or not found, and opens others."""
+        now = time.monotonic()
+        for key in [key for key, (_, end) in self._fields.items() if end <= now]:
+            self._ca.ca_clear_channel(self._fields.pop(key)[0])
+        while self._unread and len(self._fields) < _AT_ONCE:
+            number, place = self._unread.popleft()
+            key = number * len(_FIELDS) + place
+            if (wanted := self._wanted.get(number)) is None or key in self._fields:
+                continue
+            channel = ctypes.c_void_p()
+            name = f"{wanted.address.partition('.')[0]}.{_FIELDS[place][0]}".encode()
+            status = self._ca.ca_create_channel(name, self._on_field, key, 0, ctypes.byref(channel))
+            if status == _NORMAL:
+                self._fields[key] = channel, now + _PATIENCE
+
+    def _field_connection(self, arguments: _Connection) -> None:
+        key = self._ca.ca_puser(arguments.channel)
+        if arguments.operation == _UP:
+            self._ca.ca_array_get_callback(_TEXT, 1, arguments.channel, self._on_text, key)
+            self._ca.ca_flush_io()
+
+    def _field(self, arguments: _Monitor) -> None:
+        number, place = divmod(arguments.user, len(_FIELDS))
+        if arguments.status == _NORMAL and arguments.value:
+            text = ctypes.string_at(arguments.value).decode(errors="replace")
+            self._tell(number, {_FIELDS[place][1]: text})
+        if (known := self._fields.get(arguments.user)) is not None:
+            self._fields[arguments.user] = known[0], 0.0
 
     def _monitored(self) -> Callable[[_Monitor], None]:
         hear, at, head, values, is_text = self._hear, ctypes.string_at, _HEAD, _VALUES, self._is_text
@@ -172,6 +217,7 @@ def _functions(path: str) -> Any:
         ("ca_element_count", ctypes.c_ulong, [pointer]),
         ("ca_create_subscription", number, [long, ctypes.c_ulong, pointer, long, _OnEvent, pointer, pointer]),
         ("ca_clear_subscription", number, [pointer]),
+        ("ca_array_get_callback", number, [long, ctypes.c_ulong, pointer, _OnEvent, pointer]),
         ("ca_flush_io", number, []),
         ("ca_pend_event", number, [ctypes.c_double]),
     ):

@@ -13,6 +13,7 @@ them.
 
 import asyncio
 import importlib.util
+import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -31,6 +32,7 @@ from ringlog.loader.sources import (
     Row,
     SourceError,
     Subscriptions,
+    Tell,
     Wait,
     Wanted,
 )
@@ -218,10 +220,10 @@ class Epics:
         yield from cells.rows(wait)
         del subscriptions
 
-    def subscriptions(self, kind: ColumnType, deadband: str, hear: Hear) -> Subscriptions:
+    def subscriptions(self, kind: ColumnType, deadband: str, hear: Hear, tell: Tell) -> Subscriptions:
         """The monitors of a table of samples."""
         made = ChannelAccess if self.protocol == "ca" else _PvAccess
-        return made(kind, deadband, hear)
+        return made(kind, deadband, hear, tell)
 
 
 def _size(value: Any, sizes: Sequence[int] | None, dimension: int) -> int | None:
@@ -362,36 +364,46 @@ def _subscribe_pva(signals: Sequence[_Signal]) -> object:
     return context, [_monitor_pva(context, signal.name, signal) for signal in signals]
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Sampled:
     """A signal of a table of samples, which hears of PV Access."""
 
-    number: int
+    wanted: Wanted
     is_text: bool
     hear: Hear
+    connect: Callable[[Wanted], None]
+    """called at each connection"""
+    is_connected: bool = False
     has_array: ClassVar[bool] = False
 
     def read(
         self, value: Any, severity: int, status: int, _: str, seconds: int, nanoseconds: int, _sizes: object
     ) -> None:
+        if not self.is_connected:
+            self.is_connected = True
+            self.connect(self.wanted)
         value = _text_of(value) if self.is_text else value
-        self.hear(Event(self.number, seconds * 10**9 + nanoseconds, value, severity, status))
+        self.hear(Event(self.wanted.number, seconds * 10**9 + nanoseconds, value, severity, status))
 
     def lose(self) -> None:
-        self.hear(Event(self.number, None))
+        self.is_connected = False
+        self.hear(Event(self.wanted.number, None))
 
 
 class _PvAccess:
     """Monitors of PV Access for a table of samples."""
 
-    def __init__(self, kind: ColumnType, _deadband: str, hear: Hear) -> None:
-        self._is_text, self._hear = kind.is_text, hear
+    def __init__(self, kind: ColumnType, _deadband: str, hear: Hear, tell: Tell) -> None:
+        self._is_text, self._hear, self._tell = kind.is_text, hear, tell
         self._context = _pva_context()
         self._monitors: dict[int, Any] = {}
+        # signals whose record types are to be read
+        self._unread: queue.SimpleQueue[Wanted | None] = queue.SimpleQueue()
+        threading.Thread(target=self._read_record_types, name="record types", daemon=True).start()
 
     def add(self, wanted: Sequence[Wanted]) -> None:
         for each in wanted:
-            sampled = _Sampled(each.number, self._is_text, self._hear)
+            sampled = _Sampled(each, self._is_text, self._hear, self._unread.put)
             self._monitors[each.number] = _monitor_pva(self._context, each.address, sampled)
 
     def remove(self, number: int) -> None:
@@ -402,7 +414,20 @@ class _PvAccess:
         time.sleep(seconds)
 
     def close(self) -> None:
+        self._unread.put(None)
         self._context.close()
+
+    def _read_record_types(self) -> None:
+        while (first := self._unread.get()) is not None:
+            found = [first]
+            while not self._unread.empty() and (other := self._unread.get()) is not None:
+                found.append(other)
+            names = [f"{each.address.partition('.')[0]}.RTYP" for each in found]
+            # servers that are no IOC have none
+            read = self._context.get(names, timeout=_SEARCH, throw=False)
+            for wanted, value in zip(found, read, strict=True):
+                if not isinstance(value, Exception):
+                    self._tell(wanted.number, {"record_type": value.value})
 
 
 def _image(update: Any) -> tuple[Any, Sequence[int]]:

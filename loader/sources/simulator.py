@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from ringlog.clients.moments import moment_of
 from ringlog.loader.schedule import SECOND, Schedule, now
-from ringlog.loader.sources import Changed, Event, Hear, Note, Row, Subscriptions, Wait, Wanted
+from ringlog.loader.sources import Changed, Event, Hear, Note, Row, Subscriptions, Tell, Wait, Wanted
 from ringlog.loader.sources.signals import Signal, signal
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.column_type import ColumnType
@@ -51,8 +51,8 @@ class Simulator:
         for due in schedule.instants(wait, statistics):
             yield self.row(table, signals, due)
 
-    def subscriptions(self, kind: ColumnType, deadband: str, hear: Hear) -> Subscriptions:
-        """A sample of each signal a second, or `speed` of them."""
+    def subscriptions(self, kind: ColumnType, deadband: str, hear: Hear, tell: Tell) -> Subscriptions:
+        """A sample of each signal a second, or `speed` of them; it tells nothing of them."""
         return _Samples(self, kind, hear)
 
     def signals(self, table: Table) -> Sequence[Signal]:

@@ -44,6 +44,9 @@ def add(
         str,
         typer.Option(metavar="X", help='How far a value must move: a number, "0.5 %", ADEL or MDEL.'),
     ] = "",
+    policy: Annotated[
+        str, typer.Option(metavar="NAME", help="Their policy. Default: the first that applies.")
+    ] = "",
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
@@ -53,8 +56,8 @@ def add(
     with _opened(data, dsn) as connection:
         for name in names:
             connection.execute(
-                "select ringlog.add_signal(%s, %s, %s, %s, address => %s, deadband => %s)",
-                [table, name, unit, description, address, deadband],
+                "select ringlog.add_signal(%s, %s, %s, %s, address => %s, deadband => %s, policy => %s)",
+                [table, name, unit, description, address, deadband, policy],
             )
     print(_number(len(names), f"added to {table}"))
 
@@ -94,19 +97,20 @@ def show(
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
-    """List signals of tables of samples: state, table, type and unit, and who changed each last. Code 1:
-    there is none."""
-    head = ["signal", "state", "table", "type", "unit", "changed", "by"]
+    """List signals of tables of samples: state, table, type, unit and policy, and who changed each last.
+    Code 1: there is none."""
+    head = ["signal", "state", "table", "type", "unit", "policy", "changed", "by"]
     with _opened(data, dsn) as connection:
         found = {
             row[0]: [
                 *row[:5],
+                row[8] or "-",
                 "-" if row[5] is None else f"{row[6]} {row[5].astimezone():%Y-%m-%d %H:%M %Z}",
                 row[7] or "-",
             ]
             for name in names or ["*"]
             for row in connection.execute(
-                "select signal, state, table_name, type, unit, changed, change, changed_by"
+                "select signal, state, table_name, type, unit, changed, change, changed_by, policy"
                 " from ringlog.list_signals(%s, %s)",
                 [_pattern(name), table],
             )
@@ -200,6 +204,9 @@ def change(
         str | None,
         typer.Option(metavar="X", help='How far a value must move: a number, "0.5 %", ADEL or MDEL.'),
     ] = None,
+    policy: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Their policy of the facility file.")
+    ] = None,
     data: Data = None,
     dsn: Dsn = None,
 ) -> None:
@@ -214,6 +221,7 @@ def change(
         "held": held,
         "address": address,
         "deadband": deadband,
+        "policy": policy,
     }
     changes = {name: value or None for name, value in given.items() if value is not None}
     if held is False:

@@ -1,6 +1,7 @@
 """Samples of events: they are taken, or dropped and named; the spool and its ledger keep them."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ringlog.loader.samples import Taker
 from ringlog.loader.sources import Event, Wanted
 from ringlog.loader.statistics import Statistics
 from ringlog.schema.column_type import ColumnType
-from ringlog.schema.facility import SampleTable
+from ringlog.schema.facility import SamplePolicy, SampleTable
 
 SECOND = 10**9
 NOW = time.time_ns() // SECOND * SECOND
@@ -23,23 +24,39 @@ NAMES = ["signals", "times", "samples", "severities", "statuses"]
 class Taking:
     """A Taker of signal 7, with the events that it has noted."""
 
-    def __init__(self, kind: str = "double", deadband: str = "", latest: int = 0, **table: Any) -> None:
+    def __init__(
+        self,
+        kind: str = "double",
+        deadband: str = "",
+        latest: int = 0,
+        *,
+        policies: Sequence[SamplePolicy] = (),
+        policy: str = "",
+        **table: Any,
+    ) -> None:
         self.notes: list[tuple[str, str]] = []
         self.statistics = Statistics()
         self.taker = Taker(
             SampleTable("pvs", ColumnType.of(kind), **table),
             self.statistics,
             lambda kind, _time, message, _until, _rows: self.notes.append((kind, message)),
+            policies,
         )
         self.taker.latest[7] = latest
-        self.taker.change([Wanted(7, "PV", deadband)])
+        self.taker.change([Wanted(7, "PV", deadband, policy)])
 
-    def take(self, *events: tuple[Any, ...]) -> list[tuple[int, Any]]:
+    @property
+    def policy(self) -> Any:
+        """The policy that the writer reports."""
+        self.taker.forget_told()
+        return self.taker.states()[0]["policy"]
+
+    def take(self, *events: tuple[Any, ...], ends: bool = False) -> list[tuple[int, Any]]:
         """Times after NOW in nanoseconds, and values."""
         for event in events:
             moment = None if event[0] is None else NOW + event[0]
             self.taker.hear(Event(7, moment, *event[1:]))
-        taken = self.taker.samples()
+        taken = self.taker.samples(ends=ends)
         return [(each - NOW, value) for each, value in zip(taken.times, taken.values, strict=True)]
 
 
@@ -101,6 +118,85 @@ def test_a_lost_signal_has_no_value_until_it_is_there_again() -> None:
     never.taker.miss(seconds=-1.0)
     assert never.notes == [("disconnected", "PV")]
     assert never.taker.states()[0]["connected"] is False
+
+
+SLOW = SamplePolicy("slow", period=10.0)
+TENS = NOW // (10 * SECOND) * 10 * SECOND - NOW
+"""A multiple of ten seconds, after NOW."""
+
+
+def test_a_scan_takes_the_latest_event_of_each_period() -> None:
+    own = Taking(policies=[SLOW])
+    a, b, c = (TENS + each * SECOND for each in (0, 10, 20))
+    # the first one at once
+    assert own.take((a, 1.0), (a + 5, 2.0), (b - 1, 3.0), (b, 4.0)) == [(a, 1.0), (b - 1, 3.0)]
+    assert own.take((b + 7, 5.0)) == []
+    assert own.take((c, 6.0)) == [(b + 7, 5.0)]
+    assert own.take() == []
+    lost, (_, none) = own.take((None,))
+    assert (lost, none) == ((c, 6.0), None)
+
+
+def test_a_scan_has_the_last_event_before_a_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Taking(policies=[SLOW], deadband="0.5")
+    assert own.take((TENS, 1.0), (TENS + 5, 2.0), (TENS + 6, 3.0)) == [(TENS, 1.0)]
+    later = time.monotonic() + 9.0
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert own.take() == []
+    later += 3.0
+    assert own.take() == [(TENS + 6, 3.0)]
+    # within the deadband, and at the end
+    assert own.take((TENS + 7, 3.1), ends=True) == []
+    assert own.take((TENS + 8, 4.0), ends=True) == [(TENS + 8, 4.0)]
+
+
+def test_the_first_policy_that_applies_wins_but_for_the_signals_own() -> None:
+    policies = [
+        SamplePolicy("motors", 5.0, record_types=("motor", "ai")),
+        SamplePolicy("fast", 2.0, rate=3.0),
+        SamplePolicy("others", address="X*"),
+        SamplePolicy("p", address="P*"),
+        SLOW,
+    ]
+    own = Taking(policies=policies)
+    assert own.policy == "p"
+    own.take((1, 1.0), (2, 2.0))
+    own.taker.measure(seconds=0.0)
+    assert own.policy == "fast"
+    own.taker.tell(7, {"record_type": "ai"})
+    own.take()
+    assert own.policy == "motors"
+    assert own.take((TENS, 3.0)) == []
+    # every event again, also the one that waits
+    own.taker.adopt([SamplePolicy("all")])
+    assert own.take((TENS + 3, 4.0)) == [(TENS, 3.0), (TENS + 3, 4.0)]
+    assert own.policy == "all"
+    own.taker.adopt([])
+    assert own.policy is None
+    assert own.notes == []
+    chosen = Taking(policies=policies, policy="others")
+    chosen.taker.tell(7, {"record_type": "ai"})
+    chosen.take()
+    assert (chosen.policy, chosen.notes) == ("others", [])
+    unknown = Taking(policies=policies, policy="gone")
+    assert unknown.policy is None
+    assert unknown.notes == [("policy", "PV: there is no policy 'gone': every event is taken")]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "fits"),
+    [
+        ("*", "A", True),
+        ("VAC:*:P", "VAC:1:P", True),
+        ("VAC:*:P", "VAC:1:PP", False),
+        ("V?", "V1", False),
+        ("V[1]", "V[1]", True),
+    ],
+)
+def test_an_asterisk_is_the_only_special_character_of_a_policys_pattern(
+    pattern: str, name: str, fits: bool
+) -> None:
+    assert SamplePolicy("p", address=pattern).applies(name, None, None) is fits
 
 
 def test_signals_that_change_are_subscribed_anew_and_others_are_not() -> None:

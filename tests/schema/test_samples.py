@@ -16,7 +16,15 @@ from psycopg import errors
 
 from ringlog.schema import rights
 from ringlog.schema.column_type import ColumnType
-from ringlog.schema.facility import Column, Facility, Retention, SampleSignal, SampleTable, Table
+from ringlog.schema.facility import (
+    Column,
+    Facility,
+    Retention,
+    SamplePolicy,
+    SampleSignal,
+    SampleTable,
+    Table,
+)
 from ringlog.schema.facility_file import FacilityError, load_facility
 from ringlog.schema.install import InstallRefused, difference, install
 from ringlog.schema.partitions import maintain
@@ -108,6 +116,7 @@ def loaded(folder: Path, text: str) -> Facility:
 
 
 TABLE = '[[table]]\nname = "vac"\nkind = "samples"\ntype = "double"\n'
+POLICY = TABLE + '[[policy]]\nname = "p"\n'
 
 
 def test_a_facility_file_has_tables_of_samples(tmp_path: Path) -> None:
@@ -116,7 +125,9 @@ def test_a_facility_file_has_tables_of_samples(tmp_path: Path) -> None:
         TABLE
         + 'collect = 5\ndeadband = "ADEL"\nring = 50\nretention = "2 years"\nclock_drift = 60\n'
         + '[[table.signal]]\nname = "gauge:{n}"\ncount = 2\nunit = "mbar"\nlimits = [0, 1]\n'
-        + '[[table.signal]]\nname = "pump"\nheld = true\naddress = "P"\ndeadband = 0.5\n',
+        + '[[table.signal]]\nname = "pump"\nheld = true\naddress = "P"\ndeadband = 0.5\npolicy = "slow"\n'
+        + '[[policy]]\nname = "motors"\naddress = "M:*"\nrecord_type = "motor"\nrate = 2\n'
+        + '[[policy]]\nname = "slow"\nrecord_type = ["ai", "ao"]\nmethod = "scan"\nperiod = 10\n',
     )
     (table,) = facility.sample_tables
     assert facility.tables == ()
@@ -124,6 +135,11 @@ def test_a_facility_file_has_tables_of_samples(tmp_path: Path) -> None:
     assert [signal.name for signal in table.signals] == ["gauge:1", "gauge:2", "pump"]
     assert (table.collect, table.deadband) == (5.0, "ADEL")
     assert (table.signals[2].address, table.signals[2].deadband) == ("P", "0.5")
+    assert table.signals[2].policy == "slow"
+    assert facility.policies == (
+        SamplePolicy("motors", None, "M:*", ("motor",), 2.0),
+        SamplePolicy("slow", 10.0, "*", ("ai", "ao")),
+    )
     assert (table.signals[1].unit, table.signals[1].limits, table.signals[2].held) == (
         "mbar",
         (0.0, 1.0),
@@ -157,6 +173,18 @@ def test_a_facility_file_has_tables_of_samples(tmp_path: Path) -> None:
             "a deadband is for numbers, and this table has text",
         ),
         (TABLE + TABLE, "two tables are named vac"),
+        (
+            TABLE + '[[table.signal]]\nname = "a"\npolicy = "b"\n',
+            "there is no [[policy]] of name 'b', which signal 'a' has",
+        ),
+        (POLICY + '[[policy]]\nname = "p"\n', "two policies are named p"),
+        (POLICY + 'method = "poll"\n', "method 'poll' is neither monitor nor scan"),
+        (POLICY + 'method = "scan"\n', "scan needs it, monitor has none"),
+        (POLICY + "period = 1\n", "scan needs it, monitor has none"),
+        (POLICY + 'retention = "1 year"\n', "retention is of a whole table"),
+        (POLICY + "record_type = []\n", "record_type must be one of EPICS"),
+        (POLICY + "rate = 0\n", "rate must be a number of events a second, above 0"),
+        (POLICY + "rates = 1\n", "'rates' is no key of a policy: did you mean 'rate'?"),
         (
             TABLE
             + '[[table]]\nname = "mag"\nrows = 5\ncycle = 1\n[[table.column]]\nname = "a"\ntype = "real"\n'
@@ -316,6 +344,7 @@ def test_a_signal_is_changed_and_what_it_was_is_kept(vac: Vacuum) -> None:
         "held": True,
         "address": "G7",
         "deadband": "0.5 %",
+        "policy": "slow",
     }
     for _ in range(2):  # the second changes nothing
         assert vac.value(change, json.dumps(wanted)) == 0
@@ -421,12 +450,13 @@ def test_a_writer_asks_what_to_take_and_tells_how_it_goes(vac: Vacuum) -> None:
     assert vac.rows("select kind, rows from ringlog.event") == [("paused", 2)]
 
     state = {"number": two, "connected": True, "since": "2026-03-02T12:00Z", "trouble": "ahead", "dropped": 3}
-    told = json.dumps([state])
+    told = json.dumps([state | {"policy": "slow"}])
     for _ in range(2):
         assert vac.value("select ringlog.report_signals('vac', %s)", told) == 0
     states = "select signal, connected, value, severity, dropped, silent from ringlog.signal_states()"
     *others, (name, *second, silent) = sorted(vac.rows(states))
     assert others == [("gauge:1", None, "2", 2, 0, "paused"), ("gauge:3", None, None, None, 0, "retired")]
+    assert vac.rows("select policy from ringlog.list_signals('second')") == [("slow",)]
     assert (name, second, silent[:24]) == ("second", [True, "2", 0, 6], "its writer has ended at ")
     vac.rows("select ringlog.claim_writer('vac', 'spool', 'me')")
     assert vac.rows(f"{states} where signal = 'second'")[0][-1] == "ahead"
@@ -444,10 +474,10 @@ def test_packed_arrays_say_which_values_are_no_reading(vac: Vacuum) -> None:
 
 def test_another_address_in_the_file_reaches_the_writer(vac: Vacuum) -> None:
     version = vac.value("select max(version) from ringlog.written_signals('vac')")
-    changed = (replace(SIGNALS[0], address="G:1", deadband="0.1"), SIGNALS[1])
-    assert "gauge:1: another address or deadband" in str(install(vac.engine, vacuum(signals=changed)))
-    assert ("G:1", "0.1") in vac.rows(
-        "select address, deadband from ringlog.written_signals('vac', %s)", version
+    changed = (replace(SIGNALS[0], address="G:1", deadband="0.1", policy="slow"), SIGNALS[1])
+    assert "gauge:1: another address, deadband or policy" in str(install(vac.engine, vacuum(signals=changed)))
+    assert ("G:1", "0.1", "slow") in vac.rows(
+        "select address, deadband, policy from ringlog.written_signals('vac', %s)", version
     )
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,17 @@ name = "words"
 kind = "samples"
 type = "text"
 signal = [{ name = "mode", address = "S:MODE" }]
+
+[[table]]
+name = "scanned"
+kind = "samples"
+type = "double"
+
+[[policy]]
+name = "slow"
+record_type = "calc"
+method = "scan"
+period = 2
 """
 FIRST, LATER = range(1, 151), range(151, 201)
 ALARM = 'field(HIHI, "5") field(HHSV, "MAJOR")'
@@ -124,9 +136,10 @@ class Programs:
         self._running.append(process)
         return process
 
-    def load(self, own: RunningServer, source: str) -> subprocess.Popen[bytes]:
+    def load(self, own: RunningServer, source: str, tables: str = "pvs,words") -> subprocess.Popen[bytes]:
         url = f"tds://writer@{own.host}:{own.port}"
-        where = ("--facility", own.data.with_name("samples.toml"), "--url", url, "--source", source)
+        facility = own.data.with_name("samples.toml")
+        where = ("--facility", facility, "--url", url, "--source", source, "--tables", tables)
         secret = {"RINGLOG_PASSWORD": own.writer.password, "RINGLOG_SPOOL": str(self.folder / "spool")}
         return self.start("load", RINGLOG, "load", *where, **secret)
 
@@ -243,6 +256,47 @@ def test_every_sample_is_there_once(
     assert lost == [0, 0, 0]
     assert (in_log,) == admin.execute("select (select count(*) from log.pvs)").fetchone()
     assert in_log <= produced < in_log + 20
+
+
+@pytest.mark.parametrize("source", ["ca", pytest.param("pva", marks=pytest.mark.long)])
+def test_policies_by_record_type(
+    source: str, ioc: Ioc, own: RunningServer, admin: psycopg.Connection, programs: Programs
+) -> None:
+    """Records that count twice a second are scanned, until the policy is another one."""
+    facility = own.data.with_name("samples.toml")
+    names = [f"{source}:{each}" for each in ("calc", "held", "named")]
+    for name, address, policy in zip(names, ("S:1", "S:HELD", "S:2.VAL"), ("", "", "none"), strict=True):
+        admin.execute(
+            "select ringlog.add_signal('scanned', %s, address => %s, policy => %s)", [name, address, policy]
+        )
+    loader = programs.load(own, source, "scanned")
+    said = programs.said
+
+    def policies() -> list[tuple[Any, ...]]:
+        assert loader.poll() is None, said()
+        query = "select policy from ringlog.list_signals(%s) order by signal"
+        return admin.execute(query, [f"{source}:%"]).fetchall()
+
+    wait_until(lambda: policies() == [("slow",), (None,), (None,)], said)
+
+    def periods() -> list[float]:
+        """Seconds between samples of the first signal, in whole periods."""
+        query = "select extract(epoch from time)::float8 from log.scanned where signal = %s order by time"
+        times = [moment // 2.0 for (moment,) in admin.execute(query, [names[0]])]
+        return [later - before for before, later in pairwise(times)]
+
+    wait_until(lambda: len(periods()) >= 3, said)
+    # after the first one, which is taken at once
+    assert 0.0 not in periods()[1:]
+    event = "S:2.VAL: there is no policy 'none': every event is taken"
+    events = "select message from ringlog.event where kind = 'policy'"
+    wait_until(lambda: (event,) in admin.execute(events).fetchall(), said)
+    facility.write_text(FACILITY.replace("calc", "mbbi"))
+    reloaded = subprocess.run([RINGLOG, "reload", "--spool", programs.folder / "spool"], capture_output=True)
+    assert b"scanned: policies slow instead of slow" in reloaded.stdout, reloaded
+    wait_until(lambda: policies() == [(None,)] * 3, said)
+    wait_until(lambda: 0.0 in periods()[-3:], said)
+    facility.write_text(FACILITY)
 
 
 PUTTING = """
