@@ -15,7 +15,7 @@ from ringlog.clients.reconnecting import Interrupted
 from ringlog.clients.samples import Samples
 from ringlog.clients.sender import Sender
 from ringlog.clients.spool import GiB, Spooled
-from ringlog.clients.writer import GRACE, Writer
+from ringlog.clients.writer import Writer
 from ringlog.schema.column_type import ColumnType, Kind
 from ringlog.schema.facility import Column, SampleTable, Table
 
@@ -48,14 +48,13 @@ class SampleWriter(Writer):
         ended: Callable[[], None] | None = None,
     ) -> None:
         self.kind = table.type
-        self._collect = table.collect
         self._swaps = byte_order == "big" and address.driver != "psycopg"
         # the columns of a row of the spool
         arrays = {"signals": Kind.INT, "times": Kind.BIGINT, "samples": table.type.kind}
         arrays |= {"severities": Kind.SMALLINT, "statuses": Kind.SMALLINT}
         columns = tuple(Column(name, name, ColumnType(kind, is_array=True)) for name, kind in arrays.items())
         super().__init__(
-            Table(table.name, 1, table.collect, columns),
+            Table(table.name, 1, 1.0, columns, collect=table.collect),
             ZoneInfo("UTC"),
             address,
             password,
@@ -84,16 +83,9 @@ class SampleWriter(Writer):
             row = rows[-1].id
         return found
 
-    def close(self, grace: float = GRACE) -> None:
-        """Sends waiting samples at once, see Writer."""
-        assert isinstance(self._sender, SampleSender)
-        self._sender.collect = 0.0
-        self._sender.wake()
-        super().close(grace)
-
     def _made_sender(self, zone: ZoneInfo, acknowledged: Any) -> Sender:
         sender = SampleSender(self._spool, self.table, zone, self._connection, self.figures)
-        sender.kind, sender.collect, sender.swaps = self.kind, self._collect, self._swaps
+        sender.kind, sender.swaps = self.kind, self._swaps
         return sender
 
 
@@ -101,13 +93,9 @@ class SampleSender(Sender):
     """Samples on their way from the spool to the server: in their order, and as many in a call as wait."""
 
     kind: ColumnType
-    collect: float
-    """seconds that samples wait for others"""
     swaps: bool
     taken = 0
     """samples of the source"""
-    _since: float | None = None
-    """when the oldest waiting sample was seen"""
 
     def begin(self, take_over: bool = False) -> None:
         """Claims the table. Raises like the connection's call."""
@@ -117,28 +105,20 @@ class SampleSender(Sender):
 
     def step(self, patience: float) -> bool:
         """Sends what waits, if it has waited for others, or waits up to `patience` seconds."""
-        if self._spool.newest <= self._live:
-            self._since = None
-            self._figures.oldest = 0
-            self._spool.settle()
-        elif self._since is None:
-            self._since = time.monotonic()
-        if self._since is not None:
-            left = self._since + self.collect - time.monotonic()
-            rows = self._spool.batch(self._live, self._spool.newest, _TOGETHER, _BYTES) if left <= 0 else []
-            if rows:
-                self._figures.oldest = rows[0].time
-                if self._store(rows):
-                    self._live = rows[-1].id
-                    # the rows left have waited as long
-                    self._since = None if self._spool.newest <= self._live else self._since
-                return True
-            if left <= 0:
-                self._live = self._spool.newest
+        left, newest = self._left(), self._spool.newest
+        if left is not None and left <= 0:
+            rows = self._spool.batch(self._live, newest, _TOGETHER, _BYTES)
+            if not rows:
+                # they were dropped
+                self._live = newest
                 return False
-            patience = min(left, patience)
-        self._wake.wait(patience)
-        self._wake.clear()
+            self._figures.oldest = rows[0].time
+            if self._store(rows):
+                self._live = rows[-1].id
+            return True
+        if left is None:
+            self._figures.oldest = 0
+        self._wait(patience if left is None else min(left, patience))
         return False
 
     def _store(self, rows: Sequence[Spooled]) -> bool:

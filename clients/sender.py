@@ -29,6 +29,9 @@ _LIVE_IN_A_ROW = 4
 _TOGETHER = 1000
 _CHARACTERS = 2**18
 _HOLD = 0.1
+# Seconds without a new row after which acknowledged rows are removed from the spool: until then the next
+# row's commit does it.
+_QUIET = 1.0
 # Errors of a row whose place in the log (seq_no and time) has another row: raised by put, or by the key.
 _PLACE_TAKEN = frozenset({2601, 2627})
 _REAL = struct.Struct("f")
@@ -38,7 +41,8 @@ class Sender:
     """One table's rows on their way from the spool to the server.
 
     The backlog is all rows that were put before the last reconnect, except the newest one. Live rows are sent
-    first, so that the ring is current; the backlog is sent in order between them, many rows per call.
+    first, so that the ring is current; the backlog is sent in order between them. Rows that wait go together,
+    many in a call.
     """
 
     def __init__(
@@ -61,6 +65,8 @@ class Sender:
         self._packed = {place: column for place, column in enumerate(table.columns) if column.is_packed}
         self._width = sum(each.width or 0 for each in types if each.is_fixed)
         self._zone = zone
+        self.collect = table.collect
+        """seconds that live rows wait for others"""
         self._connection = connection
         self._figures = figures
         self._acknowledged = acknowledged
@@ -68,9 +74,12 @@ class Sender:
         self._first = spool.newest
         # ids: of the last row sent live, of the last row sent of the backlog, of the last row of the backlog
         self._live = self._backlog = self._mark = 0
-        # rows of the next batch, and the id up to which rows are sent singly after a refused batch
+        # when the oldest waiting live row was seen
+        self._since: float | None = None
+        # rows of the next batch, and the ids up to which late (True) and live rows are sent singly after a
+        # refused batch
         self._together = 16
-        self._alone = 0
+        self._alone = {True: 0, False: 0}
         self._in_a_row = 0
         self._epoch = 0
 
@@ -104,32 +113,49 @@ class Sender:
 
         Raises Failed when nothing can be sent to this server, Released when the process is to end.
         """
-        row = self._spool.after(self._live)
-        if row is not None and (self._in_a_row < _LIVE_IN_A_ROW or self._backlog >= self._mark):
+        left, newest = self._left(), self._spool.newest
+        is_due = left is not None and left <= 0
+        if is_due and (self._in_a_row < _LIVE_IN_A_ROW or self._backlog >= self._mark):
             self._in_a_row += 1
-            if self._backlog >= self._mark:
-                self._figures.oldest = row.time
-            if self._send(row, late=False):
-                self._live = row.id
+            if live := self._next(self._live, newest, late=False):
+                if self._backlog >= self._mark:
+                    self._figures.oldest = live[0].time
+                if self._send_all(live, late=False):
+                    self._live = live[-1].id
+            else:
+                # the rows were dropped
+                self._live = newest
             return True
         self._in_a_row = 0
-        late = self._next_of_backlog()
-        if late:
+        if self._backlog < self._mark and (late := self._next(self._backlog, self._mark, late=True)):
             self._figures.oldest = late[0].time
-            if len(late) == 1 and self._send(late[0], late=True):
-                self._backlog = late[0].id
-            elif len(late) > 1 and self._send_together(late):
+            if self._send_all(late, late=True):
                 self._backlog = late[-1].id
             return True
         self._backlog = self._mark
-        if row is not None:
+        if is_due:
             return True
-        self._figures.oldest = 0
-        self._spool.settle()
-        self._wake.wait(patience)
+        if left is None:
+            self._figures.oldest = 0
+        self._wait(patience if left is None else min(left, patience))
+        return False
+
+    def _left(self) -> float | None:
+        """Seconds for which the live rows wait for others; None: there are none."""
+        if self._spool.newest <= self._live:
+            self._since = None
+            return None
+        if self._since is None:
+            self._since = time.monotonic()
+        return self._since + self.collect - time.monotonic()
+
+    def _wait(self, patience: float) -> None:
+        """Waits for a row or the end."""
+        if not self._wake.wait(min(patience, _QUIET)):
+            self._spool.settle()
+            self._wake.wait(max(0.0, patience - _QUIET))
         # clear the event before checking for rows and the end, or a wake-up is lost
         self._wake.clear()
-        return False
 
     def report(self) -> bool:
         """Sends the ledger, some of the events and the writer's state to the server. Returns whether more
@@ -204,11 +230,14 @@ class Sender:
             "latency": figures.last_latency,
         }
 
-    def _next_of_backlog(self) -> Sequence[Spooled]:
-        if self._backlog >= self._mark:
-            return ()
-        rows = 1 if self._one_by_one or self._backlog < self._alone else self._together
-        return self._spool.batch(self._backlog, self._mark, rows, _CHARACTERS)
+    def _next(self, after: int, until: int, *, late: bool) -> Sequence[Spooled]:
+        """The rows of the next call."""
+        rows = 1 if self._one_by_one or after < self._alone[late] else self._together
+        return self._spool.batch(after, until, rows, _CHARACTERS)
+
+    def _send_all(self, rows: Sequence[Spooled], late: bool) -> bool:
+        """Whether the rows are finished."""
+        return self._send(rows[0], late) if len(rows) == 1 else self._send_together(rows, late)
 
     def _send(self, row: Spooled, late: bool) -> bool:
         """Whether the row is finished."""
@@ -261,14 +290,14 @@ class Sender:
                 readings[place] = swapped(elements, column)
         return readings
 
-    def _send_together(self, rows: Sequence[Spooled]) -> bool:
-        """Whether the rows of the backlog are finished. If the server refuses them, they are sent singly."""
+    def _send_together(self, rows: Sequence[Spooled], late: bool) -> bool:
+        """Whether the rows are finished. If the server refuses them, they are sent singly."""
         begun = time.perf_counter()
         text = self._as_json(rows)
         try:
             self._connection.attempt(f"put_{self._table}_batch", rows=text, _epoch=self._epoch)
         except (Refused, ValueError):
-            self._alone = rows[-1].id
+            self._alone[late] = rows[-1].id
             return False
         except Interrupted as why:
             # fewer next time: their number may be the problem
@@ -278,7 +307,9 @@ class Sender:
         took = time.perf_counter() - begun
         self._figures.answered(took, len(rows))
         self._figures.batches += 1
-        self._stored(rows, late=True)
+        if not late:
+            self._figures.seq_no = rows[-1].seq_no or 0
+        self._stored(rows, late)
         if took < _HOLD / 2 and len(rows) == self._together:
             self._together = min(_TOGETHER, self._together * 2)
         elif took > _HOLD:

@@ -173,8 +173,10 @@ class Writer:
         return not self.waiting
 
     def close(self, grace: float = GRACE) -> None:
-        """Sends waiting rows for at most so many seconds, and ends within the same time again. Logs a warning
-        about rows that remain in the spool."""
+        """Sends waiting rows at once, for at most so many seconds, and ends within the same time again. Logs
+        a warning about rows that remain in the spool."""
+        self._sender.collect = 0.0
+        self._sender.wake()
         self.drain(grace)
         self._stop.set()
         self._sender.wake()

@@ -59,7 +59,8 @@ class Reload:
                 refused.append(f"{name}: missing in the file; its writer continues until ringlog load ends")
             elif _shape(table) != _shape(writer.table):
                 refused.append(
-                    f"{name}: other columns, signals or rows: {install}, then start ringlog load again"
+                    f"{name}: other columns, signals, rows or collect: {install}, then start ringlog load "
+                    "again"
                 )
             else:
                 if (policy := Policy.of(table)) != Policy.of(writer.table):
@@ -99,7 +100,7 @@ class Reload:
 
 def _shape(table: Table) -> object:
     """The settings whose change needs a restart of the writer."""
-    return table.rows, [(column.name, column.type, column.signal) for column in table.columns]
+    return table.rows, table.collect, [(column.name, column.type, column.signal) for column in table.columns]
 
 
 def _names(facility: Facility) -> str:

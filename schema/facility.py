@@ -170,6 +170,8 @@ class Table:
     """It is no longer written, and can be read."""
     node: str | None = None
     """The node that has it; None: the first server."""
+    collect: float = 0.0
+    """Seconds for which a writer collects rows before it sends them."""
 
     @property
     def written(self) -> "Table":

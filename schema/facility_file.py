@@ -208,6 +208,8 @@ def _table(entry: Entry, name: str, byte_order: str) -> Table:
     log = log_policy_of(entry, rows)
     retention = retention_of(entry)
     sample = sampling_of(entry)
+    collect = entry.take("collect")
+    seconds = 0.0 if collect is None else seconds_of(entry, "collect", collect)
     nan = entry.text("nan", "keep")
     if nan not in ("keep", "null"):
         entry.refuse(f"nan '{nan}' is neither keep nor null")
@@ -251,6 +253,7 @@ def _table(entry: Entry, name: str, byte_order: str) -> Table:
         renamed_from=renamed_from,
         retired=retired,
         node=node,
+        collect=seconds,
     )
 
 

@@ -115,7 +115,7 @@ def test_the_backlog_comes_in_batches_with_every_value(site: Site) -> None:
         row = spool.after(row.id)
     spool.close()
     with site.writer(again) as writer:
-        writer._sender._alone = 10**9
+        writer._sender._alone = {True: 10**9, False: 10**9}
         assert writer.drain(PATIENCE), (writer.error, again)
     assert (again.acknowledged, again.refused, again.batches) == (40, 0, 0)
     with psycopg.connect(site.server.dsn) as connection:
@@ -138,6 +138,24 @@ def test_a_row_that_is_refused_does_not_take_its_batch_along(site: Site) -> None
     assert figures.batches > 0
     stored = [row[4] for row in site.log(begin, begin + timedelta(hours=1))]
     assert stored == [number for number in range(100) if number not in (30, 60)]
+
+
+def test_live_rows_that_wait_go_together(site: Site) -> None:
+    site.table = replace(site.table, collect=3600.0)
+    begin, figures = BEGIN + timedelta(days=5), Counts()
+    with site.writer(figures) as writer:
+        wait_until(lambda: writer.began, "the writer has begun")
+        for number in range(20):
+            # one that its column cannot hold
+            whole = 2**31 if number == 7 else number
+            writer.put(begin + timedelta(seconds=number), a_real=number / 7, an_int=whole)
+        assert figures.acknowledged == 0, "they wait for others"
+    # the first call of 16 is refused, and its rows go one by one
+    assert (figures.acknowledged, figures.refused, figures.batches) == (19, 1, 1)
+    assert (figures.late, figures.spooled) == (0, 0)
+    stored = site.log(begin, begin + timedelta(hours=1))
+    assert [row[4] for row in stored] == [number for number in range(20) if number != 7]
+    assert figures.seq_no == stored[-1][0]
 
 
 def test_live_rows_overtake_the_backlog(site: Site) -> None:

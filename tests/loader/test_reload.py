@@ -103,7 +103,7 @@ def test_changes_that_need_more_than_a_reload_are_named(
         "beam: settings that are stored in the database have changed, too: run ringlog init "
         f"--facility {file}",
         f"new: a new table: {install}",
-        f"magnet: other columns, signals or rows: {install}",
+        f"magnet: other columns, signals, rows or collect: {install}",
     ]
     file.write_text(text.replace("rows = 40", "rows = many"))
     code, said = reload(spool)

@@ -492,7 +492,7 @@ limits = [3, 1]
 def test_sampling_policies_are_read(tmp_path: Path) -> None:
     file = tmp_path / "f.toml"
     file.write_text(
-        '[[table]]\nname = "t"\nrows = 3\ncycle = 1\n'
+        '[[table]]\nname = "t"\nrows = 3\ncycle = 1\ncollect = 0.5\n'
         'sample = { mode = "monitor", min_period = 0.5, max_period = 60 }\n'
         '[[table.column]]\nname = "a"\ntype = "real"\ndeadband = 0.5\n'
         '[[table.column]]\nname = "b"\ntype = "real"\ndeadband = "0.5 %"\n'
@@ -500,6 +500,7 @@ def test_sampling_policies_are_read(tmp_path: Path) -> None:
     )
     (table,) = load_facility(file).tables
     assert table.sample == Sampling("monitor", 0.5, 60.0)
+    assert table.collect == 0.5
     assert [column.deadband for column in table.columns] == [Deadband(0.5), Deadband(0.005, True), None]
 
 
