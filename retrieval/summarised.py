@@ -7,10 +7,11 @@ one).
 """
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -124,9 +125,9 @@ def summarised(
     be read. Raises ReadError.
     """
     found = [column for column in columns_of(servers, signal) if column.reaches(start, end)]
-    if len(found) != 1 or found[0].scalar is not None or not signal.is_number:
+    column = _one(found)
+    if column is None or column.scalar is not None or not signal.is_number:
         return None
-    (column,) = found
     # the first bin is made from rows, which show whether there is a sample at the start itself
     begin = microseconds(start) // (width * SECOND) + 1
     until = (microseconds(end) + 1) // (width * SECOND)
@@ -167,7 +168,26 @@ def summarised(
         yield from parts()
         yield from binned(samples(servers, signal, last, end + MICROSECOND), width * SECOND)
 
-    return Summarised(column.shown, rows, (each for each in all_of_them() if len(each)))
+    shown = column.shown
+    if len(found) > 1:
+        # the unit of the first sample, as without summaries
+        shown = next(
+            (each.place for each in samples(servers, signal, start, end, before=before, limit=1)), shown
+        )
+    return Summarised(shown, rows, (each for each in all_of_them() if len(each)))
+
+
+def _one(found: Sequence[Column]) -> Column | None:
+    """The column that has all samples; several of a table of samples are one that had another unit."""
+    if not found:
+        return None
+    first, last = found[0].place, found[-1].place
+    together = all(
+        place.is_of_samples
+        and (place.table, place.column, place.since) == (first.table, first.column, before.until)
+        for before, place in pairwise(column.place for column in found)
+    )
+    return replace(found[0], place=replace(first, until=last.until)) if together else None
 
 
 def _runs(numbers: NDArray[np.int64]) -> list[tuple[int, int]]:

@@ -168,12 +168,13 @@ def of_samples(database_url: sa.URL, engine: sa.Engine) -> Iterator[tuple[Server
         connection.execute("update ringlog.signal set valid_from = %s", [BEGIN + timedelta(days=9)])
         connection.execute("update ringlog.sample_signal set listed = false")
         connection.execute("""select ringlog.change_signal('v/dense', '{"limits": [0, 1]}')""")
+        connection.execute("""select ringlog.change_signal('v/alarmed', '{"unit": "A"}')""")
         connection.execute(
             "update ringlog.signal set valid_to = valid_from + interval '1 day' where valid_to is not null"
         )
         connection.execute(
             "update ringlog.signal as later set valid_from = earlier.valid_to from ringlog.signal as earlier"
-            " where later.signal = earlier.signal and later.limit_low = 0 and earlier.valid_to is not null"
+            " where later.signal = earlier.signal and later.valid_to is null and earlier.valid_to is not null"
         )
         summarise(conninfo, BEGIN + timedelta(days=20), enough=1)
         connections = Connections()
@@ -204,11 +205,14 @@ def test_operators_on_samples_give_the_same(of_samples: tuple[Servers, psycopg.C
     chance = random.Random(4)
     signals = describe(found, SAMPLED)
     used = 0
-    # its limits have changed
-    span = BEGIN, BEGIN + timedelta(days=18)
-    made = summarised(found, signals["v/dense"], *span, 3600, lambda stream, begin: stream, before=True)
-    assert made is not None
-    assert made.samples > 1200
+    # limits of one and the unit of the other have changed
+    change = BEGIN + timedelta(days=10)
+    for name, begin, unit in (("v/dense", BEGIN, ""), ("v/alarmed", BEGIN, ""), ("v/alarmed", change, "A")):
+        span = begin, BEGIN + timedelta(days=18)
+        made = summarised(found, signals[name], *span, 3600, lambda stream, begin: stream, before=False)
+        assert made is not None
+        assert made.samples > 500
+        assert made.place.unit == unit
     for step in range(3):
         for _ in range(25):
             width = chance.choice((3600, 7200, 86_400, 172_800, 5000, 600))
