@@ -2,7 +2,7 @@
 
 import { describe, findSignals, tables } from "./api.js";
 import { ageText, breakable } from "./format.js";
-import { alarmOf, isState, isWaveform } from "./series.js";
+import { alarmOf, asOf, isState, isWaveform } from "./series.js";
 import { stateText } from "./states.js";
 
 const LIMIT = 500, PAUSE = 10_000;
@@ -58,11 +58,12 @@ export function tree(root, { chosen, failed, worked }) {
     button.title = signal.description;
     const name = span("name", "");
     name.append(...breakable(signal.signal.replace(`${signal.table}/`, "")));
-    const text = isWaveform(signal) ? "waveform" : `${stateText(value, signal)} ${isState(signal) ? "" : signal.unit}`.trim();
+    const at = Date.parse(time); // its name and unit may have been others then
+    const text = isWaveform(signal) ? "waveform" : `${stateText(value, signal, at)} ${isState(signal) ? "" : asOf(signal, at).unit}`.trim();
     const alarm = { 1: "warn", MINOR: "warn", 2: "alarm", MAJOR: "alarm", 3: "alarm", INVALID: "alarm" }[severity]
       ?? (isState(signal) ? "" : alarmOf(signal, value));
     button.append(name, span(`value ${alarm}`, isWaveform(signal) || time ? text : ""),
-      span("age", isWaveform(signal) ? "" : time ? ageText((Date.now() - Date.parse(time)) / 1000) : "never"));
+      span("age", isWaveform(signal) ? "" : time ? ageText((Date.now() - at) / 1000) : "never"));
     button.addEventListener("click", (event) => chosen(signal, event.shiftKey));
     button.addEventListener("dragstart", (event) => {
       event.dataTransfer.setData("text/plain", signal.signal);

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -70,6 +70,7 @@ def latest(
         demand_facility(conninfo)
         chosen = [row for name in names for row in _named(conninfo, name)]
         values = _values(conninfo, chosen)
+    chosen = [row | value.then for row, value in zip(chosen, values, strict=True)]
     now = datetime.now(UTC)
     if machine:
         print(
@@ -103,6 +104,8 @@ class _Value:
     time: datetime | None
     """None: never written"""
     value: Any
+    then: dict[str, Any] = field(default_factory=dict)
+    """unit and states of that time"""
 
 
 def found(conninfo: str, text: str, limit: int) -> list[dict[str, Any]]:
@@ -135,13 +138,13 @@ def _values(conninfo: str, rows: Sequence[dict[str, Any]]) -> list[_Value]:
                 own = [row for row in rows if row["table_name"] == table]
                 query = "select is_of_samples from ringlog.every_table where table_name = %s"
                 if connection.execute(query, [table]).fetchone() == (True,):
-                    found |= {name_of(row): _newest_sample(connection, row) for row in own}
-                    continue
-                newest = _newest(connection, table, own)
-                for place, row in enumerate(own, 1):
-                    found[name_of(row)] = (
-                        _Value(None, None) if newest is None else _Value(newest[0], newest[place])
-                    )
+                    values = [_newest_sample(connection, row) for row in own]
+                elif (newest := _newest(connection, table, own)) is None:
+                    values = [_Value(None, None)] * len(own)
+                else:
+                    values = [_Value(newest[0], value) for value in newest[1:]]
+                for row, value in zip(own, values, strict=True):
+                    found[name_of(row)] = replace(value, then=_then(connection, row, value))
     return [found[name_of(row)] for row in rows]
 
 
@@ -161,6 +164,15 @@ def _newest_sample(connection: psycopg.Connection, row: dict[str, Any]) -> _Valu
     )
     newest = connection.execute(query, [int(row["column_name"])]).fetchone()
     return _Value(None, None) if newest is None else _Value(*newest)
+
+
+def _then(connection: psycopg.Connection, row: dict[str, Any], value: _Value) -> dict[str, Any]:
+    """Unit and states that a signal had at the time of its value."""
+    if value.time is None or row["scalar"] is not None:
+        return {}
+    with connection.cursor(row_factory=dict_row) as cursor:
+        query = "select unit, states from ringlog.describe_signal(%s, %s)"
+        return cursor.execute(query, [row["signal"], value.time]).fetchone() or {}
 
 
 def _column(row: dict[str, Any]) -> sql.Composable:

@@ -19,6 +19,11 @@ type = "double"
 [[table.signal]]
 name = "gauge:1"
 unit = "mbar"
+
+[[table]]
+name = "modes"
+kind = "samples"
+type = "int"
 """
 
 
@@ -89,10 +94,21 @@ def test_status_and_the_newest_value(own: RunningServer, facility: Path) -> None
     assert (table["cycle"], table["silent"], table["unread"]) == (None, None, None)
     assert table["age"] < 600
     assert "vac" in said(own, "status")
-    assert said(own, "node", "list").rstrip().endswith("; 1 tables: vac")
+    assert said(own, "node", "list").rstrip().endswith("; 2 tables: modes, vac")
     assert said(own, "latest", "gauge:1").split()[:3] == ["gauge:1", "0.5", "mbar"]
     assert "vac: samples of double, 1 signals listed" in ringlog("facility", "check", facility).stdout
     assert "no difference" in said(own, "facility", "diff", str(facility))
+
+
+def test_an_old_value_has_the_name_of_its_time(own: RunningServer) -> None:
+    said(own, "signal", "add", "modes", "valve")
+    said(own, "signal", "change", "valve", "--states", "0=off,1=on")
+    with psycopg.connect(own.dsn) as connection:
+        connection.execute("select ringlog.put_modes('valve', now(), 1)")
+    said(own, "signal", "change", "valve", "--states", "0=closed,1=open", "--unit", "deg")
+    assert said(own, "latest", "valve").split()[:3] == ["valve", "on", "(1)"]
+    (shown,) = json.loads(said(own, "latest", "valve", "--json"))
+    assert (shown["value"], shown["unit"], shown["states"]) == (1, "", {"0": "off", "1": "on"})
 
 
 def test_housekeeping_merges_the_blocks_of_hours_that_are_over(own: RunningServer) -> None:
